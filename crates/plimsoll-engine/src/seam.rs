@@ -1,0 +1,168 @@
+//! The seam between the engine and a protocol: three traits and the words they share.
+//!
+//! A [`Session`] is a protocol's state machine for one client. It is told what happened on its
+//! links (connections) and answers by calling [`Io`]. It opens no socket and reads no clock: every
+//! call brings `now`. A [`Script`] decides what the client does next. A [`Workload`] makes both
+//! for each client and is the only dynamic dispatch, once per worker and load point.
+
+use std::fmt;
+
+use plimsoll_model::assignment::OpNames;
+use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
+use plimsoll_model::units::Nanos;
+
+use crate::worker::Seat;
+
+/// A connection of a session, from [`Io::connect`] to its close. Never reused within a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Link(pub u64);
+
+/// One op in flight of a session. Handed to [`Session::issue`], handed back to [`Io::complete`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub u32);
+
+/// Why a link could not be opened or broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkError {
+    /// [`ErrorClass::Transport`] or [`ErrorClass::PortsExhausted`].
+    pub class: ErrorClass,
+    /// The operating system's error number.
+    pub errno: i32,
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", std::io::Error::from_raw_os_error(self.errno))
+    }
+}
+
+/// What a session may ask for. Implemented by the worker, by byte filters (TLS) around a session,
+/// and by a recorder in tests.
+pub trait Io {
+    /// Opens a TCP connection to the client's endpoint. [`Session::on_connected`] or
+    /// [`Session::on_failed`] follows, never from within this call.
+    fn connect(&mut self) -> Link;
+    /// Queues bytes; what the socket does not take now is kept and sent in order.
+    fn send(&mut self, link: Link, bytes: &[u8]);
+    /// The next `n` bytes that arrive on the link need not be handed over; they are reported
+    /// through [`Session::on_discarded`]. The kernel may drop them without a copy.
+    fn discard(&mut self, link: Link, n: u64);
+    /// Closes the link; nothing more is reported about it.
+    fn close(&mut self, link: Link);
+    /// Says in words why the op that completes next failed. Formatted only when a sample is kept.
+    fn explain(&mut self, detail: fmt::Arguments<'_>);
+    /// The op has ended; its done time is the `now` of the call the session is in.
+    fn complete(&mut self, ticket: Ticket, outcome: Outcome);
+}
+
+/// A protocol's state machine for one client.
+pub trait Session {
+    /// What a script asks this session to do.
+    type Op;
+
+    /// The session takes another op now.
+    fn has_room(&self) -> bool;
+    /// Starts an op. The engine stamps `sent` with `now`.
+    fn issue(&mut self, ticket: Ticket, op: Self::Op, now: Nanos, io: &mut impl Io);
+    /// The link is open.
+    fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io);
+    /// Bytes arrived. All are consumed; a session keeps what it cannot use yet.
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io);
+    /// `n` bytes arrived and were dropped, as [`Io::discard`] asked.
+    fn on_discarded(&mut self, link: Link, n: u64, now: Nanos, io: &mut impl Io);
+    /// The peer closed its side.
+    fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io);
+    /// The link could not be opened or broke; it is closed already.
+    fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io);
+    /// Earliest instant at which [`Session::on_timer`] wants to be called.
+    fn next_deadline(&self) -> Option<Nanos>;
+    /// `now` is at or after [`Session::next_deadline`]: time out or retransmit.
+    fn on_timer(&mut self, now: Nanos, io: &mut impl Io);
+    /// Largest read that makes sense now. A session that will discard a long body asks for
+    /// little, so that little is copied before the body begins.
+    fn read_limit(&self, link: Link) -> usize {
+        let _ = link;
+        usize::MAX
+    }
+    /// What the session counted since the last call; the engine adds it up within the window.
+    fn take_counters(&mut self) -> SessionCounters {
+        SessionCounters::default()
+    }
+}
+
+/// Counts only a protocol can make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionCounters {
+    /// UDP retransmissions.
+    pub retransmissions: u64,
+    /// Ops whose content was verified in full.
+    pub verified: u64,
+}
+
+/// Decides what a client does.
+pub trait Script {
+    /// What the session is asked to do.
+    type Op;
+
+    /// What now? Open loads: called once per arrival, `turn.index` is the index in the schedule
+    /// and the answer should depend on nothing else. Closed loads: called at the start, after
+    /// every think, sleep and outcome; `turn.index` counts the calls that issued an op.
+    fn next(&mut self, turn: Turn) -> Step<Self::Op>;
+
+    /// An op of this script ended.
+    fn on_outcome(&mut self, outcome: &Outcome, now: Nanos) {
+        let _ = (outcome, now);
+    }
+}
+
+/// What a script may look at when it decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Index in the schedule (open) or number of ops issued so far (closed).
+    pub index: u64,
+    /// The instant.
+    pub now: Nanos,
+}
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<Op> {
+    /// Send this.
+    Issue(Op),
+    /// A piece of work begins: think first (closed loads), then ask again.
+    Think,
+    /// Nothing until an op in flight ends.
+    WaitForOutcome,
+    /// Ask again at this instant.
+    SleepUntil(Nanos),
+    /// The client has finished.
+    Done,
+}
+
+/// A client's place in the load point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientSeat {
+    /// Number of the client, from 0 over all workers and agents.
+    pub client: u32,
+    /// Index of its endpoint in the assignment.
+    pub endpoint: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// An op without a reply after this long has failed.
+    pub op_timeout: Nanos,
+}
+
+/// Everything a protocol brings to a load point.
+pub trait Workload: Send + Sync {
+    /// Names of the ops; an [`OpKind`] indexes them.
+    fn op_names(&self) -> OpNames;
+    /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
+    fn op_shares(&self) -> Option<Vec<f64>> {
+        None
+    }
+    /// Runs one worker: calls [`Seat::drive`] with a function that makes each client.
+    fn run_worker(&self, seat: Seat<'_>);
+}
+
+/// The op kind of a workload with one kind.
+pub const ONLY_KIND: OpKind = OpKind(0);

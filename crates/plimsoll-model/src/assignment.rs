@@ -1,0 +1,163 @@
+//! What the coordinator asks of an agent for one load point.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::suite::{Arrivals, Gaps, Think};
+use crate::units::{Nanos, OpsPerSec};
+
+/// One load point for one agent. Self-contained: an agent needs nothing else to do it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assignment {
+    /// Which load point, and why it is run.
+    pub point: PointId,
+    /// The load to hold.
+    pub load: Load,
+    /// For how long.
+    pub phases: Phases,
+    /// Schedule, op choice and data all follow from this and the client's number.
+    pub seed: u64,
+    /// Worker threads, one loop each.
+    pub workers: u32,
+    /// Cores the workers are pinned to, worker i to `cores[i % n]`; empty leaves it to the kernel.
+    pub cores: Vec<u32>,
+    /// How a worker waits.
+    pub pacing: Pacing,
+    /// An op without a reply after this long has failed.
+    pub op_timeout: Nanos,
+    /// Client i uses endpoint i mod n.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// A server address the clients use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// As the user named it, without password.
+    pub target: String,
+    /// Where to connect.
+    pub address: SocketAddr,
+}
+
+/// Which load point of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointId {
+    /// 1, 2, 3 … in the order of execution, probes included.
+    pub ordinal: u32,
+    /// Why the point is run.
+    pub purpose: Purpose,
+}
+
+/// Why a load point is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A step of the search for the peak; not part of the ladder.
+    Probe,
+    /// Confirms a load the search claims.
+    Verify,
+    /// A load point of the ladder.
+    Ladder,
+}
+
+impl PointId {
+    /// Stem of the point's files in the bundle: `point-03`.
+    pub fn stem(self) -> String {
+        format!("point-{:02}", self.ordinal)
+    }
+}
+
+/// The load of one point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Load {
+    /// A schedule that does not wait for replies.
+    Open {
+        /// Ops per second over all clients.
+        rate_ops_per_s: OpsPerSec,
+        /// Whose schedule.
+        arrivals: Arrivals,
+        /// How far apart.
+        gaps: Gaps,
+        /// Simulated clients, or the pool of a shared schedule.
+        clients: u32,
+        /// Ops that may wait, over all clients.
+        backlog_ops_max: u32,
+    },
+    /// Each client waits for its reply and thinks before the next piece of work.
+    Closed {
+        /// Simulated clients.
+        clients: u32,
+        /// Pause before each piece of work.
+        think: Think,
+        /// Each client starts at a random instant within this span.
+        start_delay_ns: Nanos,
+    },
+}
+
+impl Load {
+    /// Simulated clients.
+    pub const fn clients(&self) -> u32 {
+        match self {
+            Self::Open { clients, .. } | Self::Closed { clients, .. } => *clients,
+        }
+    }
+
+    /// Position on the ladder's axis: ops/s, or clients.
+    pub fn requested(&self) -> f64 {
+        match self {
+            Self::Open { rate_ops_per_s, .. } => rate_ops_per_s.get(),
+            Self::Closed { clients, .. } => f64::from(*clients),
+        }
+    }
+}
+
+/// Timings of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phases {
+    /// Load held before the window.
+    pub warm_up_ns: Nanos,
+    /// The measurement window.
+    pub measure_ns: Nanos,
+    /// Longest wait after the window for ops under way.
+    pub drain_ns: Nanos,
+}
+
+impl Phases {
+    /// End of the measurement window, from the start of the point.
+    pub fn window_end(&self) -> Nanos {
+        self.warm_up_ns + self.measure_ns
+    }
+}
+
+/// How a worker waits for its next due time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// Polls without sleeping: shortest lag, a whole core.
+    Spin,
+    /// Sleeps with a nanosecond timer: lag of one wakeup, some CPU.
+    Precise,
+    /// Wakes on a coarse grid and sends what is due together: least CPU, most lag.
+    Coalesce,
+}
+
+impl Pacing {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Precise => "precise",
+            Self::Coalesce => "coalesce",
+        }
+    }
+}
+
+/// Names of a workload's ops; [`crate::outcome::OpKind`] indexes this list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OpNames(pub Vec<String>);

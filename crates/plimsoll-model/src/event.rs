@@ -1,0 +1,393 @@
+//! What an agent and a run report. The journal is a list of these, one JSON object a line.
+//!
+//! The engine's only output. Progress display, journal and live view listen; nothing else prints.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
+use crate::outcome::ErrorSample;
+use crate::units::Nanos;
+
+/// Version of the journal's records.
+pub const JOURNAL_FORMAT: u32 = 1;
+
+/// Longest time a histogram holds; an op that takes longer counts as this long.
+pub const HISTOGRAM_NS_MAX: u64 = 3_600 * crate::units::NANOS_PER_SECOND;
+/// Significant digits of every histogram: a recorded value is off by at most 0.1 %.
+pub const HISTOGRAM_DIGITS: u8 = 3;
+
+/// Counts of times in nanoseconds. Merges exactly.
+pub type Times = Histogram<u32>;
+
+/// An empty [`Times`] with the bounds every part of Plimsoll uses.
+pub fn new_times() -> Times {
+    Times::new_with_bounds(1, HISTOGRAM_NS_MAX, HISTOGRAM_DIGITS)
+        .expect("the bounds are constants that the histogram accepts")
+}
+
+/// From an agent while it works on a load point.
+#[derive(Clone, Debug)]
+pub enum AgentEvent {
+    /// All workers are ready; the point's clock starts now.
+    Started {
+        /// Nanoseconds since the Unix epoch.
+        at_unix_ns: u64,
+    },
+    /// One second of one worker.
+    Interval(Box<Interval>),
+    /// A failure worth showing; at most a few per class and point.
+    ErrorSample(ErrorSample),
+    /// A client gave up and left the point.
+    ClientLost {
+        /// Which client.
+        client: u32,
+        /// Why.
+        reason: String,
+    },
+    /// One worker has drained; its totals.
+    WorkerFinished(Box<WorkerTotals>),
+    /// A worker panicked: a bug. The point is invalid.
+    WorkerPanicked {
+        /// The panic's message.
+        message: String,
+    },
+}
+
+/// Part of a load point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the window; not counted.
+    WarmUp,
+    /// The window.
+    Measure,
+    /// After the window: ops that were due in it may still finish.
+    Drain,
+}
+
+impl Phase {
+    /// The word for it in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warm_up",
+            Self::Measure => "measure",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// What one worker saw in one second (or the part of it that a phase fills).
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Worker number.
+    pub worker: u32,
+    /// 0, 1, 2 … seconds from the start of the point.
+    pub second: u32,
+    /// Start, from the start of the point.
+    pub start: Nanos,
+    /// End, from the start of the point.
+    pub end: Nanos,
+    /// Phase in which the ops of this interval *finished*.
+    pub phase: Phase,
+    /// Ops that finished in the interval, whatever their due time.
+    pub done: u64,
+    /// Of those, failed.
+    pub errors: u64,
+    /// Application bytes read by them.
+    pub bytes_read: u64,
+    /// Application bytes written by them.
+    pub bytes_written: u64,
+    /// Times of finished ops by op kind: in the measure and drain phases only ops that were *due*
+    /// in the window, in warm-up all. Index is the [`crate::outcome::OpKind`].
+    pub ops: Vec<OpTimes>,
+    /// The worker's own health.
+    pub health: WorkerHealth,
+}
+
+/// Times of one op kind. Failed ops are counted in `response` only; a failure is an answer too.
+#[derive(Clone, Debug)]
+pub struct OpTimes {
+    /// done − due.
+    pub response: Times,
+    /// done − sent, successes and expected failures only.
+    pub service: Times,
+    /// sent − due.
+    pub send_lag: Times,
+}
+
+impl OpTimes {
+    /// Three empty histograms.
+    pub fn new() -> Self {
+        Self { response: new_times(), service: new_times(), send_lag: new_times() }
+    }
+}
+
+impl Default for OpTimes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How a worker fared in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerHealth {
+    /// CPU time (user + system) of the worker's thread.
+    pub cpu_ns: u64,
+    /// Of the interval, time spent in polls that found nothing (spin pacing only).
+    pub empty_poll_ns: u64,
+    /// Length of the interval.
+    pub wall_ns: u64,
+    /// Times the worker woke from a sleep.
+    pub wakeups: u64,
+    /// Ops waiting for a free connection at the end of the interval.
+    pub backlog_ops: u64,
+}
+
+impl WorkerHealth {
+    /// Share of the interval in which the worker did useful work; empty polls are not work.
+    pub fn busy_ratio(&self) -> f64 {
+        if self.wall_ns == 0 {
+            return 0.0;
+        }
+        let useful = self.cpu_ns.saturating_sub(self.empty_poll_ns) as f64;
+        (useful / self.wall_ns as f64).min(1.0)
+    }
+}
+
+/// Counts of one op kind over the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpCounts {
+    /// Ops due in the window that ended, however.
+    pub count: u64,
+    /// Of those, failed or unexpected.
+    pub errors: u64,
+    /// Of those, failed as the script wanted.
+    pub expected_failures: u64,
+}
+
+/// An op that ended with another status than expected, counted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnexpectedCount {
+    /// Op name.
+    pub op: String,
+    /// Status expected.
+    pub expected: u32,
+    /// Status seen.
+    pub actual: u32,
+    /// How often.
+    pub count: u64,
+}
+
+/// One worker's totals of a point. Everything adds up over workers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerTotals {
+    /// Ops whose due time lies in the window.
+    pub due: u64,
+    /// Ops that finished without error within the window, whatever their due time.
+    pub done_in_window: u64,
+    /// Ops due in the window that were never sent (backlog full, or still waiting after the drain).
+    pub not_sent: u64,
+    /// Ops due in the window still without reply after the drain; counted as timeouts in `errors`.
+    pub unfinished: u64,
+    /// By op name, over ops due in the window.
+    pub ops: BTreeMap<String, OpCounts>,
+    /// By text form of the error class, over ops due in the window.
+    pub errors: BTreeMap<String, u64>,
+    /// Errors of ops due in warm-up, by class: a server that is broken is broken there too.
+    pub warm_up_errors: BTreeMap<String, u64>,
+    /// Unexpected statuses, over ops due in the window.
+    pub unexpected: Vec<UnexpectedCount>,
+    /// Ops sent again although the first try may have worked.
+    pub ambiguous: u64,
+    /// UDP retransmissions.
+    pub retransmissions: u64,
+    /// Connections opened in the window.
+    pub connects: u64,
+    /// Application bytes read by ops that finished in the window.
+    pub bytes_read: u64,
+    /// Application bytes written by ops that finished in the window.
+    pub bytes_written: u64,
+    /// Bytes received on sockets in the window.
+    pub wire_bytes_in: u64,
+    /// Bytes sent on sockets in the window.
+    pub wire_bytes_out: u64,
+    /// Ops whose content was verified in full.
+    pub verified: u64,
+    /// Clients that took part to the end.
+    pub clients_participating: u32,
+    /// Closed loads: pieces of work finished in the window.
+    pub pieces: u64,
+    /// Closed loads: time in the window from due to done of those pieces, summed.
+    pub piece_ns_total: u64,
+    /// Closed loads: think time drawn for those pieces, summed.
+    pub think_ns_total: u64,
+}
+
+/// A line of `journal.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+pub enum JournalRecord {
+    /// First line.
+    RunStarted(RunStarted),
+    /// The run went on after an interruption.
+    Resumed {
+        /// Nanoseconds since the Unix epoch.
+        at_unix_ns: u64,
+        /// Version of the program that resumed.
+        version: String,
+    },
+    /// A load point begins. A point without its `point_finished` did not happen.
+    PointStarted {
+        /// What was asked for.
+        assignment: Assignment,
+        /// Nanoseconds since the Unix epoch.
+        at_unix_ns: u64,
+    },
+    /// A failure sample of the point that runs.
+    ErrorSample {
+        /// Which point.
+        point: PointId,
+        /// The sample.
+        sample: ErrorSample,
+    },
+    /// A client left.
+    ClientLost {
+        /// Which point.
+        point: PointId,
+        /// Which client.
+        client: u32,
+        /// Why.
+        reason: String,
+    },
+    /// A load point is complete and its interval logs are on disk.
+    PointFinished(Box<PointRecord>),
+    /// The search for the peak ended.
+    PeakFound {
+        /// The re-verified peak, on the ladder's axis.
+        peak: f64,
+        /// How it was found, for a person.
+        how: String,
+    },
+    /// The run was interrupted (Ctrl-C); what is finished stays usable.
+    Interrupted {
+        /// Nanoseconds since the Unix epoch.
+        at_unix_ns: u64,
+    },
+    /// The run cannot go on (the target died, the disk is full).
+    Aborted {
+        /// Nanoseconds since the Unix epoch.
+        at_unix_ns: u64,
+        /// Why, for a person.
+        reason: String,
+    },
+    /// Last line of a complete run.
+    RunFinished {
+        /// Nanoseconds since the Unix epoch.
+        at_unix_ns: u64,
+    },
+}
+
+/// What a run is, written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunStarted {
+    /// Version of the journal format.
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// The program was built with debug assertions: its figures are not a measurement.
+    pub debug_build: bool,
+    /// Profile name.
+    pub profile: String,
+    /// Run seed.
+    pub seed: u64,
+    /// Targets as given, without passwords.
+    pub targets: Vec<String>,
+    /// Loads of the ladder; absent while a search has to find them.
+    pub ladder: Option<Vec<f64>>,
+    /// Names of the workload's ops.
+    pub op_names: OpNames,
+    /// Shares the method wants, same order as `op_names`; absent when the mix is not fixed.
+    pub op_shares: Option<Vec<f64>>,
+    /// Every parameter that departs from the published method, for a person.
+    pub departures: Vec<String>,
+    /// The command line, without passwords.
+    pub command: Vec<String>,
+    /// Nanoseconds since the Unix epoch.
+    pub at_unix_ns: u64,
+}
+
+/// A finished load point: everything exact that is not a histogram.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointRecord {
+    /// Which point.
+    pub point: PointId,
+    /// The load asked for.
+    pub load: Load,
+    /// Pacing the workers used.
+    pub pacing: Pacing,
+    /// Start of the point, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// Length of the warm-up that was held.
+    pub warm_up_ns: Nanos,
+    /// Length of the window that was measured.
+    pub measured_ns: Nanos,
+    /// Wall clock minus monotonic clock moved by this much during the point.
+    pub clock_step_ns: i64,
+    /// Sums over workers.
+    pub totals: WorkerTotals,
+    /// Sums over workers per second and phase.
+    pub seconds: Vec<SecondRecord>,
+    /// Worker health, a list of intervals per worker.
+    pub workers: Vec<Vec<WorkerHealth>>,
+    /// CPU time of the whole generator process (monitors included) in the window.
+    pub process_cpu_ns: u64,
+    /// CPU time of the monitors in the window.
+    pub monitor_cpu_ns: u64,
+    /// A worker panicked; the message.
+    pub panic: Option<String>,
+    /// The target's totals when several share the clients, in the order of `targets`.
+    pub per_target: Vec<TargetTotals>,
+}
+
+/// One second of a point over all workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecondRecord {
+    /// 0, 1, 2 … from the start of the point.
+    pub second: u32,
+    /// Phase in which the ops finished; a second that holds a border has a record for each side.
+    pub phase: Phase,
+    /// Length of this record.
+    pub length_ns: u64,
+    /// Ops finished.
+    pub done: u64,
+    /// Of those, failed.
+    pub errors: u64,
+    /// Application bytes read.
+    pub bytes_read: u64,
+    /// Application bytes written.
+    pub bytes_written: u64,
+}
+
+/// One target's share of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetTotals {
+    /// As given, without password.
+    pub target: String,
+    /// Ops that finished without error in the window.
+    pub done_in_window: u64,
+    /// Ops due in the window that failed.
+    pub errors: u64,
+    /// Application bytes read by ops that finished in the window.
+    pub bytes_read: u64,
+}

@@ -1,0 +1,23 @@
+//! The words of Plimsoll as types. No clock, no socket; every other crate speaks in these.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`units`] | nanoseconds, bytes, rates: a number never travels without its unit |
+//! | [`suite`] | a benchmark method as data, read from TOML with every default explicit |
+//! | [`target`] | the server under test, named by a URL |
+//! | [`assignment`] | what the coordinator asks of an agent for one load point |
+//! | [`event`] | what an agent and a run report back; the journal is a list of these |
+//! | [`outcome`] | how one op ended |
+//! | [`bundle`] | the directory that holds everything about a run |
+//! | [`disclosure`] | what must be known to repeat the run |
+//! | [`result`] | what analysis derives: `result.json`, format 1 |
+
+pub mod assignment;
+pub mod bundle;
+pub mod disclosure;
+pub mod event;
+pub mod outcome;
+pub mod result;
+pub mod suite;
+pub mod target;
+pub mod units;

@@ -1,0 +1,107 @@
+//! How one op ended.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Index of an op's name in the workload's list of op names ([`crate::assignment::OpNames`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpKind(pub u8);
+
+/// Why an op failed. The text form is the key of `errors` in `result.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorClass {
+    /// No reply within the suite's op timeout.
+    Timeout,
+    /// The connection was refused, reset, unreachable, or closed before the reply began.
+    Transport,
+    /// The TLS handshake or record layer failed.
+    Tls,
+    /// No local port was free for a new connection (`EADDRNOTAVAIL`).
+    PortsExhausted,
+    /// A status other than the expected one (HTTP status, NFS error, NTSTATUS).
+    Status(u32),
+    /// The reply broke off before its announced end.
+    Truncated,
+    /// The reply is not of the protocol, or over one of its limits.
+    Malformed,
+    /// The reply has another length than the file it stands for.
+    Length,
+    /// The reply's content differs from what the server was given.
+    Corrupt,
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("timeout"),
+            Self::Transport => f.write_str("transport"),
+            Self::Tls => f.write_str("tls"),
+            Self::PortsExhausted => f.write_str("ports_exhausted"),
+            Self::Status(code) => write!(f, "status:{code}"),
+            Self::Truncated => f.write_str("truncated"),
+            Self::Malformed => f.write_str("malformed"),
+            Self::Length => f.write_str("length"),
+            Self::Corrupt => f.write_str("corrupt"),
+        }
+    }
+}
+
+/// What became of one op. Times are kept by the engine; this is what only the protocol knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which op it was.
+    pub kind: OpKind,
+    /// Success, or why not.
+    pub status: OpStatus,
+    /// Payload bytes from the server (application bytes, no headers).
+    pub bytes_read: u64,
+    /// Payload bytes to the server.
+    pub bytes_written: u64,
+    /// The op was sent again although its first try may have worked.
+    pub ambiguous: bool,
+}
+
+/// Success, an expected failure, or an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpStatus {
+    /// Did what it should.
+    Ok,
+    /// Failed as the script wanted it to (an open of a name that must not exist).
+    ExpectedFailure,
+    /// Failed.
+    Failed(ErrorClass),
+    /// Ended with another status than the script expects.
+    Unexpected {
+        /// Status the script expects.
+        expected: u32,
+        /// Status the server gave.
+        actual: u32,
+    },
+}
+
+/// One sampled failure, kept so that a user can see what went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorSample {
+    /// Op name.
+    pub op: String,
+    /// Text form of the [`ErrorClass`].
+    pub class: String,
+    /// What exactly: the URL and status, the errno text, the offset of the first wrong byte.
+    pub detail: String,
+    /// Nanoseconds from the start of the load point.
+    pub at_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_classes_have_the_keys_of_the_result_format() {
+        assert_eq!(ErrorClass::Status(404).to_string(), "status:404");
+        assert_eq!(ErrorClass::Timeout.to_string(), "timeout");
+        assert_eq!(ErrorClass::Corrupt.to_string(), "corrupt");
+    }
+}

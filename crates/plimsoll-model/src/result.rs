@@ -1,0 +1,285 @@
+//! `result.json`, format 1: what analysis derives from a bundle. Reports show this and compute
+//! nothing. Absence is `null`; zero is a measurement.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::disclosure::Disclosure;
+use crate::event::UnexpectedCount;
+
+/// Version of the result format.
+pub const RESULT_FORMAT: u32 = 1;
+
+/// The whole result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// Version of this format.
+    pub format: u32,
+    /// Name of the suite; `null` for a curve from elsewhere.
+    pub suite: Option<SuiteSummary>,
+    /// Targets as given, without passwords.
+    pub targets: Vec<String>,
+    /// Profile name; `null` for a curve from elsewhere.
+    pub profile: Option<String>,
+    /// Run seed.
+    pub seed: Option<u64>,
+    /// First instant of the run, RFC 3339.
+    pub started: Option<String>,
+    /// The command line that made the run.
+    pub command: Vec<String>,
+    /// Can the figures be trusted.
+    pub verdict: Verdict,
+    /// What the ladder counts.
+    pub axis: Axis,
+    /// The headline.
+    pub summary: Summary,
+    /// The ladder, in order.
+    pub points: Vec<PointResult>,
+    /// Steps of the search for the peak; not part of the ladder.
+    pub probes: Vec<PointResult>,
+    /// Every parameter that departs from the published method.
+    pub departures: Vec<String>,
+    /// What is needed to repeat the run.
+    pub disclosure: Option<Disclosure>,
+}
+
+/// What the report says of the suite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteSummary {
+    /// Short name.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// The method it follows.
+    pub source: String,
+}
+
+/// Can the figures be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// Every rule was checked and held.
+    pub valid: bool,
+    /// Why not.
+    pub reasons: Vec<Finding>,
+    /// What a reader must know all the same.
+    pub warnings: Vec<Finding>,
+}
+
+/// One reason or warning: what happened, its limit, the next move.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// Stable name of the rule: `rate`, `errors`, `generator_cpu`, `send_lag`, `not_sent` …
+    pub rule: String,
+    /// For a person: cause, measured value, limit, remedy.
+    pub text: String,
+    /// Load point it concerns (position in the ladder, from 1); `null` for the whole run.
+    pub point: Option<u32>,
+}
+
+/// What the ladder counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// `requested load`, `clients` or `think time`.
+    pub name: String,
+    /// `ops/s`, `clients`, `s`.
+    pub unit: String,
+}
+
+/// The headline figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// What `value` is: `highest sustained ops/s`.
+    pub metric: String,
+    /// The figure; `null` when no point is valid.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: String,
+    /// Highest achieved rate of any point of the ladder, valid or not.
+    pub peak_ops_per_s: Option<f64>,
+    /// Highest application byte rate of any point.
+    pub peak_bytes_per_s: Option<f64>,
+    /// Area under response time over throughput, by both definitions.
+    pub overall_response_ms: OverallResponse,
+    /// Score of suites that have one.
+    pub score: Option<f64>,
+    /// What limited the run, as far as it is known, for a person.
+    pub limit: Option<String>,
+    /// How the peak was found, when it was searched.
+    pub peak_search: Option<String>,
+}
+
+/// Overall response time, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverallResponse {
+    /// From an added (0, 0) point to the peak, divided by the peak.
+    pub origin: Option<f64>,
+    /// Between first and last point, divided by their distance.
+    pub span: Option<f64>,
+}
+
+/// One load point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointResult {
+    /// Position in the ladder from 1, or of the probe.
+    pub position: u32,
+    /// Stem of the point's files in the bundle; `null` for a curve from elsewhere.
+    pub stem: Option<String>,
+    /// Load asked for, on the axis.
+    pub requested: f64,
+    /// Ops due in the window, per second; `null` for closed loads and foreign curves.
+    pub offered_ops_per_s: Option<f64>,
+    /// Ops finished without error in the window, per second.
+    pub achieved_ops_per_s: Option<f64>,
+    /// Clients asked for.
+    pub clients_requested: Option<u32>,
+    /// Clients that took part to the end.
+    pub clients_participating: Option<u32>,
+    /// Application bytes.
+    pub bytes_read: Option<u64>,
+    /// Application bytes.
+    pub bytes_written: Option<u64>,
+    /// Bytes on the sockets.
+    pub wire_bytes_in: Option<u64>,
+    /// Bytes on the sockets.
+    pub wire_bytes_out: Option<u64>,
+    /// UDP retransmissions.
+    pub retransmissions: Option<u64>,
+    /// Connections opened in the window.
+    pub connects: Option<u64>,
+    /// Length of the window.
+    pub seconds: Option<f64>,
+    /// done − due.
+    pub response_ns: Option<TimeSummary>,
+    /// done − sent.
+    pub service_ns: Option<TimeSummary>,
+    /// sent − due.
+    pub send_lag_ns: Option<TimeSummary>,
+    /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
+    pub response_percentiles: Vec<(f64, u64)>,
+    /// By op name.
+    pub ops: BTreeMap<String, OpResult>,
+    /// By error class.
+    pub errors: BTreeMap<String, u64>,
+    /// Statuses other than expected.
+    pub unexpected: Vec<UnexpectedCount>,
+    /// Samples of errors, for a person.
+    pub error_samples: Vec<String>,
+    /// Ops due in the window that were never sent.
+    pub not_sent: Option<u64>,
+    /// Ops sent again although the first try may have worked.
+    pub ambiguous: Option<u64>,
+    /// Ops whose content was verified.
+    pub verified: Option<u64>,
+    /// The generator's own health.
+    pub generator: GeneratorResult,
+    /// One entry a second.
+    pub timeline: Vec<TimelineSecond>,
+    /// By target, when there are several.
+    pub per_target: Vec<TargetResult>,
+    /// Every rule held.
+    pub valid: bool,
+    /// Why not.
+    pub reasons: Vec<Finding>,
+    /// What a reader must know all the same.
+    pub warnings: Vec<Finding>,
+}
+
+/// Summary of a distribution of times. Percentiles are `null` where the sample is too small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeSummary {
+    /// Samples.
+    pub n: u64,
+    /// Mean; `null` without samples.
+    pub mean: Option<f64>,
+    /// Half-width of the mean's 95 % confidence interval, from the variation between seconds.
+    pub mean_error: Option<f64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p999: Option<u64>,
+    /// Longest.
+    pub max: Option<u64>,
+}
+
+/// One op of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpResult {
+    /// Ops due in the window that ended.
+    pub count: u64,
+    /// Failed.
+    pub errors: u64,
+    /// Failed as wanted.
+    pub expected_failures: u64,
+    /// done − due.
+    pub response_ns: Option<TimeSummary>,
+    /// done − sent.
+    pub service_ns: Option<TimeSummary>,
+}
+
+/// The generator's own health in a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorResult {
+    /// Busiest worker, mean over the window; empty polls are not work.
+    pub cpu_busy_ratio_max: Option<f64>,
+    /// CPU time of the generator process per op done, in nanoseconds.
+    pub cpu_ns_per_op: Option<f64>,
+    /// Share of one core the monitors took.
+    pub monitor_cpu_ratio: Option<f64>,
+    /// Pacing the workers used.
+    pub pacing: Option<String>,
+}
+
+/// One second of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimelineSecond {
+    /// From the start of the point.
+    pub second: u32,
+    /// `warm_up`, `measure` or `drain`.
+    pub phase: String,
+    /// Ops finished without error, per second.
+    pub ops_per_s: f64,
+    /// Ops failed.
+    pub errors: u64,
+    /// Median response time of ops finished in it.
+    pub response_p50_ns: Option<u64>,
+    /// 99th percentile of the same.
+    pub response_p99_ns: Option<u64>,
+    /// Longest of the same.
+    pub response_max_ns: Option<u64>,
+    /// Busiest worker in it.
+    pub generator_busy_ratio: Option<f64>,
+}
+
+/// One target's share of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetResult {
+    /// As given, without password.
+    pub target: String,
+    /// Ops finished without error, per second.
+    pub achieved_ops_per_s: f64,
+    /// Ops that failed.
+    pub errors: u64,
+    /// Application bytes read.
+    pub bytes_read: u64,
+}

@@ -1,0 +1,263 @@
+//! A benchmark method as data.
+//!
+//! A suite file is TOML. [`Suite::parse`] reads it with a place for every mistake, fills in every
+//! default, and checks what can be checked before a packet is sent; a [`Suite`] cannot hold a bad
+//! value, so nothing downstream checks again. The `[workload]` table belongs to the protocol: it
+//! is read by a function the caller passes in and kept here with its defaults explicit.
+
+mod read;
+pub mod reader;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use reader::{Override, SuiteError, TableReader};
+
+use crate::units::{Nanos, span_serde};
+
+/// Version of the suite format this program reads and writes.
+pub const SUITE_FORMAT: u32 = 1;
+/// Load points a ladder may have; beyond it a run would not end within days.
+pub const LADDER_POINTS_MAX: usize = 1_000;
+/// Clients one load point may have: the limit of one generator's descriptors and memory.
+pub const CLIENTS_MAX: u64 = 100_000;
+/// Highest load that may be requested; above what any one host generates.
+pub const RATE_OPS_PER_S_MAX: f64 = 100_000_000.0;
+
+/// A benchmark method as data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Version of this format.
+    pub format: u32,
+    /// Short name, as typed after `plimsoll run`.
+    pub name: String,
+    /// One line for a person.
+    pub title: String,
+    /// What question the suite answers, and how.
+    pub about: String,
+    /// The published method it follows.
+    pub source: String,
+    /// Protocol whose folder reads `[workload]`.
+    pub protocol: String,
+    /// An op without a reply after this long has failed.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub op_timeout: Nanos,
+    /// How ops arrive.
+    pub load: LoadSpec,
+    /// The sequence of load points.
+    pub ladder: Ladder,
+    /// When a point is valid.
+    pub rules: Rules,
+    /// Timings and scale by name.
+    pub profiles: Profiles,
+    /// The protocol's own table, every default explicit.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub workload: toml::Table,
+}
+
+/// How ops arrive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoadSpec {
+    /// A schedule that does not wait for replies; the ladder's unit is ops/s.
+    Open {
+        /// Whose schedule it is.
+        arrivals: Arrivals,
+        /// How far ops lie apart.
+        gaps: Gaps,
+        /// Simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
+        clients: u32,
+        /// Ops that may wait for a free connection, over all clients; the next one is not sent.
+        backlog_ops_max: u32,
+    },
+    /// Each client sends its next op only after the last reply; the ladder's unit is clients.
+    Closed {
+        /// Pause before each piece of work.
+        think: Think,
+        /// Each client starts at a random instant within this span.
+        #[serde(with = "span_serde")]
+        #[schemars(with = "String")]
+        start_delay: Nanos,
+    },
+}
+
+/// Whose arrival schedule an open load follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Every client has its own schedule with an equal share of the rate.
+    PerClient,
+    /// One schedule, served by whichever client is free.
+    Shared,
+}
+
+/// How far apart the ops of a schedule lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Gaps {
+    /// Exponential: a Poisson process, as independent users make.
+    Exponential,
+    /// Evenly spaced.
+    Uniform,
+}
+
+/// Think time of a closed load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Think {
+    /// Mean pause.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub mean: Nanos,
+    /// Its distribution.
+    pub distribution: ThinkDistribution,
+}
+
+/// Distribution of think times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkDistribution {
+    /// Always the mean.
+    Constant,
+    /// Even from zero to twice the mean.
+    Uniform,
+    /// Exponential around the mean.
+    Exponential,
+}
+
+/// The sequence of load points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ladder {
+    /// These loads, in this order (ops/s for open loads, clients for closed ones).
+    Points {
+        /// The loads.
+        points: Vec<f64>,
+    },
+    /// Evenly spaced loads up to a peak the user names.
+    Peak {
+        /// The highest load.
+        peak: f64,
+        /// How many points.
+        steps: u32,
+    },
+    /// The peak is searched first; then evenly spaced loads up to `headroom` of it.
+    Auto {
+        /// How many points.
+        steps: u32,
+        /// Share of the re-verified peak that the last point asks for.
+        headroom: f64,
+    },
+}
+
+impl Ladder {
+    /// Evenly spaced loads `peak/steps, 2·peak/steps … peak`.
+    pub fn evenly(peak: f64, steps: u32) -> Vec<f64> {
+        (1..=steps).map(|k| peak * f64::from(k) / f64::from(steps)).collect()
+    }
+}
+
+/// When a point is valid. Every limit has its source in the method or in `docs/validity.md`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// Achieved may differ from what the schedule asked for by this share.
+    pub rate_tolerance_ratio: f64,
+    /// Share of ops that may fail.
+    pub errors_max_ratio: f64,
+    /// A point whose mean service time is above this is not counted; absent means no cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_cap_ms: Option<f64>,
+    /// A worker busier than this limits the measurement, not the server.
+    pub generator_cpu_max_ratio: f64,
+    /// Send lag p99 may be this long, or a twentieth of response p50, whichever is larger.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub send_lag_p99_max: Nanos,
+    /// Each op's share of the ops done may differ from the method's by this many percentage points.
+    pub op_mix_max_points: f64,
+}
+
+/// The named profiles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profiles {
+    /// The published timings.
+    pub full: Profile,
+    /// The default: shorter, unscaled.
+    pub standard: Profile,
+    /// Everything scaled down; the whole run within 90 s.
+    pub quick: Profile,
+    /// For `plimsoll demo`: within 15 s a suite.
+    pub demo: Profile,
+}
+
+/// Timings of a load point and the scale of the workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Load held before measuring.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub warm_up: Nanos,
+    /// The measurement window.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub measure: Nanos,
+    /// Longest wait after the window for ops still under way.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub drain: Nanos,
+    /// Share of the method's file set (or segment) that is used; 1 is unscaled.
+    pub workload_scale: f64,
+    /// Share of the method's think time and start delay that is used; 1 is unscaled.
+    pub think_scale: f64,
+}
+
+/// Which profile a run uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileName {
+    /// The published timings.
+    Full,
+    /// Shorter, unscaled.
+    #[default]
+    Standard,
+    /// Scaled down.
+    Quick,
+    /// For the tour.
+    Demo,
+}
+
+impl ProfileName {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Standard => "standard",
+            Self::Quick => "quick",
+            Self::Demo => "demo",
+        }
+    }
+}
+
+impl Profiles {
+    /// The profile of that name.
+    pub const fn get(&self, name: ProfileName) -> &Profile {
+        match name {
+            ProfileName::Full => &self.full,
+            ProfileName::Standard => &self.standard,
+            ProfileName::Quick => &self.quick,
+            ProfileName::Demo => &self.demo,
+        }
+    }
+}
+
+impl Suite {
+    /// The suite as TOML, every default explicit; [`Suite::parse`] reads it back as equal.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a suite holds only what TOML can say")
+    }
+}

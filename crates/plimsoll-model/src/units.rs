@@ -1,0 +1,257 @@
+//! Units as types. Serialised as plain numbers whose field name ends in the unit.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const NANOS_PER_MICRO: u64 = 1_000;
+const NANOS_PER_MILLI: u64 = 1_000_000;
+/// Nanoseconds in one second.
+pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// A span of time, or an instant counted from an agreed start, in nanoseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// Later than any run lasts.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// Whole microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros * NANOS_PER_MICRO)
+    }
+
+    /// Whole milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis * NANOS_PER_MILLI)
+    }
+
+    /// Whole seconds.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs * NANOS_PER_SECOND)
+    }
+
+    /// Rounded to the nearest nanosecond; negative and non-finite values become zero.
+    pub fn from_secs_f64(secs: f64) -> Self {
+        Self((secs * NANOS_PER_SECOND as f64).round() as u64)
+    }
+
+    /// Seconds, for display and arithmetic that needs fractions.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SECOND as f64
+    }
+
+    /// Milliseconds, for display.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_MILLI as f64
+    }
+
+    /// `self - other`, or zero when `other` is later.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// `self + other`, or the latest instant.
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// Three significant digits with the largest unit that keeps the number at 1 or above.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            0 => return write!(f, "0 s"),
+            n if n < NANOS_PER_MICRO => return write!(f, "{n} ns"),
+            n if n < NANOS_PER_MILLI => (n as f64 / NANOS_PER_MICRO as f64, "µs"),
+            n if n < NANOS_PER_SECOND => (n as f64 / NANOS_PER_MILLI as f64, "ms"),
+            n => (n as f64 / NANOS_PER_SECOND as f64, "s"),
+        };
+        write!(f, "{} {unit}", three_digits(value))
+    }
+}
+
+/// A count of bytes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    /// Binary multiples, named as such (`MiB`).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        while value >= 1000.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{} {}", three_digits(value), UNITS[unit])
+    }
+}
+
+/// A rate in operations per second: finite, zero or above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct OpsPerSec(f64);
+
+impl OpsPerSec {
+    /// `None` for a negative or non-finite value.
+    pub fn new(value: f64) -> Option<Self> {
+        (value.is_finite() && value >= 0.0).then_some(Self(value))
+    }
+
+    /// The number.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for OpsPerSec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ops/s", grouped(self.0))
+    }
+}
+
+/// `1234567.8` as `1,234,568`; below 100 with up to two decimals.
+pub fn grouped(value: f64) -> String {
+    if value.abs() < 100.0 {
+        let text = format!("{value:.2}");
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    if value < 0.0 {
+        out.push('-');
+    }
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// A span of time as people write it in a suite file: `"300s"`, `"1.5ms"`, `"2m"`.
+pub fn parse_span(text: &str) -> Option<Nanos> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let value: f64 = text[..split].parse().ok()?;
+    let unit = match text[split..].trim() {
+        "ns" => 1,
+        "us" | "µs" => NANOS_PER_MICRO,
+        "ms" => NANOS_PER_MILLI,
+        "s" => NANOS_PER_SECOND,
+        "m" | "min" => 60 * NANOS_PER_SECOND,
+        "h" => 3_600 * NANOS_PER_SECOND,
+        _ => return None,
+    };
+    let nanos = value * unit as f64;
+    (nanos.is_finite() && nanos < u64::MAX as f64).then(|| Nanos(nanos.round() as u64))
+}
+
+/// The shortest text that [`parse_span`] reads back as the same span.
+pub fn span_text(span: Nanos) -> String {
+    let n = span.0;
+    for (unit, name) in [(NANOS_PER_SECOND, "s"), (NANOS_PER_MILLI, "ms"), (NANOS_PER_MICRO, "us")]
+    {
+        if n.is_multiple_of(unit) {
+            return format!("{}{name}", n / unit);
+        }
+    }
+    format!("{n}ns")
+}
+
+/// Serde adapter: a [`Nanos`] as text such as `"300s"`.
+pub mod span_serde {
+    use super::{Nanos, parse_span, span_text};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes the shortest exact text.
+    pub fn serialize<S: Serializer>(span: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&span_text(*span))
+    }
+
+    /// Reads what [`parse_span`] reads.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_span(&text)
+            .ok_or_else(|| D::Error::custom(format!("{text:?} is not a span of time like \"30s\"")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn spans_read_as_people_write_them() {
+        assert_eq!(parse_span("300s"), Some(Nanos::from_secs(300)));
+        assert_eq!(parse_span("1.5 ms"), Some(Nanos::from_micros(1_500)));
+        assert_eq!(parse_span("2m"), Some(Nanos::from_secs(120)));
+        for bad in ["", "5", "s", "-1s", "1 fortnight", "1..2s"] {
+            assert_eq!(parse_span(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn display_keeps_three_digits() {
+        assert_eq!(Nanos(1_234_567).to_string(), "1.23 ms");
+        assert_eq!(Nanos(999_960).to_string(), "1000 µs");
+        assert_eq!(Bytes(5_119_484).to_string(), "4.88 MiB");
+        assert_eq!(grouped(1_234_567.8), "1,234,568");
+        assert_eq!(grouped(0.5), "0.5");
+    }
+
+    proptest! {
+        #[test]
+        fn span_text_reads_back_as_the_same_span(n in 0u64..1 << 50) {
+            prop_assert_eq!(parse_span(&span_text(Nanos(n))), Some(Nanos(n)));
+        }
+    }
+}
