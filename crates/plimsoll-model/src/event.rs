@@ -356,6 +356,24 @@ pub struct PointRecord {
     pub panic: Option<String>,
     /// The target's totals when several share the clients, in the order of `targets`.
     pub per_target: Vec<TargetTotals>,
+    /// What the monitors saw of hosts and processes in the window.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceUse>,
+}
+
+/// Use of one resource over the window of a load point. A resource that could not be watched has
+/// no entry; zero is a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceUse {
+    /// Stable name, from whole to part: `host.cpu.busy`, `process.server.cpu`, `disk.vda.busy`.
+    pub name: String,
+    /// `ratio`, `cores`, `bytes`, `bytes/s`, `1/s`, `s`, or empty for a plain count.
+    pub unit: String,
+    /// Mean over the window, by time.
+    pub mean: f64,
+    /// Highest sample of the window.
+    pub max: f64,
 }
 
 /// One second of a point over all workers.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disclosure::Disclosure;
-use crate::event::UnexpectedCount;
+use crate::event::{ResourceUse, UnexpectedCount};
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -186,6 +186,9 @@ pub struct PointResult {
     pub timeline: Vec<TimelineSecond>,
     /// By target, when there are several.
     pub per_target: Vec<TargetResult>,
+    /// Use of hosts and processes in the window, as the monitors saw it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceUse>,
     /// Every rule held.
     pub valid: bool,
     /// Why not.
