@@ -1,0 +1,140 @@
+//! `journal.jsonl`: one record a line, in order of time, never rewritten.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::BundleError;
+use crate::event::{JOURNAL_FORMAT, JournalRecord, PointRecord, RunStarted};
+
+/// Appends records.
+#[derive(Debug)]
+pub struct JournalWriter {
+    file: File,
+    path: PathBuf,
+}
+
+impl JournalWriter {
+    /// Starts a journal; the file must not exist.
+    pub fn create(path: &Path) -> Result<Self, BundleError> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        Self::from_open(path, file)
+    }
+
+    /// Goes on with a journal after its last whole record; a torn end is cut off.
+    pub fn reopen(path: &Path, journal: &Journal) -> Result<Self, BundleError> {
+        let file = OpenOptions::new().append(true).open(path);
+        let writer = Self::from_open(path, file)?;
+        writer
+            .file
+            .set_len(journal.whole_bytes)
+            .map_err(|e| BundleError::storage(path, "cut off a torn record", e))?;
+        Ok(writer)
+    }
+
+    fn from_open(path: &Path, file: std::io::Result<File>) -> Result<Self, BundleError> {
+        let file = file.map_err(|e| BundleError::storage(path, "open it for writing", e))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// A journal on a device whose length cannot be set, such as `/dev/full`.
+    #[cfg(test)]
+    pub(super) fn open_device_for_test(path: &Path) -> Result<Self, BundleError> {
+        Self::from_open(path, OpenOptions::new().write(true).open(path))
+    }
+
+    /// Appends a record without waiting for the disk.
+    pub fn append(&mut self, record: &JournalRecord) -> Result<(), BundleError> {
+        let mut line = serde_json::to_vec(record)
+            .expect("a record holds only what JSON can say: finite numbers, string keys");
+        line.push(b'\n');
+        self.file.write_all(&line).map_err(|e| BundleError::storage(&self.path, "append to it", e))
+    }
+
+    /// Appends a record and waits until it, and all before it, are on the disk.
+    pub fn append_durably(&mut self, record: &JournalRecord) -> Result<(), BundleError> {
+        self.append(record)?;
+        self.file.sync_data().map_err(|e| BundleError::storage(&self.path, "synchronise it", e))
+    }
+}
+
+/// A journal read back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Journal {
+    /// Every whole record.
+    pub records: Vec<JournalRecord>,
+    /// Length of the file up to the end of the last whole record.
+    pub whole_bytes: u64,
+    /// Bytes after it: a record that was being written when the run was killed.
+    pub torn_bytes: u64,
+}
+
+impl Journal {
+    /// Reads a journal; a torn last record is left out, a bad one before it is an error.
+    pub fn read(path: &Path) -> Result<Self, BundleError> {
+        let bytes = fs::read(path).map_err(|e| BundleError::storage(path, "read it", e))?;
+        let journal = Self::from_bytes(path, &bytes)?;
+        match journal.started() {
+            Some(started) if started.format != JOURNAL_FORMAT => Err(BundleError::Format {
+                path: path.to_owned(),
+                found: started.format,
+                known: JOURNAL_FORMAT,
+            }),
+            _ => Ok(journal),
+        }
+    }
+
+    fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, BundleError> {
+        let mut journal = Self::default();
+        let mut at = 0;
+        let lines = bytes.split_inclusive(|b| *b == b'\n');
+        for (index, line) in lines.enumerate() {
+            let last = at + line.len() == bytes.len();
+            match serde_json::from_slice(line) {
+                Ok(record) if line.ends_with(b"\n") => journal.records.push(record),
+                _ if last => break,
+                Ok(_) => unreachable!("only the last line can lack its end"),
+                Err(e) => {
+                    return Err(BundleError::Malformed {
+                        path: path.to_owned(),
+                        line: index + 1,
+                        message: e.to_string(),
+                    });
+                }
+            }
+            at += line.len();
+        }
+        journal.whole_bytes = at as u64;
+        journal.torn_bytes = (bytes.len() - at) as u64;
+        Ok(journal)
+    }
+
+    /// The first record, when it was written.
+    pub fn started(&self) -> Option<&RunStarted> {
+        match self.records.first() {
+            Some(JournalRecord::RunStarted(started)) => Some(started),
+            _ => None,
+        }
+    }
+
+    /// The run came to its end.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.records.last(), Some(JournalRecord::RunFinished { .. }))
+    }
+
+    /// Finished load points in the order of execution.
+    pub fn points(&self) -> impl Iterator<Item = &PointRecord> {
+        self.records.iter().filter_map(|record| match record {
+            JournalRecord::PointFinished(point) => Some(&**point),
+            _ => None,
+        })
+    }
+
+    /// The re-verified peak, when a search found it.
+    pub fn peak(&self) -> Option<f64> {
+        self.records.iter().find_map(|record| match record {
+            JournalRecord::PeakFound { peak, .. } => Some(*peak),
+            _ => None,
+        })
+    }
+}

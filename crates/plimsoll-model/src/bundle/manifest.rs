@@ -1,0 +1,149 @@
+//! `manifest.json`: SHA-256 of every file, so that a later change shows.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    BundleError, DISCLOSURE_FILE, INTERVALS_DIR, JOURNAL_FILE, MANIFEST_FILE, MONITORS_DIR,
+    PARTIAL_ENDING, SUITE_FILE, write_durably,
+};
+
+/// Version of the manifest's format.
+pub const MANIFEST_FORMAT: u32 = 1;
+
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Checksums by path within the bundle, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Version of this format.
+    pub format: u32,
+    /// What the run wrote; never changes.
+    pub raw: BTreeMap<String, String>,
+    /// What was made from it; may be deleted and made again.
+    pub derived: BTreeMap<String, String>,
+}
+
+/// A difference between a manifest and the files.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ManifestProblem {
+    /// The content differs.
+    #[error("{0} was changed after the run")]
+    Changed(String),
+    /// A raw file is gone.
+    #[error("{0} is missing")]
+    Missing(String),
+    /// A raw file nobody listed.
+    #[error("{0} was added after the run")]
+    Added(String),
+}
+
+impl Manifest {
+    /// Takes the checksum of every file of a bundle.
+    pub fn of(bundle: &Path) -> Result<Self, BundleError> {
+        let mut manifest =
+            Self { format: MANIFEST_FORMAT, raw: BTreeMap::new(), derived: BTreeMap::new() };
+        for name in files_below(bundle, "")? {
+            let sum = checksum(&bundle.join(&name))?;
+            let list = if is_raw(&name) { &mut manifest.raw } else { &mut manifest.derived };
+            list.insert(name, sum);
+        }
+        Ok(manifest)
+    }
+
+    /// Writes it into the bundle.
+    pub fn write(&self, bundle: &Path) -> Result<(), BundleError> {
+        let mut text = serde_json::to_vec_pretty(self).expect("strings and maps are JSON");
+        text.push(b'\n');
+        write_durably(&bundle.join(MANIFEST_FILE), &text)
+    }
+
+    /// Reads a bundle's manifest; `None` when it has none yet.
+    pub fn read(bundle: &Path) -> Result<Option<Self>, BundleError> {
+        let path = bundle.join(MANIFEST_FILE);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(BundleError::storage(&path, "read it", e)),
+        };
+        let manifest: Self = serde_json::from_slice(&bytes).map_err(|e| {
+            BundleError::Malformed { path: path.clone(), line: e.line(), message: e.to_string() }
+        })?;
+        if manifest.format != MANIFEST_FORMAT {
+            let found = manifest.format;
+            return Err(BundleError::Format { path, found, known: MANIFEST_FORMAT });
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Compares with the files as they are now. Derived files may be missing.
+    pub fn problems(&self, bundle: &Path) -> Result<Vec<ManifestProblem>, BundleError> {
+        let now = Self::of(bundle)?;
+        let mut problems = Vec::new();
+        for (name, sum) in &self.raw {
+            match now.raw.get(name) {
+                None => problems.push(ManifestProblem::Missing(name.clone())),
+                Some(other) if other != sum => {
+                    problems.push(ManifestProblem::Changed(name.clone()))
+                }
+                Some(_) => {}
+            }
+        }
+        for name in now.raw.keys().filter(|name| !self.raw.contains_key(*name)) {
+            problems.push(ManifestProblem::Added(name.clone()));
+        }
+        for (name, sum) in &self.derived {
+            if now.derived.get(name).is_some_and(|other| other != sum) {
+                problems.push(ManifestProblem::Changed(name.clone()));
+            }
+        }
+        problems.sort();
+        Ok(problems)
+    }
+}
+
+fn is_raw(name: &str) -> bool {
+    matches!(name, SUITE_FILE | DISCLOSURE_FILE | JOURNAL_FILE)
+        || [INTERVALS_DIR, MONITORS_DIR]
+            .iter()
+            .any(|dir| name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// Files below `bundle/prefix`, by path within the bundle; not the manifest, not partial files.
+fn files_below(bundle: &Path, prefix: &str) -> Result<Vec<String>, BundleError> {
+    let dir = bundle.join(prefix);
+    let listing = |e| BundleError::storage(&dir, "list it", e);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&dir).map_err(listing)? {
+        let entry = entry.map_err(listing)?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        if entry.file_type().map_err(listing)?.is_dir() {
+            names.extend(files_below(bundle, &path)?);
+        } else if path != MANIFEST_FILE && !path.ends_with(&format!(".{PARTIAL_ENDING}")) {
+            names.push(path);
+        }
+    }
+    Ok(names)
+}
+
+fn checksum(path: &Path) -> Result<String, BundleError> {
+    let reading = |e| BundleError::storage(path, "read it", e);
+    let mut file = File::open(path).map_err(reading)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; READ_BUFFER_BYTES];
+    loop {
+        let n = file.read(&mut buffer).map_err(reading)?;
+        if n == 0 {
+            break;
+        }
+        hasher.update(&buffer[..n]);
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

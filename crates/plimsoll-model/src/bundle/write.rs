@@ -1,0 +1,131 @@
+//! Writes a bundle while a run goes on.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use super::durable::{partial_path, put_in_place, sync_dir};
+use super::{
+    BundleError, BundleReader, DISCLOSURE_FILE, INTERVALS_DIR, IntervalLog, IntervalSlice,
+    JOURNAL_FILE, JournalWriter, MONITORS_DIR, PARTIAL_ENDING, SUITE_FILE, write_durably,
+};
+use crate::assignment::{OpNames, PointId};
+use crate::disclosure::Disclosure;
+use crate::event::{JournalRecord, PointRecord};
+use crate::suite::Suite;
+
+/// The bundle of a run that goes on.
+#[derive(Debug)]
+pub struct BundleWriter {
+    dir: PathBuf,
+    journal: JournalWriter,
+}
+
+impl BundleWriter {
+    /// Makes the directory (which must be empty or absent) with its suite; the journal is empty.
+    pub fn create(dir: &Path, suite: &Suite) -> Result<Self, BundleError> {
+        Self::refuse_occupied(dir)?;
+        for inner in [INTERVALS_DIR, MONITORS_DIR] {
+            let path = dir.join(inner);
+            fs::create_dir_all(&path).map_err(|e| BundleError::storage(&path, "create it", e))?;
+        }
+        write_durably(&dir.join(SUITE_FILE), suite.to_toml().as_bytes())?;
+        let journal = JournalWriter::create(&dir.join(JOURNAL_FILE))?;
+        sync_dir(dir)?;
+        Ok(Self { dir: dir.to_owned(), journal })
+    }
+
+    /// An error when there is something at `dir` that a new run would mix with.
+    pub fn refuse_occupied(dir: &Path) -> Result<(), BundleError> {
+        match fs::read_dir(dir) {
+            Ok(mut entries) => match entries.next() {
+                None => Ok(()),
+                Some(_) => Err(BundleError::Occupied { path: dir.to_owned() }),
+            },
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(BundleError::storage(dir, "use it as the output directory", e)),
+        }
+    }
+
+    /// Goes on with an interrupted run; what was half written is cut off or removed.
+    pub fn resume(reader: &BundleReader) -> Result<Self, BundleError> {
+        let dir = reader.dir().to_owned();
+        let journal = JournalWriter::reopen(&dir.join(JOURNAL_FILE), reader.journal())?;
+        for inner in ["", INTERVALS_DIR, MONITORS_DIR] {
+            remove_partial_files(&dir.join(inner))?;
+        }
+        Ok(Self { dir, journal })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes `disclosure.json`, again if need be.
+    pub fn write_disclosure(&self, disclosure: &Disclosure) -> Result<(), BundleError> {
+        let mut text = serde_json::to_vec_pretty(disclosure).expect("a disclosure is plain JSON");
+        text.push(b'\n');
+        write_durably(&self.dir.join(DISCLOSURE_FILE), &text)
+    }
+
+    /// Appends a record; it is on the disk at the latest with the next durable one.
+    pub fn record(&mut self, record: &JournalRecord) -> Result<(), BundleError> {
+        self.journal.append(record)
+    }
+
+    /// Appends a record and waits until it is on the disk.
+    pub fn record_durably(&mut self, record: &JournalRecord) -> Result<(), BundleError> {
+        self.journal.append_durably(record)
+    }
+
+    /// Begins the interval log of a load point.
+    pub fn begin_point(&self, point: PointId, op_names: &OpNames) -> Result<PointLog, BundleError> {
+        let path = self.dir.join(INTERVALS_DIR).join(format!("{}.hlog", point.stem()));
+        let partial = partial_path(&path);
+        let file =
+            File::create(&partial).map_err(|e| BundleError::storage(&partial, "create it", e))?;
+        let log = IntervalLog::begin(BufWriter::new(file), op_names)
+            .map_err(|e| BundleError::storage(&partial, "write it", e))?;
+        Ok(PointLog { log, path, partial })
+    }
+
+    /// Makes a load point count: its interval log first, then its record, both on the disk.
+    pub fn finish_point(&mut self, log: PointLog, record: PointRecord) -> Result<(), BundleError> {
+        log.put_in_place()?;
+        self.journal.append_durably(&JournalRecord::PointFinished(Box::new(record)))
+    }
+}
+
+/// The interval log of the load point in progress.
+pub struct PointLog {
+    log: IntervalLog<BufWriter<File>>,
+    path: PathBuf,
+    partial: PathBuf,
+}
+
+impl PointLog {
+    /// Adds one second over all workers.
+    pub fn write(&mut self, slice: &IntervalSlice) -> Result<(), BundleError> {
+        self.log.write(slice).map_err(|e| BundleError::storage(&self.partial, "write it", e))
+    }
+
+    fn put_in_place(self) -> Result<(), BundleError> {
+        let Self { log, path, partial } = self;
+        let writing = |e| BundleError::storage(&partial, "write it", e);
+        let file =
+            log.finish().map_err(writing)?.into_inner().map_err(|e| writing(e.into_error()))?;
+        put_in_place(&file, &partial, &path)
+    }
+}
+
+fn remove_partial_files(dir: &Path) -> Result<(), BundleError> {
+    let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| ending == PARTIAL_ENDING) {
+            fs::remove_file(&path)
+                .map_err(|e| BundleError::storage(&path, "remove the leftover", e))?;
+        }
+    }
+    Ok(())
+}
