@@ -1,1 +1,47 @@
-fn main(){}
+//! Developer commands: `cargo xtask VERB`.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer command talks to the developer's terminal"
+)]
+
+mod ci;
+mod command;
+mod invariants;
+mod licences;
+mod peers;
+mod style;
+mod testing;
+mod workspace;
+
+use std::process::ExitCode;
+
+/// A developer command either worked or has a message for its user.
+type Result<T> = std::result::Result<T, String>;
+
+const USAGE: &str = "\
+usage: cargo xtask VERB
+
+  test            install what the tests need where that is possible, then run every test
+  ci              everything a change must pass: style, format, lints, docs, licences, tests
+  style           the house rules that no lint knows, and the invariants of the architecture
+  licences        licences and sources of every dependency";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test", rest @ ..] => testing::test(rest),
+        ["ci"] => ci::ci(),
+        ["style"] => ci::style(),
+        ["licences"] => licences::licences(),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

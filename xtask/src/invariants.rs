@@ -1,0 +1,199 @@
+//! The invariants of ARCHITECTURE.md that can be read off the text: who may depend on whom, who
+//! may touch a clock, a socket, a file, the terminal.
+
+use std::path::Path;
+
+use crate::Result;
+use crate::workspace::{self, Source};
+
+/// What a crate may use of the others, tests apart.
+struct Crate {
+    name: &'static str,
+    /// Crates of this workspace it may depend on.
+    may_use: &'static [&'static str],
+    /// Texts that its code must not hold, each with the invariant it would break.
+    must_not_say: &'static [Absence],
+}
+
+/// Texts that must be absent, and why.
+struct Absence {
+    why: &'static str,
+    texts: &'static [&'static str],
+}
+
+const NO_SOCKET: Absence = Absence {
+    why: "opens no socket",
+    texts: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "rustix", "tokio", "socket2"],
+};
+const NO_CLOCK: Absence = Absence {
+    why: "reads no clock: every call brings `now`",
+    texts: &["Instant", "SystemTime", "UNIX_EPOCH", "thread::sleep"],
+};
+const NO_INPUT_OUTPUT: Absence = Absence {
+    why: "is a pure function of its input",
+    texts: &["std::fs", "std::net", "std::env::", "std::process", "std::thread", "File::"],
+};
+
+const CRATES: &[Crate] = &[
+    Crate { name: "plimsoll-model", may_use: &[], must_not_say: &[NO_SOCKET, NO_CLOCK] },
+    Crate { name: "plimsoll-engine", may_use: &["plimsoll-model"], must_not_say: &[] },
+    Crate {
+        name: "plimsoll-protocols",
+        may_use: &["plimsoll-model", "plimsoll-engine"],
+        must_not_say: &[NO_SOCKET, NO_CLOCK],
+    },
+    Crate {
+        name: "plimsoll-servers",
+        may_use: &["plimsoll-model", "plimsoll-protocols"],
+        must_not_say: &[],
+    },
+    Crate { name: "plimsoll-monitor", may_use: &["plimsoll-model"], must_not_say: &[] },
+    Crate {
+        name: "plimsoll-analysis",
+        may_use: &["plimsoll-model"],
+        must_not_say: &[NO_SOCKET, NO_CLOCK, NO_INPUT_OUTPUT],
+    },
+    Crate {
+        name: "plimsoll-report",
+        may_use: &["plimsoll-model"],
+        must_not_say: &[NO_SOCKET, NO_CLOCK, NO_INPUT_OUTPUT],
+    },
+    Crate {
+        name: "plimsoll-testkit",
+        may_use: &[
+            "plimsoll-model",
+            "plimsoll-engine",
+            "plimsoll-protocols",
+            "plimsoll-servers",
+            "plimsoll-monitor",
+            "plimsoll-analysis",
+            "plimsoll-report",
+        ],
+        must_not_say: &[],
+    },
+];
+
+/// Only these write to the terminal.
+const PRINTERS: [&str; 2] = ["crates/plimsoll/", "xtask/"];
+const PRINTING: Absence = Absence {
+    why: "prints nothing: only the binary and the developer commands do",
+    texts: &["println!(", "print!(", "eprintln!(", "eprint!(", "dbg!(", "stdout()", "stderr()"],
+};
+/// `wire/` turns bytes into messages and back.
+const WIRE: Absence = Absence {
+    why: "does no input or output: it is pure",
+    texts: &["std::fs", "std::net", "std::io", "std::time", "std::env"],
+};
+
+/// Every breach, as `path:line: what it breaks`.
+pub fn faults(root: &Path) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for one in CRATES {
+        faults.extend(dependencies(one, root)?);
+        for source in code(root, one.name)? {
+            for absence in one.must_not_say {
+                faults.extend(breaches(&source, absence));
+            }
+            if !PRINTERS.iter().any(|printer| source.path.starts_with(printer)) {
+                faults.extend(breaches(&source, &PRINTING));
+            }
+            if source.path.contains("/wire/") {
+                faults.extend(breaches(&source, &WIRE));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+fn code(root: &Path, name: &str) -> Result<Vec<Source>> {
+    let sources = workspace::sources(root, &format!("crates/{name}/src"))?;
+    Ok(sources.into_iter().filter(|s| s.path.ends_with(".rs") && !is_test(&s.path)).collect())
+}
+
+/// A module of tests in a file of its own.
+fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+fn dependencies(one: &Crate, root: &Path) -> Result<Vec<String>> {
+    let path = format!("crates/{}/Cargo.toml", one.name);
+    let manifest = std::fs::read_to_string(root.join(&path)).map_err(|e| format!("{path}: {e}"))?;
+    let used = ours_in_dependencies(&manifest);
+    let wrong = used.into_iter().filter(|used| !one.may_use.contains(&used.as_str()));
+    Ok(wrong.map(|used| format!("{path}: {} must not depend on {used}", one.name)).collect())
+}
+
+/// Crates of this workspace under `[dependencies]`; what only tests use is free.
+fn ours_in_dependencies(manifest: &str) -> Vec<String> {
+    let mut within = false;
+    let mut ours = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            within = line.trim() == "[dependencies]";
+        } else if within && line.starts_with("plimsoll-") {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or_default();
+            ours.push(name.to_owned());
+        }
+    }
+    ours
+}
+
+fn breaches(source: &Source, absence: &Absence) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (number, line) in source.text.lines().enumerate() {
+        // Tests come last in a file, and may do what the code must not.
+        if line.trim() == "#[cfg(test)]" {
+            break;
+        }
+        let code = line.split("//").next().unwrap_or_default();
+        if let Some(text) = absence.texts.iter().find(|text| says(code, text)) {
+            let place = format!("{}:{}", source.path, number + 1);
+            faults.push(format!("{place}: `{text}`, but this code {}", absence.why));
+        }
+    }
+    faults
+}
+
+/// `print!(` is not said by `eprint!(`.
+fn says(code: &str, text: &str) -> bool {
+    code.match_indices(text).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_invariants_of_the_architecture_hold() {
+        let faults = faults(workspace::root()).unwrap();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn every_crate_is_listed() {
+        let listed = |name: &str| CRATES.iter().any(|c| c.name == name) || name == "plimsoll";
+        for entry in std::fs::read_dir(workspace::root().join("crates")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(listed(&name), "{name} has no line in xtask/src/invariants.rs");
+        }
+    }
+
+    #[test]
+    fn a_breach_is_found_in_code_and_not_in_comments_or_tests() {
+        let text = "//! Instant\nuse std::time::Instant;\n#[cfg(test)]\nuse std::time::Instant;\n";
+        let source = Source { path: "a.rs".to_owned(), text: text.to_owned() };
+        let found = breaches(&source, &NO_CLOCK);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("a.rs:2:"), "{}", found[0]);
+    }
+
+    #[test]
+    fn dependencies_of_tests_are_free() {
+        let manifest = "[dependencies]\nplimsoll-model.workspace = true\nplimsoll-engine = { path = \"x\" }\n\
+                        [dev-dependencies]\nplimsoll-testkit.workspace = true\n";
+        assert_eq!(ours_in_dependencies(manifest), ["plimsoll-model", "plimsoll-engine"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! The real servers and clients that tests talk to.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Result, command};
+
+/// A program some tests need.
+struct Peer {
+    /// Its command.
+    program: &'static str,
+    /// Debian's package that holds it.
+    package: &'static str,
+    /// What is not tested without it.
+    tests: &'static str,
+}
+
+const PEERS: [Peer; 2] = [
+    Peer {
+        program: "nginx",
+        package: "nginx-light",
+        tests: "every test against a real nginx, `managed:nginx` among them",
+    },
+    Peer { program: "curl", package: "curl", tests: "the reference web server judged by curl" },
+];
+
+/// A continuous-integration run: what is missing there is a failure, not a skip.
+pub fn must_be_complete() -> bool {
+    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+/// Installs what is missing where that can be done without asking, says what will be skipped
+/// elsewhere, and fails on anything missing when [`must_be_complete`].
+pub fn prepare() -> Result<()> {
+    let mut absent = missing();
+    if !absent.is_empty() && can_install() {
+        install(&absent)?;
+        absent = missing();
+    }
+    if absent.is_empty() {
+        println!("peers: {}", PEERS.map(|p| p.program).join(", "));
+        return Ok(());
+    }
+    for peer in &absent {
+        println!("SKIPPED, {} is not installed: {}", peer.program, peer.tests);
+    }
+    let packages: Vec<_> = absent.iter().map(|p| p.package).collect();
+    let remedy = format!("to run them: sudo apt-get install {}", packages.join(" "));
+    if must_be_complete() {
+        return Err(format!("CI is set and peers are missing; {remedy}"));
+    }
+    println!("{remedy}");
+    Ok(())
+}
+
+fn missing() -> Vec<&'static Peer> {
+    PEERS.iter().filter(|peer| command::find(peer.program).is_none()).collect()
+}
+
+fn can_install() -> bool {
+    let debian = Path::new("/etc/debian_version").exists() && command::find("apt-get").is_some();
+    debian && is_root()
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn install(absent: &[&Peer]) -> Result<()> {
+    let packages: Vec<_> = absent.iter().map(|p| p.package).collect();
+    println!("installing {} (root on Debian)", packages.join(", "));
+    // A stale list names versions the mirror no longer has; a mirror out of reach is told apart
+    // by the second command.
+    if let Err(message) = command::run(Command::new("apt-get").args(["-qq", "update"])) {
+        println!("{message}; trying with the lists at hand");
+    }
+    let mut apt = Command::new("apt-get");
+    apt.args(["-qq", "-y", "--no-install-recommends", "install"]).args(&packages);
+    // Tests start their own servers on free ports; the package's own service is not wanted.
+    apt.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
+    if let Err(message) = command::run(&mut apt) {
+        println!("{message}");
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! House rules that no lint knows. They only ratchet: a file that is allowed to be too long may
+//! shrink, never grow, and its allowance follows it down.
+
+use std::path::Path;
+
+use crate::Result;
+use crate::workspace::{self, Source};
+
+/// A Rust file of this length has more than one subject.
+const LINES_MAX: usize = 500;
+/// Files that are longer, with the length they may not exceed.
+const LONGER: [(&str, usize); 0] = [];
+
+/// Endings of type names that say nothing.
+const EMPTY_NAMES: [&str; 3] = ["Manager", "Helper", "Impl"];
+/// Names of modules that attract everything.
+const EMPTY_MODULES: [&str; 5] = ["utils", "util", "common", "helpers", "misc"];
+/// Parts of the registered names of official benchmarks; our suites have names of their own.
+const OFFICIAL_MARKS: [&str; 6] = ["spec", "sfs", "netbench", "webbench", "tpc", "iometer"];
+
+/// Every fault, as `path:line: what; what to do`.
+pub fn faults(root: &Path) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for source in workspace::sources(root, "")? {
+        faults.extend(foreign_paths(&source, root));
+        if source.path.ends_with(".rs") {
+            faults.extend(length(&source));
+            faults.extend(empty_names(&source));
+        }
+        if source.path.ends_with(".md") {
+            faults.extend(broken_links(&source, root));
+        }
+        if source.path.starts_with("suites/") && source.path.ends_with(".toml") {
+            faults.extend(official_marks(&source));
+        }
+    }
+    Ok(faults)
+}
+
+fn length(source: &Source) -> Option<String> {
+    let lines = source.text.lines().count();
+    let path = &source.path;
+    match LONGER.iter().find(|(longer, _)| longer == path) {
+        None if lines > LINES_MAX => {
+            Some(format!("{path}: {lines} lines (limit {LINES_MAX}); split it by subject"))
+        }
+        Some((_, allowed)) if lines > *allowed => {
+            Some(format!("{path}: grew to {lines} lines from {allowed}; split it by subject"))
+        }
+        Some((_, allowed)) if lines < *allowed => {
+            Some(format!("{path}: shrank to {lines} lines; lower its allowance of {allowed}"))
+        }
+        _ => None,
+    }
+}
+
+fn empty_names(source: &Source) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (number, line) in source.text.lines().enumerate() {
+        let Some((keyword, name)) = declared(line) else { continue };
+        let empty = match keyword {
+            "mod" => EMPTY_MODULES.contains(&name),
+            _ => EMPTY_NAMES.iter().any(|empty| name.ends_with(empty)),
+        };
+        if empty {
+            let place = format!("{}:{}", source.path, number + 1);
+            faults.push(format!("{place}: `{name}` names no subject; say what it is"));
+        }
+    }
+    faults
+}
+
+/// The keyword and name of a declaration at the start of a line.
+fn declared(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.split_whitespace().filter(|word| !word.starts_with("pub"));
+    let keyword = words.next()?;
+    if !["struct", "enum", "trait", "type", "mod"].contains(&keyword) {
+        return None;
+    }
+    let name = words.next()?.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+    Some((keyword, name))
+}
+
+/// A path of the author's machine means nothing to a reader: neither the folder the checkout lies
+/// in nor a folder beside it.
+fn foreign_paths(source: &Source, root: &Path) -> Vec<String> {
+    let parent = root.parent().map(|p| format!("{}/", p.display())).filter(|p| p.len() > 2);
+    let beside = concat!("../", "shared");
+    let mut faults = Vec::new();
+    for (number, line) in source.text.lines().enumerate() {
+        let inside = parent.as_deref().is_some_and(|parent| starts_a_path(line, parent));
+        if inside || line.contains(beside) {
+            let place = format!("{}:{}", source.path, number + 1);
+            faults.push(format!("{place}: names a place outside the repository; leave it out"));
+        }
+    }
+    faults
+}
+
+fn starts_a_path(line: &str, prefix: &str) -> bool {
+    line.match_indices(prefix).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "._-/}".contains(c))
+    })
+}
+
+fn broken_links(source: &Source, root: &Path) -> Vec<String> {
+    let folder = root.join(&source.path).parent().unwrap_or(root).to_owned();
+    let mut faults = Vec::new();
+    for (number, line) in source.text.lines().enumerate() {
+        for link in line.split("](").skip(1) {
+            let target = link.split([')', '#', ' ']).next().unwrap_or_default();
+            let elsewhere = target.contains("://") || target.starts_with("mailto:");
+            if !target.is_empty() && !elsewhere && !folder.join(target).exists() {
+                let place = format!("{}:{}", source.path, number + 1);
+                faults.push(format!("{place}: the link to `{target}` leads nowhere"));
+            }
+        }
+    }
+    faults
+}
+
+fn official_marks(source: &Source) -> Option<String> {
+    let line = source.text.lines().find(|line| line.trim_start().starts_with("name"))?;
+    let name = line.split('"').nth(1)?.to_lowercase();
+    let mark = OFFICIAL_MARKS.iter().find(|mark| name.contains(**mark))?;
+    Some(format!(
+        "{}: the name `{name}` uses the mark of an official benchmark ({mark})",
+        source.path
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(path: &str, text: &str) -> Source {
+        Source { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn the_repository_keeps_the_house_rules() {
+        let faults = faults(workspace::root()).unwrap();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_a_fault() {
+        assert!(length(&source("a.rs", &"x\n".repeat(500))).is_none());
+        assert!(length(&source("a.rs", &"x\n".repeat(501))).is_some());
+    }
+
+    #[test]
+    fn names_without_a_subject_are_faults() {
+        let text = "pub struct RunManager;\npub(crate) mod utils;\nstruct Runner;\nmod commons;\n";
+        assert_eq!(empty_names(&source("a.rs", text)).len(), 2);
+    }
+
+    #[test]
+    fn a_path_of_this_machine_is_a_fault_and_a_path_of_the_project_is_none() {
+        let root = Path::new("/src/plimsoll");
+        let fault = |text| !foreign_paths(&source("a.md", text), root).is_empty();
+        assert!(fault("see `/src/notes.md`"));
+        assert!(!fault("see crates/plimsoll/src/main.rs"));
+    }
+
+    #[test]
+    fn a_link_must_lead_somewhere() {
+        let root = workspace::root();
+        let text = "[a](Cargo.toml) [b](https://example.org) [c](#c) [d](nowhere.md#x)";
+        assert_eq!(broken_links(&source("README.md", text), root).len(), 1);
+    }
+
+    #[test]
+    fn a_suite_does_not_borrow_an_official_name() {
+        assert!(official_marks(&source("suites/a.toml", "name = \"SPECweb\"")).is_some());
+        assert!(official_marks(&source("suites/a.toml", "name = \"web-static\"")).is_none());
+    }
+}

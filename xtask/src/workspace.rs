@@ -1,0 +1,52 @@
+//! The workspace's folder and the text files in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+
+/// Folders that hold what was made, not what was written.
+const MADE: [&str; 6] = ["target", ".git", "runs", "corpus", "artifacts", "node_modules"];
+
+/// Root of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in a folder of the root")
+}
+
+/// A file that people write.
+pub struct Source {
+    /// Path from the root, with `/`.
+    pub path: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// Every UTF-8 file below `folder` (a path from the root; empty for all), in the order of paths.
+pub fn sources(root: &Path, folder: &str) -> Result<Vec<Source>> {
+    let mut files = Vec::new();
+    collect(&root.join(folder), &mut files)?;
+    files.sort();
+    let mut sources = Vec::new();
+    for file in files {
+        let bytes = fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+        sources.push(Source { path, text });
+    }
+    Ok(sources)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| format!("{}: {e}", folder.display()))?;
+        let kind = entry.file_type().map_err(|e| format!("{}: {e}", entry.path().display()))?;
+        let name = entry.file_name();
+        if kind.is_dir() && !MADE.iter().any(|made| name == *made) {
+            collect(&entry.path(), files)?;
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
