@@ -1,1 +1,25 @@
-//! x
+//! What a host is and how busy it is: the inventory for the disclosure, and samplers that watch
+//! CPU, memory, disks, network and processes while a load point runs.
+//!
+//! Everything is read from `/proc` and `/sys`. Parsers are pure functions over text; a thin reader
+//! takes the root directory, so that a test can lay out a machine of its own. What a kernel does
+//! not tell is `None`, never a guess. The crate chooses no path and prints nothing: rows go to
+//! writers that the caller gives.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`inventory`] | every field of [`plimsoll_model::disclosure::Host`] |
+//! | [`process`] | CPU time and memory of this and other processes |
+//! | [`clock_step`] | did somebody set the clock while we measured |
+//! | [`parse`] | the texts of `/proc` and `/sys` |
+
+mod clock;
+pub mod clock_step;
+pub mod inventory;
+pub mod parse;
+pub mod process;
+mod root;
+
+pub use clock_step::{ClockReading, clock_step_ns};
+pub use inventory::inventory;
+pub use root::Root;

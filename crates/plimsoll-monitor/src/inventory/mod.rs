@@ -1,0 +1,59 @@
+//! What a host is: every field of the disclosure's [`Host`], from `/proc`, `/sys` and `/etc`.
+
+mod cpu;
+pub(crate) mod limits;
+mod network;
+mod storage;
+mod tuning;
+mod virtualisation;
+
+use std::path::Path;
+
+use plimsoll_model::disclosure::Host;
+
+use crate::parse::{parse_cpuinfo, parse_meminfo, parse_os_release};
+use crate::root::Root;
+
+/// This host. `paths` are those whose file systems matter, each with its role (`bundle`,
+/// `file set`); a path that does not exist yet counts as its nearest existing parent.
+pub fn inventory(paths: &[(&str, &Path)]) -> Host {
+    inventory_at(&Root::default(), paths)
+}
+
+/// The host whose `proc`, `sys` and `etc` lie below `root`. What cannot be read is absent.
+pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
+    let cpuinfo = parse_cpuinfo(&root.read("proc/cpuinfo").unwrap_or_default());
+    let memory = parse_meminfo(&root.read("proc/meminfo").unwrap_or_default());
+    Host {
+        os: os(root),
+        kernel: kernel(root),
+        virtualisation: virtualisation::virtualisation(root, &cpuinfo),
+        cpus_available: cpu::available(root),
+        cpus_online: cpu::online(root, &cpuinfo),
+        cpu_details: cpu::details(root, &cpuinfo),
+        cpu_model: cpuinfo.model,
+        memory_bytes: memory.total,
+        swap_bytes: memory.swap_total,
+        disks: storage::disks(root),
+        file_systems: storage::file_systems(root, paths),
+        networks: network::networks(root),
+        tuning: tuning::tuning(root),
+        limits: limits::limits(root),
+    }
+}
+
+fn os(root: &Root) -> Option<String> {
+    let files = ["etc/os-release", "usr/lib/os-release"];
+    files.iter().find_map(|file| parse_os_release(&root.read(file)?))
+}
+
+/// `Linux 6.1.0-18-amd64 #1 SMP …`, what `uname -srv` says.
+fn kernel(root: &Root) -> Option<String> {
+    let part = |name: &str| root.line(format!("proc/sys/kernel/{name}"));
+    let release = part("osrelease")?;
+    let parts = [part("ostype"), Some(release), part("version")];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

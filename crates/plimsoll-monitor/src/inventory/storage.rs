@@ -1,0 +1,61 @@
+//! Disks, and the file systems that hold what the run reads and writes.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::disclosure::{Disk, FileSystem};
+
+use crate::parse::{Mount, parse_mountinfo, parse_selected};
+use crate::root::Root;
+
+/// `/sys/block/*/size` counts these, whatever the disk's own sectors.
+const SECTOR_BYTES: u64 = 512;
+
+/// Whole disks with a size; empty loop and memory devices are left out.
+pub(super) fn disks(root: &Root) -> Vec<Disk> {
+    root.names("sys/block").into_iter().filter_map(|name| disk(root, name)).collect()
+}
+
+fn disk(root: &Root, name: String) -> Option<Disk> {
+    let directory = format!("sys/block/{name}");
+    let size_bytes = root.number(format!("{directory}/size"))?.checked_mul(SECTOR_BYTES)?;
+    if size_bytes == 0 {
+        return None;
+    }
+    let medium = match root.number(format!("{directory}/queue/rotational")) {
+        Some(0) => "solid state",
+        Some(_) => "rotational",
+        None => "unknown",
+    };
+    let kind = match root.line(format!("{directory}/device/model")) {
+        Some(model) => format!("{medium}, {model}"),
+        None => medium.to_owned(),
+    };
+    let scheduler = root.line(format!("{directory}/queue/scheduler"));
+    let scheduler = scheduler.as_deref().and_then(parse_selected).map(str::to_owned);
+    Some(Disk { name, size_bytes, kind, scheduler })
+}
+
+/// The file system below each path. One that cannot be asked for its size is left out.
+pub(super) fn file_systems(root: &Root, paths: &[(&str, &Path)]) -> Vec<FileSystem> {
+    let mounts = parse_mountinfo(&root.read("proc/self/mountinfo").unwrap_or_default());
+    paths.iter().filter_map(|(role, path)| file_system(&mounts, role, path)).collect()
+}
+
+fn file_system(mounts: &[Mount], role: &str, path: &Path) -> Option<FileSystem> {
+    let path = nearest_existing(path)?;
+    let mount = Mount::holding(mounts, &path)?;
+    let space = rustix::fs::statvfs(&path).ok()?;
+    Some(FileSystem {
+        role: role.to_owned(),
+        kind: mount.kind.clone(),
+        options: mount.options.clone(),
+        size_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+        free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+    })
+}
+
+/// With symbolic links resolved, as mount points are.
+fn nearest_existing(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
+}

@@ -1,0 +1,25 @@
+//! The texts of `/proc` and `/sys` as types. Pure functions: odd text gives `None` or fewer
+//! entries, never a panic and never an invented number.
+
+mod cgroup;
+mod cpu;
+mod disk;
+mod memory;
+mod mounts;
+mod network;
+mod process;
+mod system;
+
+pub use cgroup::{CgroupPath, Throttling, parse_cgroup_paths, parse_cpu_max, parse_throttling};
+pub use cpu::{CpuInfo, CpuTimes, Stat, parse_cpu_list, parse_cpuinfo, parse_load, parse_stat};
+pub use disk::{DiskCounters, parse_diskstats};
+pub use memory::{MemInfo, VmStat, parse_meminfo, parse_vmstat};
+pub use mounts::{Mount, parse_mountinfo};
+pub use network::{NetworkCounters, parse_net_dev, parse_paired};
+pub use process::{ProcessStat, parse_limit, parse_process_stat, parse_resident_pages};
+pub use system::{Pressure, parse_os_release, parse_pressure, parse_selected, parse_status_field};
+
+/// The n-th word as a number; `None` when it is missing or not a number.
+fn nth_number(words: &[&str], index: usize) -> Option<u64> {
+    words.get(index)?.parse().ok()
+}
