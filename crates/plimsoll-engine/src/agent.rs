@@ -1,11 +1,26 @@
-//! stub
-use std::sync::atomic::AtomicBool;
+//! An agent: works on one load point with as many workers as it is asked for.
+
+use std::any::Any;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::thread;
 
-use plimsoll_model::assignment::Assignment;
+use plimsoll_model::assignment::{Assignment, Pacing};
 use plimsoll_model::event::AgentEvent;
+use plimsoll_model::units::Nanos;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::clock;
+use crate::driver::epoll::EpollDriver;
 use crate::seam::Workload;
+use crate::worker::{Seat, SeatDriver};
+
+/// Workers start together, this long after they are made: time for all threads to be pinned.
+const START_DELAY: Nanos = Nanos::from_millis(5);
+/// Descriptors a process needs besides its connections.
+const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Why an agent cannot work on a point.
 #[derive(Debug, thiserror::Error)]
@@ -16,9 +31,21 @@ pub enum AgentError {
         /// What was tried.
         doing: &'static str,
         /// The host's answer.
-        source: std::io::Error,
+        source: io::Error,
         /// The next move.
         remedy: &'static str,
+    },
+    /// More clients than this process may have connections.
+    #[error(
+        "{clients} clients need more open files than the limit of {limit}; raise it with `ulimit -n {wanted}` or ask for fewer clients"
+    )]
+    TooManyClients {
+        /// Clients asked for.
+        clients: u32,
+        /// Hard limit of open files.
+        limit: u64,
+        /// A limit that would do.
+        wanted: u64,
     },
 }
 
@@ -30,6 +57,88 @@ pub fn run_point(
     events: &Sender<AgentEvent>,
     stop: &AtomicBool,
 ) -> Result<(), AgentError> {
-    let _ = (assignment, workload, events, stop);
-    unimplemented!("in progress")
+    raise_descriptor_limit(assignment.load.clients())?;
+    let origin = clock::monotonic() + START_DELAY;
+    let workers = assignment.workers.max(1);
+    let instances = (0..workers)
+        .map(|_| EpollDriver::instance())
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(|source| AgentError::Host {
+            doing: "make an epoll instance",
+            source,
+            remedy: "raise the limit of open files (`ulimit -n`)",
+        })?;
+    let at_unix_ns = (clock::wall() + START_DELAY).0;
+    let _ = events.send(AgentEvent::Started { at_unix_ns });
+    thread::scope(|scope| {
+        let handles: Vec<_> = instances
+            .into_iter()
+            .zip(0..)
+            .map(|(instance, worker)| {
+                scope.spawn(move || {
+                    let driver = Box::new(EpollDriver::new(instance, origin));
+                    settle_in(assignment, worker, origin);
+                    workload.run_worker(Seat {
+                        assignment,
+                        worker,
+                        op_names: workload.op_names(),
+                        events,
+                        stop,
+                        driver: SeatDriver::Epoll(driver),
+                    });
+                })
+            })
+            .collect();
+        for handle in handles {
+            if let Err(panic) = handle.join() {
+                // The others stop too: a point with a bug in it is not a measurement.
+                stop.store(true, Ordering::Relaxed);
+                let message = panic_message(panic.as_ref());
+                let _ = events.send(AgentEvent::WorkerPanicked { message });
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Pins the thread, sets its timers, and waits for the common start.
+fn settle_in(assignment: &Assignment, worker: u32, origin: Nanos) {
+    if !assignment.cores.is_empty() {
+        let core = assignment.cores[worker as usize % assignment.cores.len()];
+        let mut set = CpuSet::new();
+        set.set(core as usize);
+        // A core that has gone away leaves the thread where it is; the disclosure names the cores
+        // that were asked for, and the generator's health shows what came of it.
+        let _ = sched_setaffinity(None, &set);
+    }
+    if assignment.pacing != Pacing::Coalesce {
+        let _ = EpollDriver::fire_timers_exactly();
+    }
+    let left = origin.saturating_sub(clock::monotonic());
+    thread::sleep(std::time::Duration::from_nanos(left.0));
+}
+
+fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {
+    let wanted = u64::from(clients) + SPARE_DESCRIPTORS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    if let Some(limit) = maximum.filter(|maximum| *maximum < wanted) {
+        return Err(AgentError::TooManyClients { clients, limit, wanted });
+    }
+    let raised = Rlimit { current: maximum.or(Some(wanted)), maximum };
+    setrlimit(Resource::Nofile, raised).map_err(|error| AgentError::Host {
+        doing: "raise the limit of open files",
+        source: error.into(),
+        remedy: "raise it with `ulimit -n` or ask for fewer clients",
+    })
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a worker panicked without a message".to_owned())
 }

@@ -1,5 +1,10 @@
 //! Clock, pacer, worker loop, driver, recorder, phases, events. Knows no protocol, prints nothing.
 
 pub mod agent;
+pub mod clock;
+pub mod driver;
+pub mod pacer;
+pub mod recorder;
+pub mod rng;
 pub mod seam;
 pub mod worker;

@@ -60,6 +60,8 @@ pub trait Session {
     /// What a script asks this session to do.
     type Op;
 
+    /// Which kind of op this is, for ops that never end.
+    fn kind(&self, op: &Self::Op) -> OpKind;
     /// The session takes another op now.
     fn has_room(&self) -> bool;
     /// Starts an op. The engine stamps `sent` with `now`.
@@ -103,6 +105,10 @@ pub struct SessionCounters {
 pub trait Script {
     /// What the session is asked to do.
     type Op;
+
+    /// In closed loads every op is a piece of work of its own: the engine thinks before each. A
+    /// script whose pieces hold several ops sets this to false and says [`Step::Think`] itself.
+    const EVERY_OP_IS_A_PIECE: bool = true;
 
     /// What now? Open loads: called once per arrival, `turn.index` is the index in the schedule
     /// and the answer should depend on nothing else. Closed loads: called at the start, after
@@ -163,6 +169,3 @@ pub trait Workload: Send + Sync {
     /// Runs one worker: calls [`Seat::drive`] with a function that makes each client.
     fn run_worker(&self, seat: Seat<'_>);
 }
-
-/// The op kind of a workload with one kind.
-pub const ONLY_KIND: OpKind = OpKind(0);

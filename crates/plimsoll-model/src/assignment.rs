@@ -1,6 +1,6 @@
 //! What the coordinator asks of an agent for one load point.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,10 @@ pub struct Assignment {
     pub op_timeout: Nanos,
     /// Client i uses endpoint i mod n.
     pub endpoints: Vec<Endpoint>,
+    /// Client i connects from source i mod n; empty leaves it to the kernel. Several sources
+    /// multiply the ports that connections per request use up.
+    #[serde(default)]
+    pub sources: Vec<IpAddr>,
 }
 
 /// A server address the clients use.

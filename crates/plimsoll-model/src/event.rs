@@ -228,6 +228,9 @@ pub struct WorkerTotals {
     pub piece_ns_total: u64,
     /// Closed loads: think time drawn for those pieces, summed.
     pub think_ns_total: u64,
+    /// By target, in the order of the assignment's endpoints.
+    #[serde(default)]
+    pub per_target: Vec<TargetTotals>,
 }
 
 /// A line of `journal.jsonl`.
@@ -354,8 +357,6 @@ pub struct PointRecord {
     pub monitor_cpu_ns: u64,
     /// A worker panicked; the message.
     pub panic: Option<String>,
-    /// The target's totals when several share the clients, in the order of `targets`.
-    pub per_target: Vec<TargetTotals>,
     /// What the monitors saw of hosts and processes in the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,

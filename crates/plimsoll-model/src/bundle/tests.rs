@@ -64,7 +64,6 @@ fn record(ordinal: u32) -> PointRecord {
         process_cpu_ns: 0,
         monitor_cpu_ns: 0,
         panic: None,
-        per_target: vec![],
         resources: vec![],
     }
 }

@@ -1,0 +1,105 @@
+//! What moves bytes and time. Narrow, so that an io_uring driver or a simulation fits behind it.
+
+pub mod epoll;
+
+use std::net::SocketAddr;
+
+use plimsoll_model::units::Nanos;
+
+use crate::seam::LinkError;
+
+/// Names a connection between worker and driver; the worker chooses it, small and dense.
+pub type Slot = u32;
+
+/// What [`Driver::recv`] and [`Driver::discard`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// This many bytes, and perhaps more to come.
+    Bytes(usize),
+    /// The peer closed its side.
+    Eof,
+    /// Nothing now; a [`Ready`] follows when there is.
+    Nothing,
+}
+
+/// A connection on which something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// Which.
+    pub slot: Slot,
+    /// There may be bytes, or the end.
+    pub readable: bool,
+    /// The connection is open, or takes bytes again.
+    pub writable: bool,
+    /// The peer has closed its side, or the connection broke: read to the end to learn which.
+    pub hung_up: bool,
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    Poll,
+    /// Until something happens or this instant, whichever is first.
+    Until(Nanos),
+    /// Until this instant, whatever happens; then look. Coalesces replies and sends alike.
+    SleepUntil(Nanos),
+}
+
+/// Sockets and time. Readiness is edge-triggered: after a [`Ready`] the worker reads until less
+/// comes than it asked for.
+pub trait Driver {
+    /// Now, from the start of the point.
+    fn now(&mut self) -> Nanos;
+    /// Begins to open a TCP connection; a writable [`Ready`] follows when it is open or broken.
+    fn connect(
+        &mut self,
+        slot: Slot,
+        address: SocketAddr,
+        source: Option<SocketAddr>,
+    ) -> Result<(), LinkError>;
+    /// Why a connection did not open; `Ok` when it did.
+    fn connected(&mut self, slot: Slot) -> Result<(), LinkError>;
+    /// Sends what the socket takes; less than given means a writable [`Ready`] follows.
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError>;
+    /// Receives into `buffer`.
+    fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError>;
+    /// Receives and drops up to `limit` bytes without handing them over.
+    fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError>;
+    /// Closes; nothing more is heard of the slot until it is connected again.
+    fn close(&mut self, slot: Slot);
+    /// Waits, then appends what is ready.
+    fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>);
+}
+
+impl<D: Driver + ?Sized> Driver for &mut D {
+    fn now(&mut self) -> Nanos {
+        (**self).now()
+    }
+    fn connect(
+        &mut self,
+        slot: Slot,
+        address: SocketAddr,
+        source: Option<SocketAddr>,
+    ) -> Result<(), LinkError> {
+        (**self).connect(slot, address, source)
+    }
+    fn connected(&mut self, slot: Slot) -> Result<(), LinkError> {
+        (**self).connected(slot)
+    }
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
+        (**self).send(slot, bytes)
+    }
+    fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
+        (**self).recv(slot, buffer)
+    }
+    fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
+        (**self).discard(slot, limit)
+    }
+    fn close(&mut self, slot: Slot) {
+        (**self).close(slot);
+    }
+    fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
+        (**self).wait(wait, ready);
+    }
+}

@@ -1,0 +1,298 @@
+//! Counts and histograms of one worker, handed over once a second.
+//!
+//! Two rules decide what counts. *Times* belong to the window in which the op was **due**, so that
+//! a stall at the window's end cannot hide; the drain waits for them. *Throughput* counts what
+//! **finished** within the window, whenever it was due, so that a backlog cannot pose as capacity.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::assignment::{OpNames, Phases};
+use plimsoll_model::event::{
+    Interval, OpCounts, OpTimes, Phase, TargetTotals, UnexpectedCount, WorkerHealth, WorkerTotals,
+};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
+
+/// Error samples one worker keeps per class and point: enough to see a pattern.
+const SAMPLES_PER_CLASS: u32 = 5;
+/// Error samples one worker keeps per point, whatever their classes.
+const SAMPLES_MAX: u32 = 64;
+
+/// An op under way, as the engine keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// Which op.
+    pub kind: OpKind,
+    /// When it should have been sent.
+    pub due: Nanos,
+    /// When it was.
+    pub sent: Nanos,
+}
+
+/// Counts and histograms of one worker.
+pub struct Recorder {
+    worker: u32,
+    phases: Phases,
+    op_names: OpNames,
+    second: u32,
+    start: Nanos,
+    phase: Phase,
+    /// The interval ends here: the next whole second, or the next border between phases.
+    boundary: Nanos,
+    current: Current,
+    counts: Vec<OpCounts>,
+    errors: BTreeMap<ErrorClass, u64>,
+    warm_up_errors: BTreeMap<ErrorClass, u64>,
+    unexpected: BTreeMap<(OpKind, u32, u32), u64>,
+    samples: BTreeMap<ErrorClass, u32>,
+    samples_total: u32,
+    totals: WorkerTotals,
+}
+
+struct Current {
+    ops: Vec<OpTimes>,
+    done: u64,
+    errors: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+
+impl Current {
+    fn new(kinds: usize) -> Self {
+        Self {
+            ops: (0..kinds).map(|_| OpTimes::new()).collect(),
+            done: 0,
+            errors: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+        }
+    }
+}
+
+impl Recorder {
+    /// Nothing recorded yet; the first interval starts at zero.
+    pub fn new(worker: u32, phases: Phases, op_names: OpNames, targets: &[String]) -> Self {
+        let kinds = op_names.0.len();
+        let per_target = targets
+            .iter()
+            .map(|target| TargetTotals { target: target.clone(), ..TargetTotals::default() })
+            .collect();
+        let mut recorder = Self {
+            worker,
+            phases,
+            op_names,
+            second: 0,
+            start: Nanos::ZERO,
+            phase: Phase::WarmUp,
+            boundary: Nanos::ZERO,
+            current: Current::new(kinds),
+            counts: vec![OpCounts::default(); kinds],
+            errors: BTreeMap::new(),
+            warm_up_errors: BTreeMap::new(),
+            unexpected: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            samples_total: 0,
+            totals: WorkerTotals { per_target, ..WorkerTotals::default() },
+        };
+        recorder.begin_interval(Nanos::ZERO);
+        recorder
+    }
+
+    /// The instant at which [`Recorder::roll`] is due.
+    pub const fn boundary(&self) -> Nanos {
+        self.boundary
+    }
+
+    /// Phase of the interval that runs.
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// `due` lies in the window.
+    pub fn in_window(&self, due: Nanos) -> bool {
+        due >= self.phases.warm_up_ns && due < self.phases.window_end()
+    }
+
+    /// Records the end of an op at `now`, which is before [`Recorder::boundary`].
+    pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, now: Nanos) {
+        let failed = matches!(outcome.status, OpStatus::Failed(_) | OpStatus::Unexpected { .. });
+        let current = &mut self.current;
+        current.done += 1;
+        current.errors += u64::from(failed);
+        current.bytes_read += outcome.bytes_read;
+        current.bytes_written += outcome.bytes_written;
+        let due_in_window = self.in_window(flight.due);
+        if due_in_window || self.phase == Phase::WarmUp {
+            let times = &mut self.current.ops[usize::from(outcome.kind.0)];
+            times.response.saturating_record((now - flight.due).0);
+            times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
+            if !failed {
+                times.service.saturating_record((now - flight.sent).0);
+            }
+        }
+        if self.phase == Phase::Measure {
+            let done = &mut self.totals.per_target[target];
+            if !failed {
+                self.totals.done_in_window += 1;
+                done.done_in_window += 1;
+            }
+            self.totals.bytes_read += outcome.bytes_read;
+            self.totals.bytes_written += outcome.bytes_written;
+            done.bytes_read += outcome.bytes_read;
+        }
+        if due_in_window {
+            let counts = &mut self.counts[usize::from(outcome.kind.0)];
+            counts.count += 1;
+            counts.errors += u64::from(failed);
+            counts.expected_failures += u64::from(outcome.status == OpStatus::ExpectedFailure);
+            self.totals.ambiguous += u64::from(outcome.ambiguous);
+        }
+        if failed {
+            self.count_failure(outcome, target, due_in_window, flight.due);
+        }
+    }
+
+    fn count_failure(&mut self, outcome: &Outcome, target: usize, in_window: bool, due: Nanos) {
+        let class = match outcome.status {
+            OpStatus::Failed(class) => class,
+            OpStatus::Unexpected { expected, actual } => {
+                if in_window {
+                    *self.unexpected.entry((outcome.kind, expected, actual)).or_default() += 1;
+                }
+                ErrorClass::Status(actual)
+            }
+            OpStatus::Ok | OpStatus::ExpectedFailure => return,
+        };
+        if in_window {
+            *self.errors.entry(class).or_default() += 1;
+            self.totals.per_target[target].errors += 1;
+        } else if due < self.phases.warm_up_ns {
+            *self.warm_up_errors.entry(class).or_default() += 1;
+        }
+    }
+
+    /// An op due in the window will never be sent.
+    pub fn not_sent(&mut self, due: Nanos) {
+        if self.in_window(due) {
+            self.totals.not_sent += 1;
+        }
+    }
+
+    /// An op came due.
+    pub fn came_due(&mut self, due: Nanos) {
+        if self.in_window(due) {
+            self.totals.due += 1;
+        }
+    }
+
+    /// A piece of work of a closed client ended at `now`, within the window or not.
+    pub fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
+        if self.in_window(now) {
+            self.totals.pieces += 1;
+            self.totals.piece_ns_total += (now - started).0;
+            self.totals.think_ns_total += think.0;
+        }
+    }
+
+    /// Still no reply when the drain ended: a timeout that lasted at least until `now`.
+    pub fn unfinished(&mut self, flight: Flight, target: usize, now: Nanos) {
+        if !self.in_window(flight.due) {
+            return;
+        }
+        self.totals.unfinished += 1;
+        let outcome = Outcome {
+            kind: flight.kind,
+            status: OpStatus::Failed(ErrorClass::Timeout),
+            bytes_read: 0,
+            bytes_written: 0,
+            ambiguous: false,
+        };
+        self.record(flight, &outcome, target, now);
+    }
+
+    /// A sample of an error of this class would be kept.
+    pub fn wants_sample(&self) -> bool {
+        self.samples_total < SAMPLES_MAX
+    }
+
+    /// Takes the right to report one more sample of this class; false when there are enough.
+    pub fn take_sample(&mut self, class: ErrorClass) -> bool {
+        let seen = self.samples.entry(class).or_default();
+        if *seen >= SAMPLES_PER_CLASS || self.samples_total >= SAMPLES_MAX {
+            return false;
+        }
+        *seen += 1;
+        self.samples_total += 1;
+        true
+    }
+
+    /// Name of an op kind.
+    pub fn op_name(&self, kind: OpKind) -> &str {
+        &self.op_names.0[usize::from(kind.0)]
+    }
+
+    /// Ends the interval at `end` and begins the next. The caller adds the worker's health.
+    pub fn roll(&mut self, end: Nanos) -> Interval {
+        let fresh = Current::new(self.op_names.0.len());
+        let ended = std::mem::replace(&mut self.current, fresh);
+        let interval = Interval {
+            worker: self.worker,
+            second: self.second,
+            start: self.start,
+            end,
+            phase: self.phase,
+            done: ended.done,
+            errors: ended.errors,
+            bytes_read: ended.bytes_read,
+            bytes_written: ended.bytes_written,
+            ops: ended.ops,
+            health: WorkerHealth { wall_ns: (end - self.start).0, ..WorkerHealth::default() },
+        };
+        self.begin_interval(end);
+        interval
+    }
+
+    /// The totals, once the worker has drained.
+    pub fn into_totals(self) -> WorkerTotals {
+        let mut totals = self.totals;
+        let names = &self.op_names.0;
+        totals.ops = names.iter().cloned().zip(self.counts).collect();
+        let text = |(class, n): (ErrorClass, u64)| (class.to_string(), n);
+        totals.errors = self.errors.into_iter().map(text).collect();
+        totals.warm_up_errors = self.warm_up_errors.into_iter().map(text).collect();
+        totals.unexpected = self
+            .unexpected
+            .into_iter()
+            .map(|((kind, expected, actual), count)| UnexpectedCount {
+                op: names[usize::from(kind.0)].clone(),
+                expected,
+                actual,
+                count,
+            })
+            .collect();
+        totals
+    }
+
+    /// Totals that only the worker can count.
+    pub fn totals_mut(&mut self) -> &mut WorkerTotals {
+        &mut self.totals
+    }
+
+    fn begin_interval(&mut self, start: Nanos) {
+        let window_end = self.phases.window_end();
+        self.start = start;
+        self.second = (start.0 / NANOS_PER_SECOND) as u32;
+        self.phase = match start {
+            s if s < self.phases.warm_up_ns => Phase::WarmUp,
+            s if s < window_end => Phase::Measure,
+            _ => Phase::Drain,
+        };
+        let next_second = Nanos((u64::from(self.second) + 1) * NANOS_PER_SECOND);
+        let border = match self.phase {
+            Phase::WarmUp => self.phases.warm_up_ns,
+            Phase::Measure => window_end,
+            Phase::Drain => Nanos::MAX,
+        };
+        self.boundary = next_second.min(border);
+    }
+}

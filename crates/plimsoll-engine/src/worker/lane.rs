@@ -1,0 +1,121 @@
+//! A lane: a script, the instants at which it acts, and the clients that serve it.
+//!
+//! A client of a per-client or closed load has a lane of its own; a shared schedule is one lane
+//! served by a pool.
+
+use std::collections::VecDeque;
+
+use plimsoll_model::assignment::{Assignment, Load};
+use plimsoll_model::units::Nanos;
+
+use crate::pacer::{Arrivals, Thinker, start_delay};
+
+/// An op that has come due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) index: u64,
+    pub(super) at: Nanos,
+}
+
+/// A script and its pace.
+pub(super) struct Lane<C> {
+    pub(super) script: C,
+    pub(super) pace: Pace,
+    /// Clients with room for an op, the longest idle first.
+    pub(super) free: VecDeque<u32>,
+}
+
+/// What makes a lane act.
+pub(super) enum Pace {
+    Open(OpenPace),
+    Closed(ClosedPace),
+}
+
+/// A schedule that does not wait for replies.
+pub(super) struct OpenPace {
+    arrivals: Arrivals,
+    /// This worker takes every `stride`-th op of the schedule, beginning with `offset`.
+    stride: u64,
+    offset: u64,
+    /// The op that comes due next.
+    pub(super) next: Option<Due>,
+    /// Due, and waiting for a free client.
+    pub(super) backlog: VecDeque<Due>,
+}
+
+/// A client that waits for its replies.
+pub(super) struct ClosedPace {
+    pub(super) thinker: Thinker,
+    pub(super) start: Nanos,
+    pub(super) issued: u64,
+    /// The piece of work under way began here.
+    pub(super) piece_start: Option<Nanos>,
+    /// Pause before that piece.
+    pub(super) think: Nanos,
+    pub(super) finished: bool,
+}
+
+impl OpenPace {
+    /// Moves on to the next op of the schedule that is this worker's.
+    pub(super) fn advance(&mut self) {
+        loop {
+            let Some((index, at)) = self.arrivals.next_due() else {
+                self.next = None;
+                return;
+            };
+            if index % self.stride == self.offset {
+                self.next = Some(Due { index, at });
+                return;
+            }
+        }
+    }
+}
+
+impl<C> Lane<C> {
+    /// The lane of one client.
+    pub(super) fn of_client(script: C, assignment: &Assignment, client: u32) -> Self {
+        let pace = match &assignment.load {
+            Load::Open { rate_ops_per_s, gaps, clients, .. } => {
+                let arrivals =
+                    Arrivals::new(*rate_ops_per_s, *gaps, assignment.seed, client, *clients);
+                Pace::Open(open_pace(arrivals, 1, 0))
+            }
+            Load::Closed { think, start_delay_ns, .. } => Pace::Closed(ClosedPace {
+                thinker: Thinker::new(think.clone(), assignment.seed, client),
+                start: start_delay(*start_delay_ns, assignment.seed, client),
+                issued: 0,
+                piece_start: None,
+                think: Nanos::ZERO,
+                finished: false,
+            }),
+        };
+        Self { script, pace, free: VecDeque::new() }
+    }
+
+    /// The lane of a shared schedule: this worker's part of it.
+    pub(super) fn shared(script: C, assignment: &Assignment, worker: u32) -> Self {
+        match &assignment.load {
+            Load::Open { rate_ops_per_s, gaps, .. } => {
+                let arrivals = Arrivals::new(*rate_ops_per_s, *gaps, assignment.seed, 0, 1);
+                let stride = u64::from(assignment.workers.max(1));
+                let pace = Pace::Open(open_pace(arrivals, stride, u64::from(worker)));
+                Self { script, pace, free: VecDeque::new() }
+            }
+            Load::Closed { .. } => Self::of_client(script, assignment, worker),
+        }
+    }
+
+    /// When the lane acts for the first time.
+    pub(super) fn first_wake(&self) -> Option<Nanos> {
+        match &self.pace {
+            Pace::Open(open) => open.next.map(|due| due.at),
+            Pace::Closed(closed) => Some(closed.start),
+        }
+    }
+}
+
+fn open_pace(arrivals: Arrivals, stride: u64, offset: u64) -> OpenPace {
+    let mut pace = OpenPace { arrivals, stride, offset, next: None, backlog: VecDeque::new() };
+    pace.advance();
+    pace
+}

@@ -1,0 +1,210 @@
+//! The worker: one loop per core.
+//!
+//! cached `now` → due lanes → [`Script::next`] → [`Session::issue`] → driver; replies →
+//! [`Session::on_bytes`] → [`Recorder::record`] → [`Script::on_outcome`]. Everything inside
+//! [`Seat::drive`] is generic; nothing in the loop locks, logs or allocates per op.
+
+mod lane;
+mod links;
+mod rounds;
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+
+use plimsoll_model::assignment::{Assignment, Load, OpNames, Pacing};
+use plimsoll_model::event::AgentEvent;
+use plimsoll_model::suite::Arrivals as Sharing;
+use plimsoll_model::units::Nanos;
+
+use crate::driver::Driver;
+use crate::driver::epoll::EpollDriver;
+use crate::recorder::{Flight, Recorder};
+use crate::seam::{ClientSeat, Script, Session, SessionCounters};
+
+use lane::Lane;
+use links::{Links, Produced};
+
+/// Bytes one read may hand to a session.
+const READ_BUFFER_BYTES: usize = 256 * 1024;
+
+/// One worker's place in a load point: everything but the protocol.
+pub struct Seat<'a> {
+    /// The point.
+    pub assignment: &'a Assignment,
+    /// Number of this worker.
+    pub worker: u32,
+    /// Names of the workload's ops.
+    pub op_names: OpNames,
+    /// Where events go.
+    pub events: &'a Sender<AgentEvent>,
+    /// Set from outside to end the point early.
+    pub stop: &'a AtomicBool,
+    /// What moves bytes and time.
+    pub driver: SeatDriver<'a>,
+}
+
+/// The driver of a seat.
+pub enum SeatDriver<'a> {
+    /// Real sockets.
+    Epoll(Box<EpollDriver>),
+    /// A simulation.
+    Simulated(&'a mut dyn Driver),
+    /// In use by the loop.
+    Taken,
+}
+
+impl<'a> Seat<'a> {
+    /// Runs the worker to the end of the point. `make` is called once per client, and once more
+    /// for the script of a shared schedule (as client 0, so that the work does not depend on the
+    /// number of workers).
+    pub fn drive<S, C>(mut self, make: impl FnMut(ClientSeat) -> (S, C))
+    where
+        S: Session,
+        C: Script<Op = S::Op>,
+    {
+        // A simulation takes part for as long as its owner keeps it; the seat keeps none.
+        let driver = std::mem::replace(&mut self.driver, SeatDriver::Taken);
+        match driver {
+            SeatDriver::Epoll(driver) => Worker::new(&self, *driver, make).run(),
+            SeatDriver::Simulated(driver) => Worker::new(&self, driver, make).run(),
+            SeatDriver::Taken => unreachable!("a seat drives once: drive takes it by value"),
+        }
+    }
+}
+
+/// A simulated client as the worker keeps it.
+struct Client<S> {
+    session: S,
+    lane: u32,
+    endpoint: usize,
+    source: Option<SocketAddr>,
+    /// By ticket.
+    flights: Vec<Option<Flight>>,
+    in_flight: u32,
+    /// Stands in its lane's list of free clients.
+    listed_free: bool,
+    /// Earliest entry of this client in the deadline heap.
+    deadline: Nanos,
+}
+
+/// One loop with everything it owns.
+struct Worker<'a, S, C, D> {
+    assignment: &'a Assignment,
+    events: &'a Sender<AgentEvent>,
+    stop: &'a AtomicBool,
+    driver: D,
+    recorder: Recorder,
+    clients: Vec<Client<S>>,
+    lanes: Vec<Lane<C>>,
+    links: Links,
+    produced: Produced,
+    timers: rounds::Timers,
+    /// Lanes that may do something at once, and when it was due.
+    runnable: Vec<(u32, Nanos)>,
+    buffer: Vec<u8>,
+    round: rounds::Round,
+    backlog_ops: u64,
+    backlog_ops_max: u64,
+    in_flight: u64,
+    stop_check_at: Nanos,
+    counters: SessionCounters,
+}
+
+impl<'a, S, C, D> Worker<'a, S, C, D>
+where
+    S: Session,
+    C: Script<Op = S::Op>,
+    D: Driver,
+{
+    fn new(seat: &Seat<'a>, driver: D, mut make: impl FnMut(ClientSeat) -> (S, C)) -> Self {
+        let assignment = seat.assignment;
+        let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
+        let recorder =
+            Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets);
+        let (clients, lanes) = seats(assignment, seat.worker, &mut make);
+        let backlog_ops_max = match assignment.load {
+            Load::Open { backlog_ops_max, .. } => {
+                u64::from(backlog_ops_max.div_ceil(assignment.workers.max(1)))
+            }
+            Load::Closed { .. } => 0,
+        };
+        Self {
+            assignment,
+            events: seat.events,
+            stop: seat.stop,
+            driver,
+            recorder,
+            clients,
+            lanes,
+            links: Links::default(),
+            produced: Produced::default(),
+            timers: rounds::Timers::default(),
+            runnable: Vec::new(),
+            buffer: vec![0; READ_BUFFER_BYTES],
+            round: rounds::Round::default(),
+            backlog_ops: 0,
+            backlog_ops_max,
+            in_flight: 0,
+            stop_check_at: Nanos::ZERO,
+            counters: SessionCounters::default(),
+        }
+    }
+
+    fn spins(&self) -> bool {
+        self.assignment.pacing == Pacing::Spin
+    }
+}
+
+/// Clients and lanes of one worker: client i belongs to worker i mod n.
+fn seats<S, C>(
+    assignment: &Assignment,
+    worker: u32,
+    make: &mut impl FnMut(ClientSeat) -> (S, C),
+) -> (Vec<Client<S>>, Vec<Lane<C>>)
+where
+    S: Session,
+    C: Script<Op = S::Op>,
+{
+    let total = assignment.load.clients();
+    let shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
+    let mut clients = Vec::new();
+    let mut lanes = Vec::new();
+    if shared {
+        let (_, script) = make(client_seat(assignment, 0));
+        lanes.push(Lane::shared(script, assignment, worker));
+    }
+    for number in (worker..total).step_by(assignment.workers.max(1) as usize) {
+        let seat = client_seat(assignment, number);
+        let (session, script) = make(seat);
+        let index = clients.len() as u32;
+        if !shared {
+            lanes.push(Lane::of_client(script, assignment, number));
+        }
+        let lane = if shared { 0 } else { index };
+        lanes[lane as usize].free.push_back(index);
+        let source = (!assignment.sources.is_empty()).then(|| {
+            SocketAddr::new(assignment.sources[number as usize % assignment.sources.len()], 0)
+        });
+        clients.push(Client {
+            session,
+            lane,
+            endpoint: seat.endpoint,
+            source,
+            flights: Vec::new(),
+            in_flight: 0,
+            listed_free: true,
+            deadline: Nanos::MAX,
+        });
+    }
+    (clients, lanes)
+}
+
+fn client_seat(assignment: &Assignment, client: u32) -> ClientSeat {
+    ClientSeat {
+        client,
+        endpoint: client as usize % assignment.endpoints.len().max(1),
+        seed: assignment.seed,
+        op_timeout: assignment.op_timeout,
+    }
+}
