@@ -1,1 +1,23 @@
-//! x
+//! Results as HTML, Markdown and CSV. Shows what analysis derived and computes nothing: the only
+//! arithmetic here is where a mark stands in a chart and how a number is written.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`html`] | one self-contained page, no network, readable without scripts |
+//! | [`markdown`] | the same tables as text for a repository |
+//! | [`csv`] | the numbers, unrounded, units in the headers |
+//!
+//! Text in a result is untrusted, since error samples hold what a server sent: it is escaped on
+//! its way into each format.
+
+mod csv;
+mod html;
+mod markdown;
+mod svg;
+mod table;
+mod text;
+mod view;
+
+pub use csv::csv;
+pub use html::{ReportError, html};
+pub use markdown::markdown;

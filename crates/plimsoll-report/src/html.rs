@@ -1,0 +1,106 @@
+//! One self-contained page.
+
+use minijinja::value::{Serde, Value};
+use minijinja::Environment;
+use plimsoll_model::result::RunResult;
+use serde::Serialize;
+
+use crate::svg::{Frame, generator_chart, load_chart, percentile_chart, timeline_chart};
+use crate::table::Table;
+use crate::view::{CLOSING, RunView, comparison, timeline_table};
+
+const WIDE: f64 = 1000.0;
+const NARROW: f64 = 348.0; // a telephone of 380 px less the margins of the page
+const SMALL: f64 = 320.0;
+
+/// The page could not be rendered.
+#[derive(Debug, thiserror::Error)]
+#[error("report.html: the page template failed, which is a bug of plimsoll-report: {source}")]
+pub struct ReportError {
+    #[from]
+    source: minijinja::Error,
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    runs: Vec<RunPage>,
+    comparison: Table,
+    closing: &'static str,
+}
+
+#[derive(Serialize)]
+struct RunPage {
+    id: String,
+    view: RunView,
+    load: Option<Chart>,
+    percentiles: Option<Chart>,
+    generator: Option<Chart>,
+    timelines: Vec<Timeline>,
+}
+
+/// The same chart for wide and narrow pages. The text was escaped where it was drawn.
+#[derive(Serialize)]
+struct Chart {
+    wide: Value,
+    narrow: Value,
+}
+
+#[derive(Serialize)]
+struct Timeline {
+    title: String,
+    drawing: Value,
+    table: Table,
+}
+
+/// Renders the runs, one after another, as one page that needs neither network nor scripts.
+///
+/// # Errors
+/// When the embedded template does not render, which no result should be able to cause.
+pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
+    let mut environment = Environment::new();
+    environment.add_template("report.html", include_str!("../templates/report.html"))?;
+    environment.add_template("run.html", include_str!("../templates/run.html"))?;
+    environment.add_template("parts.html", include_str!("../templates/parts.html"))?;
+    environment.add_global("css", Value::from_safe_string(STYLE.to_owned()));
+    environment.add_global("script", Value::from_safe_string(SCRIPT.to_owned()));
+    let runs_pages: Vec<_> = runs.iter().enumerate().map(|(i, r)| run_page(i + 1, r)).collect();
+    let title = match runs_pages.as_slice() {
+        [only] => only.view.title.clone(),
+        several => format!("Report of {} runs", several.len()),
+    };
+    let page = Page { title, runs: runs_pages, comparison: comparison(runs), closing: CLOSING };
+    Ok(environment.get_template("report.html")?.render(Serde(&page))?)
+}
+
+const STYLE: &str = include_str!("../templates/style.css");
+const SCRIPT: &str = include_str!("../templates/script.js");
+
+fn run_page(number: usize, run: &RunResult) -> RunPage {
+    let id = format!("run{number}");
+    let top = run.points.iter().flat_map(|p| &p.timeline).map(|s| s.ops_per_s).fold(0.0, f64::max);
+    let timelines = run.points.iter().filter_map(|point| {
+        let chart_id = format!("{id}-second-{}", point.position);
+        let frame = Frame { id: &chart_id, width: SMALL };
+        let drawing = Value::from_safe_string(timeline_chart(frame, point, top)?);
+        let load = crate::text::number(Some(point.requested));
+        let judged = if point.valid { "" } else { " · ✗ invalid" };
+        let title = format!("Point {} · {load} {}{judged}", point.position, run.axis.unit);
+        Some(Timeline { title, drawing, table: timeline_table(point) })
+    });
+    RunPage {
+        view: RunView::new(run),
+        load: chart(&format!("{id}-load"), |frame| load_chart(frame, run)),
+        percentiles: chart(&format!("{id}-percentiles"), |frame| percentile_chart(frame, run)),
+        generator: chart(&format!("{id}-generator"), |frame| generator_chart(frame, run)),
+        timelines: timelines.collect(),
+        id,
+    }
+}
+
+fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
+    let at = |id: &str, width| draw(Frame { id, width }).map(Value::from_safe_string);
+    let wide = at(id, WIDE)?;
+    let narrow = at(&format!("{id}-narrow"), NARROW)?;
+    Some(Chart { wide, narrow })
+}

@@ -1,0 +1,170 @@
+//! Throughput, response time and the generator's health over load.
+
+use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+
+use super::Frame;
+use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
+use crate::text::{TimeUnit, number, percent};
+
+/// A worker busier than this may be late by its own fault.
+const BUSY_LIMIT: f64 = 0.90; // rule of validity, methods/capacity.md
+/// Lag of sending beyond which the generator counts as the limit.
+const LAG_LIMIT_NANOS: f64 = 1e6; // default of the suites' rules
+/// An axis ends at this multiple of the largest value of a valid point, so that one overloaded
+/// point does not press all others flat; what lies beyond is marked and labelled.
+const HEADROOM: f64 = 2.5;
+
+/// Achieved rate and response times over load.
+pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    let panels: Vec<Panel> = [throughput(run), response(run)].into_iter().flatten().collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let invalid = run.points.iter().filter(|p| !p.valid).count();
+    let desc = format!(
+        "{} load points, {invalid} of them invalid and drawn as crosses. The table of load points \
+         holds the same figures.",
+        run.points.len()
+    );
+    let stack =
+        Stack { title: "Throughput and response time over load".to_owned(), ..base(run, desc) };
+    Some(draw(frame, &Stack { panels, ..stack }))
+}
+
+/// Busy share of the busiest worker and lag of sending over load.
+pub(crate) fn generator_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    let panels: Vec<Panel> = [busy(run), lag(run)].into_iter().flatten().collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let desc = "Dashed lines are the limits beyond which the generator, not the target, may have \
+                shaped the figures.";
+    let stack = Stack { title: "Health of the generator".to_owned(), ..base(run, desc.to_owned()) };
+    Some(draw(frame, &Stack { panels, ..stack }))
+}
+
+fn base(run: &RunResult, desc: String) -> Stack {
+    Stack {
+        title: String::new(),
+        desc,
+        axis: format!("{}, {}", run.axis.name, run.axis.unit),
+        loads: run.points.iter().map(|p| p.requested).filter(|x| x.is_finite()).collect(),
+        panels: Vec::new(),
+    }
+}
+
+fn throughput(run: &RunResult) -> Option<Panel> {
+    let dots = dots(run, |p| p.achieved_ops_per_s, |v| format!("{} ops/s", number(Some(v))));
+    let same_unit = run.axis.unit == "ops/s";
+    let top = largest(&dots).max(if same_unit { largest_load(run) } else { 0.0 });
+    (!dots.is_empty()).then(|| Panel {
+        title: "Throughput, ops/s".to_owned(),
+        height: 240.0,
+        top,
+        series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
+        guide: same_unit.then_some(Guide::Diagonal("achieved = requested")),
+    })
+}
+
+type Pick = fn(&TimeSummary) -> Option<u64>;
+
+fn response(run: &RunResult) -> Option<Panel> {
+    let picks: [(&'static str, &str, Pick); 3] =
+        [("s1", "p50", |t| t.p50), ("s2", "p95", |t| t.p95), ("s3", "p99", |t| t.p99)];
+    let all = run.points.iter().filter_map(|p| p.response_ns);
+    let means = run.points.iter().filter_map(|p| p.service_ns?.mean);
+    let largest_nanos =
+        all.flat_map(|t| [t.p50, t.p95, t.p99]).flatten().map(|n| n as f64).chain(means);
+    let cap = cap(run, |p| {
+        p.response_ns.and_then(|t| t.p99.or(t.p95).or(t.p50)).map(|n| n as f64)
+    });
+    let unit = TimeUnit::for_largest(cap.unwrap_or_else(|| largest_nanos.fold(0.0, f64::max)));
+    let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
+    let mut series: Vec<Series> = picks
+        .into_iter()
+        .map(|(class, label, pick)| Series {
+            class,
+            label: label.to_owned(),
+            dots: dots(run, |p| Some(unit.of(pick(&p.response_ns?)? as f64)), text),
+        })
+        .filter(|s| !s.dots.is_empty())
+        .collect();
+    if series.is_empty() {
+        let dots = dots(run, |p| Some(unit.of(mean(p)?)), text);
+        series.push(Series { class: "s1", label: "mean".to_owned(), dots });
+    }
+    let seen = series.iter().map(|s| largest(&s.dots)).fold(0.0, f64::max);
+    (seen > 0.0).then(|| Panel {
+        title: format!("Response time, {}", unit.name()),
+        height: 240.0,
+        top: cap.map_or(seen, |c| seen.min(unit.of(c))),
+        series,
+        guide: None,
+    })
+}
+
+fn mean(point: &PointResult) -> Option<f64> {
+    point.response_ns.and_then(|t| t.mean).or_else(|| point.service_ns?.mean)
+}
+
+fn nanos(value: f64, unit: TimeUnit) -> u64 {
+    (value / unit.of(1.0)).round() as u64
+}
+
+fn busy(run: &RunResult) -> Option<Panel> {
+    let value = |p: &PointResult| p.generator.cpu_busy_ratio_max.map(|r| r * 100.0);
+    let dots = dots(run, value, |v| percent(Some(v / 100.0)));
+    (!dots.is_empty()).then(|| Panel {
+        title: "Busiest worker, % of one core".to_owned(),
+        height: 96.0,
+        top: 100.0,
+        series: vec![Series { class: "s1", label: "busy".to_owned(), dots }],
+        guide: Some(Guide::Level(BUSY_LIMIT * 100.0, "limit 90 %")),
+    })
+}
+
+fn lag(run: &RunResult) -> Option<Panel> {
+    let lag = |p: &PointResult| p.send_lag_ns?.p99.map(|n| n as f64);
+    let cap = cap(run, lag).unwrap_or(0.0).max(LAG_LIMIT_NANOS * 1.25);
+    let unit = TimeUnit::for_largest(cap);
+    let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
+    let dots = dots(run, |p| Some(unit.of(lag(p)?)), text);
+    (!dots.is_empty()).then(|| Panel {
+        title: format!("Send lag p99, {}", unit.name()),
+        height: 96.0,
+        top: unit.of(cap),
+        series: vec![Series { class: "s1", label: "p99".to_owned(), dots }],
+        guide: Some(Guide::Level(
+            unit.of(LAG_LIMIT_NANOS),
+            "limit 1 ms, or 5 % of response p50 if that is larger",
+        )),
+    })
+}
+
+fn dots(
+    run: &RunResult,
+    value: impl Fn(&PointResult) -> Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> Vec<Dot> {
+    run.points
+        .iter()
+        .filter_map(|p| {
+            let y = value(p).filter(|y| y.is_finite())?;
+            let x = Some(p.requested).filter(|x| x.is_finite())?;
+            Some(Dot { x, y, valid: p.valid, position: p.position, text: text(y) })
+        })
+        .collect()
+}
+
+fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {
+    let valid = run.points.iter().filter(|p| p.valid).filter_map(value);
+    valid.filter(|v| *v > 0.0).reduce(f64::max).map(|v| v * HEADROOM)
+}
+
+fn largest(dots: &[Dot]) -> f64 {
+    dots.iter().map(|d| d.y).fold(0.0, f64::max)
+}
+
+fn largest_load(run: &RunResult) -> f64 {
+    run.points.iter().map(|p| p.requested).filter(|x| x.is_finite()).fold(0.0, f64::max)
+}

@@ -1,0 +1,27 @@
+//! Charts as inline SVG: measured dots, zero-based axes, labels at the lines themselves.
+
+mod draw;
+mod load;
+mod percentiles;
+mod scale;
+mod stacked;
+mod timeline;
+
+pub(crate) use load::{generator_chart, load_chart};
+pub(crate) use percentiles::{percentile_chart, selected_points};
+pub(crate) use timeline::{timeline_chart, timeline_spans, timeline_time};
+
+/// Identity and width of one drawing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// Unique on the page; prefix of the ids of title and description.
+    pub(crate) id: &'a str,
+    pub(crate) width: f64,
+}
+
+impl Frame<'_> {
+    /// Too narrow for long labels.
+    fn is_narrow(self) -> bool {
+        self.width < 500.0
+    }
+}

@@ -1,0 +1,106 @@
+//! Response time over percentile, on a scale of nines: each step right is ten times rarer.
+
+use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::units::Nanos;
+
+use super::Frame;
+use super::draw::{Anchor, Drawing};
+use super::scale::{Scale, nines, spread, tick_text, ticks};
+use crate::text::{TimeUnit, number};
+
+const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
+const HEIGHT: f64 = 260.0;
+const TOP: f64 = 26.0;
+
+/// The points whose distribution is worth a line: the first, a middle and the last valid one. A
+/// run without any valid point shows its invalid ones.
+pub(crate) fn selected_points(run: &RunResult) -> Vec<&PointResult> {
+    let drawn = |p: &&PointResult| p.response_percentiles.len() > 1;
+    let mut points: Vec<_> = run.points.iter().filter(|p| p.valid).filter(drawn).collect();
+    if points.is_empty() {
+        points = run.points.iter().filter(drawn).collect();
+    }
+    let last = points.len().saturating_sub(1);
+    let mut chosen = vec![0, last / 2, last];
+    chosen.dedup();
+    chosen.into_iter().filter_map(|i| points.get(i).copied()).collect()
+}
+
+/// One line per selected point.
+pub(crate) fn percentile_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    let points = selected_points(run);
+    let lines: Vec<Vec<(f64, u64)>> = points.iter().map(|p| measured(p)).collect();
+    let all = || lines.iter().flatten();
+    let top_nanos = all().map(|(_, n)| *n).max()? as f64;
+    let rarest = all().map(|(p, _)| nines(*p)).fold(1.0, f64::max);
+    let unit = TimeUnit::for_largest(top_nanos);
+    let (left, margin) = if frame.is_narrow() { (46.0, 78.0) } else { (60.0, 118.0) };
+    let (right, bottom) = (frame.width - margin, TOP + HEIGHT);
+    let y_ticks = ticks(unit.of(top_nanos), 5);
+    let x = Scale::new(rarest, left, right);
+    let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, TOP);
+
+    let mut drawing = Drawing::new();
+    let title = format!("Response time, {}", unit.name());
+    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &title);
+    axes(&mut drawing, (x, y), &y_ticks, (left, right, bottom));
+    let mut ends = Vec::new();
+    for ((point, line), class) in points.iter().zip(&lines).zip(CLASSES) {
+        let pixels: Vec<_> =
+            line.iter().map(|(p, n)| (x.at(nines(*p)), y.at(unit.of(*n as f64)))).collect();
+        drawing.polyline(&format!("curve {class}"), &pixels);
+        for ((p, n), at) in line.iter().zip(&pixels) {
+            let tip = format!("point {}: p{p} {}", point.position, Nanos(*n));
+            drawing.dot(&format!("dot {class}"), *at, 2.0, &tip);
+        }
+        ends.extend(pixels.last().map(|at| (*point, class, *at)));
+    }
+    label(&mut drawing, run, &ends, bottom);
+    let name = "percentile (each step right is rarer)";
+    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, name);
+    let desc = "One line per selected load point. The table of load points holds the percentiles.";
+    let size = (frame.width, bottom + 44.0);
+    Some(drawing.finish(frame.id, size, "Response time over percentile", desc))
+}
+
+/// The percentile 100 has no place on a scale of nines; the longest time is in the tables.
+fn measured(point: &PointResult) -> Vec<(f64, u64)> {
+    let on_scale = |p: &&(f64, u64)| p.0 >= 0.0 && p.0 < 100.0;
+    point.response_percentiles.iter().filter(on_scale).copied().collect()
+}
+
+fn axes(
+    drawing: &mut Drawing,
+    (x, y): (Scale, Scale),
+    y_ticks: &[f64],
+    (left, right, bottom): (f64, f64, f64),
+) {
+    for tick in y_ticks {
+        let class = if *tick == 0.0 { "base" } else { "grid" };
+        let at = y.at(*tick);
+        drawing.line(class, (left, at), (right, at));
+        drawing.text("tick", (left - 8.0, at + 4.0), Anchor::End, &tick_text(*tick));
+    }
+    for percentile in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999] {
+        if nines(percentile) <= x.max() + 1e-9 {
+            let at = x.at(nines(percentile));
+            drawing.line("base", (at, bottom), (at, bottom + 4.0));
+            let text = if percentile == 0.0 { "0".to_owned() } else { format!("{percentile}") };
+            drawing.text("tick", (at, bottom + 17.0), Anchor::Middle, &text);
+        }
+    }
+}
+
+fn label(
+    drawing: &mut Drawing,
+    run: &RunResult,
+    ends: &[(&PointResult, &'static str, (f64, f64))],
+    bottom: f64,
+) {
+    let wanted: Vec<f64> = ends.iter().map(|(_, _, at)| at.1 + 4.0).collect();
+    let placed = spread(&wanted, 14.0, TOP + 4.0, bottom);
+    for ((point, class, at), y) in ends.iter().zip(placed) {
+        let text = format!("{} {}", number(Some(point.requested)), run.axis.unit);
+        drawing.text(&format!("name {class}"), (at.0 + 8.0, y), Anchor::Start, &text);
+    }
+}

@@ -1,0 +1,107 @@
+//! From values to pixels.
+
+/// A linear scale from zero.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    max: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    /// Zero at pixel `from`, `max` at pixel `to`.
+    pub(super) fn new(max: f64, from: f64, to: f64) -> Self {
+        Self { max: if max.is_finite() && max > 0.0 { max } else { 1.0 }, from, to }
+    }
+
+    pub(super) fn at(self, value: f64) -> f64 {
+        self.from + (self.to - self.from) * value / self.max
+    }
+
+    pub(super) fn max(self) -> f64 {
+        self.max
+    }
+}
+
+/// Ticks from zero in steps of 1, 2, 2.5 or 5 times a power of ten; the last is at or above `max`.
+pub(super) fn ticks(max: f64, about: u32) -> Vec<f64> {
+    let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
+    let rough = max / f64::from(about.max(1));
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .map(|m| m * power)
+        .into_iter()
+        .find(|step| *step >= rough * 0.999)
+        .unwrap_or(10.0 * power);
+    let steps = (max / step - 1e-9).ceil().max(1.0) as u32;
+    (0..=steps).map(|i| f64::from(i) * step).collect()
+}
+
+/// The shortest text of a tick.
+pub(super) fn tick_text(value: f64) -> String {
+    if value >= 1000.0 {
+        return plimsoll_model::units::grouped(value);
+    }
+    let text = format!("{value:.4}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text.is_empty() { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Number of nines of a percentile: 90 is 1, 99 is 2, 99.9 is 3.
+pub(super) fn nines(percentile: f64) -> f64 {
+    -(1.0 - percentile / 100.0).max(1e-9).log10()
+}
+
+/// Moves labels apart so that neighbours are at least `gap` pixels from each other, in the order
+/// given by their wanted place, none above `top`.
+pub(super) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    let mut placed = wanted.to_vec();
+    let mut lowest = bottom;
+    for i in order.iter().rev() {
+        placed[*i] = placed[*i].min(lowest);
+        lowest = placed[*i] - gap;
+    }
+    let mut highest = top;
+    for i in &order {
+        placed[*i] = placed[*i].max(highest);
+        highest = placed[*i] + gap;
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_reach_the_maximum() {
+        assert_eq!(ticks(9.0, 5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(0.0, 5).last(), Some(&1.0));
+        for max in [1e-9, 0.3, 1.0, 17.0, 26_543.0, 1e12] {
+            let ticks = ticks(max, 5);
+            assert!(*ticks.last().unwrap() >= max * 0.999_999 && ticks.len() <= 8, "{max}");
+        }
+    }
+
+    #[test]
+    fn tick_texts_are_short() {
+        assert_eq!(tick_text(0.0), "0");
+        assert_eq!(tick_text(2.5), "2.5");
+        assert_eq!(tick_text(500.0), "500");
+        assert_eq!(tick_text(26_000.0), "26,000");
+    }
+
+    #[test]
+    fn spread_labels_keep_their_order_and_distance() {
+        let placed = spread(&[100.0, 98.0, 99.0], 14.0, 0.0, 100.0);
+        assert_eq!(placed, [100.0, 72.0, 86.0]);
+    }
+
+    #[test]
+    fn a_percentile_stands_at_its_number_of_nines() {
+        assert!((nines(99.9) - 3.0).abs() < 1e-9);
+        assert!(nines(100.0).is_finite());
+    }
+}

@@ -1,0 +1,249 @@
+//! Panels one above the other on one axis of load.
+
+use super::Frame;
+use super::draw::{Anchor, Drawing};
+use super::scale::{Scale, spread, tick_text, ticks};
+
+/// One measured value.
+#[derive(Clone, Debug)]
+pub(super) struct Dot {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) valid: bool,
+    /// Position in the ladder.
+    pub(super) position: u32,
+    /// The value as text, for a mark beyond the axis.
+    pub(super) text: String,
+}
+
+/// Dots joined by a line, labelled at its end.
+pub(super) struct Series {
+    pub(super) class: &'static str,
+    pub(super) label: String,
+    pub(super) dots: Vec<Dot>,
+}
+
+/// What the dots are to be compared with.
+pub(super) enum Guide {
+    /// Where y equals x.
+    Diagonal(&'static str),
+    /// A limit.
+    Level(f64, &'static str),
+}
+
+/// One panel.
+pub(super) struct Panel {
+    /// Quantity and unit.
+    pub(super) title: String,
+    pub(super) height: f64,
+    /// The axis reaches at least here; values beyond are marked by arrows.
+    pub(super) top: f64,
+    pub(super) series: Vec<Series>,
+    pub(super) guide: Option<Guide>,
+}
+
+/// A set of panels with the axis they share.
+pub(super) struct Stack {
+    pub(super) title: String,
+    pub(super) desc: String,
+    /// Name and unit of the load.
+    pub(super) axis: String,
+    pub(super) loads: Vec<f64>,
+    pub(super) panels: Vec<Panel>,
+}
+
+const TITLE_HEIGHT: f64 = 26.0;
+const GAP: f64 = 18.0;
+const FOOT: f64 = 44.0;
+const LABEL_GAP: f64 = 14.0;
+
+struct Place {
+    x: Scale,
+    y: Scale,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    narrow: bool,
+}
+
+/// Draws the panels in order.
+pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
+    let (left, margin) = if frame.is_narrow() { (46.0, 44.0) } else { (60.0, 72.0) };
+    let right = frame.width - margin;
+    let largest = stack.loads.iter().copied().fold(0.0, f64::max);
+    let x_ticks = ticks(largest, if frame.is_narrow() { 4 } else { 8 });
+    let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
+    let mut drawing = Drawing::new();
+    let mut top = 0.0;
+    for panel in &stack.panels {
+        top += TITLE_HEIGHT;
+        let y_ticks = ticks(panel.top, 4);
+        let bottom = top + panel.height;
+        let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
+        let place = Place { x, y, left, right, top, bottom, narrow: frame.is_narrow() };
+        drawing.text("panel", (0.0, top - 11.0), Anchor::Start, &panel.title);
+        axes(&mut drawing, &place, (&x_ticks, &y_ticks));
+        draw_panel(&mut drawing, &place, panel);
+        top = bottom + GAP;
+    }
+    let bottom = top - GAP;
+    for tick in &x_ticks {
+        let at = (x.at(*tick), bottom + 17.0);
+        drawing.text("tick", at, Anchor::Middle, &tick_text(*tick));
+    }
+    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &stack.axis);
+    drawing.finish(frame.id, (frame.width, bottom + FOOT), &stack.title, &stack.desc)
+}
+
+fn axes(drawing: &mut Drawing, place: &Place, (x_ticks, y_ticks): (&[f64], &[f64])) {
+    for tick in y_ticks {
+        let y = place.y.at(*tick);
+        let class = if *tick == 0.0 { "base" } else { "grid" };
+        drawing.line(class, (place.left, y), (place.right, y));
+        drawing.text("tick", (place.left - 8.0, y + 4.0), Anchor::End, &tick_text(*tick));
+    }
+    for tick in x_ticks {
+        let x = place.x.at(*tick);
+        drawing.line("base", (x, place.bottom), (x, place.bottom + 4.0));
+    }
+}
+
+fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    if let Some(guide) = &panel.guide {
+        draw_guide(drawing, place, guide);
+    }
+    for series in &panel.series {
+        for piece in inside(series, place.y.max()) {
+            let points: Vec<_> =
+                piece.iter().map(|(x, y)| (place.x.at(*x), place.y.at(*y))).collect();
+            drawing.polyline(&format!("curve {}", series.class), &points);
+        }
+    }
+    for series in &panel.series {
+        for dot in &series.dots {
+            draw_dot(drawing, place, series, dot);
+        }
+    }
+    label_ends(drawing, place, panel);
+    label_beyond(drawing, place, panel);
+    label_invalid(drawing, place, panel);
+}
+
+fn draw_guide(drawing: &mut Drawing, place: &Place, guide: &Guide) {
+    match guide {
+        Guide::Diagonal(label) => {
+            let end = place.x.max().min(place.y.max());
+            let at = (place.x.at(end), place.y.at(end));
+            drawing.line("guide", (place.left, place.bottom), at);
+            let anchor = (at.0 - 10.0, at.1 + 4.0);
+            drawing.text("guide-name", anchor, Anchor::End, label);
+        }
+        Guide::Level(level, label) => {
+            let y = place.y.at(*level);
+            drawing.line("limit", (place.left, y), (place.right, y));
+            drawing.text("guide-name", (place.left + 6.0, y - 5.0), Anchor::Start, label);
+        }
+    }
+}
+
+fn tip(series: &Series, dot: &Dot) -> String {
+    let judged = if dot.valid { "" } else { " (invalid)" };
+    format!("point {}{judged}: {} {}", dot.position, series.label, dot.text)
+}
+
+fn draw_dot(drawing: &mut Drawing, place: &Place, series: &Series, dot: &Dot) {
+    let at = (place.x.at(dot.x), place.y.at(dot.y));
+    let tip = tip(series, dot);
+    if dot.y > place.y.max() {
+        let class = format!("beyond {}", series.class);
+        drawing.arrow(&class, (at.0, place.top - 1.0), &tip);
+    } else if dot.valid {
+        drawing.dot(&format!("dot {}", series.class), at, 3.2, &tip);
+    } else {
+        drawing.cross(&format!("cross {}", series.class), at, &tip);
+    }
+}
+
+/// The pieces of a line that lie below `max`, cut where they cross it.
+fn inside(series: &Series, max: f64) -> Vec<Vec<(f64, f64)>> {
+    let mut pieces = vec![Vec::new()];
+    let mut previous: Option<(f64, f64)> = None;
+    for dot in &series.dots {
+        let here = (dot.x, dot.y);
+        if let Some(before) = previous
+            && (before.1 > max) != (here.1 > max)
+        {
+            let share = (max - before.1) / (here.1 - before.1);
+            let cut = (before.0 + (here.0 - before.0) * share, max);
+            pieces.last_mut().expect("never empty").push(cut);
+            if here.1 > max {
+                pieces.push(Vec::new());
+            }
+        }
+        if here.1 <= max {
+            pieces.last_mut().expect("never empty").push(here);
+        }
+        previous = Some(here);
+    }
+    pieces
+}
+
+fn label_ends(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    let ends: Vec<_> = panel
+        .series
+        .iter()
+        .filter_map(|s| s.dots.last().map(|dot| (s, dot)))
+        .map(|(s, dot)| (s, place.x.at(dot.x), place.y.at(dot.y.min(place.y.max()))))
+        .collect();
+    let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| y + 4.0).collect();
+    let placed = spread(&wanted, LABEL_GAP, place.top + 4.0, place.bottom);
+    for ((series, x, _), y) in ends.iter().zip(placed) {
+        let class = format!("name {}", series.class);
+        drawing.text(&class, (x + 10.0, y), Anchor::Start, &series.label);
+    }
+}
+
+/// The value of the highest series beyond the axis, once per load, below its arrow.
+fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    let Some(series) = panel.series.last() else { return };
+    let mut last_x = f64::NEG_INFINITY;
+    let mut row = 0;
+    for dot in series.dots.iter().filter(|dot| dot.y > place.y.max()) {
+        let x = place.x.at(dot.x);
+        row = if x - last_x < 84.0 { (row + 1) % 3 } else { 0 };
+        last_x = x;
+        let at = (x - 8.0, place.top + 8.0 + f64::from(row) * LABEL_GAP);
+        let label = format!("{} {}", series.label, dot.text);
+        drawing.text("value", at, Anchor::End, &label);
+    }
+}
+
+/// Says "invalid" in words, one label for neighbours that stand too close for one each.
+fn label_invalid(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    let Some(series) = panel.series.first() else { return };
+    let room = if place.narrow { 70.0 } else { 62.0 };
+    let mut groups: Vec<Vec<&Dot>> = Vec::new();
+    for dot in series.dots.iter().filter(|d| !d.valid && d.y <= place.y.max()) {
+        match groups.last_mut() {
+            Some(group)
+                if group.last().is_some_and(|b| place.x.at(dot.x) - place.x.at(b.x) < room) =>
+            {
+                group.push(dot);
+            }
+            _ => groups.push(vec![dot]),
+        }
+    }
+    for group in groups {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let lowest = group.iter().map(|d| d.y).fold(f64::INFINITY, f64::min);
+        let x = f64::midpoint(place.x.at(first.x), place.x.at(last.x));
+        let below = place.y.at(lowest) + 20.0;
+        let y = if below < place.bottom - 4.0 { below } else { place.y.at(lowest) - 12.0 };
+        let text = match group.len() {
+            1 => "invalid".to_owned(),
+            _ => format!("{}–{} invalid", first.position, last.position),
+        };
+        drawing.text("value", (x, y), Anchor::Middle, &text);
+    }
+}

@@ -1,0 +1,127 @@
+//! One point second by second: a small drawing, made to stand beside others of its kind.
+
+use plimsoll_model::result::{PointResult, TimelineSecond};
+
+use super::Frame;
+use super::draw::{Anchor, Drawing};
+use super::scale::{Scale, tick_text, ticks};
+use crate::text::TimeUnit;
+
+const HEIGHT: f64 = 66.0;
+const LEFT: f64 = 52.0;
+const MARGIN: f64 = 8.0;
+
+/// The response time a timeline shows: p99, or what there is instead.
+pub(crate) fn timeline_time(point: &PointResult) -> (&'static str, fn(&TimelineSecond) -> Option<u64>) {
+    let has = |pick: fn(&TimelineSecond) -> Option<u64>| point.timeline.iter().any(|s| pick(s).is_some());
+    if has(|s| s.response_p99_ns) {
+        ("p99", |s| s.response_p99_ns)
+    } else if has(|s| s.response_max_ns) {
+        ("longest", |s| s.response_max_ns)
+    } else {
+        ("p50", |s| s.response_p50_ns)
+    }
+}
+
+/// Seconds grouped so that at most `spans_max` remain: what a drawing or a table has room for.
+pub(crate) fn timeline_spans(seconds: &[TimelineSecond], spans_max: usize) -> Vec<&[TimelineSecond]> {
+    seconds
+        .chunk_by(|a, b| a.phase == b.phase)
+        .flat_map(|phase| phase.chunks(seconds.len().div_ceil(spans_max.max(1)).max(1)))
+        .collect()
+}
+
+/// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run.
+pub(crate) fn timeline_chart(frame: Frame<'_>, point: &PointResult, top_ops_per_s: f64) -> Option<String> {
+    let last = point.timeline.last()?.second;
+    let (time_name, time) = timeline_time(point);
+    let top_nanos = point.timeline.iter().filter_map(time).max().unwrap_or(0) as f64;
+    let unit = TimeUnit::for_largest(top_nanos);
+    let x = Scale::new(f64::from(last) + 1.0, LEFT, frame.width - MARGIN);
+    let rate = |s: &TimelineSecond| Some(s.ops_per_s).filter(|v| v.is_finite());
+    let response = |s: &TimelineSecond| Some(unit.of(time(s)? as f64));
+    let response_title = format!("response {time_name}, {}", unit.name());
+
+    let mut drawing = Drawing::new();
+    let panels: [(&str, f64, &dyn Fn(&TimelineSecond) -> Option<f64>, &str); 2] = [
+        ("throughput, ops/s", top_ops_per_s, &rate, "s1"),
+        (&response_title, unit.of(top_nanos), &response, "s3"),
+    ];
+    let mut top = 18.0;
+    for (title, largest, value, class) in panels {
+        let bottom = top + HEIGHT;
+        shade(&mut drawing, point, x, (top, bottom));
+        let y_ticks = ticks(largest, 2);
+        let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
+        drawing.text("panel small", (0.0, top - 6.0), Anchor::Start, title);
+        for tick in &y_ticks {
+            let class = if *tick == 0.0 { "base" } else { "grid" };
+            drawing.line(class, (LEFT, y.at(*tick)), (frame.width - MARGIN, y.at(*tick)));
+            let at = (LEFT - 6.0, y.at(*tick) + 4.0);
+            drawing.text("tick", at, Anchor::End, &tick_text(*tick));
+        }
+        for piece in pieces(point, (x, y), value) {
+            drawing.polyline(&format!("curve thin {class}"), &piece);
+        }
+        top = bottom + 24.0;
+    }
+    let bottom = top - 24.0;
+    for tick in ticks(f64::from(last) + 1.0, 4).iter().filter(|t| **t <= f64::from(last) + 1.0) {
+        let at = x.at(*tick);
+        drawing.line("base", (at, bottom), (at, bottom + 4.0));
+        drawing.text("tick", (at, bottom + 16.0), Anchor::Middle, &tick_text(*tick));
+    }
+    drawing.text("axis-name", (0.0, bottom + 16.0), Anchor::Start, "second");
+    let title = format!("Load point {} second by second", point.position);
+    let desc = "Throughput above, response time below; warm-up and drain are shaded.";
+    Some(drawing.finish(frame.id, (frame.width, bottom + 22.0), &title, desc))
+}
+
+fn shade(drawing: &mut Drawing, point: &PointResult, x: Scale, (top, bottom): (f64, f64)) {
+    for phase in point.timeline.chunk_by(|a, b| a.phase == b.phase) {
+        let (Some(first), Some(last)) = (phase.first(), phase.last()) else { continue };
+        if first.phase == "measure" {
+            continue;
+        }
+        let (from, to) = (x.at(f64::from(first.second)), x.at(f64::from(last.second) + 1.0));
+        drawing.rect("shade", (from, top), (to - from, bottom - top));
+        let name = first.phase.replace('_', "-");
+        if to - from > 7.0 * name.len() as f64 {
+            let at = (f64::midpoint(from, to), bottom - 5.0);
+            drawing.text("phase", at, Anchor::Middle, &name);
+        }
+    }
+}
+
+/// Lines between gaps. Where several seconds share a pixel column, its lowest and highest value
+/// are drawn, so that no outlier is lost and the page stays small.
+fn pieces(
+    point: &PointResult,
+    (x, y): (Scale, Scale),
+    value: &dyn Fn(&TimelineSecond) -> Option<f64>,
+) -> Vec<Vec<(f64, f64)>> {
+    let columns: Vec<(f64, Option<(f64, f64)>)> = point
+        .timeline
+        .chunk_by(|a, b| column(x, a) == column(x, b))
+        .filter_map(|seconds| {
+            let at = x.at(f64::from(seconds.first()?.second) + 0.5);
+            let values = || seconds.iter().filter_map(value);
+            Some((at, values().reduce(f64::min).zip(values().reduce(f64::max))))
+        })
+        .collect();
+    columns
+        .chunk_by(|a, b| a.1.is_some() == b.1.is_some())
+        .map(|piece| {
+            let ends = piece.iter().filter_map(|(at, ends)| ends.map(|ends| (*at, ends)));
+            ends.flat_map(|(at, (low, high))| {
+                let low_mark = (at, y.at(low));
+                [Some(low_mark), (high > low).then(|| (at, y.at(high)))].into_iter().flatten()
+            })
+            .collect()
+        })
+        .collect()
+}
+
+fn column(x: Scale, second: &TimelineSecond) -> i64 {
+    x.at(f64::from(second.second)).floor() as i64
+}

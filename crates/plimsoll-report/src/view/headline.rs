@@ -1,0 +1,105 @@
+//! The figures of the first screen.
+
+use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::units::Bytes;
+use serde::Serialize;
+
+use crate::text::{ABSENT, number, three_digits, time};
+
+/// One large figure with its name.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) label: String,
+    pub(crate) value: String,
+    pub(crate) unit: String,
+    /// The one the reader came for.
+    pub(crate) main: bool,
+}
+
+/// The point the headline speaks of: the valid one that reached the summary's value, else the last
+/// valid one, else the last.
+pub(crate) fn headline_point(run: &RunResult) -> Option<&PointResult> {
+    let valid = || run.points.iter().filter(|p| p.valid);
+    let is_headline = |p: &&PointResult| {
+        run.summary.value.is_some_and(|value| {
+            p.achieved_ops_per_s.is_some_and(|a| close(a, value)) || close(p.requested, value)
+        })
+    };
+    valid().rfind(is_headline).or_else(|| valid().next_back()).or_else(|| run.points.last())
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs()
+}
+
+/// The value with its unit.
+pub(super) fn value(run: &RunResult) -> String {
+    match run.summary.value {
+        Some(_) => format!("{} {}", number(run.summary.value), run.summary.unit),
+        None => ABSENT.to_owned(),
+    }
+}
+
+/// The large figures and what they belong to.
+pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
+    let mut figures = vec![Figure {
+        label: run.summary.metric.clone(),
+        value: number(run.summary.value),
+        unit: if run.summary.value.is_some() { run.summary.unit.clone() } else { String::new() },
+        main: true,
+    }];
+    let point = headline_point(run);
+    if let Some(response) = point.and_then(|p| p.response_ns) {
+        for (name, nanos) in [("p50", response.p50), ("p95", response.p95), ("p99", response.p99)] {
+            figures.push(figure(&format!("response {name}"), time(nanos)));
+        }
+    } else if let Some(mean) = point.and_then(|p| p.service_ns?.mean) {
+        figures.push(figure("mean service time", time(Some(mean.round() as u64))));
+    }
+    let peak = run.summary.peak_ops_per_s.filter(|peak| Some(*peak) != run.summary.value);
+    if peak.is_some() {
+        figures.push(figure("highest rate of any point", format!("{} ops/s", number(peak))));
+    }
+    if let Some(rate) = run.summary.peak_bytes_per_s.filter(|r| r.is_finite()) {
+        figures.push(figure("most data", format!("{}/s", Bytes(rate.round() as u64))));
+    }
+    if let Some(origin) = run.summary.overall_response_ms.origin {
+        figures.push(figure("overall response", format!("{} ms", three_digits(origin))));
+    }
+    if let Some(score) = run.summary.score {
+        figures.push(figure("score", number(Some(score))));
+    }
+    (figures, note(run, point))
+}
+
+fn figure(label: &str, text: String) -> Figure {
+    let (value, unit) = match text.rsplit_once(' ') {
+        Some((value, unit)) => (value.to_owned(), unit.to_owned()),
+        None => (text, String::new()),
+    };
+    Figure { label: label.to_owned(), value, unit, main: false }
+}
+
+fn note(run: &RunResult, point: Option<&PointResult>) -> String {
+    let Some(point) = point else {
+        return "No load point was finished, so there are no figures.".to_owned();
+    };
+    let load = format!("{} {}", number(Some(point.requested)), run.axis.unit);
+    let place = format!("load point {} ({}: {load})", point.position, run.axis.name);
+    if point.valid {
+        format!("Response times are those of {place}.")
+    } else {
+        format!("No load point is valid. Response times are those of {place}, which is invalid.")
+    }
+}
+
+/// The measured window, when all points agree on it; else its range.
+pub(super) fn window(run: &RunResult) -> Option<String> {
+    let seconds = || run.points.iter().filter_map(|p| p.seconds).filter(|s| s.is_finite());
+    let (low, high) = (seconds().reduce(f64::min)?, seconds().reduce(f64::max)?);
+    Some(if three_digits(low) == three_digits(high) {
+        format!("{} s", number(Some(low)))
+    } else {
+        format!("{} to {} s", number(Some(low)), number(Some(high)))
+    })
+}

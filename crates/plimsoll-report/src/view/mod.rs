@@ -1,0 +1,169 @@
+//! What both the page and the Markdown say of a run, as text in order of reading.
+
+mod disclosure;
+mod headline;
+mod points;
+
+use plimsoll_model::result::{Finding, RunResult};
+use serde::Serialize;
+
+use crate::table::{Table, figures, words};
+use crate::text::{command_line, instant};
+
+pub(crate) use disclosure::Section;
+pub(crate) use headline::{Figure, headline_point};
+pub(crate) use points::timeline_table;
+
+/// Said at the end of every report.
+pub(crate) const CLOSING: &str = "Plimsoll is an independent implementation of published \
+    benchmark methods. It is not affiliated with the owners of the original benchmarks, and its \
+    figures are not comparable with official results of those benchmarks.";
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunView {
+    pub(crate) title: String,
+    pub(crate) subtitle: String,
+    pub(crate) targets: Vec<String>,
+    pub(crate) valid: bool,
+    /// `valid (quick)`: the profile is for the eye only.
+    pub(crate) verdict: String,
+    pub(crate) reasons: Vec<FindingView>,
+    pub(crate) warnings: Vec<FindingView>,
+    pub(crate) figures: Vec<Figure>,
+    /// Which point the headline's response times belong to.
+    pub(crate) figures_note: String,
+    pub(crate) limit: String,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) departures: Vec<String>,
+    pub(crate) command: String,
+    pub(crate) points: Table,
+    pub(crate) points_note: String,
+    pub(crate) resources: Table,
+    pub(crate) errors: Table,
+    pub(crate) unexpected: Table,
+    pub(crate) error_samples: Vec<(String, Vec<String>)>,
+    pub(crate) ops: Vec<Table>,
+    pub(crate) per_target: Table,
+    pub(crate) percentiles: Table,
+    pub(crate) probes: Table,
+    pub(crate) peak_search: String,
+    pub(crate) disclosure: Vec<Section>,
+    pub(crate) not_verified: Vec<String>,
+}
+
+/// A reason or warning.
+#[derive(Debug, Serialize)]
+pub(crate) struct FindingView {
+    pub(crate) rule: String,
+    pub(crate) place: String,
+    pub(crate) text: String,
+}
+
+impl RunView {
+    pub(crate) fn new(run: &RunResult) -> Self {
+        let (title, subtitle) = match &run.suite {
+            Some(suite) => (suite.title.clone(), format!("suite {} · {}", suite.name, suite.source)),
+            None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
+        };
+        let (figures, figures_note) = headline::figures(run);
+        let points = points::points_table(run);
+        Self {
+            title,
+            subtitle,
+            targets: run.targets.clone(),
+            valid: run.verdict.valid,
+            verdict: verdict(run),
+            reasons: run.verdict.reasons.iter().map(finding).collect(),
+            warnings: run.verdict.warnings.iter().map(finding).collect(),
+            figures,
+            figures_note,
+            limit: run.summary.limit.clone().unwrap_or_default(),
+            facts: facts(run),
+            departures: run.departures.clone(),
+            command: command_line(&run.command),
+            points_note: points::note(run, &points),
+            points,
+            resources: points::resources_table(run),
+            errors: points::errors_table(run),
+            unexpected: points::unexpected_table(run),
+            error_samples: points::error_samples(run),
+            ops: points::ops_tables(run),
+            per_target: points::per_target_table(run),
+            percentiles: points::percentiles_table(run),
+            probes: points::probes_table(run),
+            peak_search: run.summary.peak_search.clone().unwrap_or_default(),
+            disclosure: run.disclosure.as_ref().map(disclosure::sections).unwrap_or_default(),
+            not_verified: run.disclosure.iter().flat_map(|d| d.not_verified.clone()).collect(),
+        }
+    }
+}
+
+fn verdict(run: &RunResult) -> String {
+    let word = if run.verdict.valid { "Valid" } else { "Invalid" };
+    match &run.profile {
+        Some(profile) => format!("{word} ({profile})"),
+        None => word.to_owned(),
+    }
+}
+
+fn finding(finding: &Finding) -> FindingView {
+    FindingView {
+        rule: finding.rule.replace('_', " "),
+        place: finding.point.map(|p| format!("point {p}")).unwrap_or_default(),
+        text: finding.text.clone(),
+    }
+}
+
+fn facts(run: &RunResult) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        facts.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    add("Started", run.started.as_deref().map(instant));
+    add("Profile", run.profile.clone());
+    add("Load points", (!run.points.is_empty()).then(|| run.points.len().to_string()));
+    add("Measured per point", headline::window(run));
+    add("Seed", run.seed.map(|s| s.to_string()));
+    let tool = run.disclosure.as_ref().map(|d| &d.tool);
+    add("Plimsoll", tool.map(|t| format!("{} ({} build)", t.version, t.build)));
+    facts
+}
+
+/// Several runs side by side.
+pub(crate) fn comparison(runs: &[RunResult]) -> Table {
+    let mut table = Table::new(
+        "The runs of this report",
+        vec![
+            words("run"),
+            words("suite"),
+            words("targets"),
+            words("verdict"),
+            words("headline"),
+            figures("peak", "ops/s"),
+            words("p50"),
+            words("p95"),
+            words("p99"),
+            words("started"),
+        ],
+    );
+    for (i, run) in runs.iter().enumerate() {
+        let time = headline_point(run).and_then(|p| p.response_ns);
+        table.push_judged(
+            vec![
+                (i + 1).to_string(),
+                run.suite.as_ref().map_or_else(|| "–".to_owned(), |s| s.name.clone()),
+                run.targets.join(", "),
+                verdict(run),
+                headline::value(run),
+                crate::text::number(run.summary.peak_ops_per_s),
+                crate::text::time(time.and_then(|t| t.p50)),
+                crate::text::time(time.and_then(|t| t.p95)),
+                crate::text::time(time.and_then(|t| t.p99)),
+                run.started.as_deref().map_or_else(|| "–".to_owned(), instant),
+            ],
+            run.verdict.valid,
+        );
+    }
+    table
+}
