@@ -5,6 +5,7 @@
     reason = "a developer command talks to the developer's terminal"
 )]
 
+mod bench;
 mod ci;
 mod command;
 mod invariants;
@@ -25,7 +26,10 @@ usage: cargo xtask VERB
   test            install what the tests need where that is possible, then run every test
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
-  licences        licences and sources of every dependency";
+  licences        licences and sources of every dependency
+  bench web       against real generators on a real nginx: CPU per request, lateness
+  bench memory    growth at full speed; memory per idle client
+                  options of bench: --rounds 5 --seconds 5 --only PART,PART --write";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
         ["licences"] => licences::licences(),
+        ["bench", rest @ ..] => bench::bench(rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

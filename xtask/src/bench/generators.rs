@@ -1,0 +1,251 @@
+//! The generators that are compared: how each is started and how its output is read.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::GENERATOR_CORE;
+use super::nginx::Nginx;
+use super::place::Place;
+use crate::command;
+
+/// One program in one mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// This project, with its pacing.
+    Plimsoll(&'static str),
+    Wrk,
+    /// wrk2: wrk with a schedule. Its command is also called `wrk`, so `WRK2` says where it is.
+    Wrk2,
+    H2load,
+    Ab,
+    Oha,
+    /// Our yardstick: the exchange and nothing else.
+    Bare(&'static str),
+}
+
+/// What one run is to do.
+#[derive(Clone, Copy)]
+pub struct Job {
+    pub path: &'static str,
+    pub connections: u32,
+    pub seconds: u64,
+    /// An open load of so many requests per second; `None` keeps every connection busy.
+    pub rate: Option<u32>,
+}
+
+/// What a generator said of its run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Requests it made in all, warm-up too: its CPU time is divided by these.
+    pub requests: f64,
+    pub requests_per_s: f64,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub p999_us: Option<f64>,
+}
+
+impl Generator {
+    /// Its name in the tables.
+    pub fn name(self) -> String {
+        match self {
+            Self::Plimsoll("auto") => "**plimsoll**".to_owned(),
+            Self::Plimsoll(pacing) => format!("**plimsoll** `{pacing}`"),
+            Self::Wrk => "wrk".to_owned(),
+            Self::Wrk2 => "wrk2".to_owned(),
+            Self::H2load => "h2load `--h1`".to_owned(),
+            Self::Ab => "ab `-k`".to_owned(),
+            Self::Oha => "oha".to_owned(),
+            Self::Bare(mode) => format!("bare client, {mode}"),
+        }
+    }
+
+    /// Path of the program, if it is there.
+    pub fn program(self, built: &Path) -> Option<String> {
+        let found = match self {
+            Self::Plimsoll(_) => Some(built.join("plimsoll")),
+            Self::Bare(_) => Some(built.join("bare")),
+            Self::Wrk => command::find("wrk"),
+            Self::Wrk2 => std::env::var("WRK2").ok().and_then(|path| command::find(&path)),
+            Self::H2load => command::find("h2load"),
+            Self::Ab => command::find("ab"),
+            Self::Oha => command::find("oha"),
+        };
+        found.filter(|p| p.is_file()).map(|p| p.to_string_lossy().into_owned())
+    }
+
+    /// The command for a job, held to the generator's core. `bundle` is a path that is free.
+    pub fn command(
+        self,
+        program: &str,
+        job: &Job,
+        server: &Nginx,
+        (place, bundle): (&Place, &Path),
+    ) -> Command {
+        let mut command = place.pinned(GENERATOR_CORE, program);
+        command.args(self.arguments(job, server));
+        if let Self::Plimsoll(_) = self {
+            command.arg("--out").arg(bundle);
+        }
+        command
+    }
+
+    fn arguments(self, job: &Job, server: &Nginx) -> Vec<String> {
+        let url = server.url(job.path);
+        let Job { connections, seconds, .. } = *job;
+        let rate = job.rate.unwrap_or_default();
+        let text = match self {
+            Self::Plimsoll(pacing) => {
+                let load = match job.rate {
+                    None => format!("--clients {connections}"),
+                    Some(rate) => format!(
+                        "--rate {rate} --set load.clients={connections} --set load.gaps=uniform"
+                    ),
+                };
+                format!(
+                    "run web-url {url} {load} --for {seconds}s --workers 1 --pacing {pacing} \
+                     --set profiles.standard.warm_up=1s --progress none --json"
+                )
+            }
+            Self::Wrk => format!("-t 1 -c {connections} -d {seconds}s {url}"),
+            Self::Wrk2 => {
+                format!("-t 1 -c {connections} -d {seconds}s -R {rate} --latency {url}")
+            }
+            Self::H2load => format!("--h1 -t 1 -c {connections} -D {seconds} {url}"),
+            // -t implies a limit of 50,000 requests, which -n lifts when it comes later.
+            Self::Ab => {
+                format!("-k -q -c {connections} -t {seconds} -n {} {url}", seconds * 400_000)
+            }
+            Self::Oha if rate > 0 => format!(
+                "--no-tui --output-format json -z {seconds}s -c {connections} -q {rate} \
+                 --latency-correction {url}"
+            ),
+            Self::Oha => {
+                format!("--no-tui --output-format json -z {seconds}s -c {connections} {url}")
+            }
+            Self::Bare(mode) => {
+                let address = &server.address;
+                format!("{mode} {address} {} {connections} {seconds} {rate}", job.path)
+            }
+        };
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Reads what the generator printed. `None` when it is not what it prints after a good run.
+    pub fn read(self, output: &str) -> Option<Reading> {
+        match self {
+            Self::Plimsoll(_) => read_plimsoll(output),
+            Self::Wrk | Self::Wrk2 => read_wrk(output),
+            Self::H2load => read_h2load(output),
+            Self::Ab => read_ab(output),
+            Self::Oha => read_oha(output),
+            Self::Bare(_) => read_bare(output),
+        }
+    }
+}
+
+/// `result.json`.
+fn read_plimsoll(output: &str) -> Option<Reading> {
+    let result: Value = serde_json::from_str(output).ok()?;
+    let point = &result["points"][0];
+    let times = &point["response_ns"];
+    let us = |name: &str| times[name].as_f64().map(|ns| ns / 1e3);
+    let requests_per_s = point["achieved_ops_per_s"].as_f64()?;
+    // Warm-up and window are whole seconds, so each entry stands for one.
+    let seconds = point["timeline"].as_array()?;
+    let loaded = seconds.iter().filter(|second| second["phase"] != "drain");
+    let requests = loaded.filter_map(|second| second["ops_per_s"].as_f64()).sum();
+    Some(Reading {
+        requests,
+        requests_per_s,
+        p50_us: us("p50"),
+        p99_us: us("p99"),
+        p999_us: us("p999"),
+    })
+}
+
+/// `  705000 requests in 5.00s, 873.91MB read`, and with `--latency` lines such as
+/// ` 50.000%    1.02ms`.
+fn read_wrk(output: &str) -> Option<Reading> {
+    let line = output.lines().find(|line| line.contains(" requests in "))?;
+    let requests: f64 = line.split_whitespace().next()?.parse().ok()?;
+    let rate = output.lines().find_map(|line| line.strip_prefix("Requests/sec:"))?;
+    let percentile = |name: &str| {
+        let line = output.lines().find_map(|line| line.trim().strip_prefix(name))?;
+        microseconds(line.trim())
+    };
+    Some(Reading {
+        requests,
+        requests_per_s: rate.trim().parse().ok()?,
+        p50_us: percentile("50.000%"),
+        p99_us: percentile("99.000%"),
+        p999_us: percentile("99.900%"),
+    })
+}
+
+/// `950.00us`, `1.84ms`, `1.02s`.
+fn microseconds(text: &str) -> Option<f64> {
+    let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7)];
+    let (number, scale) = units.iter().find_map(|(u, k)| text.strip_suffix(u).map(|n| (n, k)))?;
+    number.parse::<f64>().ok().map(|number| number * scale)
+}
+
+/// `finished in 5.00s, 139000.00 req/s, 160MB/s` and
+/// `requests: 695000 total, 695032 started, 695000 done, …`.
+fn read_h2load(output: &str) -> Option<Reading> {
+    let finished = output.lines().find(|line| line.starts_with("finished in "))?;
+    let rate = finished.split(", ").find_map(|part| part.strip_suffix(" req/s"))?;
+    let counts = output.lines().find_map(|line| line.strip_prefix("requests: "))?;
+    let requests = counts.split(", ").find_map(|part| part.strip_suffix(" done"))?;
+    Some(Reading {
+        requests: requests.parse().ok()?,
+        requests_per_s: rate.parse().ok()?,
+        ..Reading::default()
+    })
+}
+
+/// `Complete requests:      690000` and `Requests per second:    138000.12 [#/sec] (mean)`.
+fn read_ab(output: &str) -> Option<Reading> {
+    let value = |name: &str| {
+        let line = output.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    Some(Reading {
+        requests: value("Complete requests:")?,
+        requests_per_s: value("Requests per second:")?,
+        ..Reading::default()
+    })
+}
+
+fn read_oha(output: &str) -> Option<Reading> {
+    let result: Value = serde_json::from_str(output).ok()?;
+    let summary = &result["summary"];
+    let us = |name: &str| result["latencyPercentiles"][name].as_f64().map(|s| s * 1e6);
+    let statuses = result["statusCodeDistribution"].as_object()?;
+    Some(Reading {
+        requests: statuses.values().filter_map(Value::as_f64).sum(),
+        requests_per_s: summary["requestsPerSec"].as_f64()?,
+        p50_us: us("p50"),
+        p99_us: us("p99"),
+        p999_us: us("p99.9"),
+    })
+}
+
+/// `requests=700000 seconds=5.000012 p50_ns=40000 p99_ns=…`.
+fn read_bare(output: &str) -> Option<Reading> {
+    let value = |name: &str| {
+        let words = output.split_whitespace();
+        let mut pairs = words.filter_map(|word| word.split_once('='));
+        pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<f64>().ok())
+    };
+    let requests = value("requests")?;
+    let us = |name: &str| value(name).map(|ns| ns / 1e3);
+    Some(Reading {
+        requests,
+        requests_per_s: requests / value("seconds")?,
+        p50_us: us("p50_ns"),
+        p99_us: us("p99_ns"),
+        p999_us: us("p999_ns"),
+    })
+}
