@@ -1,0 +1,270 @@
+//! The whole schedule on a simulated clock and target: every time is known exactly.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+
+use plimsoll_engine::seam::Workload as _;
+use plimsoll_engine::worker::{Seat, SeatDriver};
+use plimsoll_model::assignment::{
+    Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose,
+};
+use plimsoll_model::event::{AgentEvent, Interval, Phase, Times, WorkerTotals, new_times};
+use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
+use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_testkit::echo::Echo;
+use plimsoll_testkit::sim::{SimDriver, Target};
+
+const MS: Nanos = Nanos::from_millis(1);
+
+struct Seen {
+    totals: WorkerTotals,
+    intervals: Vec<Interval>,
+    samples: usize,
+    requests: Vec<u64>,
+}
+
+impl Seen {
+    fn merged(&self, pick: impl Fn(&Interval) -> &Times) -> Times {
+        let mut all = new_times();
+        for interval in self.intervals.iter().filter(|i| i.phase != Phase::WarmUp) {
+            all.add(pick(interval)).unwrap();
+        }
+        all
+    }
+
+    fn response(&self) -> Times {
+        self.merged(|i| &i.ops[0].response)
+    }
+
+    fn send_lag(&self) -> Times {
+        self.merged(|i| &i.ops[0].send_lag)
+    }
+}
+
+fn open(rate: f64, clients: u32, arrivals: Arrivals, gaps: Gaps) -> Load {
+    let rate_ops_per_s = OpsPerSec::new(rate).unwrap();
+    Load::Open { rate_ops_per_s, arrivals, gaps, clients, backlog_ops_max: 65_536 }
+}
+
+fn closed(clients: u32, think: Nanos) -> Load {
+    let think = Think { mean: think, distribution: ThinkDistribution::Exponential };
+    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO }
+}
+
+fn assignment(load: Load) -> Assignment {
+    Assignment {
+        point: PointId { ordinal: 1, purpose: Purpose::Ladder },
+        load,
+        phases: Phases {
+            warm_up_ns: Nanos::from_secs(2),
+            measure_ns: Nanos::from_secs(10),
+            drain_ns: Nanos::from_secs(5),
+        },
+        seed: 11,
+        workers: 1,
+        cores: vec![],
+        pacing: Pacing::Precise,
+        op_timeout: Nanos::from_secs(10),
+        endpoints: vec![Endpoint {
+            target: "sim".into(),
+            address: "127.0.0.1:1".parse().unwrap(),
+        }],
+        sources: vec![],
+    }
+}
+
+fn run(assignment: &Assignment, worker: u32, driver: &mut SimDriver<impl Target>) -> Seen {
+    let (events, received) = channel();
+    let stop = AtomicBool::new(false);
+    let op_names = Echo.op_names();
+    Echo.run_worker(Seat {
+        assignment,
+        worker,
+        op_names,
+        events: &events,
+        stop: &stop,
+        driver: SeatDriver::Simulated(driver),
+    });
+    drop(events);
+    let mut seen = Seen {
+        totals: WorkerTotals::default(),
+        intervals: vec![],
+        samples: 0,
+        requests: std::mem::take(&mut driver.requests),
+    };
+    for event in received {
+        match event {
+            AgentEvent::Interval(interval) => seen.intervals.push(*interval),
+            AgentEvent::WorkerFinished(totals) => seen.totals = *totals,
+            AgentEvent::ErrorSample(_) => seen.samples += 1,
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    seen
+}
+
+/// Off by at most the histogram's resolution.
+fn assert_close(measured: u64, expected: Nanos) {
+    let limit = expected.0 / 1_000 + 1;
+    assert!(measured.abs_diff(expected.0) <= limit, "{measured} ns, expected {expected:?}");
+}
+
+#[test]
+fn a_constant_delay_is_measured_to_the_resolution_of_the_histogram() {
+    for arrivals in [Arrivals::PerClient, Arrivals::Shared] {
+        for gaps in [Gaps::Uniform, Gaps::Exponential] {
+            let task = assignment(open(1_000.0, 100, arrivals, gaps));
+            let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos(10_000_000)));
+            let seen = run(&task, 0, &mut driver);
+            let response = seen.response();
+            assert_eq!(response.len(), seen.totals.due, "{arrivals:?} {gaps:?}");
+            assert!(seen.totals.due.abs_diff(10_000) < 400, "{}", seen.totals.due);
+            assert!(seen.totals.done_in_window.abs_diff(seen.totals.due) < 30);
+            assert_close(response.value_at_quantile(0.5), MS_10);
+            if gaps == Gaps::Uniform {
+                assert_eq!(seen.totals.due, 10_000);
+                assert_close(response.value_at_quantile(0.99), MS_10);
+                assert_close(response.max(), MS_10);
+            }
+        }
+    }
+}
+
+const MS_10: Nanos = Nanos::from_millis(10);
+
+#[test]
+fn response_percentiles_are_those_the_target_imposed() {
+    // Request n takes n mod 1000 · 50 µs: every percentile is known.
+    let mut count = 0u64;
+    let mut driver = SimDriver::new(move |now: Nanos| {
+        count += 1;
+        Some(now + Nanos(count % 1_000 * 50_000))
+    });
+    let task = assignment(open(1_000.0, 200, Arrivals::Shared, Gaps::Uniform));
+    let seen = run(&task, 0, &mut driver);
+    let response = seen.response();
+    assert_eq!(response.len(), 10_000);
+    for (quantile, expected_us) in [(0.5, 24_950), (0.95, 47_450), (0.99, 49_450)] {
+        assert_close(response.value_at_quantile(quantile), Nanos::from_micros(expected_us));
+    }
+}
+
+#[test]
+fn a_stall_delays_every_op_that_was_due_in_it() {
+    // Stopped for 1.4 s once, at 100 ops/s: 140 of 1,000 ops wait, evenly from 1.4 s down to 0.
+    let (from, to) = (Nanos::from_secs(5), Nanos::from_millis(6_400));
+    let stall = |now: Nanos| Some(if now >= from && now < to { to } else { now } + MS);
+    let task = assignment(open(100.0, 8, Arrivals::PerClient, Gaps::Uniform));
+    let seen = run(&task, 0, &mut SimDriver::new(stall));
+    let response = seen.response();
+    assert_eq!(response.len(), 1_000);
+    // The tenth-worst of 1,000 was due 0.09 s after the stall began.
+    let p99 = response.value_at_quantile(0.99) as f64;
+    assert!((p99 / 1.301e9 - 1.0).abs() < 0.05, "{p99}");
+    assert!(response.value_at_quantile(0.85) < 50_000_000);
+}
+
+#[test]
+fn two_workers_and_one_send_the_same_ops() {
+    for load in [
+        open(2_000.0, 16, Arrivals::PerClient, Gaps::Exponential),
+        open(2_000.0, 16, Arrivals::Shared, Gaps::Exponential),
+    ] {
+        let reply = |now: Nanos| Some(now + MS);
+        let mut one = run(&assignment(load.clone()), 0, &mut SimDriver::new(reply)).requests;
+        let mut task = assignment(load);
+        task.workers = 2;
+        let mut two = run(&task, 0, &mut SimDriver::new(reply)).requests;
+        two.extend(run(&task, 1, &mut SimDriver::new(reply)).requests);
+        one.sort_unstable();
+        two.sort_unstable();
+        assert!(one.len() > 20_000);
+        assert_eq!(one, two);
+    }
+}
+
+#[test]
+fn the_closed_loop_keeps_its_identity() {
+    let task = assignment(closed(20, Nanos::from_millis(40)));
+    let seen = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + MS_10)));
+    let totals = &seen.totals;
+    let pieces = totals.pieces as f64;
+    let x = pieces / 10.0;
+    let cycle = (totals.piece_ns_total + totals.think_ns_total) as f64 / pieces / 1e9;
+    assert!((x * cycle / 20.0 - 1.0).abs() < 0.02, "X {x}, R + Z {cycle}");
+    assert!((x / 400.0 - 1.0).abs() < 0.05, "{x}");
+}
+
+#[test]
+fn a_slow_generator_shows_as_send_lag_and_in_the_response_time() {
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + MS));
+    driver.send_cost = Nanos::from_micros(900);
+    let task = assignment(open(1_000.0, 64, Arrivals::Shared, Gaps::Exponential));
+    let seen = run(&task, 0, &mut driver);
+    assert!(seen.send_lag().value_at_quantile(0.99) > 4_000_000);
+    assert!(seen.response().value_at_quantile(0.99) > 5_000_000);
+}
+
+#[test]
+fn ops_that_find_no_free_client_wait_and_the_excess_is_counted_as_not_sent() {
+    let mut load = open(1_000.0, 1, Arrivals::PerClient, Gaps::Uniform);
+    if let Load::Open { backlog_ops_max, .. } = &mut load {
+        *backlog_ops_max = 50;
+    }
+    // One client, 10 ms a reply: 100 ops/s of the 1,000.
+    let seen = run(&assignment(load), 0, &mut SimDriver::new(|now: Nanos| Some(now + MS_10)));
+    let totals = &seen.totals;
+    assert_eq!(totals.due, 10_000);
+    assert_eq!(totals.done_in_window, 1_000);
+    assert_eq!(totals.due, totals.not_sent + totals.ops["echo"].count);
+    assert!(totals.not_sent > 8_900, "{}", totals.not_sent);
+    assert_close(seen.response().max(), Nanos::from_millis(510));
+}
+
+#[test]
+fn silence_is_a_timeout_and_the_drain_is_bounded() {
+    let mut task = assignment(open(100.0, 200, Arrivals::PerClient, Gaps::Uniform));
+    task.op_timeout = Nanos::from_secs(1);
+    let seen = run(&task, 0, &mut SimDriver::new(|_: Nanos| None));
+    let totals = &seen.totals;
+    assert_eq!(totals.done_in_window, 0);
+    assert_eq!(totals.errors["timeout"], totals.ops["echo"].count);
+    assert_eq!(totals.due, totals.ops["echo"].count + totals.not_sent);
+    assert!(seen.samples > 0 && seen.samples <= 5);
+    let last = seen.intervals.last().unwrap();
+    assert!(last.end <= Nanos::from_millis(17_100), "{:?}", last.end);
+}
+
+#[test]
+fn a_refused_connection_is_tried_again_after_a_pause() {
+    struct Refusing;
+    impl Target for Refusing {
+        fn departure(&mut self, now: Nanos) -> Option<Nanos> {
+            Some(now + MS)
+        }
+        fn refuses(&mut self, now: Nanos) -> bool {
+            now < Nanos::from_secs(4)
+        }
+    }
+    let seen = run(&assignment(closed(2, Nanos::ZERO)), 0, &mut SimDriver::new(Refusing));
+    let refused = seen.totals.errors["transport"];
+    // Two clients, 2 s of the window, one attempt every 10 ms.
+    assert!(refused.abs_diff(400) <= 4, "{refused}");
+    assert!(seen.totals.done_in_window > 15_000, "{}", seen.totals.done_in_window);
+}
+
+#[test]
+fn every_pacing_sends_the_same_ops() {
+    let mut sent = Vec::new();
+    for pacing in [Pacing::Spin, Pacing::Precise, Pacing::Coalesce] {
+        let mut task = assignment(open(500.0, 64, Arrivals::Shared, Gaps::Exponential));
+        task.pacing = pacing;
+        let mut seen = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + MS)));
+        let lag = Nanos(seen.send_lag().max());
+        let limit = if pacing == Pacing::Coalesce { 400 } else { 2 };
+        assert!(lag <= Nanos::from_micros(limit * 1_001 / 1_000 + 1), "{pacing:?} {lag:?}");
+        seen.requests.sort_unstable();
+        sent.push(seen.requests);
+    }
+    assert!(sent[0] == sent[1] && sent[1] == sent[2]);
+}

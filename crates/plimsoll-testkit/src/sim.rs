@@ -1,0 +1,184 @@
+//! A simulated clock, network and target behind the engine's [`Driver`], so that the whole
+//! schedule of a load point runs in microseconds and its times are known to the nanosecond.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+
+use plimsoll_engine::driver::{Driver, Ready, Received, Slot, Wait};
+use plimsoll_engine::seam::LinkError;
+use plimsoll_model::outcome::ErrorClass;
+use plimsoll_model::units::Nanos;
+
+/// What a poll that finds nothing costs on the simulated clock.
+const POLL_COST: Nanos = Nanos(1_000);
+
+/// A simulated server: answers each request of a fixed size at an instant it chooses.
+pub trait Target {
+    /// A whole request arrived at `now`. `None` never answers.
+    fn departure(&mut self, now: Nanos) -> Option<Nanos>;
+    /// Refuses a connection made at `now`.
+    fn refuses(&mut self, now: Nanos) -> bool {
+        let _ = now;
+        false
+    }
+}
+
+impl<F: FnMut(Nanos) -> Option<Nanos>> Target for F {
+    fn departure(&mut self, now: Nanos) -> Option<Nanos> {
+        self(now)
+    }
+}
+
+/// Bytes of a simulated request and of its reply.
+pub const MESSAGE_BYTES: usize = 8;
+
+/// The simulated clock, network and target.
+pub struct SimDriver<T> {
+    now: Nanos,
+    target: T,
+    connections: Vec<Connection>,
+    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    sequence: u64,
+    /// Time that sending one request takes the generator.
+    pub send_cost: Nanos,
+    /// Requests in the order of their arrival, as the bytes said.
+    pub requests: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Connection {
+    generation: u32,
+    partial: Vec<u8>,
+    inbox: VecDeque<u8>,
+    refused: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Connected(Slot, u32),
+    Reply(Slot, u32, u64),
+}
+
+impl<T: Target> SimDriver<T> {
+    /// Time zero, nothing connected.
+    pub fn new(target: T) -> Self {
+        Self {
+            now: Nanos::ZERO,
+            target,
+            connections: Vec::new(),
+            events: BinaryHeap::new(),
+            sequence: 0,
+            send_cost: Nanos::ZERO,
+            requests: Vec::new(),
+        }
+    }
+
+    fn schedule(&mut self, at: Nanos, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((at, self.sequence, event)));
+    }
+
+    fn deliver_until(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        while let Some(Reverse((at, _, event))) = self.events.peek().copied() {
+            if at > until {
+                return;
+            }
+            self.events.pop();
+            let (Event::Connected(slot, generation) | Event::Reply(slot, generation, _)) = event;
+            let connection = &mut self.connections[slot as usize];
+            if connection.generation != generation {
+                continue;
+            }
+            let is_reply = matches!(event, Event::Reply(..));
+            if let Event::Reply(_, _, number) = event {
+                connection.inbox.extend(number.to_be_bytes());
+            }
+            let hung_up = connection.refused;
+            ready.push(Ready { slot, readable: is_reply, writable: !is_reply, hung_up });
+        }
+    }
+}
+
+impl<T: Target> Driver for SimDriver<T> {
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+
+    fn connect(
+        &mut self,
+        slot: Slot,
+        _address: SocketAddr,
+        _source: Option<SocketAddr>,
+    ) -> Result<(), LinkError> {
+        let index = slot as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, Connection::default);
+        }
+        let refused = self.target.refuses(self.now);
+        let generation = self.connections[index].generation + 1;
+        self.connections[index] = Connection { generation, refused, ..Connection::default() };
+        self.schedule(self.now, Event::Connected(slot, generation));
+        Ok(())
+    }
+
+    fn connected(&mut self, slot: Slot) -> Result<(), LinkError> {
+        const CONNECTION_REFUSED: i32 = 111;
+        if self.connections[slot as usize].refused {
+            return Err(LinkError { class: ErrorClass::Transport, errno: CONNECTION_REFUSED });
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
+        self.now += self.send_cost;
+        let connection = &mut self.connections[slot as usize];
+        connection.partial.extend_from_slice(bytes);
+        let generation = connection.generation;
+        let whole = connection.partial.len() / MESSAGE_BYTES * MESSAGE_BYTES;
+        let messages: Vec<u8> = connection.partial.drain(..whole).collect();
+        for message in messages.chunks_exact(MESSAGE_BYTES) {
+            let number = u64::from_be_bytes(message.try_into().unwrap());
+            self.requests.push(number);
+            if let Some(at) = self.target.departure(self.now) {
+                self.schedule(at, Event::Reply(slot, generation, number));
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
+        let inbox = &mut self.connections[slot as usize].inbox;
+        let length = inbox.len().min(buffer.len());
+        if length == 0 {
+            return Ok(Received::Nothing);
+        }
+        for (to, from) in buffer.iter_mut().zip(inbox.drain(..length)) {
+            *to = from;
+        }
+        Ok(Received::Bytes(length))
+    }
+
+    fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
+        let mut dropped = vec![0; limit.min(1 << 20)];
+        self.recv(slot, &mut dropped)
+    }
+
+    fn close(&mut self, slot: Slot) {
+        if let Some(connection) = self.connections.get_mut(slot as usize) {
+            connection.generation += 1;
+        }
+    }
+
+    fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
+        match wait {
+            Wait::Poll => self.now += POLL_COST,
+            Wait::SleepUntil(until) => self.now = self.now.max(until),
+            Wait::Until(until) => {
+                let next = self.events.peek().map_or(until, |event| event.0.0);
+                self.now = self.now.max(next.min(until));
+            }
+        }
+        self.deliver_until(self.now, ready);
+    }
+}
