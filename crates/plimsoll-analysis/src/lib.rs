@@ -1,1 +1,34 @@
-//! x
+//! From a bundle to its result. Pure functions: no I/O, no clock; the same bundle gives a
+//! byte-identical result.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`raw`] | what analysis reads: suite, journal, interval histograms |
+//! | [`analyse()`] | the whole result of a run |
+//! | [`times`] | merged histograms, and what a sample of a given size can say |
+//! | [`validity`] | can the figures be trusted; the rules are explained in `docs/validity.md` |
+//! | [`overall`] | overall response time, by both published definitions |
+//! | [`curve`] | the result of a curve measured elsewhere |
+//! | [`search`] | which load to try next when the peak is unknown |
+//! | [`published`] | transcribed results of the source reports |
+//!
+//! Histograms merge; percentiles are never averaged.
+
+mod analyse;
+pub mod curve;
+mod health;
+mod limit;
+pub mod overall;
+mod point;
+pub mod published;
+pub mod raw;
+pub mod search;
+mod summary;
+#[cfg(test)]
+mod testing;
+mod timeline;
+pub mod times;
+pub mod validity;
+
+pub use analyse::analyse;
+pub use raw::{PointTimes, RawRun, SecondTimes, TimesCollector};

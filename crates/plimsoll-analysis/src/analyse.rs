@@ -1,0 +1,134 @@
+//! The whole result of a run.
+
+use jiff::Timestamp;
+use plimsoll_model::event::RunStarted;
+use plimsoll_model::result::{
+    Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
+};
+use plimsoll_model::suite::LoadSpec;
+
+use crate::point::point_result;
+use crate::raw::{PointView, RawRun, RunView};
+use crate::summary::summarise_run;
+use crate::validity::{Evidence, check_point, check_run};
+
+/// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
+pub fn analyse(raw: &RawRun<'_>) -> RunResult {
+    let view = RunView::new(raw.journal);
+    let mut result = frame(raw, view.started);
+    let Some(started) = view.started else {
+        result.verdict = check_run(raw.suite, &view, &[]);
+        return result;
+    };
+    let judged = |points: &[PointView<'_>]| -> Vec<PointResult> {
+        points.iter().map(|point| judged_point(raw, started, point)).collect()
+    };
+    result.points = judged(&view.ladder);
+    result.probes = judged(&view.probes);
+    result.verdict = check_run(raw.suite, &view, &result.points);
+    result.summary = summarise_run(raw.suite, &view, &result.points);
+    result
+}
+
+fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) -> PointResult {
+    let times = raw.histograms.get(&view.record.point.stem());
+    let mut result = point_result(started, view, times);
+    let disclosure = raw.disclosure.as_ref();
+    let totals = times.map(|times| times.window_total());
+    let evidence = Evidence { suite: raw.suite, started, view, times: totals.as_ref(), disclosure };
+    let Verdict { valid, reasons, warnings } = check_point(&evidence);
+    (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+    result
+}
+
+/// What a result says before its points.
+fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
+    let (name, unit) = match raw.suite.load {
+        LoadSpec::Open { .. } => ("requested load", "ops/s"),
+        LoadSpec::Closed { .. } => ("clients", "clients"),
+    };
+    RunResult {
+        format: RESULT_FORMAT,
+        suite: Some(SuiteSummary {
+            name: raw.suite.name.clone(),
+            title: raw.suite.title.clone(),
+            source: raw.suite.source.clone(),
+        }),
+        targets: started.map(|s| s.targets.clone()).unwrap_or_default(),
+        profile: started.map(|s| s.profile.clone()),
+        seed: started.map(|s| s.seed),
+        started: started.and_then(|s| rfc3339(s.at_unix_ns)),
+        command: started.map(|s| s.command.clone()).unwrap_or_default(),
+        verdict: Verdict::default(),
+        axis: Axis { name: name.to_owned(), unit: unit.to_owned() },
+        summary: Summary::default(),
+        points: Vec::new(),
+        probes: Vec::new(),
+        departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
+        disclosure: raw.disclosure.clone(),
+    }
+}
+
+fn rfc3339(at_unix_ns: u64) -> Option<String> {
+    Timestamp::from_nanosecond(i128::from(at_unix_ns)).ok().map(|at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::RunBuilder;
+
+    fn json(run: &RunBuilder) -> String {
+        serde_json::to_string_pretty(&analyse(&run.raw())).unwrap()
+    }
+
+    #[test]
+    fn the_same_bundle_gives_a_byte_identical_result() {
+        let run = RunBuilder::open(&[100.0, 200.0, 300.0]);
+        assert_eq!(json(&run), json(&run));
+    }
+
+    #[test]
+    fn a_run_that_holds_its_load_is_valid() {
+        let result = analyse(&RunBuilder::open(&[500.0, 1_000.0, 1_500.0]).raw());
+        assert_eq!(result.verdict, Verdict { valid: true, ..Verdict::default() });
+        assert_eq!(result.points.len(), 3);
+        assert_eq!(result.points[2].achieved_ops_per_s, Some(1_500.0));
+        assert_eq!(result.points[2].offered_ops_per_s, Some(1_500.0));
+        assert_eq!(result.summary.value, Some(1_500.0));
+        assert_eq!(result.started.as_deref(), Some("2026-11-21T20:00:00Z"));
+        let point = &result.points[0];
+        assert_eq!(point.response_ns.unwrap().n, 15_000);
+        assert_eq!(point.ops["get"].count, 15_000);
+        assert_eq!(point.timeline.len(), 10 + 30);
+        assert!(point.timeline[0].response_p50_ns.is_some());
+        assert_eq!(point.timeline[12].phase, "measure");
+    }
+
+    #[test]
+    fn probes_are_listed_apart_and_do_not_touch_the_verdict() {
+        let run = RunBuilder::open(&[500.0]).with_failed_probe(9_000.0);
+        let result = analyse(&run.raw());
+        assert_eq!((result.points.len(), result.probes.len()), (1, 1));
+        assert!(!result.probes[0].valid);
+        assert!(result.verdict.valid, "{:?}", result.verdict);
+    }
+
+    #[test]
+    fn an_empty_journal_is_invalid_and_does_not_panic() {
+        let mut run = RunBuilder::open(&[500.0]);
+        run.journal.clear();
+        let result = analyse(&run.raw());
+        assert!(!result.verdict.valid);
+        assert_eq!(result.verdict.reasons[0].rule, "incomplete");
+    }
+
+    #[test]
+    fn a_point_without_its_histograms_is_invalid() {
+        let mut run = RunBuilder::open(&[500.0]);
+        run.histograms.clear();
+        let result = analyse(&run.raw());
+        assert_eq!(result.points[0].reasons[0].rule, "intervals");
+        assert!(!result.verdict.valid);
+    }
+}

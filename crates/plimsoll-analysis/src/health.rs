@@ -1,0 +1,105 @@
+//! The generator's own health, from what its workers say of themselves.
+
+use plimsoll_model::event::{PointRecord, WorkerHealth};
+use plimsoll_model::result::GeneratorResult;
+
+/// An interval of a worker with its place in the point.
+struct Placed<'a> {
+    middle_ns: u64,
+    health: &'a WorkerHealth,
+}
+
+/// A worker's intervals follow each other without a gap from the start of the point.
+fn placed(worker: &[WorkerHealth]) -> impl Iterator<Item = Placed<'_>> {
+    worker.iter().scan(0u64, |start_ns, health| {
+        let middle_ns = *start_ns + health.wall_ns / 2;
+        *start_ns += health.wall_ns;
+        Some(Placed { middle_ns, health })
+    })
+}
+
+fn in_window<'a>(
+    record: &PointRecord,
+    worker: &'a [WorkerHealth],
+) -> impl Iterator<Item = &'a WorkerHealth> {
+    let window = record.warm_up_ns.0..record.warm_up_ns.0 + record.measured_ns.0;
+    placed(worker).filter(move |p| window.contains(&p.middle_ns)).map(|p| p.health)
+}
+
+/// Busy share of the busiest worker, mean over the window. `None` when a worker says nothing.
+pub(crate) fn busy_ratio_max(record: &PointRecord) -> Option<f64> {
+    let busy = record.workers.iter().map(|worker| {
+        let mut sum = WorkerHealth::default();
+        for health in in_window(record, worker) {
+            sum.cpu_ns += health.cpu_ns;
+            sum.empty_poll_ns += health.empty_poll_ns;
+            sum.wall_ns += health.wall_ns;
+        }
+        (sum.wall_ns > 0).then(|| sum.busy_ratio())
+    });
+    busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+/// Most ops that waited for a free connection at the end of any interval of the window.
+pub(crate) fn backlog_ops_max(record: &PointRecord) -> u64 {
+    let workers = record.workers.iter();
+    workers
+        .filter_map(|worker| in_window(record, worker).map(|health| health.backlog_ops).max())
+        .sum()
+}
+
+/// Busy share of the busiest worker in part of the point, `from..to` nanoseconds from its start.
+pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64) -> Option<f64> {
+    record
+        .workers
+        .iter()
+        .flat_map(|worker| placed(worker))
+        .filter(|p| (from_ns..to_ns).contains(&p.middle_ns))
+        .map(|p| p.health.busy_ratio())
+        .reduce(f64::max)
+}
+
+/// The health section of a point.
+pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
+    let done = record.totals.done_in_window;
+    let measured_ns = record.measured_ns.0;
+    GeneratorResult {
+        cpu_busy_ratio_max: busy_ratio_max(record),
+        cpu_ns_per_op: (done > 0).then(|| record.process_cpu_ns as f64 / done as f64),
+        monitor_cpu_ratio: (measured_ns > 0)
+            .then(|| record.monitor_cpu_ns as f64 / measured_ns as f64),
+        pacing: Some(record.pacing.as_str().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::PointBuilder;
+
+    #[test]
+    fn only_the_window_counts_towards_the_busiest_worker() {
+        let mut point = PointBuilder::open(1_000.0).build();
+        let second = |cpu_ns| WorkerHealth { cpu_ns, wall_ns: 1_000_000_000, ..Default::default() };
+        let warm_up = second(1_000_000_000);
+        let whole_seconds = |ns: plimsoll_model::units::Nanos| (ns.0 / 1_000_000_000) as usize;
+        let before = whole_seconds(point.record.warm_up_ns);
+        let seconds = whole_seconds(point.record.measured_ns);
+        let worker = |cpu_ns| {
+            let mut worker = vec![warm_up; before];
+            worker.extend((0..seconds).map(|_| second(cpu_ns)));
+            worker.push(warm_up);
+            worker
+        };
+        point.record.workers = vec![worker(300_000_000), worker(400_000_000)];
+        assert_eq!(busy_ratio_max(&point.record), Some(0.4));
+        assert_eq!(busy_ratio_between(&point.record, 0, 1_000_000_000), Some(1.0));
+    }
+
+    #[test]
+    fn a_worker_without_health_leaves_the_figure_open() {
+        let mut point = PointBuilder::open(1_000.0).build();
+        point.record.workers.push(Vec::new());
+        assert_eq!(busy_ratio_max(&point.record), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! What limited the run, as far as the evidence goes. Never the name of a resource: that takes
+//! a measured ceiling and a rising queue, which this evidence does not hold.
+
+use plimsoll_model::result::PointResult;
+use plimsoll_model::suite::{LoadSpec, Suite};
+use plimsoll_model::units::grouped;
+
+/// Rules whose breach means that the generator, not the server, set the figure.
+const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "send_lag"];
+/// Throughput that grows by less than this share of what was added in load has stopped growing.
+const GROWTH_MIN_RATIO: f64 = 0.5;
+/// Closed loads that gain less than this over half as many clients have stopped growing.
+const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
+
+/// One sentence, or nothing when there is nothing to say.
+pub(crate) fn limit_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
+    let last = points.last()?;
+    if let Some(point) = points.iter().find(|p| generator_limited(p)) {
+        return Some(format!(
+            "generator-limited from {} on: what the server can do beyond that is unknown",
+            load_text(suite, point),
+        ));
+    }
+    if let Some(point) = points.iter().find(|p| broke(p, "errors") || broke(p, "corrupt")) {
+        return Some(format!(
+            "the server failed ops from {} on; see the error samples",
+            load_text(suite, point),
+        ));
+    }
+    match suite.load {
+        LoadSpec::Open { .. } => open_text(suite, points),
+        LoadSpec::Closed { .. } if points.len() < 2 => None,
+        LoadSpec::Closed { .. } => Some(closed_text(points, last)),
+    }
+}
+
+/// Did the generator set this point's figure? Ops that wait for a connection because the server
+/// is slow also leave late; then the load is not held and ops go unsent or the rate is missed.
+pub(crate) fn generator_limited(point: &PointResult) -> bool {
+    let connections_busy = |text: &str| text.starts_with("ops waited for a free connection");
+    point
+        .reasons
+        .iter()
+        .any(|r| GENERATOR_RULES.contains(&r.rule.as_str()) && !connections_busy(&r.text))
+}
+
+fn broke(point: &PointResult, rule: &str) -> bool {
+    point.reasons.iter().any(|reason| reason.rule == rule)
+}
+
+fn open_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
+    let missed = points.iter().position(|p| broke(p, "rate") || broke(p, "not_sent"));
+    let Some(missed) = missed else {
+        return Some(
+            "not saturated: throughput still followed the requested load at the last point"
+                .to_owned(),
+        );
+    };
+    let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
+    let before = missed.checked_sub(1).map(|i| &points[i]);
+    if before.is_some_and(|before| still_grew(before, &points[missed])) {
+        return Some(format!(
+            "the requested load was missed from {} on, but throughput still grew there: where it \
+             stops was not reached",
+            load_text(suite, &points[missed]),
+        ));
+    }
+    Some(format!(
+        "server saturated at about {} ops/s: from {} on throughput stopped following the request \
+         while the generator had headroom; which resource is not known",
+        grouped(peak),
+        load_text(suite, &points[missed]),
+    ))
+}
+
+/// Did most of the added load come through?
+fn still_grew(before: &PointResult, after: &PointResult) -> bool {
+    match (before.achieved_ops_per_s, after.achieved_ops_per_s) {
+        (Some(from), Some(to)) if after.requested > before.requested => {
+            (to - from) / (after.requested - before.requested) >= GROWTH_MIN_RATIO
+        }
+        _ => false,
+    }
+}
+
+fn closed_text(points: &[PointResult], last: &PointResult) -> String {
+    let peak = points.iter().fold(&points[0], |peak, p| {
+        if p.achieved_ops_per_s > peak.achieved_ops_per_s { p } else { peak }
+    });
+    let peak_ops = peak.achieved_ops_per_s.unwrap_or_default();
+    let earlier = points.iter().rfind(|p| p.requested <= last.requested / 2.0);
+    let earlier_ops = earlier.and_then(|p| p.achieved_ops_per_s);
+    let last_ops = last.achieved_ops_per_s.unwrap_or_default();
+    match earlier_ops {
+        Some(ops) if last_ops <= ops * (1.0 + CLOSED_GROWTH_MIN_RATIO) => format!(
+            "server saturated at about {} ops/s: more clients brought no more throughput while \
+             the generator had headroom; which resource is not known",
+            grouped(peak_ops),
+        ),
+        Some(_) => {
+            "not saturated: throughput still grew with the clients at the last points".to_owned()
+        }
+        None => {
+            "unknown: the ladder does not double its clients, so growth cannot be judged".to_owned()
+        }
+    }
+}
+
+fn load_text(suite: &Suite, point: &PointResult) -> String {
+    match suite.load {
+        LoadSpec::Open { .. } => format!("{} ops/s requested", grouped(point.requested)),
+        LoadSpec::Closed { .. } => format!("{} clients", grouped(point.requested)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse;
+    use crate::testing::{PointBuilder, RunBuilder};
+
+    fn limit(points: impl IntoIterator<Item = PointBuilder>) -> String {
+        analyse(&RunBuilder::of(points).raw()).summary.limit.unwrap()
+    }
+
+    fn check(points: impl IntoIterator<Item = PointBuilder>, start: &str) {
+        let text = limit(points);
+        assert!(text.starts_with(start), "{text}");
+    }
+
+    #[test]
+    fn a_ladder_that_was_held_is_not_saturated() {
+        check([500.0, 1_000.0].map(PointBuilder::open), "not saturated");
+    }
+
+    #[test]
+    fn a_plateau_with_headroom_is_the_servers() {
+        let plateau = [
+            PointBuilder::open(1_000.0),
+            PointBuilder::open(2_000.0).achieved(1_300),
+            PointBuilder::open(3_000.0).achieved(1_290),
+        ];
+        let text = limit(plateau);
+        assert!(text.starts_with("server saturated at about 1,300 ops/s: from 2,000"), "{text}");
+        assert!(text.contains("which resource is not known"), "{text}");
+    }
+
+    #[test]
+    fn a_missed_load_that_still_grew_is_not_called_saturation() {
+        let points = [PointBuilder::open(1_000.0), PointBuilder::open(2_000.0).achieved(1_800)];
+        check(points, "the requested load was missed from 2,000 ops/s requested on, but");
+    }
+
+    #[test]
+    fn a_busy_generator_is_named_before_the_server() {
+        let points = [
+            PointBuilder::open(1_000.0),
+            PointBuilder::open(2_000.0).achieved(1_300).worker_busy(0.99),
+        ];
+        check(points, "generator-limited from 2,000 ops/s requested on");
+    }
+
+    #[test]
+    fn closed_loads_are_judged_over_a_doubling_of_clients() {
+        let flat = [(8, 8_000), (16, 10_000), (32, 10_100)];
+        check(
+            flat.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)),
+            "server saturated at about 10,100 ops/s",
+        );
+        let rising = [(8, 8_000), (16, 15_000)];
+        check(rising.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "not saturated");
+        let close = [(8, 8_000), (9, 8_100)];
+        check(close.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "unknown");
+    }
+}

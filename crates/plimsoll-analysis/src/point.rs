@@ -1,0 +1,109 @@
+//! One load point: its figures, before its verdict.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::assignment::Load;
+use plimsoll_model::event::{PointRecord, RunStarted};
+use plimsoll_model::result::{OpResult, PointResult, TargetResult};
+
+use crate::health::generator_result;
+use crate::raw::{PointTimes, PointView};
+use crate::timeline::timeline;
+use crate::times::{percentile_series, summarise};
+
+/// Error samples a point shows; more would bury the report.
+const ERROR_SAMPLES_MAX: usize = 10;
+
+/// The figures of a point. Its `valid` is false until the rules have been checked.
+pub(crate) fn point_result(
+    started: &RunStarted,
+    view: &PointView<'_>,
+    times: Option<&PointTimes>,
+) -> PointResult {
+    let record = view.record;
+    let totals = &record.totals;
+    let mut result = PointResult {
+        position: view.position,
+        stem: Some(record.point.stem()),
+        requested: record.load.requested(),
+        offered_ops_per_s: match record.load {
+            Load::Open { .. } => per_second(record, totals.due),
+            Load::Closed { .. } => None,
+        },
+        achieved_ops_per_s: per_second(record, totals.done_in_window),
+        clients_requested: Some(record.load.clients()),
+        clients_participating: Some(totals.clients_participating),
+        bytes_read: Some(totals.bytes_read),
+        bytes_written: Some(totals.bytes_written),
+        wire_bytes_in: Some(totals.wire_bytes_in),
+        wire_bytes_out: Some(totals.wire_bytes_out),
+        retransmissions: Some(totals.retransmissions),
+        connects: Some(totals.connects),
+        seconds: Some(record.measured_ns.as_secs_f64()),
+        ops: op_results(started, record, times),
+        errors: totals.errors.clone(),
+        unexpected: totals.unexpected.clone(),
+        error_samples: error_samples(view),
+        not_sent: Some(totals.not_sent),
+        ambiguous: Some(totals.ambiguous),
+        verified: Some(totals.verified),
+        generator: generator_result(record),
+        timeline: timeline(record, times),
+        per_target: per_target(record),
+        resources: record.resources.clone(),
+        ..PointResult::default()
+    };
+    if let Some(times) = times {
+        let total = times.window_total();
+        result.response_ns = Some(summarise(&total.response, &times.batches(|s| s.response)));
+        result.service_ns = Some(summarise(&total.service, &times.batches(|s| s.service)));
+        result.send_lag_ns = Some(summarise(&total.send_lag, &times.batches(|s| s.send_lag)));
+        result.response_percentiles = percentile_series(&total.response);
+    }
+    result
+}
+
+fn per_second(record: &PointRecord, count: u64) -> Option<f64> {
+    let seconds = record.measured_ns.as_secs_f64();
+    (seconds > 0.0).then(|| count as f64 / seconds)
+}
+
+fn op_results(
+    started: &RunStarted,
+    record: &PointRecord,
+    times: Option<&PointTimes>,
+) -> BTreeMap<String, OpResult> {
+    let mut results: BTreeMap<String, OpResult> = BTreeMap::new();
+    for (name, counts) in &record.totals.ops {
+        let result = results.entry(name.clone()).or_default();
+        result.count = counts.count;
+        result.errors = counts.errors;
+        result.expected_failures = counts.expected_failures;
+    }
+    let window = times.map(PointTimes::window).unwrap_or_default();
+    for (name, op) in started.op_names.0.iter().zip(window) {
+        let result = results.entry(name.clone()).or_default();
+        result.response_ns = Some(summarise(&op.response, &[]));
+        result.service_ns = Some(summarise(&op.service, &[]));
+    }
+    results
+}
+
+fn error_samples(view: &PointView<'_>) -> Vec<String> {
+    let samples = view.samples.iter();
+    let texts = samples.map(|s| format!("{} ({}): {}", s.op, s.class, s.detail));
+    let lost = view.lost.iter().map(|reason| format!("client lost: {reason}"));
+    texts.chain(lost).take(ERROR_SAMPLES_MAX).collect()
+}
+
+fn per_target(record: &PointRecord) -> Vec<TargetResult> {
+    let targets = record.totals.per_target.iter();
+    targets
+        .map(|totals| TargetResult {
+            target: totals.target.clone(),
+            achieved_ops_per_s: per_second(record, totals.done_in_window).unwrap_or_default(),
+            errors: totals.errors,
+            bytes_read: totals.bytes_read,
+        })
+        .collect()
+}

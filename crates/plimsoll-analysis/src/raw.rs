@@ -1,0 +1,281 @@
+//! What analysis reads, and the journal put in order.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::assignment::Purpose;
+use plimsoll_model::bundle::{IntervalEntry, TimeKind};
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::{JournalRecord, OpTimes, Phase, PointRecord, RunStarted};
+use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::suite::{ProfileName, Suite};
+
+use crate::times::{Batch, SecondSummary, add_op_times, merge_times, summarise_second};
+
+/// A parsed bundle.
+#[derive(Debug)]
+pub struct RawRun<'a> {
+    /// The suite as run.
+    pub suite: &'a Suite,
+    /// The journal's records, in order.
+    pub journal: &'a [JournalRecord],
+    /// Interval histograms by stem of the point (`point-03`).
+    pub histograms: BTreeMap<String, PointTimes>,
+    /// `disclosure.json`, when it was written.
+    pub disclosure: Option<Disclosure>,
+}
+
+/// One second of a point, merged over workers.
+#[derive(Clone, Debug)]
+pub struct SecondTimes {
+    /// 0, 1, 2 … from the start of the point.
+    pub second: u32,
+    /// Phase in which the ops finished.
+    pub phase: Phase,
+    /// By op kind, in the order of the run's op names.
+    pub ops: Vec<OpTimes>,
+}
+
+/// The times of one load point, taken in one second at a time: a second's histograms are some
+/// hundred KiB, so only their sums and a summary of each second are kept.
+#[derive(Clone, Debug, Default)]
+pub struct PointTimes {
+    /// Over the window and the drain after it: ops due in the window.
+    window: Vec<OpTimes>,
+    seconds: BTreeMap<(u32, Phase), SecondSummary>,
+}
+
+impl PointTimes {
+    /// All seconds of a point, in any order.
+    pub fn from_seconds(seconds: impl IntoIterator<Item = SecondTimes>) -> Self {
+        let mut times = Self::default();
+        for second in seconds {
+            times.add(&second);
+        }
+        times
+    }
+
+    /// Takes in one second. The same second and phase may come several times (one per worker)
+    /// only for the window's sums; the summary of a second is that of its first arrival, so merge
+    /// over workers first.
+    pub fn add(&mut self, second: &SecondTimes) {
+        if second.phase != Phase::WarmUp {
+            if self.window.len() < second.ops.len() {
+                self.window.resize_with(second.ops.len(), OpTimes::new);
+            }
+            for (sum, times) in self.window.iter_mut().zip(&second.ops) {
+                add_op_times(sum, times);
+            }
+        }
+        let key = (second.second, second.phase);
+        self.seconds.entry(key).or_insert_with(|| summarise_second(&second.ops));
+    }
+
+    /// Merged over the window and its drain, by op kind.
+    pub fn window(&self) -> &[OpTimes] {
+        &self.window
+    }
+
+    /// Merged over ops too.
+    pub fn window_total(&self) -> OpTimes {
+        let mut total = OpTimes::new();
+        for times in &self.window {
+            merge_times(&mut total.response, &times.response);
+            merge_times(&mut total.service, &times.service);
+            merge_times(&mut total.send_lag, &times.send_lag);
+        }
+        total
+    }
+
+    /// Summary of one second.
+    pub fn second(&self, second: u32, phase: Phase) -> Option<&SecondSummary> {
+        self.seconds.get(&(second, phase))
+    }
+
+    /// One batch per second of the window, for the error of a mean.
+    pub(crate) fn batches(&self, pick: impl Fn(&SecondSummary) -> Batch) -> Vec<Batch> {
+        self.seconds
+            .iter()
+            .filter(|((_, phase), _)| *phase == Phase::Measure)
+            .map(|(_, summary)| pick(summary))
+            .collect()
+    }
+}
+
+/// Builds a point's times from the histograms of its interval log, one after the other.
+#[derive(Debug)]
+pub struct TimesCollector {
+    ops: usize,
+    current: Option<SecondTimes>,
+    times: PointTimes,
+}
+
+impl TimesCollector {
+    /// For a run with so many ops.
+    pub fn new(ops: usize) -> Self {
+        Self { ops, current: None, times: PointTimes::default() }
+    }
+
+    /// The next histogram, in the log's order.
+    pub fn push(&mut self, entry: &IntervalEntry) {
+        let same = |s: &SecondTimes| s.second == entry.second && s.phase == entry.phase;
+        if !self.current.as_ref().is_some_and(same) {
+            self.take_in();
+        }
+        let ops = self.ops;
+        let current = self.current.get_or_insert_with(|| SecondTimes {
+            second: entry.second,
+            phase: entry.phase,
+            ops: (0..ops).map(|_| OpTimes::new()).collect(),
+        });
+        let Some(op) = current.ops.get_mut(entry.op) else { return };
+        let sum = match entry.kind {
+            TimeKind::Response => &mut op.response,
+            TimeKind::Service => &mut op.service,
+            TimeKind::SendLag => &mut op.send_lag,
+        };
+        merge_times(sum, &entry.times);
+    }
+
+    /// All of the point.
+    pub fn finish(mut self) -> PointTimes {
+        self.take_in();
+        self.times
+    }
+
+    fn take_in(&mut self) {
+        if let Some(second) = self.current.take() {
+            self.times.add(&second);
+        }
+    }
+}
+
+/// How the journal ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending<'a> {
+    /// With its last line.
+    Finished,
+    /// Ctrl-C.
+    Interrupted,
+    /// The run could not go on.
+    Aborted(&'a str),
+    /// In the middle: killed, or the machine stopped.
+    Torn,
+}
+
+/// One finished load point with what the journal says of it.
+#[derive(Clone, Debug)]
+pub(crate) struct PointView<'a> {
+    pub record: &'a PointRecord,
+    pub samples: Vec<&'a ErrorSample>,
+    pub lost: Vec<&'a str>,
+    /// From 1, within the ladder or among the probes.
+    pub position: u32,
+}
+
+/// The journal in order.
+#[derive(Debug)]
+pub(crate) struct RunView<'a> {
+    pub started: Option<&'a RunStarted>,
+    pub ladder: Vec<PointView<'a>>,
+    pub probes: Vec<PointView<'a>>,
+    pub peak: Option<(f64, &'a str)>,
+    pub ending: Ending<'a>,
+    pub resumed: u32,
+}
+
+/// Profile of that name.
+pub(crate) fn profile_named(name: &str) -> Option<ProfileName> {
+    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
+        .into_iter()
+        .find(|profile| profile.as_str() == name)
+}
+
+/// What the journal collects about a point before and after it finishes.
+#[derive(Default)]
+struct Draft<'a> {
+    record: Option<&'a PointRecord>,
+    samples: Vec<&'a ErrorSample>,
+    lost: Vec<&'a str>,
+}
+
+impl<'a> RunView<'a> {
+    /// Sorts the journal's records. A point that was started twice counts as it finished last.
+    pub fn new(journal: &'a [JournalRecord]) -> Self {
+        let mut view = Self {
+            started: None,
+            ladder: Vec::new(),
+            probes: Vec::new(),
+            peak: None,
+            ending: Ending::Torn,
+            resumed: 0,
+        };
+        let mut drafts: BTreeMap<u32, Draft<'a>> = BTreeMap::new();
+        for record in journal {
+            view.ending = Ending::Torn;
+            match record {
+                JournalRecord::RunStarted(started) => view.started = Some(started),
+                JournalRecord::Resumed { .. } => view.resumed += 1,
+                JournalRecord::PointStarted { assignment, .. } => {
+                    drafts.insert(assignment.point.ordinal, Draft::default());
+                }
+                JournalRecord::ErrorSample { point, sample } => {
+                    drafts.entry(point.ordinal).or_default().samples.push(sample);
+                }
+                JournalRecord::ClientLost { point, reason, .. } => {
+                    drafts.entry(point.ordinal).or_default().lost.push(reason);
+                }
+                JournalRecord::PointFinished(record) => {
+                    drafts.entry(record.point.ordinal).or_default().record = Some(record);
+                }
+                JournalRecord::PeakFound { peak, how } => view.peak = Some((*peak, how)),
+                JournalRecord::Interrupted { .. } => view.ending = Ending::Interrupted,
+                JournalRecord::Aborted { reason, .. } => view.ending = Ending::Aborted(reason),
+                JournalRecord::RunFinished { .. } => view.ending = Ending::Finished,
+            }
+        }
+        for draft in drafts.into_values() {
+            view.place(draft);
+        }
+        view
+    }
+
+    fn place(&mut self, draft: Draft<'a>) {
+        let Some(record) = draft.record else { return };
+        let list = match record.point.purpose {
+            Purpose::Ladder => &mut self.ladder,
+            Purpose::Probe | Purpose::Verify => &mut self.probes,
+        };
+        let position = list.len() as u32 + 1;
+        list.push(PointView { record, samples: draft.samples, lost: draft.lost, position });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::event::new_times;
+    use plimsoll_model::units::Nanos;
+
+    fn entry(second: u32, phase: Phase, kind: TimeKind, value_ns: u64) -> IntervalEntry {
+        let mut times = new_times();
+        times.record(value_ns).unwrap();
+        let start = Nanos::from_secs(u64::from(second));
+        IntervalEntry { second, start, length: Nanos::from_secs(1), phase, op: 1, kind, times }
+    }
+
+    #[test]
+    fn a_log_read_entry_by_entry_gives_the_same_times_as_whole_seconds() {
+        let mut collector = TimesCollector::new(2);
+        collector.push(&entry(0, Phase::WarmUp, TimeKind::Response, 9_000));
+        collector.push(&entry(0, Phase::Measure, TimeKind::Response, 1_000));
+        collector.push(&entry(0, Phase::Measure, TimeKind::SendLag, 10));
+        collector.push(&entry(1, Phase::Drain, TimeKind::Response, 3_000));
+        let times = collector.finish();
+        let total = times.window_total();
+        assert_eq!((total.response.len(), total.send_lag.len()), (2, 1));
+        assert!(times.window()[0].response.is_empty());
+        assert_eq!(times.second(0, Phase::Measure).unwrap().response_max_ns, Some(1_000));
+        assert_eq!(times.second(0, Phase::WarmUp).unwrap().response.n, 1);
+        assert_eq!(times.batches(|s| s.response).len(), 1);
+    }
+}

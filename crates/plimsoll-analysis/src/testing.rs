@@ -1,0 +1,301 @@
+//! Synthetic points and runs for tests: healthy until a test changes something.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::assignment::{Load, OpNames, Pacing, PointId, Purpose};
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::{
+    JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
+    WorkerHealth, WorkerTotals,
+};
+use plimsoll_model::result::Verdict;
+use plimsoll_model::suite::{Arrivals, Gaps, Suite, Think, ThinkDistribution};
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
+
+use crate::raw::{PointTimes, PointView, RawRun, SecondTimes};
+use crate::validity::{Evidence, check_point};
+
+const WARM_UP_SECONDS: u32 = 10;
+const MEASURE_SECONDS: u32 = 30;
+/// 2026-11-21T20:00:00Z.
+const STARTED_UNIX_NS: u64 = 1_795_291_200 * NANOS_PER_SECOND;
+
+/// Asserts that the rule fires on the one point and not on the other.
+pub fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
+    let rule = rule.to_owned();
+    assert!(broken.reasons().contains(&rule), "{rule} did not fire: {:?}", broken.reasons());
+    assert!(!held.reasons().contains(&rule), "{rule} fired: {:?}", held.verdict().reasons);
+}
+
+/// A load point with everything the rules look at.
+pub struct TestPoint {
+    pub suite: Suite,
+    pub started: RunStarted,
+    pub record: PointRecord,
+    pub times: Option<OpTimes>,
+    pub lost: Vec<String>,
+    pub disclosure: Option<Disclosure>,
+}
+
+impl TestPoint {
+    pub fn verdict(&self) -> Verdict {
+        let view = PointView {
+            record: &self.record,
+            samples: Vec::new(),
+            lost: self.lost.iter().map(String::as_str).collect(),
+            position: 1,
+        };
+        check_point(&Evidence {
+            suite: &self.suite,
+            started: &self.started,
+            view: &view,
+            times: self.times.as_ref(),
+            disclosure: self.disclosure.as_ref(),
+        })
+    }
+
+    /// Names of the rules that fired.
+    pub fn reasons(&self) -> Vec<String> {
+        self.verdict().reasons.into_iter().map(|reason| reason.rule).collect()
+    }
+}
+
+/// Builds a point whose every op takes the same time.
+#[derive(Clone)]
+pub struct PointBuilder {
+    load: Load,
+    achieved_ops_per_s: u64,
+    due_ops_per_s: u64,
+    response_ns: u64,
+    send_lag_ns: u64,
+    busy: f64,
+}
+
+impl PointBuilder {
+    /// Ops of 1 ms at this rate.
+    pub fn open(rate: f64) -> Self {
+        let load = Load::Open {
+            rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
+            arrivals: Arrivals::PerClient,
+            gaps: Gaps::Exponential,
+            clients: 64,
+            backlog_ops_max: 1_000,
+        };
+        Self::of(load, rate as u64)
+    }
+
+    /// Ops of 1 ms without think time.
+    pub fn closed(clients: u32) -> Self {
+        let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+        let load = Load::Closed { clients, think, start_delay_ns: Nanos::ZERO };
+        Self::of(load, u64::from(clients) * 1_000)
+    }
+
+    fn of(load: Load, ops_per_s: u64) -> Self {
+        Self {
+            load,
+            achieved_ops_per_s: ops_per_s,
+            due_ops_per_s: ops_per_s,
+            response_ns: 1_000_000,
+            send_lag_ns: 10_000,
+            busy: 0.2,
+        }
+    }
+
+    pub fn response_ns(mut self, response_ns: u64) -> Self {
+        self.response_ns = response_ns;
+        self
+    }
+
+    pub fn send_lag_ns(mut self, send_lag_ns: u64) -> Self {
+        self.send_lag_ns = send_lag_ns;
+        self
+    }
+
+    pub fn worker_busy(mut self, busy: f64) -> Self {
+        self.busy = busy;
+        self
+    }
+
+    /// For closed loads the ops due follow what is achieved.
+    pub fn achieved(mut self, ops_per_s: u64) -> Self {
+        self.achieved_ops_per_s = ops_per_s;
+        if let Load::Closed { .. } = self.load {
+            self.due_ops_per_s = ops_per_s;
+        }
+        self
+    }
+
+    pub fn build(&self) -> TestPoint {
+        let mut times = OpTimes::new();
+        self.record_times(&mut times, u64::from(MEASURE_SECONDS));
+        TestPoint {
+            suite: suite(&self.load),
+            started: started(&[self.load.requested()]),
+            record: self.record(PointId { ordinal: 1, purpose: Purpose::Ladder }),
+            times: Some(times),
+            lost: Vec::new(),
+            disclosure: None,
+        }
+    }
+
+    fn record_times(&self, times: &mut OpTimes, seconds: u64) {
+        let n = u32::try_from(self.due_ops_per_s * seconds).unwrap();
+        let service_ns = self.response_ns.saturating_sub(self.send_lag_ns);
+        times.response.record_n(self.response_ns, n).unwrap();
+        times.service.record_n(service_ns, n).unwrap();
+        times.send_lag.record_n(self.send_lag_ns, n).unwrap();
+    }
+
+    fn phases() -> impl Iterator<Item = (u32, Phase)> {
+        (0..WARM_UP_SECONDS + MEASURE_SECONDS).map(|second| match second {
+            s if s < WARM_UP_SECONDS => (s, Phase::WarmUp),
+            s => (s, Phase::Measure),
+        })
+    }
+
+    pub fn point_times(&self) -> PointTimes {
+        PointTimes::from_seconds(Self::phases().map(|(second, phase)| {
+            let mut times = OpTimes::new();
+            self.record_times(&mut times, 1);
+            SecondTimes { second, phase, ops: vec![times] }
+        }))
+    }
+
+    pub fn record(&self, point: PointId) -> PointRecord {
+        let measured_ns = Nanos::from_secs(u64::from(MEASURE_SECONDS));
+        let due = self.due_ops_per_s * u64::from(MEASURE_SECONDS);
+        let done = self.achieved_ops_per_s * u64::from(MEASURE_SECONDS);
+        let counts = OpCounts { count: due, ..OpCounts::default() };
+        let second = |(second, phase)| SecondRecord {
+            second,
+            phase,
+            length_ns: NANOS_PER_SECOND,
+            done: self.achieved_ops_per_s,
+            errors: 0,
+            bytes_read: 1_000,
+            bytes_written: 0,
+        };
+        let health = WorkerHealth {
+            cpu_ns: (self.busy * NANOS_PER_SECOND as f64) as u64,
+            wall_ns: NANOS_PER_SECOND,
+            ..WorkerHealth::default()
+        };
+        PointRecord {
+            point,
+            load: self.load.clone(),
+            pacing: Pacing::Precise,
+            started_unix_ns: STARTED_UNIX_NS,
+            warm_up_ns: Nanos::from_secs(u64::from(WARM_UP_SECONDS)),
+            measured_ns,
+            clock_step_ns: 0,
+            totals: WorkerTotals {
+                due,
+                done_in_window: done,
+                ops: BTreeMap::from([("get".to_owned(), counts)]),
+                bytes_read: 1_000 * done,
+                clients_participating: self.load.clients(),
+                pieces: done,
+                piece_ns_total: u64::from(self.load.clients()) * measured_ns.0,
+                ..WorkerTotals::default()
+            },
+            seconds: Self::phases().map(second).collect(),
+            workers: vec![vec![health; (WARM_UP_SECONDS + MEASURE_SECONDS) as usize]],
+            process_cpu_ns: 1_000_000_000,
+            monitor_cpu_ns: 0,
+            panic: None,
+            resources: Vec::new(),
+        }
+    }
+}
+
+/// A run with its journal.
+pub struct RunBuilder {
+    pub suite: Suite,
+    pub journal: Vec<JournalRecord>,
+    pub histograms: BTreeMap<String, PointTimes>,
+}
+
+impl RunBuilder {
+    /// Open points that hold their load.
+    pub fn open(rates: &[f64]) -> Self {
+        Self::of(rates.iter().map(|rate| PointBuilder::open(*rate)))
+    }
+
+    /// These points as the ladder.
+    pub fn of(points: impl IntoIterator<Item = PointBuilder>) -> Self {
+        let points: Vec<PointBuilder> = points.into_iter().collect();
+        let loads: Vec<f64> = points.iter().map(|p| p.load.requested()).collect();
+        let first = points.first().cloned().unwrap_or_else(|| PointBuilder::open(1.0));
+        let mut run = Self {
+            suite: suite(&first.load),
+            journal: vec![JournalRecord::RunStarted(started(&loads))],
+            histograms: BTreeMap::new(),
+        };
+        run.journal.push(JournalRecord::RunFinished { at_unix_ns: STARTED_UNIX_NS });
+        for point in points {
+            run.push(&point, Purpose::Ladder);
+        }
+        run
+    }
+
+    /// A probe that achieved half of what it asked for.
+    pub fn with_failed_probe(mut self, rate: f64) -> Self {
+        self.push(&PointBuilder::open(rate).achieved(rate as u64 / 2), Purpose::Probe);
+        self
+    }
+
+    fn push(&mut self, point: &PointBuilder, purpose: Purpose) {
+        let ordinal = self.histograms.len() as u32 + 1;
+        let id = PointId { ordinal, purpose };
+        let before_last = self.journal.len() - 1;
+        let record = JournalRecord::PointFinished(Box::new(point.record(id)));
+        self.journal.insert(before_last, record);
+        self.histograms.insert(id.stem(), point.point_times());
+    }
+
+    pub fn started_mut(&mut self) -> &mut RunStarted {
+        match self.journal.first_mut() {
+            Some(JournalRecord::RunStarted(started)) => started,
+            other => panic!("the journal begins with {other:?}"),
+        }
+    }
+
+    pub fn raw(&self) -> RawRun<'_> {
+        RawRun {
+            suite: &self.suite,
+            journal: &self.journal,
+            histograms: self.histograms.clone(),
+            disclosure: None,
+        }
+    }
+}
+
+fn started(ladder: &[f64]) -> RunStarted {
+    RunStarted {
+        format: JOURNAL_FORMAT,
+        version: "0.1.0".to_owned(),
+        debug_build: false,
+        profile: "standard".to_owned(),
+        seed: 1,
+        targets: vec!["builtin:".to_owned()],
+        ladder: Some(ladder.to_vec()),
+        op_names: OpNames(vec!["get".to_owned()]),
+        op_shares: None,
+        departures: Vec::new(),
+        command: vec!["plimsoll".to_owned(), "run".to_owned()],
+        at_unix_ns: STARTED_UNIX_NS,
+    }
+}
+
+fn suite(load: &Load) -> Suite {
+    let mode = match load {
+        Load::Open { .. } => "open",
+        Load::Closed { .. } => "closed",
+    };
+    let text = format!(
+        "format = 1\nname = \"test\"\ntitle = \"A test\"\nprotocol = \"test\"\n\
+         [load]\nmode = \"{mode}\"\n[ladder]\nkind = \"points\"\npoints = [1]\n[workload]\n"
+    );
+    Suite::parse("test.toml", &text, &[], &|_, _| Ok(toml::Table::new())).unwrap()
+}

@@ -1,0 +1,223 @@
+//! Is what was written down whole and right?
+
+use plimsoll_model::result::Finding;
+use plimsoll_model::units::{Nanos, grouped};
+
+use super::{Evidence, finding};
+use crate::raw::profile_named;
+
+/// Classes of errors that mean the server sent other data than it was given.
+const DATA_CLASSES: [&str; 2] = ["corrupt", "length"];
+/// The wall clock may move this much against the monotonic one: the two are not read at the same
+/// instant, and a preempted reader sees some milliseconds.
+const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(50);
+/// A window may be this much shorter than the profile's, for the same reason.
+const WINDOW_SLACK: Nanos = Nanos::from_millis(50);
+
+/// Without interval logs no time is known and no rule about times can be checked.
+pub(super) fn intervals(e: &Evidence<'_>) -> Option<Finding> {
+    match e.times {
+        Some(_) => None,
+        None => finding(
+            "intervals",
+            format!(
+                "the interval logs of {} are missing, so its times cannot be judged; restore \
+                 them, or run the point again",
+                e.view.record.point.stem(),
+            ),
+        ),
+    }
+}
+
+/// A window without a single op proves nothing.
+pub(super) fn nothing_done(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    let text = match (totals.due, totals.done_in_window) {
+        (0, _) => "no op was due in the window; measure longer, or ask for more load",
+        (_, 0) => "no op finished without error in the window; see the error samples",
+        _ => return None,
+    };
+    finding("nothing_done", text.to_owned())
+}
+
+/// One wrong byte is one too many, whatever the limit on errors, in warm-up too.
+pub(super) fn corrupt(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    let wrong: u64 = [&totals.errors, &totals.warm_up_errors]
+        .into_iter()
+        .flat_map(|errors| DATA_CLASSES.iter().filter_map(|class| errors.get(*class)))
+        .sum();
+    if wrong == 0 {
+        return None;
+    }
+    finding(
+        "corrupt",
+        format!(
+            "{} replies held other data than the file set (limit 0); prepare the file set again \
+             with the run's seed, or look for the fault in the server",
+            grouped(wrong as f64),
+        ),
+    )
+}
+
+/// The interval logs and the totals are counted apart; they must tell of the same ops.
+pub(super) fn counts(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    let ended: u64 = totals.ops.values().map(|counts| counts.count).sum();
+    let timed = e.times?.response.len();
+    let without_reply = totals.unfinished + totals.not_sent;
+    if timed <= ended && ended <= timed + without_reply {
+        return None;
+    }
+    finding(
+        "counts",
+        format!(
+            "the interval logs hold {} ops and the totals {}, {} of them without a reply; the \
+             bundle is damaged or this is a bug: run the point again and report it",
+            grouped(timed as f64),
+            grouped(ended as f64),
+            grouped(without_reply as f64),
+        ),
+    )
+}
+
+/// A window cut short is another method.
+pub(super) fn duration(e: &Evidence<'_>) -> Option<Finding> {
+    let Some(name) = profile_named(&e.started.profile) else {
+        return finding(
+            "duration",
+            format!(
+                "profile {:?} is not one of the suite's, so the window cannot be judged; use full, \
+                 standard or quick",
+                e.started.profile,
+            ),
+        );
+    };
+    let profile = e.suite.profiles.get(name);
+    let record = e.view.record;
+    let short = [
+        ("measured", record.measured_ns, profile.measure),
+        ("warmed up", record.warm_up_ns, profile.warm_up),
+    ];
+    let (what, held, wanted) =
+        short.into_iter().find(|(_, held, wanted)| held.saturating_add(WINDOW_SLACK) < *wanted)?;
+    finding(
+        "duration",
+        format!(
+            "{what} for {held}, the {} profile wants {wanted}; run the point again to its end",
+            e.started.profile,
+        ),
+    )
+}
+
+/// A stepped clock tears the run's time stamps from those of the server and the monitors.
+pub(super) fn clock_stepped(e: &Evidence<'_>) -> Option<Finding> {
+    let step = Nanos(e.view.record.clock_step_ns.unsigned_abs());
+    if step <= CLOCK_STEP_MAX {
+        return None;
+    }
+    finding(
+        "clock_stepped",
+        format!(
+            "the wall clock was moved by {step} during the point (limit {CLOCK_STEP_MAX}); let \
+             the clock settle (chrony, ntpd) and run the point again"
+        ),
+    )
+}
+
+/// Errors before the window are not counted, but a reader should know of them.
+pub(super) fn warm_up_errors(e: &Evidence<'_>) -> Option<Finding> {
+    let errors: u64 = e.view.record.totals.warm_up_errors.values().sum();
+    if errors == 0 {
+        return None;
+    }
+    finding(
+        "warm_up_errors",
+        format!(
+            "{} ops failed in warm-up, before the window; see the server's log",
+            grouped(errors as f64)
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{PointBuilder, TestPoint, check_rule};
+    use plimsoll_model::units::Nanos;
+
+    fn changed(change: impl Fn(&mut TestPoint)) -> TestPoint {
+        let mut point = PointBuilder::open(1_000.0).build();
+        change(&mut point);
+        point
+    }
+
+    fn healthy() -> TestPoint {
+        changed(|_| ())
+    }
+
+    #[test]
+    fn missing_interval_logs_make_a_point_invalid() {
+        check_rule("intervals", &changed(|p| p.times = None), &healthy());
+    }
+
+    #[test]
+    fn a_window_without_ops_proves_nothing() {
+        let idle = changed(|p| p.record.totals.due = 0);
+        check_rule("nothing_done", &idle, &healthy());
+        let failed = changed(|p| p.record.totals.done_in_window = 0);
+        check_rule("nothing_done", &failed, &healthy());
+    }
+
+    #[test]
+    fn one_corrupt_reply_is_too_many_even_in_warm_up() {
+        let error = |class: &'static str| {
+            changed(move |p| {
+                p.record.totals.errors.insert(class.to_owned(), 1);
+            })
+        };
+        check_rule("corrupt", &error("corrupt"), &error("timeout"));
+        check_rule("corrupt", &error("length"), &healthy());
+        let warm_up = changed(|p| {
+            p.record.totals.warm_up_errors.insert("corrupt".to_owned(), 1);
+        });
+        check_rule("corrupt", &warm_up, &healthy());
+    }
+
+    #[test]
+    fn logs_and_totals_must_tell_of_the_same_ops() {
+        let count = |p: &mut TestPoint| p.record.totals.ops.values_mut().next().unwrap().count += 1;
+        let unfinished = changed(|p| {
+            count(p);
+            p.record.totals.unfinished = 1;
+        });
+        check_rule("counts", &changed(count), &unfinished);
+        let lost = changed(|p| p.record.totals.ops.values_mut().next().unwrap().count -= 1);
+        check_rule("counts", &lost, &healthy());
+    }
+
+    #[test]
+    fn a_window_shorter_than_the_profiles_is_another_method() {
+        let cut = |by: Nanos| {
+            changed(move |p| p.record.measured_ns = p.record.measured_ns.saturating_sub(by))
+        };
+        check_rule("duration", &cut(Nanos::from_millis(51)), &cut(Nanos::from_millis(50)));
+        check_rule("duration", &changed(|p| p.record.warm_up_ns = Nanos::ZERO), &healthy());
+        check_rule("duration", &changed(|p| p.started.profile = "hasty".into()), &healthy());
+    }
+
+    #[test]
+    fn a_stepped_clock_is_found_in_either_direction() {
+        let step = |ms: i64| changed(move |p| p.record.clock_step_ns = ms * 1_000_000);
+        check_rule("clock_stepped", &step(51), &step(50));
+        check_rule("clock_stepped", &step(-51), &step(-50));
+    }
+
+    #[test]
+    fn errors_in_warm_up_are_a_warning() {
+        let point = changed(|p| {
+            p.record.totals.warm_up_errors.insert("timeout".to_owned(), 3);
+        });
+        assert!(point.verdict().valid);
+        assert_eq!(point.verdict().warnings[0].rule, "warm_up_errors");
+    }
+}

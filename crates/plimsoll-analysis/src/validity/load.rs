@@ -1,0 +1,256 @@
+//! Was the load that was asked for the load that was held?
+
+use plimsoll_model::assignment::Load;
+use plimsoll_model::result::Finding;
+use plimsoll_model::units::{NANOS_PER_SECOND, grouped};
+
+use super::{Evidence, finding, percent};
+
+/// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
+/// the window is more than 5 %.
+const RATE_SLACK_OPS: u64 = 2;
+/// Closed loads: departure from N = X(R+Z) that rounding and borders explain.
+const CLOSED_LOOP_TOLERANCE_RATIO: f64 = 0.02;
+/// Standard errors beyond which a departure of the op mix is not chance (one in a thousand).
+const CHANCE_STANDARD_ERRORS: f64 = 3.29;
+
+/// Open loads: ops finished in the window against ops scheduled in it. The schedule, not the
+/// requested rate, is the yardstick, because exponential gaps scatter.
+pub(super) fn rate(e: &Evidence<'_>) -> Option<Finding> {
+    let Load::Open { .. } = e.view.record.load else { return None };
+    let totals = &e.view.record.totals;
+    let (due, done) = (totals.due, totals.done_in_window);
+    let off = due.abs_diff(done);
+    let tolerance = e.suite.rules.rate_tolerance_ratio;
+    if off <= RATE_SLACK_OPS || off as f64 <= tolerance * due as f64 {
+        return None;
+    }
+    let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
+    finding(
+        "rate",
+        format!(
+            "load not held: achieved {} of {} ops/s scheduled, {} off (limit {}); ask for less, \
+             or give the server more",
+            grouped(done as f64 / seconds),
+            grouped(due as f64 / seconds),
+            percent(off as f64 / due.max(1) as f64),
+            percent(tolerance),
+        ),
+    )
+}
+
+/// An op of the schedule that never left is work the server was spared.
+pub(super) fn not_sent(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    if totals.not_sent == 0 {
+        return None;
+    }
+    finding(
+        "not_sent",
+        format!(
+            "{} of {} ops were never sent (limit 0): every connection was busy and the queue full \
+             or not empty at the end; lower the rate, or add clients",
+            grouped(totals.not_sent as f64),
+            grouped(totals.due as f64),
+        ),
+    )
+}
+
+/// Failed ops, those without a reply after the drain included.
+pub(super) fn errors(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    let by_class: u64 = totals.errors.values().sum();
+    let by_op: u64 = totals.ops.values().map(|counts| counts.errors).sum();
+    let failed = by_class.max(by_op).max(totals.unfinished);
+    let limit = e.suite.rules.errors_max_ratio;
+    if failed as f64 <= limit * totals.due as f64 {
+        return None;
+    }
+    let worst = totals.errors.iter().max_by_key(|(_, count)| **count);
+    let worst = worst.map_or_else(String::new, |(class, count)| {
+        format!(", most of them {class} ({})", grouped(*count as f64))
+    });
+    finding(
+        "errors",
+        format!(
+            "{} of {} ops failed, {} (limit {}){worst}; see the error samples and the server's log",
+            grouped(failed as f64),
+            grouped(totals.due as f64),
+            percent(failed as f64 / totals.due.max(1) as f64),
+            percent(limit),
+        ),
+    )
+}
+
+/// A client that leaves takes its share of the load with it.
+pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Finding> {
+    let asked = e.view.record.load.clients();
+    let stayed = e.view.record.totals.clients_participating;
+    if stayed >= asked && e.view.lost.is_empty() {
+        return None;
+    }
+    let why = e.view.lost.first().map_or_else(String::new, |why| format!(" ({why})"));
+    finding(
+        "clients_lost",
+        format!(
+            "{stayed} of {asked} clients took part to the end{why}; see why they left, then run \
+             the point again",
+        ),
+    )
+}
+
+/// Interactive response time law, N = X(R+Z): in a closed loop every client is at work or thinks.
+/// The limit grows to one cycle in those a client completed, because the borders cut cycles.
+pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
+    let Load::Closed { clients, .. } = e.view.record.load else { return None };
+    let totals = &e.view.record.totals;
+    let window_ns = e.view.record.measured_ns.0 as f64;
+    let clients = f64::from(clients);
+    if totals.pieces == 0 || window_ns == 0.0 {
+        return finding(
+            "closed_loop",
+            "no piece of work was finished in the window, so the closed loop cannot be checked; \
+             measure longer"
+                .to_owned(),
+        );
+    }
+    let present = (totals.piece_ns_total as f64 + totals.think_ns_total as f64) / window_ns;
+    let off = (present - clients).abs() / clients;
+    let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64);
+    if off <= limit {
+        return None;
+    }
+    finding(
+        "closed_loop",
+        format!(
+            "throughput, response and think time account for {present:.1} of {} clients, {} off \
+             (limit {}); clients stood still outside the server: measure longer or add a worker",
+            grouped(clients),
+            percent(off),
+            percent(limit),
+        ),
+    )
+}
+
+/// Each op's share of the ops done against the method's.
+pub(super) fn op_mix(e: &Evidence<'_>) -> Option<Finding> {
+    let worst = worst_share(e)?;
+    if worst.points_off <= worst.limit_points.max(worst.chance_points) {
+        return None;
+    }
+    finding(
+        "op_mix",
+        format!(
+            "{}; the work is not the method's: look for an op that fails or stalls",
+            worst.describe(),
+        ),
+    )
+}
+
+/// Beyond the limit, but no further than chance takes a sample of this size.
+pub(super) fn op_mix_by_chance(e: &Evidence<'_>) -> Option<Finding> {
+    let worst = worst_share(e)?;
+    if worst.points_off <= worst.limit_points || worst.points_off > worst.chance_points {
+        return None;
+    }
+    finding(
+        "op_mix",
+        format!(
+            "{}; chance explains it in a sample this small: measure longer to be sure",
+            worst.describe(),
+        ),
+    )
+}
+
+struct ShareOff<'a> {
+    op: &'a str,
+    share_points: f64,
+    wanted_points: f64,
+    points_off: f64,
+    limit_points: f64,
+    chance_points: f64,
+}
+
+impl ShareOff<'_> {
+    fn describe(&self) -> String {
+        format!(
+            "op {} is {:.2} % of the ops done, the method wants {:.2} %: {:.2} points off \
+             (limit {})",
+            self.op, self.share_points, self.wanted_points, self.points_off, self.limit_points,
+        )
+    }
+}
+
+/// The op furthest from its share, measured against what may be. `None` without a fixed mix.
+fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
+    let shares = e.started.op_shares.as_ref()?;
+    let wanted_sum: f64 = shares.iter().sum();
+    let counts = &e.view.record.totals.ops;
+    let done: u64 = counts.values().map(|c| c.count).sum();
+    if done == 0 || wanted_sum <= 0.0 {
+        return None;
+    }
+    let offs = e.started.op_names.0.iter().zip(shares).map(|(op, wanted)| {
+        let wanted = wanted / wanted_sum;
+        let share = counts.get(op).map_or(0, |c| c.count) as f64 / done as f64;
+        let standard_error = (wanted * (1.0 - wanted) / done as f64).sqrt();
+        ShareOff {
+            op,
+            share_points: share * 100.0,
+            wanted_points: wanted * 100.0,
+            points_off: (share - wanted).abs() * 100.0,
+            limit_points: e.suite.rules.op_mix_max_points,
+            chance_points: CHANCE_STANDARD_ERRORS * standard_error * 100.0,
+        }
+    });
+    let excess = |o: &ShareOff<'_>| o.points_off - o.limit_points.max(o.chance_points);
+    offs.max_by(|a, b| excess(a).total_cmp(&excess(b)))
+}
+
+/// Mean service time over the suite's cap: the point is not counted, the run stays valid.
+pub(super) fn response_cap(e: &Evidence<'_>) -> Option<Finding> {
+    let cap_ms = e.suite.rules.response_cap_ms?;
+    let service = &e.times?.service;
+    if service.is_empty() {
+        return None;
+    }
+    let mean_ms = service.mean() / 1e6;
+    if mean_ms <= cap_ms {
+        return None;
+    }
+    finding(
+        "response_cap",
+        format!(
+            "mean service time {mean_ms:.2} ms is over the suite's cap of {cap_ms} ms; the point \
+             is not counted"
+        ),
+    )
+}
+
+/// More bytes than the links carry: a counter or a clock is wrong. Not judged when a target is on
+/// this host or a link's speed is unknown.
+pub(super) fn link_capacity(e: &Evidence<'_>) -> Option<Finding> {
+    let disclosure = e.disclosure?;
+    let remote = !disclosure.targets.is_empty() && disclosure.targets.iter().all(|t| !t.same_host);
+    let links = disclosure.generator.networks.iter().filter(|n| n.name != "lo");
+    let speeds: Option<Vec<u64>> = links.map(|n| n.speed_mbit_per_s).collect();
+    let bits_max = speeds.filter(|s| remote && !s.is_empty())?.iter().sum::<u64>() as f64 * 1e6;
+    let totals = &e.view.record.totals;
+    let seconds = e.view.record.measured_ns.0 as f64 / NANOS_PER_SECOND as f64;
+    let bits = totals.wire_bytes_in.max(totals.wire_bytes_out) as f64 * 8.0 / seconds;
+    if bits <= bits_max {
+        return None;
+    }
+    finding(
+        "link_capacity",
+        format!(
+            "{:.0} Mbit/s is more than the links of this host carry ({:.0} Mbit/s); check the \
+             clock and which interface carried the load",
+            bits / 1e6,
+            bits_max / 1e6,
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests;

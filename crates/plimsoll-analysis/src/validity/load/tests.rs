@@ -1,0 +1,166 @@
+use crate::testing::{PointBuilder, TestPoint, check_rule};
+use plimsoll_model::disclosure::{Disclosure, Host, Network, TargetDisclosure};
+use plimsoll_model::event::OpCounts;
+
+fn changed(change: impl Fn(&mut TestPoint)) -> TestPoint {
+    let mut point = PointBuilder::open(1_000.0).build();
+    change(&mut point);
+    point
+}
+
+#[test]
+fn achieved_may_differ_from_the_schedule_by_a_twentieth() {
+    // 30 s at 1,000 ops/s: 30,000 ops scheduled.
+    let done = |n| changed(move |p| p.record.totals.done_in_window = n);
+    check_rule("rate", &done(28_499), &done(28_500));
+    check_rule("rate", &done(31_501), &done(31_500));
+    let text = &done(24_360).verdict().reasons[0].text;
+    assert!(
+        text.starts_with(
+            "load not held: achieved 812 of 1,000 ops/s scheduled, 18.8 % off (limit 5 %)"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn two_ops_under_way_at_a_border_are_forgiven_at_low_rates() {
+    let of_twenty = |done| {
+        changed(move |p| {
+            p.record.totals.due = 20;
+            p.record.totals.done_in_window = done;
+        })
+    };
+    check_rule("rate", &of_twenty(17), &of_twenty(18));
+}
+
+#[test]
+fn a_closed_load_has_no_rate_to_hold() {
+    let mut point = PointBuilder::closed(32).build();
+    point.record.totals.done_in_window /= 2;
+    assert!(!point.reasons().contains(&"rate".to_owned()));
+}
+
+#[test]
+fn one_unsent_op_is_too_many() {
+    let unsent = changed(|p| {
+        p.record.totals.not_sent = 1;
+    });
+    check_rule("not_sent", &unsent, &changed(|_| ()));
+}
+
+#[test]
+fn errors_up_to_the_limit_are_allowed() {
+    let timeouts = |n| {
+        changed(move |p| {
+            p.record.totals.errors.insert("timeout".to_owned(), n);
+        })
+    };
+    check_rule("errors", &timeouts(31), &timeouts(30));
+    let text = &timeouts(300).verdict().reasons[0].text;
+    assert!(text.contains("300 of 30,000 ops failed, 1 % (limit 0.1 %)"), "{text}");
+    assert!(text.contains("timeout (300)"), "{text}");
+}
+
+#[test]
+fn ops_without_a_reply_are_errors_too() {
+    check_rule(
+        "errors",
+        &changed(|p| p.record.totals.unfinished = 31),
+        &changed(|p| p.record.totals.unfinished = 30),
+    );
+}
+
+#[test]
+fn a_client_that_left_is_missed() {
+    let left = changed(|p| p.record.totals.clients_participating -= 1);
+    check_rule("clients_lost", &left, &changed(|_| ()));
+    let told = changed(|p| p.lost.push("no port free".to_owned()));
+    check_rule("clients_lost", &told, &changed(|_| ()));
+    assert!(told.verdict().reasons[0].text.contains("(no port free)"));
+}
+
+#[test]
+fn a_closed_loop_must_account_for_its_clients() {
+    let present = |ratio: f64| {
+        let mut point = PointBuilder::closed(32).build();
+        let window_ns = point.record.measured_ns.0 as f64;
+        point.record.totals.piece_ns_total = (32.0 * ratio * window_ns) as u64;
+        point.record.totals.think_ns_total = 0;
+        point
+    };
+    check_rule("closed_loop", &present(0.979), &present(0.981));
+    check_rule("closed_loop", &present(1.021), &present(1.019));
+}
+
+#[test]
+fn few_cycles_per_client_widen_the_closed_loops_limit() {
+    let cycles = |pieces| {
+        let mut point = PointBuilder::closed(32).build();
+        point.record.totals.pieces = pieces;
+        point.record.totals.piece_ns_total =
+            (32.0 * 0.9 * point.record.measured_ns.0 as f64) as u64;
+        point.record.totals.think_ns_total = 0;
+        point
+    };
+    check_rule("closed_loop", &cycles(32 * 11), &cycles(32 * 9));
+    check_rule("closed_loop", &cycles(0), &cycles(32));
+}
+
+#[test]
+fn each_op_keeps_its_share_of_the_mix() {
+    let mix = |get: u64, head: u64| {
+        changed(move |p| {
+            p.started.op_names.0.push("head".to_owned());
+            p.started.op_shares = Some(vec![75.0, 25.0]);
+            for (name, count) in [("get", get), ("head", head)] {
+                let counts = OpCounts { count, ..OpCounts::default() };
+                p.record.totals.ops.insert(name.to_owned(), counts);
+            }
+        })
+    };
+    // One percentage point of 30,000 ops is 300.
+    check_rule("op_mix", &mix(22_800, 7_200), &mix(22_790, 7_210));
+    // Three points off in 300 ops is within chance: a warning only.
+    let small = mix(216, 84);
+    assert!(!small.reasons().contains(&"op_mix".to_owned()));
+    assert!(small.verdict().warnings.iter().any(|w| w.rule == "op_mix"));
+}
+
+#[test]
+fn the_response_cap_is_on_the_mean_service_time() {
+    let at = |response_ns| {
+        let mut point = PointBuilder::open(1_000.0).response_ns(response_ns).build();
+        point.suite.rules.response_cap_ms = Some(40.0);
+        point
+    };
+    check_rule("response_cap", &at(41_000_000), &at(39_000_000));
+}
+
+#[test]
+fn more_bytes_than_the_link_carries_cannot_be() {
+    let at = |bytes, same_host, speed_mbit_per_s| {
+        changed(move |p| {
+            p.record.totals.wire_bytes_in = bytes;
+            let network = Network { name: "eth0".into(), speed_mbit_per_s, ..Network::default() };
+            p.disclosure = Some(Disclosure {
+                generator: Host { networks: vec![network], ..Host::default() },
+                targets: vec![TargetDisclosure { same_host, ..TargetDisclosure::default() }],
+                ..Disclosure::default()
+            });
+        })
+    };
+    // 1,000 Mbit/s over 30 s are 3.75 GB.
+    let gigabit = Some(1_000);
+    check_rule(
+        "link_capacity",
+        &at(3_750_000_001, false, gigabit),
+        &at(3_750_000_000, false, gigabit),
+    );
+    check_rule(
+        "link_capacity",
+        &at(u64::MAX / 8, false, gigabit),
+        &at(u64::MAX / 8, true, gigabit),
+    );
+    check_rule("link_capacity", &at(u64::MAX / 8, false, gigabit), &at(u64::MAX / 8, false, None));
+}

@@ -1,0 +1,115 @@
+//! Can the figures be trusted. Each rule is a small function that returns what it found, or
+//! nothing. A rule that lacks its evidence says so: silence means checked and held.
+//!
+//! `docs/validity.md` explains the rules, their limits and their sources to users.
+
+mod data;
+mod generator;
+mod load;
+mod run;
+mod steady;
+
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::{OpTimes, RunStarted};
+use plimsoll_model::result::{Finding, Verdict};
+use plimsoll_model::suite::Suite;
+
+use crate::raw::PointView;
+
+pub(crate) use run::check_run;
+
+/// What the rules look at.
+pub(crate) struct Evidence<'a> {
+    pub suite: &'a Suite,
+    pub started: &'a RunStarted,
+    pub view: &'a PointView<'a>,
+    /// Merged over the window and over ops; `None` when the interval logs are not there.
+    pub times: Option<&'a OpTimes>,
+    pub disclosure: Option<&'a Disclosure>,
+}
+
+type Rule = fn(&Evidence<'_>) -> Option<Finding>;
+
+/// Every rule that can make a point invalid, in the order in which a reader wants to know.
+const REASONS: [Rule; 19] = [
+    run::panicked,
+    data::intervals,
+    data::nothing_done,
+    data::corrupt,
+    data::counts,
+    generator::generator_cpu,
+    generator::send_lag,
+    load::rate,
+    load::not_sent,
+    load::errors,
+    load::clients_lost,
+    load::closed_loop,
+    load::op_mix,
+    load::response_cap,
+    load::link_capacity,
+    steady::not_steady,
+    generator::monitors,
+    data::duration,
+    data::clock_stepped,
+];
+
+/// Every rule that only warns.
+const WARNINGS: [Rule; 3] = [data::warm_up_errors, load::op_mix_by_chance, steady::drifting];
+
+/// Rules whose verdict on one point leaves the run valid: the suite excludes that point.
+const EXCLUDED_BY_SUITE: [&str; 1] = ["response_cap"];
+
+/// Checks every rule on one point.
+pub(crate) fn check_point(evidence: &Evidence<'_>) -> Verdict {
+    let check = |rules: &[Rule]| -> Vec<Finding> {
+        let place = |finding: Finding| Finding { point: Some(evidence.view.position), ..finding };
+        rules.iter().filter_map(|rule| rule(evidence)).map(place).collect()
+    };
+    let reasons = check(&REASONS);
+    Verdict { valid: reasons.is_empty(), reasons, warnings: check(&WARNINGS) }
+}
+
+fn finding(rule: &str, text: String) -> Option<Finding> {
+    Some(Finding { rule: rule.to_owned(), text, point: None })
+}
+
+/// `0.0512` as `5.12 %`, with as many decimals as it takes to tell it from a limit.
+fn percent(ratio: f64) -> String {
+    let value = ratio * 100.0;
+    let decimals = match value.abs() {
+        v if v >= 10.0 => 1,
+        v if v >= 0.1 || v == 0.0 => 2,
+        _ => 4,
+    };
+    let text = format!("{value:.decimals$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::PointBuilder;
+
+    #[test]
+    fn a_healthy_point_passes_every_rule() {
+        assert_eq!(PointBuilder::open(1_000.0).build().verdict(), valid());
+        assert_eq!(PointBuilder::closed(32).build().verdict(), valid());
+    }
+
+    fn valid() -> Verdict {
+        Verdict { valid: true, ..Verdict::default() }
+    }
+
+    #[test]
+    fn percentages_keep_what_tells_them_from_a_limit() {
+        assert_eq!(percent(0.05), "5 %");
+        assert_eq!(percent(0.0512), "5.12 %");
+        assert_eq!(percent(0.188), "18.8 %");
+        assert_eq!(percent(0.000_012), "0.0012 %");
+        assert_eq!(percent(0.0), "0 %");
+    }
+}

@@ -1,0 +1,195 @@
+//! Rules about the whole run, and the run's verdict from its points'.
+
+use plimsoll_model::result::{Finding, PointResult, Verdict};
+use plimsoll_model::suite::{Ladder, Suite};
+
+use super::{EXCLUDED_BY_SUITE, Evidence, finding};
+use crate::raw::{Ending, RunView};
+
+/// A panic of a worker is a bug: nothing it counted can be trusted.
+pub(super) fn panicked(e: &Evidence<'_>) -> Option<Finding> {
+    let message = e.view.record.panic.as_ref()?;
+    finding(
+        "panic",
+        format!("a worker of the generator panicked: {message}; this is a bug, please report it"),
+    )
+}
+
+/// The run's verdict: its own rules, then its ladder's points in order.
+pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult]) -> Verdict {
+    let own = [incomplete(suite, view), stopped(view), debug_build(view)];
+    let mut reasons: Vec<Finding> = own.into_iter().flatten().collect();
+    let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
+    for point in points {
+        let (excluded, counted): (Vec<Finding>, Vec<Finding>) = point
+            .reasons
+            .iter()
+            .cloned()
+            .partition(|reason| EXCLUDED_BY_SUITE.contains(&reason.rule.as_str()));
+        reasons.extend(counted);
+        warnings.extend(excluded);
+        warnings.extend(point.warnings.iter().cloned());
+    }
+    let valid = reasons.is_empty() && !points.is_empty();
+    Verdict { valid, reasons, warnings }
+}
+
+/// Fewer points than the ladder has.
+fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Finding> {
+    let Some(started) = view.started else {
+        return finding(
+            "incomplete",
+            "the journal does not say that a run began; the bundle is empty or damaged".to_owned(),
+        );
+    };
+    let wanted = match (&started.ladder, &suite.ladder) {
+        (Some(ladder), _) => ladder.len(),
+        (None, Ladder::Points { points }) => points.len(),
+        (None, Ladder::Peak { steps, .. } | Ladder::Auto { steps, .. }) => *steps as usize,
+    };
+    let finished = view.ladder.len();
+    if finished >= wanted && finished > 0 {
+        return None;
+    }
+    finding(
+        "incomplete",
+        format!(
+            "{finished} of {wanted} load points were finished; `plimsoll resume DIR` goes on after \
+             the last"
+        ),
+    )
+}
+
+/// The journal has no last line, or says why it ends.
+fn stopped(view: &RunView<'_>) -> Option<Finding> {
+    view.started?;
+    let (rule, text) = match view.ending {
+        Ending::Finished => return None,
+        Ending::Interrupted => {
+            ("interrupted", "the run was interrupted; `plimsoll resume DIR` goes on".to_owned())
+        }
+        Ending::Aborted(reason) => (
+            "aborted",
+            format!("the run could not go on: {reason}; mend that, then `plimsoll resume DIR`"),
+        ),
+        Ending::Torn => (
+            "interrupted",
+            "the journal breaks off: the program was killed; `plimsoll resume DIR` goes on"
+                .to_owned(),
+        ),
+    };
+    finding(rule, text)
+}
+
+/// Debug assertions make the generator several times slower than what users measure with.
+fn debug_build(view: &RunView<'_>) -> Option<Finding> {
+    if !view.started?.debug_build {
+        return None;
+    }
+    finding(
+        "debug_build",
+        "the program was built with debug assertions, its figures are not a measurement; build \
+         with --release"
+            .to_owned(),
+    )
+}
+
+fn resumed(view: &RunView<'_>) -> Option<Finding> {
+    let times = match view.resumed {
+        0 => return None,
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    finding("resumed", format!("the run was resumed {times}; its points were not held in one go"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse;
+    use crate::testing::{PointBuilder, RunBuilder, check_rule};
+    use plimsoll_model::event::JournalRecord;
+
+    fn rules(run: &RunBuilder) -> Vec<String> {
+        let verdict = analyse(&run.raw()).verdict;
+        assert_eq!(verdict.valid, verdict.reasons.is_empty());
+        verdict.reasons.into_iter().map(|reason| reason.rule).collect()
+    }
+
+    fn run() -> RunBuilder {
+        RunBuilder::open(&[500.0, 1_000.0])
+    }
+
+    fn replace_last(record: JournalRecord) -> RunBuilder {
+        let mut run = run();
+        *run.journal.last_mut().unwrap() = record;
+        run
+    }
+
+    #[test]
+    fn a_complete_run_breaks_no_rule() {
+        assert!(rules(&run()).is_empty());
+    }
+
+    #[test]
+    fn a_panic_makes_its_point_invalid() {
+        let mut point = PointBuilder::open(1_000.0).build();
+        point.record.panic = Some("index out of bounds".to_owned());
+        check_rule("panic", &point, &PointBuilder::open(1_000.0).build());
+    }
+
+    #[test]
+    fn fewer_points_than_the_ladder_is_incomplete() {
+        let mut run = run();
+        let last_point = run.journal.len() - 2;
+        run.journal.remove(last_point);
+        assert_eq!(rules(&run), ["incomplete"]);
+    }
+
+    #[test]
+    fn a_searched_ladder_that_was_never_run_is_incomplete() {
+        let mut run = RunBuilder::open(&[]);
+        run.started_mut().ladder = None;
+        assert_eq!(rules(&run), ["incomplete"]);
+    }
+
+    #[test]
+    fn the_journals_end_tells_how_the_run_ended() {
+        let interrupted = replace_last(JournalRecord::Interrupted { at_unix_ns: 0 });
+        assert_eq!(rules(&interrupted), ["interrupted"]);
+        let reason = "disk full".to_owned();
+        let aborted = replace_last(JournalRecord::Aborted { at_unix_ns: 0, reason });
+        assert_eq!(rules(&aborted), ["aborted"]);
+        let mut killed = run();
+        killed.journal.pop();
+        assert_eq!(rules(&killed), ["interrupted"]);
+    }
+
+    #[test]
+    fn a_resumed_run_that_finished_is_valid_with_a_warning() {
+        let mut run = run();
+        let before_last = run.journal.len() - 1;
+        let resumed = JournalRecord::Resumed { at_unix_ns: 0, version: "0.1.0".to_owned() };
+        run.journal.insert(before_last, JournalRecord::Interrupted { at_unix_ns: 0 });
+        run.journal.insert(before_last + 1, resumed);
+        assert!(rules(&run).is_empty());
+        assert_eq!(analyse(&run.raw()).verdict.warnings[0].rule, "resumed");
+    }
+
+    #[test]
+    fn a_debug_build_is_no_measurement() {
+        let mut run = run();
+        run.started_mut().debug_build = true;
+        assert_eq!(rules(&run), ["debug_build"]);
+    }
+
+    #[test]
+    fn a_point_over_the_response_cap_leaves_the_run_valid() {
+        let mut run = run();
+        run.suite.rules.response_cap_ms = Some(0.5);
+        let result = analyse(&run.raw());
+        assert!(!result.points[0].valid);
+        assert!(result.verdict.valid, "{:?}", result.verdict);
+        assert_eq!(result.verdict.warnings[0].rule, "response_cap");
+        assert_eq!(result.summary.value, None);
+    }
+}

@@ -1,0 +1,165 @@
+//! Had the server settled when the window began?
+
+use plimsoll_model::event::Phase;
+use plimsoll_model::result::Finding;
+use plimsoll_model::units::NANOS_PER_SECOND;
+
+use super::{Evidence, finding, percent};
+
+/// Seconds a half of the window needs before its scatter can be judged.
+const HALF_SECONDS_MIN: usize = 4;
+/// Halves may differ by this share: less does not move a result beyond its other limits.
+const DRIFT_MAX_RATIO: f64 = 0.05;
+/// Halves that cannot be tested for scatter must differ by more before a reader is warned.
+const SHORT_DRIFT_MAX_RATIO: f64 = 0.2;
+/// Welch's t beyond which a difference is no scatter. Higher than the textbook's 2 because the
+/// seconds of a run are not independent of each other.
+const DRIFT_T_MIN: f64 = 4.0;
+/// A second shorter than this is part of one; its rate scatters more than the others.
+const WHOLE_SECOND_NS_MIN: u64 = NANOS_PER_SECOND * 9 / 10;
+
+struct Halves {
+    first: f64,
+    second: f64,
+    /// Difference over its standard error; `None` when the halves are too short to tell.
+    t: Option<f64>,
+}
+
+impl Halves {
+    fn drift_ratio(&self) -> f64 {
+        match self.first.max(self.second) {
+            0.0 => 0.0,
+            larger => (self.second - self.first) / larger,
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "throughput changed by {} from the first half of the window ({:.1} ops/s) to the \
+             second ({:.1} ops/s)",
+            percent(self.drift_ratio()),
+            self.first,
+            self.second,
+        )
+    }
+}
+
+/// Throughput of the window's halves differs by more than its limit and more than scatter.
+pub(super) fn not_steady(e: &Evidence<'_>) -> Option<Finding> {
+    let halves = halves(e)?;
+    let beyond_scatter = halves.t? > DRIFT_T_MIN;
+    if !beyond_scatter || halves.drift_ratio().abs() <= DRIFT_MAX_RATIO {
+        return None;
+    }
+    finding(
+        "not_steady",
+        format!(
+            "{} (limit {}); warm up longer, or look for what came and went on the server",
+            halves.describe(),
+            percent(DRIFT_MAX_RATIO),
+        ),
+    )
+}
+
+/// A window too short to tell scatter from drift, with halves that differ much.
+pub(super) fn drifting(e: &Evidence<'_>) -> Option<Finding> {
+    let halves = halves(e)?;
+    if halves.t.is_some() || halves.drift_ratio().abs() <= SHORT_DRIFT_MAX_RATIO {
+        return None;
+    }
+    finding(
+        "not_steady",
+        format!("{}; the window is too short to tell why: measure longer", halves.describe()),
+    )
+}
+
+fn halves(e: &Evidence<'_>) -> Option<Halves> {
+    let rates: Vec<f64> = e
+        .view
+        .record
+        .seconds
+        .iter()
+        .filter(|s| s.phase == Phase::Measure && s.length_ns >= WHOLE_SECOND_NS_MIN)
+        .map(|s| s.done as f64 * NANOS_PER_SECOND as f64 / s.length_ns as f64)
+        .collect();
+    let half = rates.len() / 2;
+    if half == 0 {
+        return None;
+    }
+    let (first, second) = (&rates[..half], &rates[rates.len() - half..]);
+    let (first_mean, first_variance) = moments(first);
+    let (second_mean, second_variance) = moments(second);
+    let standard_error = ((first_variance + second_variance) / half as f64).sqrt();
+    let difference = (second_mean - first_mean).abs();
+    let t = match standard_error {
+        0.0 if difference == 0.0 => 0.0,
+        0.0 => f64::INFINITY,
+        error => difference / error,
+    };
+    let t = (half >= HALF_SECONDS_MIN).then_some(t);
+    Some(Halves { first: first_mean, second: second_mean, t })
+}
+
+/// Mean and sample variance.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (mean, if values.len() > 1 { squares / (n - 1.0) } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{PointBuilder, TestPoint, check_rule};
+    use plimsoll_model::event::Phase;
+
+    fn with_rates(rates: impl Fn(usize) -> u64) -> TestPoint {
+        let mut point = PointBuilder::closed(32).build();
+        let seconds = point.record.seconds.iter_mut();
+        for (i, second) in seconds.filter(|s| s.phase == Phase::Measure).enumerate() {
+            second.done = rates(i);
+        }
+        point
+    }
+
+    #[test]
+    fn a_server_that_still_warms_up_is_not_steady() {
+        let rising = with_rates(|i| 1_000 + 20 * i as u64);
+        let flat = with_rates(|i| 1_000 + (i as u64 % 3));
+        check_rule("not_steady", &rising, &flat);
+    }
+
+    #[test]
+    fn a_step_of_less_than_the_limit_is_let_pass() {
+        let step =
+            |by: u64| with_rates(move |i| 1_000 + (i as u64 % 2) + if i < 15 { 0 } else { by });
+        check_rule("not_steady", &step(56), &step(50));
+    }
+
+    #[test]
+    fn a_short_window_is_warned_about_at_most() {
+        let mut point = with_rates(|i| 1_000 + 500 * i as u64);
+        let first_measured = 10;
+        point.record.seconds.truncate(first_measured + 3);
+        assert!(!point.reasons().contains(&"not_steady".to_owned()));
+        assert_eq!(point.verdict().warnings[0].rule, "not_steady");
+    }
+
+    #[test]
+    fn noise_alone_does_not_fire() {
+        for seed in 1..100u64 {
+            // A fixed xorshift: 20 % of scatter around 1,000 ops/s.
+            let state = std::cell::Cell::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let noise = |_| {
+                let mut x = state.get();
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                state.set(x);
+                800 + x % 400
+            };
+            let point = with_rates(noise);
+            assert!(!point.reasons().contains(&"not_steady".to_owned()), "seed {seed}");
+        }
+    }
+}
