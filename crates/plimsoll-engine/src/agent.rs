@@ -64,10 +64,10 @@ pub fn run_point(
         .map(|_| EpollDriver::instance())
         .collect::<io::Result<Vec<_>>>()
         .map_err(|source| AgentError::Host {
-            doing: "make an epoll instance",
-            source,
-            remedy: "raise the limit of open files (`ulimit -n`)",
-        })?;
+        doing: "make an epoll instance",
+        source,
+        remedy: "raise the limit of open files (`ulimit -n`)",
+    })?;
     let at_unix_ns = (clock::wall() + START_DELAY).0;
     let _ = events.send(AgentEvent::Started { at_unix_ns });
     thread::scope(|scope| {

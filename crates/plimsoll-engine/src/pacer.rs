@@ -30,8 +30,8 @@ impl Arrivals {
     /// The schedule of client `client` of `clients`, which share `rate` equally. A shared schedule
     /// is client 0 of 1. Evenly spaced clients interleave: client i starts i/n of a gap later.
     pub fn new(rate: OpsPerSec, gaps: Gaps, seed: u64, client: u32, clients: u32) -> Self {
-        let mean_gap_ns = (rate.get() > 0.0)
-            .then(|| f64::from(clients) * NANOS_PER_SECOND as f64 / rate.get());
+        let mean_gap_ns =
+            (rate.get() > 0.0).then(|| f64::from(clients) * NANOS_PER_SECOND as f64 / rate.get());
         let gaps = match gaps {
             Gaps::Uniform => GapState::Uniform { phase: f64::from(client) / f64::from(clients) },
             Gaps::Exponential => GapState::Exponential {

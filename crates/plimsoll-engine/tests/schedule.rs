@@ -1,13 +1,13 @@
 //! The whole schedule on a simulated clock and target: every time is known exactly.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
 use plimsoll_engine::seam::Workload as _;
 use plimsoll_engine::worker::{Seat, SeatDriver};
-use plimsoll_model::assignment::{
-    Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose,
-};
+use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
 use plimsoll_model::event::{AgentEvent, Interval, Phase, Times, WorkerTotals, new_times};
 use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
@@ -65,10 +65,7 @@ fn assignment(load: Load) -> Assignment {
         cores: vec![],
         pacing: Pacing::Precise,
         op_timeout: Nanos::from_secs(10),
-        endpoints: vec![Endpoint {
-            target: "sim".into(),
-            address: "127.0.0.1:1".parse().unwrap(),
-        }],
+        endpoints: vec![Endpoint { target: "sim".into(), address: "127.0.0.1:1".parse().unwrap() }],
         sources: vec![],
     }
 }

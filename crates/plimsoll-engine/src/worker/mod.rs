@@ -4,9 +4,13 @@
 //! [`Session::on_bytes`] → [`Recorder::record`] → [`Script::on_outcome`]. Everything inside
 //! [`Seat::drive`] is generic; nothing in the loop locks, logs or allocates per op.
 
+mod acting;
+mod intervals;
 mod lane;
 mod links;
+mod network;
 mod rounds;
+mod settling;
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;

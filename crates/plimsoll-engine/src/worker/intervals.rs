@@ -1,0 +1,96 @@
+//! Once a second, at each border of a phase, and at the end: what was counted leaves the worker.
+
+use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth};
+use plimsoll_model::units::Nanos;
+
+use super::Worker;
+use super::lane::Pace;
+use crate::clock;
+use crate::driver::Driver;
+use crate::seam::{Script, Session};
+
+impl<S, C, D> Worker<'_, S, C, D>
+where
+    S: Session,
+    C: Script<Op = S::Op>,
+    D: Driver,
+{
+    /// Ends every interval whose border `now` has reached.
+    pub(super) fn roll_intervals(&mut self, now: Nanos) {
+        while now >= self.recorder.boundary() {
+            let end = self.recorder.boundary();
+            self.roll(end);
+        }
+    }
+
+    pub(super) fn roll(&mut self, end: Nanos) {
+        for client in &mut self.clients {
+            let counted = client.session.take_counters();
+            self.counters.retransmissions += counted.retransmissions;
+            self.counters.verified += counted.verified;
+        }
+        let before = self.recorder.phase();
+        let mut interval = self.recorder.roll(end);
+        let cpu = clock::thread_cpu();
+        interval.health = WorkerHealth {
+            cpu_ns: cpu.saturating_sub(self.round.interval_cpu).0,
+            empty_poll_ns: std::mem::take(&mut self.round.empty_poll_ns),
+            wakeups: std::mem::take(&mut self.round.wakeups),
+            backlog_ops: self.backlog_ops,
+            ..interval.health
+        };
+        self.round.interval_cpu = cpu;
+        self.tell(AgentEvent::Interval(Box::new(interval)));
+        if before != self.recorder.phase() {
+            self.cross_border(before);
+        }
+    }
+
+    /// The window began or ended: counters that run all the time are read.
+    pub(super) fn cross_border(&mut self, left: Phase) {
+        let now = (self.round.bytes_received, self.links.bytes_sent, self.links.connects);
+        let counters = std::mem::take(&mut self.counters);
+        if left == Phase::Measure {
+            let before = self.round.at_window_start;
+            let totals = self.recorder.totals_mut();
+            totals.wire_bytes_in = now.0 - before.0;
+            totals.wire_bytes_out = now.1 - before.1;
+            totals.connects = now.2 - before.2;
+            totals.retransmissions = counters.retransmissions;
+            totals.verified = counters.verified;
+        }
+        self.round.at_window_start = now;
+    }
+
+    pub(super) fn finish(mut self) {
+        let now = self.driver.now();
+        self.roll_intervals(now);
+        for lane in &self.lanes {
+            if let Pace::Open(open) = &lane.pace {
+                open.backlog.iter().for_each(|due| self.recorder.not_sent(due.at));
+            }
+        }
+        for client in &self.clients {
+            for flight in client.flights.iter().flatten() {
+                self.recorder.unfinished(*flight, client.endpoint, now);
+            }
+        }
+        let left = self.recorder.phase();
+        if now > Nanos::ZERO {
+            self.roll(now);
+        }
+        if left == Phase::Measure {
+            self.cross_border(left);
+        }
+        let participating = self.clients.len() as u32;
+        self.recorder.totals_mut().clients_participating = participating;
+        let events = self.events;
+        let totals = self.recorder.into_totals();
+        // A listener that has gone away wants nothing more.
+        let _ = events.send(AgentEvent::WorkerFinished(Box::new(totals)));
+    }
+
+    pub(super) fn tell(&self, event: AgentEvent) {
+        let _ = self.events.send(event);
+    }
+}

@@ -1,0 +1,113 @@
+//! Connections on which something happened: from the driver to the sessions.
+
+use plimsoll_model::units::Nanos;
+
+use super::Worker;
+use super::links::Stage;
+use crate::driver::{Driver, Ready, Received};
+use crate::seam::{Link, LinkError, Script, Session};
+
+/// Reads of one connection in a row; then the others have their turn.
+const READS_PER_TURN: u32 = 32;
+
+impl<S, C, D> Worker<'_, S, C, D>
+where
+    S: Session,
+    C: Script<Op = S::Op>,
+    D: Driver,
+{
+    pub(super) fn serve(&mut self, event: Ready) {
+        let Some(link) = self.links.link(event.slot) else { return };
+        let Some(state) = self.links.get(link) else { return };
+        let client = state.client;
+        match state.stage {
+            Stage::Connecting if event.writable => match self.driver.connected(event.slot) {
+                Ok(()) => {
+                    self.links.opened(link, &mut self.driver);
+                    let now = self.driver.now();
+                    self.call(client, now, |session, port| session.on_connected(link, now, port));
+                }
+                Err(error) => self.fail(link, client, error),
+            },
+            Stage::Open if event.writable => self.links.flush(link, &mut self.driver),
+            _ => {}
+        }
+        if event.readable || event.hung_up {
+            self.read(link, client, event);
+        }
+        self.run_lanes();
+    }
+
+    /// Reads until less comes than was asked for, which re-arms the edge.
+    pub(super) fn read(&mut self, link: Link, client: u32, event: Ready) {
+        for _ in 0..READS_PER_TURN {
+            let Some(state) = self.links.get(link).filter(|s| s.stage == Stage::Open) else {
+                return;
+            };
+            let discards = state.discard_left > 0;
+            let (asked, result) = if discards {
+                let asked = usize::try_from(state.discard_left).unwrap_or(usize::MAX);
+                (asked, self.driver.discard(event.slot, asked))
+            } else {
+                let limit = self.clients[client as usize].session.read_limit(link);
+                let asked = limit.clamp(1, self.buffer.len());
+                (asked, self.driver.recv(event.slot, &mut self.buffer[..asked]))
+            };
+            let now = self.driver.now();
+            match result {
+                Ok(Received::Bytes(length)) => {
+                    self.round.bytes_received += length as u64;
+                    if discards {
+                        self.dropped(link, client, length as u64, now);
+                    } else {
+                        self.received(link, client, length, now);
+                    }
+                    let quiet = self.clients[client as usize].in_flight == 0;
+                    if (length < asked || quiet) && !event.hung_up {
+                        return;
+                    }
+                }
+                Ok(Received::Eof) => {
+                    return self.call(client, now, |session, port| session.on_eof(link, now, port));
+                }
+                Ok(Received::Nothing) => return,
+                Err(error) => return self.fail(link, client, error),
+            }
+        }
+        self.round.unread.push(event);
+    }
+
+    pub(super) fn received(&mut self, link: Link, client: u32, length: usize, now: Nanos) {
+        let buffer = std::mem::take(&mut self.buffer);
+        self.call(client, now, |session, port| {
+            session.on_bytes(link, &buffer[..length], now, port);
+        });
+        self.buffer = buffer;
+    }
+
+    pub(super) fn dropped(&mut self, link: Link, client: u32, length: u64, now: Nanos) {
+        if let Some(state) = self.links.get(link) {
+            state.discard_left -= length.min(state.discard_left);
+        }
+        self.call(client, now, |session, port| session.on_discarded(link, length, now, port));
+    }
+
+    pub(super) fn fail(&mut self, link: Link, client: u32, error: LinkError) {
+        self.links.release(link, &mut self.driver);
+        let now = self.driver.now();
+        self.call(client, now, |session, port| session.on_failed(link, error, now, port));
+    }
+
+    /// Links that broke inside a session's own call.
+    pub(super) fn report_broken(&mut self) {
+        let mut budget = self.links.broken.len();
+        while budget > 0 {
+            budget -= 1;
+            let (link, error) = self.links.broken.swap_remove(0);
+            if let Some(client) = self.links.get(link).map(|state| state.client) {
+                self.fail(link, client, error);
+                self.run_lanes();
+            }
+        }
+    }
+}

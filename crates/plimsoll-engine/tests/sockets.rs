@@ -1,0 +1,137 @@
+//! The same loop on real sockets: an agent, its workers, the epoll driver, an echo server.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_engine::agent::run_point;
+use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
+use plimsoll_model::event::{AgentEvent, WorkerTotals};
+use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
+use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_testkit::echo::Echo;
+
+/// Echoes every eight bytes; each connection lives for `replies` of them.
+fn echo_server(replies: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut message = [0; 8];
+                for _ in 0..replies {
+                    if stream.read_exact(&mut message).is_err() {
+                        return;
+                    }
+                    let _ = stream.write_all(&message);
+                }
+            });
+        }
+    });
+    address
+}
+
+fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
+    Assignment {
+        point: PointId { ordinal: 1, purpose: Purpose::Ladder },
+        load,
+        phases: Phases {
+            warm_up_ns: Nanos::from_millis(100),
+            measure_ns: Nanos::from_millis(400),
+            drain_ns: Nanos::from_secs(2),
+        },
+        seed: 1,
+        workers,
+        cores: vec![],
+        pacing: Pacing::Precise,
+        op_timeout: Nanos::from_secs(2),
+        endpoints: vec![Endpoint { target: "echo".into(), address }],
+        sources: vec![],
+    }
+}
+
+fn open(rate: f64) -> Load {
+    Load::Open {
+        rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
+        arrivals: Arrivals::PerClient,
+        gaps: Gaps::Uniform,
+        clients: 16,
+        backlog_ops_max: 1_000,
+    }
+}
+
+fn closed(clients: u32) -> Load {
+    let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO }
+}
+
+fn run(assignment: &Assignment) -> Vec<WorkerTotals> {
+    let (events, received) = channel();
+    run_point(assignment, &Echo, &events, &AtomicBool::new(false)).unwrap();
+    drop(events);
+    let finished = |event| match event {
+        AgentEvent::WorkerFinished(totals) => Some(*totals),
+        AgentEvent::WorkerPanicked { message } => panic!("{message}"),
+        _ => None,
+    };
+    received.into_iter().filter_map(finished).collect()
+}
+
+#[test]
+fn workers_share_an_open_load_and_every_op_is_answered() {
+    let totals = run(&assignment(echo_server(usize::MAX), open(1_000.0), 2));
+    assert_eq!(totals.len(), 2);
+    for worker in &totals {
+        assert_eq!(worker.due, 200);
+        assert_eq!((worker.ops["echo"].count, worker.ops["echo"].errors), (200, 0));
+        assert_eq!(worker.clients_participating, 8);
+        assert!(worker.wire_bytes_out >= 190 * 8, "{}", worker.wire_bytes_out);
+    }
+}
+
+#[test]
+fn a_closed_load_keeps_every_client_busy() {
+    let totals = run(&assignment(echo_server(usize::MAX), closed(4), 1));
+    assert!(totals[0].done_in_window > 400, "{}", totals[0].done_in_window);
+    assert_eq!(totals[0].errors.len(), 0);
+}
+
+#[test]
+fn a_server_that_hangs_up_costs_an_op_and_the_client_connects_again() {
+    let totals = run(&assignment(echo_server(10), open(1_000.0), 1));
+    let echo = &totals[0].ops["echo"];
+    assert_eq!(echo.count, 400);
+    assert!(totals[0].connects >= 30, "{}", totals[0].connects);
+    assert!(echo.errors <= totals[0].connects + 16);
+}
+
+#[test]
+fn a_refused_port_is_a_transport_error_of_every_op() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let totals = run(&assignment(address, open(200.0), 1));
+    assert_eq!(totals[0].errors["transport"], totals[0].ops["echo"].count);
+    assert_eq!(totals[0].due, 80);
+}
+
+#[test]
+fn the_stop_flag_ends_a_point_at_once() {
+    let address = echo_server(usize::MAX);
+    let mut task = assignment(address, open(100.0), 2);
+    task.phases.measure_ns = Nanos::from_secs(3_600);
+    let (events, received) = channel();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let point = scope.spawn(|| run_point(&task, &Echo, &events, &stop));
+        thread::sleep(Duration::from_millis(50));
+        stop.store(true, Ordering::Relaxed);
+        point.join().unwrap().unwrap();
+    });
+    drop(events);
+    assert!(received.into_iter().any(|event| matches!(event, AgentEvent::WorkerFinished(_))));
+}
