@@ -1,4 +1,227 @@
-//! csv
-use plimsoll_model::result::RunResult;
-/// csv
-pub fn csv(_run: &RunResult) -> Vec<(String, String)> { Vec::new() }
+//! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
+
+use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+
+/// Renders `points.csv`, `ops.csv`, `timeline.csv` and `errors.csv` as (file name, text).
+/// Times are in nanoseconds; `kind` tells points of the ladder from probes of the search.
+pub fn csv(run: &RunResult) -> Vec<(String, String)> {
+    [
+        ("points.csv", points(run)),
+        ("ops.csv", ops(run)),
+        ("timeline.csv", timeline(run)),
+        ("errors.csv", errors(run)),
+    ]
+    .map(|(name, sheet)| (name.to_owned(), sheet.text))
+    .to_vec()
+}
+
+struct Sheet {
+    text: String,
+}
+
+impl Sheet {
+    fn new(header: &[String]) -> Self {
+        let mut sheet = Self { text: String::new() };
+        sheet.row(header.iter().cloned());
+        sheet
+    }
+
+    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        for (i, cell) in cells.into_iter().enumerate() {
+            if i > 0 {
+                self.text.push(',');
+            }
+            self.text.push_str(&quoted(cell));
+        }
+        self.text.push('\n');
+    }
+}
+
+/// RFC 4180.
+fn quoted(cell: String) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
+}
+
+fn text<T: ToString>(value: Option<T>) -> String {
+    value.map(|v| v.to_string()).unwrap_or_default()
+}
+
+fn headers(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+/// Ladder and probes with what tells them apart.
+fn all(run: &RunResult) -> impl Iterator<Item = (&'static str, &PointResult)> {
+    run.points.iter().map(|p| ("ladder", p)).chain(run.probes.iter().map(|p| ("probe", p)))
+}
+
+fn key(kind: &str, point: &PointResult) -> Vec<String> {
+    vec![kind.to_owned(), point.position.to_string(), point.requested.to_string()]
+}
+
+fn key_headers(run: &RunResult) -> Vec<String> {
+    let unit = run.axis.unit.replace('/', "_per_").replace(' ', "_");
+    vec!["kind".to_owned(), "position".to_owned(), format!("requested_{unit}")]
+}
+
+const TIMES: [&str; 9] = ["n", "mean", "mean_error", "p50", "p90", "p95", "p99", "p999", "max"];
+
+fn time_headers(prefix: &str) -> impl Iterator<Item = String> {
+    TIMES.into_iter().map(move |name| match name {
+        "n" => format!("{prefix}_{name}"),
+        _ => format!("{prefix}_{name}_ns"),
+    })
+}
+
+fn times(summary: Option<TimeSummary>) -> [String; 9] {
+    let t = summary.unwrap_or_default();
+    [
+        text(summary.map(|s| s.n)),
+        text(t.mean),
+        text(t.mean_error),
+        text(t.p50),
+        text(t.p90),
+        text(t.p95),
+        text(t.p99),
+        text(t.p999),
+        text(t.max),
+    ]
+}
+
+fn points(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&[
+        "valid",
+        "reasons",
+        "offered_ops_per_s",
+        "achieved_ops_per_s",
+        "clients_requested",
+        "clients_participating",
+        "window_s",
+        "read_bytes",
+        "written_bytes",
+        "wire_in_bytes",
+        "wire_out_bytes",
+        "retransmissions",
+        "connects",
+        "not_sent_ops",
+        "ambiguous_ops",
+        "verified_ops",
+        "generator_cpu_busy_ratio_max",
+        "generator_cpu_per_op_ns",
+        "monitor_cpu_ratio",
+        "pacing",
+    ]));
+    header.extend(["response", "service", "send_lag"].into_iter().flat_map(time_headers));
+    let mut sheet = Sheet::new(&header);
+    for (kind, p) in all(run) {
+        let reasons: Vec<_> = p.reasons.iter().map(|r| r.rule.as_str()).collect();
+        let mut row = key(kind, p);
+        row.extend([
+            p.valid.to_string(),
+            reasons.join(" "),
+            text(p.offered_ops_per_s),
+            text(p.achieved_ops_per_s),
+            text(p.clients_requested),
+            text(p.clients_participating),
+            text(p.seconds),
+            text(p.bytes_read),
+            text(p.bytes_written),
+            text(p.wire_bytes_in),
+            text(p.wire_bytes_out),
+            text(p.retransmissions),
+            text(p.connects),
+            text(p.not_sent),
+            text(p.ambiguous),
+            text(p.verified),
+            text(p.generator.cpu_busy_ratio_max),
+            text(p.generator.cpu_ns_per_op),
+            text(p.generator.monitor_cpu_ratio),
+            text(p.generator.pacing.clone()),
+        ]);
+        row.extend([p.response_ns, p.service_ns, p.send_lag_ns].into_iter().flat_map(times));
+        sheet.row(row);
+    }
+    sheet
+}
+
+fn ops(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&["op", "count", "errors", "expected_failures"]));
+    header.extend(["response", "service"].into_iter().flat_map(time_headers));
+    let mut sheet = Sheet::new(&header);
+    for (kind, point) in all(run) {
+        for (name, op) in &point.ops {
+            let mut row = key(kind, point);
+            let counts = [op.count, op.errors, op.expected_failures].map(|n| n.to_string());
+            row.push(name.clone());
+            row.extend(counts);
+            row.extend([op.response_ns, op.service_ns].into_iter().flat_map(times));
+            sheet.row(row);
+        }
+    }
+    sheet
+}
+
+fn timeline(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&[
+        "second_s",
+        "phase",
+        "achieved_ops_per_s",
+        "errors",
+        "response_p50_ns",
+        "response_p99_ns",
+        "response_max_ns",
+        "generator_busy_ratio",
+    ]));
+    let mut sheet = Sheet::new(&header);
+    for (kind, point) in all(run) {
+        for s in &point.timeline {
+            let mut row = key(kind, point);
+            row.extend([
+                s.second.to_string(),
+                s.phase.clone(),
+                s.ops_per_s.to_string(),
+                s.errors.to_string(),
+                text(s.response_p50_ns),
+                text(s.response_p99_ns),
+                text(s.response_max_ns),
+                text(s.generator_busy_ratio),
+            ]);
+            sheet.row(row);
+        }
+    }
+    sheet
+}
+
+/// Errors by class, then statuses other than expected; the latter have op and statuses.
+fn errors(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&["class", "op", "expected_status", "actual_status", "ops"]));
+    let mut sheet = Sheet::new(&header);
+    for (kind, point) in all(run) {
+        for (class, count) in &point.errors {
+            let mut row = key(kind, point);
+            let nothing = String::new;
+            row.extend([class.clone(), nothing(), nothing(), nothing(), count.to_string()]);
+            sheet.row(row);
+        }
+        for seen in &point.unexpected {
+            let mut row = key(kind, point);
+            row.extend([
+                "unexpected".to_owned(),
+                seen.op.clone(),
+                seen.expected.to_string(),
+                seen.actual.to_string(),
+                seen.count.to_string(),
+            ]);
+            sheet.row(row);
+        }
+    }
+    sheet
+}

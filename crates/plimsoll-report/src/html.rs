@@ -1,7 +1,7 @@
 //! One self-contained page.
 
-use minijinja::value::{Serde, Value};
 use minijinja::Environment;
+use minijinja::value::{Serde, Value};
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
 

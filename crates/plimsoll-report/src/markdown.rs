@@ -1,4 +1,233 @@
-//! The same content as tables of text.
+//! The same content as text for a repository: tables in place of charts.
+
 use plimsoll_model::result::RunResult;
-/// Placeholder until written below.
-pub fn markdown(_runs: &[RunResult]) -> String { String::new() }
+
+use crate::table::Table;
+use crate::view::{CLOSING, FindingView, Findings, RunView, Section, comparison};
+
+/// Renders the runs as Markdown with tables (GitHub's dialect). Text of the result is escaped, so
+/// that nothing a server sent becomes markup.
+pub fn markdown(runs: &[RunResult]) -> String {
+    let mut page = Page::default();
+    if runs.len() != 1 {
+        page.line(&format!("# Report of {} runs", runs.len()));
+        page.table(&comparison(runs));
+    }
+    for (i, run) in runs.iter().enumerate() {
+        let number = (runs.len() > 1).then_some(i + 1);
+        page.run(number, &RunView::new(run));
+    }
+    page.line("---");
+    page.line(CLOSING);
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+    /// Hashes in front of the title of a run.
+    level: usize,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, depth: usize, title: &str) {
+        self.line(&format!("{} {}", "#".repeat(self.level + depth), escaped(title)));
+    }
+
+    fn list(&mut self, items: impl IntoIterator<Item = String>) {
+        let items: Vec<_> = items.into_iter().map(|item| format!("- {item}")).collect();
+        if !items.is_empty() {
+            self.line(&items.join("\n"));
+        }
+    }
+
+    fn run(&mut self, number: Option<usize>, view: &RunView) {
+        self.level = if number.is_some() { 2 } else { 1 };
+        let prefix = number.map(|n| format!("Run {n}: ")).unwrap_or_default();
+        self.heading(0, &format!("{prefix}{}", view.title));
+        self.line(&format!("*{}*", escaped(&view.subtitle)));
+        self.list(view.targets.iter().map(|t| format!("Target {}", code(t))));
+        self.verdict(view);
+        self.figures(view);
+        if !view.points.rows.is_empty() {
+            self.heading(1, "Load points");
+            self.table(&view.points);
+            if !view.points_note.is_empty() {
+                self.line(&escaped(&view.points_note));
+            }
+            self.table(&view.per_target);
+            self.table(&view.resources);
+        }
+        self.errors(view);
+        if !view.percentiles.rows.is_empty() {
+            self.heading(1, "Distribution of response times");
+            self.table(&view.percentiles);
+        }
+        if !view.ops.is_empty() {
+            self.heading(1, "Ops of each point");
+            view.ops.iter().for_each(|table| self.table(table));
+        }
+        if !view.probes.rows.is_empty() || !view.peak_search.is_empty() {
+            self.heading(1, "Search for the peak");
+            if !view.peak_search.is_empty() {
+                self.line(&escaped(&view.peak_search));
+            }
+            self.table(&view.probes);
+        }
+        self.disclosure(view);
+    }
+
+    fn verdict(&mut self, view: &RunView) {
+        let symbol = if view.valid { "✓" } else { "✗" };
+        self.line(&format!("**{symbol} {}**", escaped(&view.verdict)));
+        self.findings("Why these figures must not be relied on:", &view.reasons);
+        self.findings("Warnings:", &view.warnings);
+    }
+
+    fn findings(&mut self, lead: &str, findings: &Findings) {
+        if findings.first.is_empty() {
+            return;
+        }
+        self.line(lead);
+        self.list(findings.first.iter().chain(&findings.rest).map(finding));
+    }
+
+    fn figures(&mut self, view: &RunView) {
+        self.list(view.figures.iter().map(|f| {
+            let figure = format!("{} {}", f.value, f.unit);
+            let weight = if f.main { "**" } else { "" };
+            format!("{}: {weight}{}{weight}", escaped(&f.label), escaped(figure.trim()))
+        }));
+        self.line(&escaped(&view.figures_note));
+        if !view.limit.is_empty() {
+            self.line(&format!("What limited it: {}", escaped(&view.limit)));
+        }
+        self.list(view.facts.iter().map(|(n, v)| format!("{}: {}", escaped(n), escaped(v))));
+        if !view.departures.is_empty() {
+            self.line("Departures from the published method:");
+            self.list(view.departures.iter().map(|d| escaped(d)));
+        }
+    }
+
+    fn errors(&mut self, view: &RunView) {
+        let nothing = view.errors.rows.is_empty() && view.unexpected.rows.is_empty();
+        if nothing && view.error_samples.is_empty() {
+            return;
+        }
+        self.heading(1, "Errors");
+        self.table(&view.errors);
+        self.table(&view.unexpected);
+        for (place, samples) in &view.error_samples {
+            self.line(&format!("Samples of {}:", escaped(place)));
+            self.list(samples.iter().map(|s| code(s)));
+        }
+    }
+
+    fn disclosure(&mut self, view: &RunView) {
+        if !view.command.is_empty() || !view.disclosure.is_empty() {
+            self.heading(1, "Disclosure");
+        }
+        if !view.command.is_empty() {
+            self.fenced(&view.command);
+        }
+        view.disclosure.iter().for_each(|section| self.section(section));
+        if !view.not_verified.is_empty() {
+            self.heading(2, "Not verified");
+            self.list(view.not_verified.iter().map(|n| escaped(n)));
+        }
+    }
+
+    fn section(&mut self, section: &Section) {
+        self.heading(2, &section.title);
+        self.list(section.settings.iter().map(|e| {
+            let note = if e.note.is_empty() { String::new() } else { format!(" ({})", e.note) };
+            format!("{}: {}{}", escaped(&e.name), escaped(&e.value), escaped(&note))
+        }));
+        if let Some((name, content)) = &section.file {
+            self.line(&format!("{}:", escaped(name)));
+            self.fenced(content);
+        }
+    }
+
+    /// A fence longer than any run of backticks inside.
+    fn fenced(&mut self, content: &str) {
+        let fence = "`".repeat(longest_ticks(content).max(2) + 1);
+        self.line(&format!("{fence}\n{}\n{fence}", content.trim_end()));
+    }
+
+    fn table(&mut self, table: &Table) {
+        if table.rows.is_empty() {
+            return;
+        }
+        self.line(&format!("*{}*", escaped(&table.caption)));
+        let names = table.columns.iter().map(|c| match c.unit.is_empty() {
+            true => escaped(&c.name),
+            false => escaped(&format!("{}, {}", c.name, c.unit)),
+        });
+        let rules = table.columns.iter().map(|c| if c.numeric { "---:" } else { "---" }.to_owned());
+        let mut lines = vec![row(names), row(rules)];
+        lines.extend(table.rows.iter().map(|r| row(r.cells.iter().map(|c| escaped(c)))));
+        self.line(&lines.join("\n"));
+    }
+}
+
+fn row(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+}
+
+fn finding(finding: &FindingView) -> String {
+    let place =
+        if finding.place.is_empty() { String::new() } else { format!(" ({})", finding.place) };
+    format!("**{}**{}: {}", escaped(&finding.rule), escaped(&place), escaped(&finding.text))
+}
+
+/// Characters that could begin markup are escaped; line ends become spaces.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Inline code, in which nothing else is markup.
+fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let ticks = "`".repeat(longest_ticks(&text) + 1);
+    let room = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{ticks}{room}{text}{room}{ticks}")
+}
+
+fn longest_ticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_server_cannot_become_markup() {
+        assert_eq!(escaped("<b>*x*|[y]\n# z"), r"&lt;b&gt;\*x\*\|\[y\] \# z");
+        assert_eq!(code("a``b"), "```a``b```");
+        assert_eq!(code("`"), "`` ` ``");
+    }
+}

@@ -39,10 +39,6 @@ impl Table {
         self.rows.push(Row { cells, invalid: !valid });
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Some value is absent.
     pub(crate) fn has_gaps(&self) -> bool {
         self.rows.iter().any(|row| row.cells.iter().any(|cell| cell == ABSENT))

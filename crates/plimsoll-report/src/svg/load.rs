@@ -12,7 +12,7 @@ const BUSY_LIMIT: f64 = 0.90; // rule of validity, methods/capacity.md
 const LAG_LIMIT_NANOS: f64 = 1e6; // default of the suites' rules
 /// An axis ends at this multiple of the largest value of a valid point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
-const HEADROOM: f64 = 2.5;
+const HEADROOM: f64 = 1.5;
 
 /// Achieved rate and response times over load.
 pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
@@ -75,9 +75,7 @@ fn response(run: &RunResult) -> Option<Panel> {
     let means = run.points.iter().filter_map(|p| p.service_ns?.mean);
     let largest_nanos =
         all.flat_map(|t| [t.p50, t.p95, t.p99]).flatten().map(|n| n as f64).chain(means);
-    let cap = cap(run, |p| {
-        p.response_ns.and_then(|t| t.p99.or(t.p95).or(t.p50)).map(|n| n as f64)
-    });
+    let cap = cap(run, |p| p.response_ns.and_then(|t| t.p99.or(t.p95).or(t.p50)).map(|n| n as f64));
     let unit = TimeUnit::for_largest(cap.unwrap_or_else(|| largest_nanos.fold(0.0, f64::max)));
     let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
     let mut series: Vec<Series> = picks

@@ -69,7 +69,7 @@ struct Place {
 
 /// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
-    let (left, margin) = if frame.is_narrow() { (46.0, 44.0) } else { (60.0, 72.0) };
+    let (left, margin) = if frame.is_narrow() { (46.0, 62.0) } else { (60.0, 86.0) };
     let right = frame.width - margin;
     let largest = stack.loads.iter().copied().fold(0.0, f64::max);
     let x_ticks = ticks(largest, if frame.is_narrow() { 4 } else { 8 });
@@ -193,8 +193,8 @@ fn label_ends(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     let ends: Vec<_> = panel
         .series
         .iter()
-        .filter_map(|s| s.dots.last().map(|dot| (s, dot)))
-        .map(|(s, dot)| (s, place.x.at(dot.x), place.y.at(dot.y.min(place.y.max()))))
+        .filter_map(|s| s.dots.iter().rfind(|dot| dot.y <= place.y.max()).map(|dot| (s, dot)))
+        .map(|(s, dot)| (s, place.x.at(dot.x), place.y.at(dot.y)))
         .collect();
     let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| y + 4.0).collect();
     let placed = spread(&wanted, LABEL_GAP, place.top + 4.0, place.bottom);
@@ -204,18 +204,20 @@ fn label_ends(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     }
 }
 
-/// The value of the highest series beyond the axis, once per load, below its arrow.
+/// The value of the highest series beyond the axis, beside its arrow.
 fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     let Some(series) = panel.series.last() else { return };
     let mut last_x = f64::NEG_INFINITY;
-    let mut row = 0;
+    let (mut row, mut named) = (0, false);
     for dot in series.dots.iter().filter(|dot| dot.y > place.y.max()) {
         let x = place.x.at(dot.x);
-        row = if x - last_x < 84.0 { (row + 1) % 3 } else { 0 };
+        row = if x - last_x < 72.0 { (row + 1) % 3 } else { 0 };
         last_x = x;
         let at = (x - 8.0, place.top + 8.0 + f64::from(row) * LABEL_GAP);
-        let label = format!("{} {}", series.label, dot.text);
-        drawing.text("value", at, Anchor::End, &label);
+        let name = if named { "" } else { series.label.as_str() };
+        let label = format!("{name} {}", dot.text);
+        named = true;
+        drawing.text("value", at, Anchor::End, label.trim_start());
     }
 }
 

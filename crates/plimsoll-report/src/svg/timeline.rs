@@ -8,12 +8,16 @@ use super::scale::{Scale, tick_text, ticks};
 use crate::text::TimeUnit;
 
 const HEIGHT: f64 = 66.0;
+const GAP: f64 = 34.0;
 const LEFT: f64 = 52.0;
 const MARGIN: f64 = 8.0;
 
 /// The response time a timeline shows: p99, or what there is instead.
-pub(crate) fn timeline_time(point: &PointResult) -> (&'static str, fn(&TimelineSecond) -> Option<u64>) {
-    let has = |pick: fn(&TimelineSecond) -> Option<u64>| point.timeline.iter().any(|s| pick(s).is_some());
+pub(crate) fn timeline_time(
+    point: &PointResult,
+) -> (&'static str, fn(&TimelineSecond) -> Option<u64>) {
+    let has =
+        |pick: fn(&TimelineSecond) -> Option<u64>| point.timeline.iter().any(|s| pick(s).is_some());
     if has(|s| s.response_p99_ns) {
         ("p99", |s| s.response_p99_ns)
     } else if has(|s| s.response_max_ns) {
@@ -24,7 +28,10 @@ pub(crate) fn timeline_time(point: &PointResult) -> (&'static str, fn(&TimelineS
 }
 
 /// Seconds grouped so that at most `spans_max` remain: what a drawing or a table has room for.
-pub(crate) fn timeline_spans(seconds: &[TimelineSecond], spans_max: usize) -> Vec<&[TimelineSecond]> {
+pub(crate) fn timeline_spans(
+    seconds: &[TimelineSecond],
+    spans_max: usize,
+) -> Vec<&[TimelineSecond]> {
     seconds
         .chunk_by(|a, b| a.phase == b.phase)
         .flat_map(|phase| phase.chunks(seconds.len().div_ceil(spans_max.max(1)).max(1)))
@@ -32,7 +39,11 @@ pub(crate) fn timeline_spans(seconds: &[TimelineSecond], spans_max: usize) -> Ve
 }
 
 /// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run.
-pub(crate) fn timeline_chart(frame: Frame<'_>, point: &PointResult, top_ops_per_s: f64) -> Option<String> {
+pub(crate) fn timeline_chart(
+    frame: Frame<'_>,
+    point: &PointResult,
+    top_ops_per_s: f64,
+) -> Option<String> {
     let last = point.timeline.last()?.second;
     let (time_name, time) = timeline_time(point);
     let top_nanos = point.timeline.iter().filter_map(time).max().unwrap_or(0) as f64;
@@ -47,13 +58,13 @@ pub(crate) fn timeline_chart(frame: Frame<'_>, point: &PointResult, top_ops_per_
         ("throughput, ops/s", top_ops_per_s, &rate, "s1"),
         (&response_title, unit.of(top_nanos), &response, "s3"),
     ];
-    let mut top = 18.0;
-    for (title, largest, value, class) in panels {
+    let mut top = 26.0;
+    for (number, (title, largest, value, class)) in panels.into_iter().enumerate() {
         let bottom = top + HEIGHT;
-        shade(&mut drawing, point, x, (top, bottom));
+        shade(&mut drawing, point, x, (top, bottom), number == 1);
         let y_ticks = ticks(largest, 2);
         let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
-        drawing.text("panel small", (0.0, top - 6.0), Anchor::Start, title);
+        drawing.text("panel small", (0.0, top - 11.0), Anchor::Start, title);
         for tick in &y_ticks {
             let class = if *tick == 0.0 { "base" } else { "grid" };
             drawing.line(class, (LEFT, y.at(*tick)), (frame.width - MARGIN, y.at(*tick)));
@@ -63,9 +74,9 @@ pub(crate) fn timeline_chart(frame: Frame<'_>, point: &PointResult, top_ops_per_
         for piece in pieces(point, (x, y), value) {
             drawing.polyline(&format!("curve thin {class}"), &piece);
         }
-        top = bottom + 24.0;
+        top = bottom + GAP;
     }
-    let bottom = top - 24.0;
+    let bottom = top - GAP;
     for tick in ticks(f64::from(last) + 1.0, 4).iter().filter(|t| **t <= f64::from(last) + 1.0) {
         let at = x.at(*tick);
         drawing.line("base", (at, bottom), (at, bottom + 4.0));
@@ -77,7 +88,13 @@ pub(crate) fn timeline_chart(frame: Frame<'_>, point: &PointResult, top_ops_per_
     Some(drawing.finish(frame.id, (frame.width, bottom + 22.0), &title, desc))
 }
 
-fn shade(drawing: &mut Drawing, point: &PointResult, x: Scale, (top, bottom): (f64, f64)) {
+fn shade(
+    drawing: &mut Drawing,
+    point: &PointResult,
+    x: Scale,
+    (top, bottom): (f64, f64),
+    named: bool,
+) {
     for phase in point.timeline.chunk_by(|a, b| a.phase == b.phase) {
         let (Some(first), Some(last)) = (phase.first(), phase.last()) else { continue };
         if first.phase == "measure" {
@@ -86,7 +103,7 @@ fn shade(drawing: &mut Drawing, point: &PointResult, x: Scale, (top, bottom): (f
         let (from, to) = (x.at(f64::from(first.second)), x.at(f64::from(last.second) + 1.0));
         drawing.rect("shade", (from, top), (to - from, bottom - top));
         let name = first.phase.replace('_', "-");
-        if to - from > 7.0 * name.len() as f64 {
+        if named && to - from > 7.0 * name.len() as f64 {
             let at = (f64::midpoint(from, to), bottom - 5.0);
             drawing.text("phase", at, Anchor::Middle, &name);
         }

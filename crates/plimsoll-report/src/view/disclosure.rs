@@ -28,8 +28,7 @@ pub(super) fn sections(disclosure: &Disclosure) -> Vec<Section> {
     sections.push(section("Kernel tuning", &disclosure.generator.tuning));
     sections.push(section("Limits of the process", &disclosure.generator.limits));
     let tool = &disclosure.tool;
-    let version =
-        Setting::new(&tool.name, format!("{}, {} build", tool.version, tool.build));
+    let version = Setting::new(&tool.name, format!("{}, {} build", tool.version, tool.build));
     sections.push(section("Version", &[version]));
     sections.push(section("Statements of the user", &disclosure.statements));
     sections.retain(|s| !s.settings.is_empty() || s.file.is_some());

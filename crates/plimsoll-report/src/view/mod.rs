@@ -4,6 +4,8 @@ mod disclosure;
 mod headline;
 mod points;
 
+use std::collections::BTreeSet;
+
 use plimsoll_model::result::{Finding, RunResult};
 use serde::Serialize;
 
@@ -28,8 +30,8 @@ pub(crate) struct RunView {
     pub(crate) valid: bool,
     /// `valid (quick)`: the profile is for the eye only.
     pub(crate) verdict: String,
-    pub(crate) reasons: Vec<FindingView>,
-    pub(crate) warnings: Vec<FindingView>,
+    pub(crate) reasons: Findings,
+    pub(crate) warnings: Findings,
     pub(crate) figures: Vec<Figure>,
     /// Which point the headline's response times belong to.
     pub(crate) figures_note: String,
@@ -52,6 +54,17 @@ pub(crate) struct RunView {
     pub(crate) not_verified: Vec<String>,
 }
 
+/// Reasons or warnings: the first of each rule, then those that repeat a rule at other points,
+/// where all would not fit a first screen.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Findings {
+    pub(crate) first: Vec<FindingView>,
+    pub(crate) rest: Vec<FindingView>,
+}
+
+/// More than these are folded.
+const FINDINGS_SHOWN_MAX: usize = 5;
+
 /// A reason or warning.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingView {
@@ -63,7 +76,9 @@ pub(crate) struct FindingView {
 impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
         let (title, subtitle) = match &run.suite {
-            Some(suite) => (suite.title.clone(), format!("suite {} · {}", suite.name, suite.source)),
+            Some(suite) => {
+                (suite.title.clone(), format!("suite {} · {}", suite.name, suite.source))
+            }
             None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
         };
         let (figures, figures_note) = headline::figures(run);
@@ -74,8 +89,8 @@ impl RunView {
             targets: run.targets.clone(),
             valid: run.verdict.valid,
             verdict: verdict(run),
-            reasons: run.verdict.reasons.iter().map(finding).collect(),
-            warnings: run.verdict.warnings.iter().map(finding).collect(),
+            reasons: findings(&run.verdict.reasons),
+            warnings: findings(&run.verdict.warnings),
             figures,
             figures_note,
             limit: run.summary.limit.clone().unwrap_or_default(),
@@ -105,6 +120,16 @@ fn verdict(run: &RunResult) -> String {
         Some(profile) => format!("{word} ({profile})"),
         None => word.to_owned(),
     }
+}
+
+fn findings(all: &[Finding]) -> Findings {
+    if all.len() <= FINDINGS_SHOWN_MAX {
+        return Findings { first: all.iter().map(finding).collect(), rest: Vec::new() };
+    }
+    let mut rules = BTreeSet::new();
+    let (first, rest): (Vec<_>, Vec<_>) = all.iter().partition(|f| rules.insert(&f.rule));
+    let views = |list: Vec<&Finding>| list.into_iter().map(finding).collect();
+    Findings { first: views(first), rest: views(rest) }
 }
 
 fn finding(finding: &Finding) -> FindingView {

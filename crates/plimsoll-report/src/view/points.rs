@@ -10,7 +10,8 @@ use crate::text::{ABSENT, TimeUnit, count, number, percent, three_digits};
 const TIMELINE_ROWS_MAX: usize = 40;
 
 pub(super) fn points_table(run: &RunResult) -> Table {
-    let table = table_of(run, &run.points, "Load points");
+    let caption = "Response time runs from due to done: it includes the generator's own lateness.";
+    let table = table_of(run, &run.points, caption);
     if run.suite.is_none() { table.without_empty_columns() } else { table }
 }
 
@@ -40,11 +41,11 @@ fn columns(run: &RunResult, points: &[PointResult], unit: TimeUnit) -> Vec<Colum
         figures("p99", time),
         figures("p99.9", time),
         figures("max", time),
-        figures("mean ± 95 %", time),
-        figures("errors", ""),
+        figures("mean\u{a0}±\u{a0}95\u{a0}%", time),
         figures("not sent", ""),
-        figures("generator busy", ""),
+        figures("busy", "worker"),
         figures("send lag p99", "µs"),
+        words("errors"),
         words("valid"),
     ];
     if loses_clients(points) {
@@ -78,10 +79,10 @@ fn cells(
         nanos(times.p999),
         nanos(times.max),
         mean(point, unit),
-        if foreign && point.errors.is_empty() { ABSENT.to_owned() } else { errors(point) },
         count(point.not_sent),
         percent(point.generator.cpu_busy_ratio_max),
         TimeUnit::Micros.text(lag.p99.map(|n| n as f64)),
+        if foreign && point.errors.is_empty() { ABSENT.to_owned() } else { errors(point) },
         judged(point),
     ];
     if loses_clients(points) {
@@ -112,7 +113,7 @@ fn errors(point: &PointResult) -> String {
 
 fn judged(point: &PointResult) -> String {
     if point.valid {
-        return "✓ valid".to_owned();
+        return "✓".to_owned();
     }
     let mut rules: Vec<_> = point.reasons.iter().map(|r| r.rule.replace('_', " ")).collect();
     rules.dedup();
@@ -190,7 +191,7 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
     let unit = TimeUnit::for_largest(times().max().unwrap_or(0).max(1_000_000) as f64);
     let load = format!("{} {}", number(Some(point.requested)), run.axis.unit);
     let mut table = Table::new(
-        format!("Ops of point {} ({load})", point.position),
+        format!("Point {} · {load}", point.position),
         vec![
             words("op"),
             figures("count", ""),
