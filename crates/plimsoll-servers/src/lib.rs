@@ -1,1 +1,16 @@
-//! x
+//! The servers that Plimsoll starts itself: the reference servers (`plimsoll serve`, `builtin:`)
+//! and real servers with a temporary configuration (`managed:NAME`). Nothing here prints.
+
+mod builtin;
+mod clock;
+pub mod cores;
+mod error;
+pub mod managed;
+mod process;
+mod stop;
+pub mod web;
+
+pub use builtin::{ANNOUNCEMENT, BuiltinWeb};
+pub use error::ServerError;
+pub use process::{ServerProcess, ServerState, Software};
+pub use stop::Stop;

@@ -86,7 +86,8 @@ impl Session for EchoSession {
         self.inbox.extend_from_slice(bytes);
         if self.inbox.len() >= MESSAGE_BYTES {
             let reply: Vec<u8> = self.inbox.drain(..MESSAGE_BYTES).collect();
-            let right = self.under_way.is_some_and(|(_, number, _)| number.to_be_bytes()[..] == reply);
+            let right =
+                self.under_way.is_some_and(|(_, number, _)| number.to_be_bytes()[..] == reply);
             let wrong = OpStatus::Failed(ErrorClass::Corrupt);
             self.end(if right { OpStatus::Ok } else { wrong }, io);
         }

@@ -1,1 +1,16 @@
-//! x
+//! What tests across the workspace stand on: servers with known behaviour, servers that misbehave
+//! on purpose, and real peers. Only ever a dev-dependency.
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot be set up has failed, and a panic says so at once"
+)]
+
+pub mod clock;
+pub mod delay_server;
+pub mod echo;
+pub mod fault_server;
+mod http_request;
+pub mod peers;
+pub mod sim;
+pub mod tls;

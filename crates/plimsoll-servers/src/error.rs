@@ -1,0 +1,121 @@
+//! Why a server cannot be started or kept.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// Why a server cannot be started or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The listening address is taken, not ours, or not allowed.
+    #[error("cannot listen on {address}: {source}; choose another address with --listen")]
+    Listen {
+        /// Address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The document root cannot be used.
+    #[error("cannot serve the directory {}: {source}", path.display())]
+    Root {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A certificate or key file cannot be read.
+    #[error("cannot use the PEM file {}: {reason}", path.display())]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+    /// Certificate and key were read, and do not make a TLS server.
+    #[error("cannot set up TLS: {0}; check that the key belongs to the certificate")]
+    Tls(String),
+    /// A core that does not exist or that this process may not use.
+    #[error("cannot pin to cores {cores}: {source}; `nproc` and cgroups limit what is available")]
+    Pin {
+        /// Cores asked for.
+        cores: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gives no thread, event queue or temporary file.
+    #[error("cannot {doing}: {source}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// `managed:` with a name nobody knows.
+    #[error("there is no managed:{name}; {}", managed_hint(suggestion))]
+    UnknownManaged {
+        /// Name as typed.
+        name: String,
+        /// The nearest known name, when one is near.
+        suggestion: Option<&'static str>,
+    },
+    /// A managed server that this version cannot start yet.
+    #[error("managed:{name} is not supported yet; start it yourself and give its URL")]
+    NotSupportedYet {
+        /// Name as typed.
+        name: &'static str,
+    },
+    /// The managed server is not installed.
+    #[error("managed:{name}: no {name} found in {searched}; install it ({install}) or give a URL")]
+    NotInstalled {
+        /// Name of the program.
+        name: &'static str,
+        /// Where it was looked for.
+        searched: String,
+        /// How to get it.
+        install: &'static str,
+    },
+    /// The program did not start.
+    #[error("cannot start {}: {source}", program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server ended although nobody asked it to.
+    #[error("{software} ended by itself ({status}){}", last_words(tail))]
+    Ended {
+        /// Name and version.
+        software: String,
+        /// Exit status or signal.
+        status: ExitStatus,
+        /// The last it wrote to its error log.
+        tail: String,
+    },
+    /// The server runs but does not answer.
+    #[error("{software} gives no answer {} s after its start{}", waited.as_secs(), last_words(tail))]
+    Silent {
+        /// Name and version.
+        software: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// The last it wrote to its error log.
+        tail: String,
+    },
+}
+
+fn managed_hint(suggestion: &Option<&'static str>) -> String {
+    match suggestion {
+        Some(near) => format!("did you mean managed:{near}?"),
+        None => format!("known: {}", crate::managed::NAMES.join(", ")),
+    }
+}
+
+fn last_words(tail: &str) -> String {
+    if tail.trim().is_empty() {
+        return "; it wrote nothing to its error log".to_owned();
+    }
+    format!("; the end of its error log:\n{}", tail.trim_end())
+}

@@ -1,0 +1,342 @@
+//! A server in a process of its own: started on given cores, watched, stopped by its id.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tempfile::TempDir;
+
+use crate::clock::Deadline;
+use crate::{ServerError, cores};
+
+/// How long a server may take to end after SIGTERM before SIGKILL.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+/// How long the last words of a server that has ended may take to arrive.
+const TAIL_WAIT: Duration = Duration::from_millis(500);
+/// How much of a server's error output is kept for messages.
+const TAIL_BYTES_MAX: usize = 4096;
+
+/// What runs in a server process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Software {
+    /// Name, as its makers spell it.
+    pub name: String,
+    /// Version, as the program itself says.
+    pub version: String,
+}
+
+impl fmt::Display for Software {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// Whether a server process still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// It runs.
+    Running,
+    /// It has ended, with this status.
+    Ended(ExitStatus),
+}
+
+/// A server in a process of its own. Dropping it stops the server and removes its scratch files.
+#[derive(Debug)]
+pub struct ServerProcess {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// `http` or `https`.
+    pub scheme: &'static str,
+    /// Name and version.
+    pub software: Software,
+    /// Its whole configuration, for the disclosure.
+    pub configuration: String,
+    /// Cores it is pinned to; empty: wherever the system puts it.
+    pub cores: Vec<u32>,
+    process: Process,
+}
+
+impl ServerProcess {
+    pub(crate) fn new(process: Process, address: SocketAddr, facts: Facts) -> Self {
+        let Facts { scheme, software, configuration, cores } = facts;
+        Self { address, scheme, software, configuration, cores, process }
+    }
+
+    /// Id of the process that was started (the master, where there are workers).
+    pub fn pid(&self) -> u32 {
+        self.process.child.id()
+    }
+
+    /// Ids of all processes of the server, for samplers of CPU and memory.
+    pub fn pids(&self) -> io::Result<Vec<u32>> {
+        processes_of_group(self.pid())
+    }
+
+    /// `http://127.0.0.1:PORT/`.
+    pub fn url(&self) -> String {
+        format!("{}://{}/", self.scheme, self.address)
+    }
+
+    /// Whether it still runs. Does not wait.
+    pub fn state(&mut self) -> Result<ServerState, ServerError> {
+        Ok(match self.process.ended()? {
+            None => ServerState::Running,
+            Some(status) => ServerState::Ended(status),
+        })
+    }
+
+    /// [`ServerError::Ended`] with the end of its error log if it no longer runs.
+    pub fn check(&mut self) -> Result<(), ServerError> {
+        match self.state()? {
+            ServerState::Running => Ok(()),
+            ServerState::Ended(status) => Err(ServerError::Ended {
+                software: self.software.to_string(),
+                status,
+                tail: self.stderr_tail(),
+            }),
+        }
+    }
+
+    /// The last lines it wrote to its error log.
+    pub fn stderr_tail(&self) -> String {
+        self.process.stderr_tail()
+    }
+
+    /// SIGTERM, a bounded wait, SIGKILL; waits until it is gone. Its status says how it ended.
+    pub fn stop(mut self) -> Result<ExitStatus, ServerError> {
+        self.process.stop()
+    }
+}
+
+/// What a starter knows of the server besides its process and address.
+pub(crate) struct Facts {
+    pub(crate) scheme: &'static str,
+    pub(crate) software: Software,
+    pub(crate) configuration: String,
+    pub(crate) cores: Vec<u32>,
+}
+
+/// How to start a process.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) cores: &'a [u32],
+    /// Directory that lives as long as the process.
+    pub(crate) scratch: Option<TempDir>,
+    pub(crate) parent_watch: ParentWatch,
+}
+
+/// How a server ends when this process dies without stopping it (`kill -9`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParentWatch {
+    /// The server watches its standard input itself.
+    Stdin,
+    /// A shell watches in its place, ends the server and removes the scratch directory.
+    Shell,
+}
+
+/// A child process in a process group of its own, so that Ctrl-C on a terminal reaches only us
+/// and we decide when the server ends.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    status: Option<ExitStatus>,
+    tail: Tail,
+    /// Held open: its end is the sign for `ParentWatch::Stdin`.
+    stdin: Option<ChildStdin>,
+    guard: Option<Child>,
+    scratch: Option<TempDir>,
+}
+
+impl Process {
+    pub(crate) fn start(launch: Launch<'_>) -> Result<Self, ServerError> {
+        let watches_stdin = launch.parent_watch == ParentWatch::Stdin;
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.arguments)
+            .stdin(if watches_stdin { Stdio::piped() } else { Stdio::null() })
+            .stdout(if watches_stdin { Stdio::piped() } else { Stdio::null() })
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = spawn_on_cores(command, &launch)?;
+        let tail = Tail::of(child.stderr.take());
+        let stdin = child.stdin.take();
+        let scratch = launch.scratch;
+        let mut process = Self { child, status: None, tail, stdin, guard: None, scratch };
+        if !watches_stdin {
+            process.guard = Some(process.start_guard()?);
+        }
+        Ok(process)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Its exit status once it has ended.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, ServerError> {
+        if self.status.is_none() {
+            let waited = self.child.try_wait();
+            self.status = waited
+                .map_err(|source| ServerError::System { doing: "wait for a server", source })?;
+            if self.status.is_some() {
+                self.end_leftovers();
+            }
+        }
+        Ok(self.status)
+    }
+
+    pub(crate) fn stderr_tail(&self) -> String {
+        let kept = self.tail.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    pub(crate) fn stop(&mut self) -> Result<ExitStatus, ServerError> {
+        if let Some(status) = self.ended()? {
+            return Ok(status);
+        }
+        self.stdin = None;
+        let pid = self.rustix_pid();
+        // An error means that it is gone already, which the wait below finds out.
+        let _ = kill_process(pid, Signal::TERM);
+        let deadline = Deadline::after(STOP_GRACE);
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(status);
+            }
+            if !deadline.wait_a_step() {
+                break;
+            }
+        }
+        let _ = kill_process_group(pid, Signal::KILL);
+        let reaped = self.child.wait();
+        let status =
+            reaped.map_err(|source| ServerError::System { doing: "wait for a server", source })?;
+        self.status = Some(status);
+        self.end_leftovers();
+        Ok(status)
+    }
+
+    /// After the process itself has ended: workers it left behind, and the guard.
+    fn end_leftovers(&mut self) {
+        // Workers outlive a master that was killed; the group has no other members.
+        let _ = kill_process_group(self.rustix_pid(), Signal::KILL);
+        // With all writers gone the end of the pipe is near; the thread drops its sender there.
+        let _ = self.tail.complete.recv_timeout(TAIL_WAIT);
+        if let Some(mut guard) = self.guard.take() {
+            // The guard must not wake up and signal an id that is no longer ours.
+            let _ = guard.kill();
+            let _ = guard.wait();
+        }
+    }
+
+    fn rustix_pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// A shell that waits for the end of its standard input, which comes when this process dies.
+    fn start_guard(&self) -> Result<Child, ServerError> {
+        const SCRIPT: &str = r#"read -r _; kill -TERM "$1"; sleep 1; kill -KILL "-$1"
+            [ -n "$2" ] && rm -rf "$2""#;
+        let scratch = self.scratch.as_ref().map(|dir| dir.path().as_os_str().to_owned());
+        Command::new("/bin/sh")
+            .args(["-c", SCRIPT, "plimsoll-guard"])
+            .arg(self.child.id().to_string())
+            .arg(scratch.unwrap_or_default())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| ServerError::Spawn { program: "/bin/sh".into(), source })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Nobody is left to hear of an error.
+        let _ = self.stop();
+    }
+}
+
+/// Spawns from a thread that is pinned first: the child and all its descendants inherit the cores,
+/// with no moment in which a worker could have been started elsewhere.
+fn spawn_on_cores(mut command: Command, launch: &Launch<'_>) -> Result<Child, ServerError> {
+    let spawn = || {
+        cores::pin_current_thread(launch.cores)
+            .map_err(|source| ServerError::Pin { cores: cores::list(launch.cores), source })?;
+        let program = launch.program.clone();
+        command.spawn().map_err(|source| ServerError::Spawn { program, source })
+    };
+    std::thread::scope(|scope| match scope.spawn(spawn).join() {
+        Ok(outcome) => outcome,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// The last bytes a server wrote to its error output.
+#[derive(Debug)]
+struct Tail {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    /// Disconnected once the output has ended.
+    complete: mpsc::Receiver<()>,
+}
+
+impl Tail {
+    /// Drains `stderr`, so that the server never blocks on it, and keeps the end.
+    fn of(stderr: Option<ChildStderr>) -> Self {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let (until_complete, complete) = mpsc::channel();
+        if let Some(stderr) = stderr {
+            let kept = Arc::clone(&kept);
+            std::thread::spawn(move || {
+                keep_end(stderr, &kept);
+                drop::<mpsc::Sender<()>>(until_complete);
+            });
+        }
+        Self { kept, complete }
+    }
+}
+
+fn keep_end(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&buffer[..read]);
+        let excess = kept.len().saturating_sub(TAIL_BYTES_MAX);
+        kept.drain(..excess);
+    }
+}
+
+/// proc(5), `/proc/PID/stat`: after the command name in parentheses come state, parent and group.
+fn processes_of_group(group: u32) -> io::Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        // A process that ended since it was listed is no longer of interest.
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let found = after_name.split_whitespace().nth(2).and_then(|text| text.parse::<u32>().ok());
+        if found == Some(group) {
+            pids.push(pid);
+        }
+    }
+    pids.sort_unstable();
+    Ok(pids)
+}

@@ -1,0 +1,16 @@
+//! The clock of the test servers: the host's monotonic clock, as the engine reads it.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds on `CLOCK_MONOTONIC`.
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// `duration` as nanoseconds; tests never come near 584 years.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}

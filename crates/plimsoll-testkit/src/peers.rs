@@ -1,0 +1,60 @@
+//! Real programs that tests measure ours against: foreign servers and foreign judges.
+#![allow(clippy::print_stderr, reason = "a test that skips its peer must say so loudly")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll_servers::ServerProcess;
+use plimsoll_servers::managed::{self, ManagedRequest};
+
+/// Where programs are that are not always in a user's `PATH`.
+const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
+
+/// The path of the program `name`. Where it is missing a test may return early, after a loud line;
+/// under `CI=true` a missing peer is a failure, so that nothing is skipped there unseen.
+pub fn require_peer(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .chain(USUAL_PLACES.iter().map(PathBuf::from))
+        .map(|directory| directory.join(name))
+        .find(|candidate| candidate.is_file());
+    if found.is_none() {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!in_ci, "peer {name} is not installed, and CI=true allows no skipping");
+        eprintln!("SKIP ===== peer {name} is not installed; this test shows nothing here =====");
+    }
+    found
+}
+
+/// A real nginx that serves `root`, or `None` (see [`require_peer`]). Stops when dropped.
+pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
+    require_peer("nginx")?;
+    let request =
+        ManagedRequest { root: root.to_owned(), cores: cores.to_vec(), tls: None, search: None };
+    Some(managed::start("nginx", &request).unwrap())
+}
+
+/// What curl saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurlReply {
+    /// curl's own exit status: 0, or the kind of failure (curl(1), EXIT CODES).
+    pub exit: i32,
+    /// Head and body of all replies, as received.
+    pub output: Vec<u8>,
+    /// What it wrote to standard error (with `-v`: the whole exchange).
+    pub log: String,
+}
+
+/// Runs curl with `arguments`, at most 10 s, or `None` where it is missing.
+pub fn curl(arguments: &[&str]) -> Option<CurlReply> {
+    let output = Command::new(require_peer("curl")?)
+        .args(["-q", "--silent", "--noproxy", "*", "--max-time", "10"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    Some(CurlReply {
+        exit: output.status.code().unwrap(),
+        output: output.stdout,
+        log: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
