@@ -2,7 +2,8 @@
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
-/// Renders `points.csv`, `ops.csv`, `timeline.csv` and `errors.csv` as (file name, text).
+/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv` and `resources.csv` as (file
+/// name, text).
 /// Times are in nanoseconds; `kind` tells points of the ladder from probes of the search.
 pub fn csv(run: &RunResult) -> Vec<(String, String)> {
     [
@@ -10,6 +11,7 @@ pub fn csv(run: &RunResult) -> Vec<(String, String)> {
         ("ops.csv", ops(run)),
         ("timeline.csv", timeline(run)),
         ("errors.csv", errors(run)),
+        ("resources.csv", resources(run)),
     ]
     .map(|(name, sheet)| (name.to_owned(), sheet.text))
     .to_vec()
@@ -220,6 +222,21 @@ fn errors(run: &RunResult) -> Sheet {
                 seen.actual.to_string(),
                 seen.count.to_string(),
             ]);
+            sheet.row(row);
+        }
+    }
+    sheet
+}
+
+/// The unit of mean and max is a column, since each resource has its own.
+fn resources(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&["resource", "unit", "mean", "max"]));
+    let mut sheet = Sheet::new(&header);
+    for (kind, point) in all(run) {
+        for r in &point.resources {
+            let mut row = key(kind, point);
+            row.extend([r.name.clone(), r.unit.clone(), r.mean.to_string(), r.max.to_string()]);
             sheet.row(row);
         }
     }

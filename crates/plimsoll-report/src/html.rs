@@ -1,6 +1,7 @@
 //! One self-contained page.
 
 use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
@@ -59,6 +60,8 @@ struct Timeline {
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
     let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    environment.set_syntax(syntax);
     environment.add_template("report.html", include_str!("../templates/report.html"))?;
     environment.add_template("run.html", include_str!("../templates/run.html"))?;
     environment.add_template("parts.html", include_str!("../templates/parts.html"))?;

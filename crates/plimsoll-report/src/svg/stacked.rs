@@ -127,7 +127,10 @@ fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     }
     label_ends(drawing, place, panel);
     label_beyond(drawing, place, panel);
-    label_invalid(drawing, place, panel);
+    // Beside a limit's line there is no room for words; the shape says it there.
+    if !matches!(panel.guide, Some(Guide::Level(..))) {
+        label_invalid(drawing, place, panel);
+    }
 }
 
 fn draw_guide(drawing: &mut Drawing, place: &Place, guide: &Guide) {
@@ -142,7 +145,7 @@ fn draw_guide(drawing: &mut Drawing, place: &Place, guide: &Guide) {
         Guide::Level(level, label) => {
             let y = place.y.at(*level);
             drawing.line("limit", (place.left, y), (place.right, y));
-            drawing.text("guide-name", (place.left + 6.0, y - 5.0), Anchor::Start, label);
+            drawing.text("guide-name", (place.left + 6.0, y + 15.0), Anchor::Start, label);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod disclosure;
 mod headline;
 mod points;
+mod resources;
 
 use std::collections::BTreeSet;
 
@@ -99,7 +100,7 @@ impl RunView {
             command: command_line(&run.command),
             points_note: points::note(run, &points),
             points,
-            resources: points::resources_table(run),
+            resources: resources::table(run),
             errors: points::errors_table(run),
             unexpected: points::unexpected_table(run),
             error_samples: points::error_samples(run),

@@ -107,7 +107,8 @@ fn mean(point: &PointResult, unit: TimeUnit) -> String {
 /// By class, since a sum would hide what failed.
 fn errors(point: &PointResult) -> String {
     let errors = point.errors.iter().filter(|(_, n)| **n > 0);
-    let texts: Vec<_> = errors.map(|(class, n)| format!("{class} {}", count(Some(*n)))).collect();
+    let texts: Vec<_> =
+        errors.map(|(class, n)| format!("{}\u{a0}{class}", count(Some(*n)))).collect();
     if texts.is_empty() { "0".to_owned() } else { texts.join(", ") }
 }
 
@@ -248,11 +249,6 @@ pub(super) fn per_target_table(run: &RunResult) -> Table {
     table
 }
 
-/// Utilisation of resources per load point.
-pub(super) fn resources_table(_run: &RunResult) -> Table {
-    Table::default()
-}
-
 /// What the chart of percentiles draws.
 pub(super) fn percentiles_table(run: &RunResult) -> Table {
     let points = selected_points(run);
@@ -264,7 +260,7 @@ pub(super) fn percentiles_table(run: &RunResult) -> Table {
         figures(&load, unit.name())
     }));
     let mut table = Table::new("Response time by percentile", columns);
-    let mut percentiles: Vec<f64> = all().map(|(p, _)| *p).collect();
+    let mut percentiles: Vec<f64> = all().map(|(p, _)| *p).filter(|p| p.is_finite()).collect();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
     for percentile in percentiles {

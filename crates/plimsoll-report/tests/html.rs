@@ -1,0 +1,168 @@
+//! The page as a whole: well formed, self-contained, escaped, complete, small.
+
+mod fixture;
+
+use plimsoll_model::result::RunResult;
+
+const VOID: [&str; 3] = ["meta", "br", "hr"];
+
+fn page(runs: &[RunResult]) -> String {
+    let html = plimsoll_report::html(runs).unwrap();
+    check(&html);
+    html
+}
+
+/// What holds of every page.
+fn check(html: &str) {
+    assert!(html.starts_with("<!doctype html>"), "doctype first, else browsers fall to quirks");
+    for bad in ["NaN", "inf\"", "None", "Some(", "undefined", "{{", "{%"] {
+        assert!(!html.contains(bad), "{bad:?} in the page");
+    }
+    for network in ["src=", "href=", "url(", "@import", "fetch(", "XMLHttp"] {
+        assert!(!html.contains(network), "{network:?} in the page: it must load nothing");
+    }
+    balanced(html);
+    unique_ids(html);
+    headings_in_order(html);
+}
+
+/// Tags in order of appearance, script and style skipped.
+fn tags(html: &str) -> Vec<&str> {
+    let mut tags = Vec::new();
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        let end = rest[start..].find('>').expect("each < of markup is closed") + start;
+        let tag = &rest[start + 1..end];
+        tags.push(tag);
+        rest = &rest[end + 1..];
+        for raw in ["script", "style"] {
+            if tag == raw {
+                let close = format!("</{raw}>");
+                rest = &rest[rest.find(&close).expect("raw text is closed")..];
+            }
+        }
+    }
+    tags
+}
+
+fn balanced(html: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in tags(html) {
+        if tag.starts_with('!') || tag.ends_with('/') {
+            continue;
+        }
+        let name = tag.trim_start_matches('/').split_whitespace().next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "closed in the order opened");
+        } else if !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+}
+
+fn unique_ids(html: &str) {
+    let mut ids: Vec<&str> =
+        html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "ids are unique");
+}
+
+fn headings_in_order(html: &str) {
+    let mut before = 0;
+    for tag in tags(html) {
+        let level = match tag.as_bytes() {
+            [b'h', level @ b'1'..=b'6'] => level - b'0',
+            _ => continue,
+        };
+        assert!(level <= before + 1, "h{level} after h{before}");
+        before = level;
+    }
+    assert!(before > 0, "the page has headings");
+}
+
+#[test]
+fn a_valid_run_says_so_first_and_shows_its_figures() {
+    let html = page(&[fixture::valid(30)]);
+    let first = html.split("<section>").next().unwrap();
+    for text in ["✓", "Valid (standard)", "25,977", "same host", "Departures", "Not saturated"] {
+        assert!(first.contains(text), "{text:?} on the first screen");
+    }
+    for text in ["achieved = requested", "warm-up", "limit 90 %", "host.cpu.busy", "somaxconn"] {
+        assert!(html.contains(text), "{text:?} in the report");
+    }
+    assert!(html.contains("not comparable with official results"));
+}
+
+#[test]
+fn an_invalid_run_gives_reasons_and_marks_its_points_by_shape_and_word() {
+    let html = page(&[fixture::invalid(30)]);
+    assert!(html.contains("✗") && html.contains("Invalid (quick)"));
+    assert!(html.contains("lower the peak with --peak"));
+    assert!(html.contains("class=\"cross s1\"") && html.contains(">invalid</text>"));
+    assert!(html.contains("sample too small"), "absent percentiles are explained");
+}
+
+#[test]
+fn markup_from_a_server_stays_text() {
+    let mut run = fixture::invalid(3);
+    let evil = "</script><img src=x onerror=alert(1)>\"'&";
+    run.targets = vec![evil.into()];
+    run.axis.name = evil.into();
+    run.axis.unit = evil.into();
+    run.command.push(evil.into());
+    run.departures.push(evil.into());
+    run.verdict.reasons[0].text = evil.into();
+    run.points[0].errors.insert(evil.into(), 1);
+    run.points[0].resources[0].name = evil.into();
+    run.disclosure.as_mut().unwrap().targets[0].configuration = Some(evil.into());
+    let html = plimsoll_report::html(&[run]).unwrap();
+    assert!(!html.contains("<img") && !html.contains("<script>alert"));
+    assert_eq!(html.matches("<script>").count(), 1, "only the page's own script");
+    balanced(&html);
+}
+
+#[test]
+fn a_run_interrupted_before_its_first_point_has_a_report() {
+    let html = page(&[fixture::interrupted()]);
+    assert!(html.contains("No load point was finished") && html.contains("plimsoll resume out"));
+    assert!(!html.contains("<svg"), "nothing was measured, nothing is drawn");
+}
+
+#[test]
+fn a_curve_from_elsewhere_shows_what_it_has() {
+    let html = page(&[fixture::curve()]);
+    assert!(html.contains("Curve from elsewhere") && html.contains(">mean</text>"));
+    assert!(!html.contains("p99.9"), "columns without a value are left out");
+    assert!(!html.contains("achieved = requested"), "clients are no rate");
+}
+
+#[test]
+fn several_runs_stand_one_after_another_below_a_comparison() {
+    let html = page(&[fixture::valid(3), fixture::invalid(3), fixture::curve()]);
+    let table = html.find("The runs of this report").unwrap();
+    let first = html.find("<article").unwrap();
+    assert!(table < first && html.matches("<article").count() == 3);
+    page(&[]);
+}
+
+#[test]
+fn a_full_profile_of_ten_points_stays_small() {
+    let html = page(&[fixture::valid(600)]);
+    assert!(html.len() < 1_500_000, "{} bytes", html.len());
+}
+
+#[test]
+fn odd_numbers_do_not_break_the_page() {
+    let mut run = fixture::valid(3);
+    run.points[0].requested = f64::NAN;
+    run.points[1].achieved_ops_per_s = Some(f64::INFINITY);
+    run.points[2].timeline[1].ops_per_s = f64::NAN;
+    run.points[3].response_percentiles = vec![(f64::NAN, 3), (100.0, 4)];
+    run.points[4].resources[0].mean = f64::NAN;
+    run.points[5].response_ns = None;
+    run.summary.value = Some(f64::NAN);
+    page(&[run]);
+}
