@@ -9,6 +9,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`inventory`] | every field of [`plimsoll_model::disclosure::Host`] |
+//! | [`sampler`] | one sample of everything, as rows of tables |
+//! | [`watch`] | a thread that samples on schedule and sums up per load point |
 //! | [`process`] | CPU time and memory of this and other processes |
 //! | [`clock_step`] | did somebody set the clock while we measured |
 //! | [`parse`] | the texts of `/proc` and `/sys` |
@@ -19,7 +21,10 @@ pub mod inventory;
 pub mod parse;
 pub mod process;
 mod root;
+pub mod sampler;
+pub mod watch;
 
 pub use clock_step::{ClockReading, clock_step_ns};
 pub use inventory::inventory;
 pub use root::Root;
+pub use watch::{Monitor, MonitorConfig, MonitorError, Outputs, PointMonitors, WatchedProcess};

@@ -1,0 +1,252 @@
+//! Processors, memory, paging, TCP, pressure and throttling of the host.
+
+use plimsoll_model::units::NANOS_PER_SECOND;
+
+use super::proc_file::ProcFile;
+use super::table::{Column, Rows, Table, Unit};
+use super::{Elapsed, growth, share};
+use crate::inventory::limits::Cgroups;
+use crate::parse::{
+    CpuTimes, Pressure, Stat, Throttling, VmStat, parse_load, parse_meminfo, parse_paired,
+    parse_pressure, parse_stat, parse_throttling, parse_vmstat,
+};
+use crate::root::Root;
+
+const MICROS_PER_SECOND: f64 = 1e6;
+
+pub(super) static CPUS: Table = Table {
+    name: "cpu",
+    keyed: true,
+    idle_left_out: false,
+    columns: &[
+        Column::summed("busy", Unit::Ratio),
+        Column::written("user", Unit::Ratio),
+        Column::written("system", Unit::Ratio),
+        Column::written("iowait", Unit::Ratio),
+        Column::written("irq", Unit::Ratio),
+        Column::written("softirq", Unit::Ratio),
+        Column::written("steal", Unit::Ratio),
+        Column::written("idle", Unit::Ratio),
+    ],
+};
+
+pub(super) static HOST: Table = Table {
+    name: "host",
+    keyed: false,
+    idle_left_out: false,
+    columns: &[
+        Column::summed("cpu_busy", Unit::Ratio),
+        Column::summed("cpu_user", Unit::Ratio),
+        Column::summed("cpu_system", Unit::Ratio),
+        Column::summed("cpu_iowait", Unit::Ratio),
+        Column::written("cpu_irq", Unit::Ratio),
+        Column::summed("cpu_softirq", Unit::Ratio),
+        Column::summed("cpu_steal", Unit::Ratio),
+        Column::written("cpu_idle", Unit::Ratio),
+        Column::summed("cpu_busiest", Unit::Ratio),
+        Column::summed("runnable", Unit::Count),
+        Column::summed("blocked", Unit::Count),
+        Column::written("load_1min", Unit::Count),
+        Column::summed("context_switches", Unit::PerSecond),
+        Column::summed("interrupts", Unit::PerSecond),
+        Column::written("forks", Unit::PerSecond),
+        Column::summed("memory_available", Unit::Bytes),
+        Column::written("memory_cached", Unit::Bytes),
+        Column::summed("memory_dirty", Unit::Bytes),
+        Column::written("memory_writeback", Unit::Bytes),
+        Column::summed("swap_used", Unit::Bytes),
+        Column::written("paged_in", Unit::BytesPerSecond),
+        Column::written("paged_out", Unit::BytesPerSecond),
+        Column::summed("swapped_in_pages", Unit::PerSecond),
+        Column::summed("swapped_out_pages", Unit::PerSecond),
+        Column::summed("major_faults", Unit::PerSecond),
+        Column::summed("tcp_retransmits", Unit::PerSecond),
+        Column::summed("tcp_listen_overflows", Unit::PerSecond),
+        Column::summed("tcp_listen_drops", Unit::PerSecond),
+        Column::summed("pressure_cpu_some", Unit::Ratio),
+        Column::summed("pressure_io_some", Unit::Ratio),
+        Column::written("pressure_io_full", Unit::Ratio),
+        Column::summed("pressure_memory_some", Unit::Ratio),
+        Column::written("pressure_memory_full", Unit::Ratio),
+        Column::summed("throttled_periods", Unit::PerSecond),
+        Column::summed("throttled", Unit::Cores),
+    ],
+};
+
+/// Counters of the sample before.
+#[derive(Debug, Default)]
+struct Counters {
+    stat: Stat,
+    vm: VmStat,
+    retransmits: Option<u64>,
+    listen_overflows: Option<u64>,
+    listen_drops: Option<u64>,
+    /// CPU, I/O, memory.
+    pressure: [Pressure; 3],
+    throttling: Throttling,
+}
+
+#[derive(Debug)]
+pub(super) struct HostSource {
+    stat: ProcFile,
+    load: ProcFile,
+    memory: ProcFile,
+    vm: ProcFile,
+    snmp: ProcFile,
+    netstat: ProcFile,
+    pressure: [ProcFile; 3],
+    throttling: Option<ProcFile>,
+    before: Counters,
+    buffer: Vec<u8>,
+    values: Vec<Option<f64>>,
+}
+
+impl HostSource {
+    pub(super) fn open(root: &Root) -> Self {
+        let throttling = Cgroups::of_this_process(root).throttling_file();
+        Self {
+            stat: ProcFile::open(root, "proc/stat"),
+            load: ProcFile::open(root, "proc/loadavg"),
+            memory: ProcFile::open(root, "proc/meminfo"),
+            vm: ProcFile::open(root, "proc/vmstat"),
+            snmp: ProcFile::open(root, "proc/net/snmp"),
+            netstat: ProcFile::open(root, "proc/net/netstat"),
+            pressure: ["cpu", "io", "memory"]
+                .map(|name| ProcFile::open(root, format!("proc/pressure/{name}"))),
+            throttling: throttling.map(|file| ProcFile::open(root, file)),
+            before: Counters::default(),
+            buffer: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    pub(super) fn sample(&mut self, elapsed: Elapsed, host: &mut Rows, cpus: &mut Rows) {
+        let now = self.counters();
+        let before = std::mem::replace(&mut self.before, now);
+        self.values.clear();
+        let busiest = sample_cpus(&before.stat, &self.before.stat, cpus);
+        self.push_cpu(&before, busiest, elapsed);
+        self.push_memory(&before, elapsed);
+        self.push_network(&before, elapsed);
+        self.push_stalls(&before, elapsed);
+        host.clear();
+        host.push("", &self.values);
+    }
+
+    fn counters(&mut self) -> Counters {
+        let buffer = &mut self.buffer;
+        let stat = self.stat.read(buffer).map(|text| parse_stat(&text)).unwrap_or_default();
+        let vm = self.vm.read(buffer).map(|text| parse_vmstat(&text)).unwrap_or_default();
+        let retransmits =
+            self.snmp.read(buffer).and_then(|text| parse_paired(&text, "Tcp", "RetransSegs"));
+        let [listen_overflows, listen_drops] = match self.netstat.read(buffer) {
+            Some(text) => {
+                ["ListenOverflows", "ListenDrops"].map(|name| parse_paired(&text, "TcpExt", name))
+            }
+            None => [None, None],
+        };
+        let pressure = self
+            .pressure
+            .each_ref()
+            .map(|file| file.read(buffer).map(|text| parse_pressure(&text)).unwrap_or_default());
+        let throttling = self.throttling.as_ref().and_then(|file| file.read(buffer));
+        let throttling = throttling.map(|text| parse_throttling(&text)).unwrap_or_default();
+        Counters { stat, vm, retransmits, listen_overflows, listen_drops, pressure, throttling }
+    }
+
+    fn push_cpu(&mut self, before: &Counters, busiest: Option<f64>, elapsed: Elapsed) {
+        let load = self.load.read(&mut self.buffer).and_then(|text| parse_load(&text));
+        let (before, now) = (&before.stat, &self.before.stat);
+        let shares = before.all.as_ref().zip(now.all.as_ref()).map(|(b, n)| cpu_shares(b, n));
+        self.values.extend(shares.unwrap_or_default());
+        self.values.extend([
+            busiest,
+            now.running.map(|n| n as f64),
+            now.blocked.map(|n| n as f64),
+            load,
+            elapsed.rate(before.context_switches, now.context_switches),
+            elapsed.rate(before.interrupts, now.interrupts),
+            elapsed.rate(before.forks, now.forks),
+        ]);
+    }
+
+    fn push_memory(&mut self, before: &Counters, elapsed: Elapsed) {
+        let memory = self.memory.read(&mut self.buffer);
+        let memory = memory.map(|text| parse_meminfo(&text)).unwrap_or_default();
+        let bytes = |value: Option<u64>| value.map(|bytes| bytes as f64);
+        let (before, now) = (&before.vm, &self.before.vm);
+        let kib_rate = |b, n| elapsed.rate(b, n).map(|kib| kib * 1024.0);
+        self.values.extend([
+            bytes(memory.available),
+            bytes(memory.cached),
+            bytes(memory.dirty),
+            bytes(memory.writeback),
+            growth(memory.swap_free, memory.swap_total),
+            kib_rate(before.paged_in_kib, now.paged_in_kib),
+            kib_rate(before.paged_out_kib, now.paged_out_kib),
+            elapsed.rate(before.swapped_in, now.swapped_in),
+            elapsed.rate(before.swapped_out, now.swapped_out),
+            elapsed.rate(before.major_faults, now.major_faults),
+        ]);
+    }
+
+    fn push_network(&mut self, before: &Counters, elapsed: Elapsed) {
+        let now = &self.before;
+        self.values.extend([
+            elapsed.rate(before.retransmits, now.retransmits),
+            elapsed.rate(before.listen_overflows, now.listen_overflows),
+            elapsed.rate(before.listen_drops, now.listen_drops),
+        ]);
+    }
+
+    fn push_stalls(&mut self, before: &Counters, elapsed: Elapsed) {
+        let micros = |b, n| elapsed.rate(b, n).map(|us| us / MICROS_PER_SECOND);
+        let some = |i: usize| micros(before.pressure[i].some_us, self.before.pressure[i].some_us);
+        let full = |i: usize| micros(before.pressure[i].full_us, self.before.pressure[i].full_us);
+        let (was, is) = (&before.throttling, &self.before.throttling);
+        let throttled = elapsed.rate(was.throttled_ns, is.throttled_ns);
+        let values = [
+            some(0),
+            some(1),
+            full(1),
+            some(2),
+            full(2),
+            elapsed.rate(was.periods, is.periods),
+            throttled.map(|ns| ns / NANOS_PER_SECOND as f64),
+        ];
+        self.values.extend(values);
+    }
+}
+
+/// One row per processor; returns the busiest one's share.
+fn sample_cpus(before: &Stat, now: &Stat, rows: &mut Rows) -> Option<f64> {
+    rows.clear();
+    let mut busiest: Option<f64> = None;
+    for (number, times) in &now.cpus {
+        let was = before.cpus.iter().find(|(n, _)| n == number);
+        let shares = was.map(|(_, was)| cpu_shares(was, times)).unwrap_or_default();
+        busiest = match (busiest, shares[0]) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        rows.push(&number.to_string(), &shares);
+    }
+    busiest
+}
+
+/// Busy, user, system, iowait, irq, softirq, steal, idle as shares of the ticks that passed.
+/// Ticks, not the clock, are the whole: the kernel counts them at its own borders.
+fn cpu_shares(before: &CpuTimes, now: &CpuTimes) -> [Option<f64>; 8] {
+    let whole = growth(Some(before.total()), Some(now.total()));
+    let part = |b: u64, n: u64| share(growth(Some(b), Some(n)), whole);
+    [
+        part(before.busy(), now.busy()),
+        part(before.user.saturating_add(before.nice), now.user.saturating_add(now.nice)),
+        part(before.system, now.system),
+        part(before.iowait, now.iowait),
+        part(before.irq, now.irq),
+        part(before.softirq, now.softirq),
+        part(before.steal, now.steal),
+        part(before.idle, now.idle),
+    ]
+}

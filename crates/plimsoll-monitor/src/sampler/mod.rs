@@ -1,0 +1,138 @@
+//! One sample of everything that is watched, as rows of tables with units.
+//!
+//! Files below `/proc` are opened once and read again in place: a sample of a small host costs a
+//! few hundred microseconds, most of it the kernel writing the text.
+
+mod disks;
+mod host;
+mod networks;
+mod proc_file;
+mod processes;
+mod table;
+
+use plimsoll_model::units::NANOS_PER_SECOND;
+
+pub use table::{Column, Row, Rows, Table, Unit};
+
+use crate::clock_step::ClockReading;
+use crate::root::Root;
+use crate::watch::WatchedProcess;
+
+/// Everything seen at one instant. Rates are over the time since the sample before.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// When.
+    pub at: ClockReading,
+    /// Time since the sample before; zero for the first, whose rates are absent.
+    pub elapsed_ns: u64,
+    /// Processors together, memory, paging, TCP, pressure, throttling.
+    pub host: Rows,
+    /// Each processor.
+    pub cpus: Rows,
+    /// Each whole disk.
+    pub disks: Rows,
+    /// Each network interface.
+    pub networks: Rows,
+    /// Each process that is watched, with its descendants.
+    pub processes: Rows,
+}
+
+impl Sample {
+    fn empty() -> Self {
+        Self {
+            at: ClockReading::default(),
+            elapsed_ns: 0,
+            host: Rows::new(&host::HOST),
+            cpus: Rows::new(&host::CPUS),
+            disks: Rows::new(&disks::DISKS),
+            networks: Rows::new(&networks::NETWORKS),
+            processes: Rows::new(&processes::PROCESSES),
+        }
+    }
+
+    /// The tables, always in this order.
+    pub fn tables(&self) -> [&Rows; 5] {
+        [&self.host, &self.cpus, &self.disks, &self.networks, &self.processes]
+    }
+}
+
+/// Reads the counters of one host, again and again.
+#[derive(Debug)]
+pub struct Sampler {
+    host: host::HostSource,
+    disks: disks::DiskSource,
+    networks: networks::NetworkSource,
+    processes: processes::ProcessSource,
+    sample: Sample,
+    sampled: bool,
+}
+
+impl Sampler {
+    /// Opens what there is to open; what is missing leaves its columns empty.
+    pub fn new(root: &Root, processes: Vec<WatchedProcess>) -> Self {
+        Self {
+            host: host::HostSource::open(root),
+            disks: disks::DiskSource::open(root),
+            networks: networks::NetworkSource::open(root),
+            processes: processes::ProcessSource::new(root.clone(), processes),
+            sample: Sample::empty(),
+            sampled: false,
+        }
+    }
+
+    /// Watches one more process from the next sample on.
+    pub fn watch(&mut self, process: WatchedProcess) {
+        self.processes.watch(process);
+    }
+
+    /// Looks for new descendants of watched processes at the next sample.
+    pub fn rescan(&mut self) {
+        self.processes.rescan();
+    }
+
+    /// Takes a sample; `at` is now. The first one is the base of the rates to come.
+    pub fn sample(&mut self, at: ClockReading) -> &Sample {
+        let sample = &mut self.sample;
+        sample.elapsed_ns = match self.sampled {
+            true => at.monotonic_ns.saturating_sub(sample.at.monotonic_ns),
+            false => 0,
+        };
+        self.sampled = true;
+        sample.at = at;
+        let elapsed = Elapsed::from_ns(sample.elapsed_ns);
+        self.host.sample(elapsed, &mut sample.host, &mut sample.cpus);
+        self.disks.sample(elapsed, &mut sample.disks);
+        self.networks.sample(elapsed, &mut sample.networks);
+        self.processes.sample(elapsed, &mut sample.processes);
+        sample
+    }
+}
+
+/// Seconds between two samples; absent for the first.
+#[derive(Clone, Copy, Debug)]
+struct Elapsed(Option<f64>);
+
+impl Elapsed {
+    fn from_ns(ns: u64) -> Self {
+        Self((ns > 0).then(|| ns as f64 / NANOS_PER_SECOND as f64))
+    }
+
+    /// Growth per second; absent when a counter is missing or went back (the device was replaced).
+    fn rate(self, before: Option<u64>, now: Option<u64>) -> Option<f64> {
+        Some(growth(before, now)? / self.0?)
+    }
+}
+
+/// By how much a counter grew.
+fn growth(before: Option<u64>, now: Option<u64>) -> Option<f64> {
+    Some(now?.checked_sub(before?)? as f64)
+}
+
+/// A share; absent when there is nothing to share.
+fn share(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
+    let whole = whole.filter(|&whole| whole > 0.0)?;
+    Some(part? / whole)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! A file below `/proc` that stays open and is read again from its start.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::root::Root;
+
+/// First size of a buffer; most files fit.
+const BUFFER_BYTES: usize = 16 * 1024;
+/// No file that is sampled comes near this; one that does is cut.
+const BUFFER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Saves the path lookup of an open at every sample, and never follows a reused process id.
+#[derive(Debug)]
+pub(super) struct ProcFile(Option<File>);
+
+impl ProcFile {
+    /// A file that cannot be opened reads as absent for good.
+    pub(super) fn open(root: &Root, file: impl AsRef<Path>) -> Self {
+        Self(File::open(root.path(file)).ok())
+    }
+
+    /// The whole text as of now; `None` when there is no such file or its process is gone.
+    pub(super) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+        let file = self.0.as_ref()?;
+        if buffer.is_empty() {
+            buffer.resize(BUFFER_BYTES, 0);
+        }
+        let mut length = 0;
+        loop {
+            if length == buffer.len() {
+                if length >= BUFFER_BYTES_MAX {
+                    break;
+                }
+                buffer.resize(length * 2, 0);
+            }
+            match file.read_at(&mut buffer[length..], length as u64) {
+                Ok(0) => break,
+                Ok(n) => length += n,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(String::from_utf8_lossy(&buffer[..length]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_anew_each_time_and_may_outgrow_the_buffer() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let root = Root::at(directory.path());
+        let path = root.path("proc");
+        std::fs::write(&path, "one").unwrap();
+        let file = ProcFile::open(&root, "proc");
+        let mut buffer = Vec::new();
+        assert_eq!(file.read(&mut buffer).unwrap(), "one");
+        let long = "x".repeat(3 * BUFFER_BYTES + 1);
+        std::fs::write(&path, &long).unwrap();
+        assert_eq!(file.read(&mut buffer).unwrap(), long.as_str());
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(file.read(&mut buffer).unwrap(), "");
+        assert_eq!(ProcFile::open(&root, "missing").read(&mut buffer), None);
+    }
+}

@@ -1,0 +1,209 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::process::thread_cpu_ns;
+
+/// A machine whose counters a test sets.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn root(&self) -> Root {
+        Root::at(self.0.path())
+    }
+
+    fn write(&self, file: &str, text: &str) -> &Self {
+        let path = self.0.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+}
+
+/// So many seconds after the start.
+fn second(seconds: u64) -> ClockReading {
+    let ns = seconds * NANOS_PER_SECOND;
+    ClockReading { unix_ns: 1_000 + ns, monotonic_ns: 500 + ns }
+}
+
+#[test]
+fn cpu_shares_are_of_the_ticks_between_two_samples() {
+    let machine = Machine::new();
+    machine.write(
+        "proc/stat",
+        "cpu 100 0 0 900 0 0 0 0\ncpu0 50 0 0 450 0 0 0 0\ncpu1 50 0 0 450 0 0 0 0\nctxt 1000\n\
+         procs_running 1\nprocs_blocked 0\n",
+    );
+    let mut sampler = Sampler::new(&machine.root(), Vec::new());
+    let first = sampler.sample(second(0));
+    assert_eq!(first.host.value("", "cpu_busy"), None);
+    assert_eq!(first.host.value("", "runnable"), Some(1.0));
+    machine.write(
+        "proc/stat",
+        "cpu 160 0 20 1000 10 2 6 2\ncpu0 110 0 20 450 10 2 6 2\ncpu1 50 0 0 550 0 0 0 0\n\
+         ctxt 5000\nprocs_running 3\nprocs_blocked 2\n",
+    );
+    let sample = sampler.sample(second(2));
+    let host = |column| sample.host.value("", column);
+    assert_eq!((host("cpu_busy"), host("cpu_user")), (Some(0.44), Some(0.3)));
+    assert_eq!((host("cpu_steal"), host("cpu_idle")), (Some(0.01), Some(0.5)));
+    assert_eq!(host("cpu_busiest"), Some(0.88));
+    assert_eq!((host("context_switches"), host("runnable")), (Some(2_000.0), Some(3.0)));
+    assert_eq!(sample.cpus.value("0", "busy"), Some(0.88));
+    assert_eq!(sample.cpus.value("1", "idle"), Some(1.0));
+}
+
+#[test]
+fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
+    let machine = Machine::new();
+    machine
+        .write("proc/meminfo", "MemAvailable: 10 kB\nDirty: 2 kB\nSwapTotal: 5 kB\nSwapFree: 2 kB")
+        .write("proc/vmstat", "pgpgin 10\npgmajfault 1\n")
+        .write("proc/net/snmp", "Tcp: RetransSegs\nTcp: 7\n")
+        .write("proc/net/netstat", "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n")
+        .write("proc/pressure/cpu", "some avg10=0.00 total=1000000\n")
+        .write("proc/self/cgroup", "0::/a\n")
+        .write("proc/self/mountinfo", "31 1 0:29 / /cg rw - cgroup2 cgroup2 rw\n")
+        .write("cg/a/cpu.stat", "nr_throttled 0\nthrottled_usec 0\n");
+    let mut sampler = Sampler::new(&machine.root(), Vec::new());
+    sampler.sample(second(0));
+    machine
+        .write("proc/vmstat", "pgpgin 30\npgmajfault 5\n")
+        .write("proc/net/snmp", "Tcp: RetransSegs\nTcp: 17\n")
+        .write("proc/net/netstat", "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 12\n")
+        .write("proc/pressure/cpu", "some avg10=0.00 total=1500000\n")
+        .write("cg/a/cpu.stat", "nr_throttled 4\nthrottled_usec 500000\n");
+    let sample = sampler.sample(second(2));
+    let host = |column| sample.host.value("", column);
+    assert_eq!((host("memory_available"), host("memory_dirty")), (Some(10_240.0), Some(2_048.0)));
+    assert_eq!(host("swap_used"), Some(3_072.0));
+    assert_eq!((host("paged_in"), host("major_faults")), (Some(10_240.0), Some(2.0)));
+    assert_eq!(host("tcp_retransmits"), Some(5.0));
+    assert_eq!((host("tcp_listen_overflows"), host("tcp_listen_drops")), (Some(0.0), Some(5.0)));
+    assert_eq!((host("pressure_cpu_some"), host("pressure_io_some")), (Some(0.25), None));
+    assert_eq!((host("throttled_periods"), host("throttled")), (Some(2.0), Some(0.25)));
+}
+
+#[test]
+fn disks_are_whole_ones_and_an_idle_disk_has_no_time_per_transfer() {
+    let machine = Machine::new();
+    let line = |reads: u64, sectors: u64, ms: u64, busy: u64, queue: u64| {
+        format!(
+            "254 0 vda {reads} 0 {sectors} {ms} 0 0 0 0 1 {busy} {queue}\n\
+             254 1 vda1 {reads} 0 {sectors} {ms} 0 0 0 0 1 {busy} {queue}\n"
+        )
+    };
+    machine
+        .write("sys/block/vda/size", "2048\n")
+        .write("sys/block/loop0/size", "0\n")
+        .write("proc/diskstats", &line(0, 0, 0, 0, 0));
+    let mut sampler = Sampler::new(&machine.root(), Vec::new());
+    sampler.sample(second(0));
+    machine.write("proc/diskstats", &line(100, 800, 200, 500, 1_500));
+    let sample = sampler.sample(second(1));
+    assert_eq!(sample.disks.rows().len(), 1);
+    let disk = |column| sample.disks.value("vda", column);
+    assert_eq!((disk("read"), disk("reads")), (Some(409_600.0), Some(100.0)));
+    assert_eq!((disk("per_read"), disk("per_write")), (Some(0.002), None));
+    assert_eq!((disk("busy"), disk("queue_mean")), (Some(0.5), Some(1.5)));
+    assert_eq!((disk("in_flight"), disk("written")), (Some(1.0), Some(0.0)));
+}
+
+#[test]
+fn an_interface_whose_counters_go_back_has_no_rate() {
+    let machine = Machine::new();
+    machine.write("proc/net/dev", "eth0: 1000 10 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n");
+    let mut sampler = Sampler::new(&machine.root(), Vec::new());
+    sampler.sample(second(0));
+    machine.write("proc/net/dev", "eth0: 9 20 0 3 0 0 0 0 1500 9 0 0 0 0 0 0\n");
+    let sample = sampler.sample(second(1));
+    let eth0 = |column| sample.networks.value("eth0", column);
+    assert_eq!((eth0("received"), eth0("sent")), (None, Some(1_000.0)));
+    assert_eq!((eth0("received_packets"), eth0("receive_drops")), (Some(10.0), Some(3.0)));
+}
+
+fn stat_line(pid: u32, parent: u32, user: u64, system: u64) -> String {
+    format!("{pid} (nginx) S {parent} 0 0 0 0 0 0 0 0 0 {user} {system} 0 0 20 0 2 0 1 1 10 1\n")
+}
+
+#[test]
+fn a_server_is_summed_with_its_workers() {
+    let machine = Machine::new();
+    machine
+        .write("proc/10/stat", &stat_line(10, 1, 5, 5))
+        .write("proc/11/stat", &stat_line(11, 10, 50, 50))
+        .write("proc/12/stat", &stat_line(12, 1, 7, 7));
+    let watched = vec![WatchedProcess::new("server", 10)];
+    let mut sampler = Sampler::new(&machine.root(), watched);
+    sampler.sample(second(0));
+    machine.write("proc/10/stat", &stat_line(10, 1, 15, 5));
+    machine.write("proc/11/stat", &stat_line(11, 10, 90, 100));
+    let sample = sampler.sample(second(1));
+    let server = |column| sample.processes.value("server", column);
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    let near = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-9;
+    assert!(near(server("cpu"), 100.0 / ticks), "{:?}", server("cpu"));
+    assert!(near(server("cpu_user"), 50.0 / ticks));
+    assert_eq!((server("threads"), server("processes")), (Some(4.0), Some(2.0)));
+}
+
+#[test]
+fn a_worker_found_late_counts_from_then_on() {
+    let machine = Machine::new();
+    machine.write("proc/10/stat", &stat_line(10, 1, 0, 0));
+    let mut sampler = Sampler::new(&machine.root(), vec![WatchedProcess::new("server", 10)]);
+    sampler.sample(second(0));
+    machine.write("proc/11/stat", &stat_line(11, 10, 500, 500));
+    sampler.rescan();
+    let sample = sampler.sample(second(1));
+    assert_eq!(sample.processes.value("server", "cpu"), Some(0.0));
+    assert_eq!(sample.processes.value("server", "processes"), Some(2.0));
+}
+
+#[test]
+fn a_process_that_is_not_there_has_no_use_but_a_count_of_zero() {
+    let machine = Machine::new();
+    let mut sampler = Sampler::new(&machine.root(), vec![WatchedProcess::new("server", 10)]);
+    sampler.sample(second(0));
+    let sample = sampler.sample(second(1));
+    assert_eq!(sample.processes.value("server", "cpu"), None);
+    assert_eq!(sample.processes.value("server", "rss"), None);
+    assert_eq!(sample.processes.value("server", "processes"), Some(0.0));
+}
+
+#[test]
+fn an_empty_machine_gives_one_empty_host_row() {
+    let machine = Machine::new();
+    let mut sampler = Sampler::new(&machine.root(), Vec::new());
+    sampler.sample(second(0));
+    let sample = sampler.sample(second(1));
+    assert_eq!(sample.host.rows().len(), 1);
+    assert!(sample.host.rows()[0].values.iter().all(Option::is_none));
+    assert!(sample.disks.rows().is_empty() && sample.networks.rows().is_empty());
+}
+
+#[test]
+fn a_busy_loop_of_200_ms_shows_up_on_this_machine() {
+    const BUSY_NS: u64 = 200_000_000;
+    let mut sampler = Sampler::new(&Root::default(), vec![WatchedProcess::own("test")]);
+    sampler.sample(ClockReading::now());
+    let start = thread_cpu_ns();
+    while thread_cpu_ns() - start < BUSY_NS {
+        std::hint::spin_loop();
+    }
+    let sample = sampler.sample(ClockReading::now());
+    let cores = sample.processes.value("test", "cpu").unwrap();
+    let used_ns = cores * sample.elapsed_ns as f64;
+    // Two counters are each off by a tick of 10 ms at most.
+    assert!(used_ns >= BUSY_NS as f64 - 40e6, "{used_ns} ns");
+    assert!(sample.host.value("", "cpu_busy").unwrap() > 0.0);
+    assert!(sample.host.value("", "cpu_busiest").unwrap() <= 1.0);
+    assert!(sample.processes.value("test", "rss").unwrap() > 100_000.0);
+    assert!(sample.processes.value("test", "descriptors").unwrap() > 3.0);
+    assert!(!sample.cpus.rows().is_empty() && !sample.networks.rows().is_empty());
+}

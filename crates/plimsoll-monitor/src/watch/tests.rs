@@ -1,0 +1,131 @@
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::*;
+use crate::clock;
+
+/// A file in memory that the test and the monitor share.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct FullDisk;
+
+impl Write for FullDisk {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+fn every_20_ms(outputs: Outputs) -> MonitorConfig {
+    let processes = vec![WatchedProcess::own("generator")];
+    MonitorConfig { interval: Nanos(20 * MS), processes, outputs, ..MonitorConfig::default() }
+}
+
+#[test]
+fn a_point_is_summed_over_exactly_its_window() {
+    let host = Shared::default();
+    let outputs = Outputs { host: Box::new(host.clone()), ..Outputs::discard() };
+    let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
+    monitor.point_started("point-03");
+    let start = clock::unix_ns() + 30 * MS;
+    monitor.point_window(start, start + 100 * MS);
+    std::thread::sleep(Duration::from_millis(140));
+    let point = monitor.point_finished();
+    assert_eq!(point.stem, "point-03");
+    assert!(point.window_ns.abs_diff(100 * MS) < MS / 10, "{} ns", point.window_ns);
+    assert!(point.clock_step_ns.unsigned_abs() < MS, "{} ns", point.clock_step_ns);
+    assert!(point.monitor_cpu_ns > 0 && point.process_cpu_ns >= point.monitor_cpu_ns);
+    assert!(monitor.cpu_ns() >= point.monitor_cpu_ns);
+    let find = |name: &str| point.resources.iter().find(|resource| resource.name == name);
+    let busy = find("host.cpu_busy").unwrap();
+    assert_eq!(busy.unit, "ratio");
+    assert!((0.0..=1.0).contains(&busy.mean) && busy.mean <= busy.max, "{busy:?}");
+    assert!(find("process.generator.rss").unwrap().mean > 100_000.0);
+    assert!(find("cpu.0.busy").is_some());
+    monitor.stop().unwrap();
+    let text = host.text();
+    let mut lines = text.lines();
+    let header = lines.next().unwrap();
+    assert!(header.starts_with("time_unix_ns,point,cpu_busy_ratio,"), "{header}");
+    let columns = header.split(',').count();
+    assert!(text.contains(",point-03,"), "{text}");
+    assert!(lines.all(|line| line.split(',').count() == columns), "{text}");
+}
+
+#[test]
+fn a_point_without_window_has_no_sums() {
+    let monitor = Monitor::start(every_20_ms(Outputs::discard())).unwrap();
+    assert_eq!(monitor.point_finished(), PointMonitors::default());
+    monitor.point_started("point-01");
+    let point = monitor.point_finished();
+    assert_eq!((point.stem.as_str(), point.window_ns), ("point-01", 0));
+    assert!(point.resources.is_empty());
+}
+
+#[test]
+fn a_window_that_is_still_open_is_summed_up_to_now() {
+    let config = MonitorConfig { interval: Nanos::from_secs(60), ..MonitorConfig::default() };
+    let monitor = Monitor::start(config).unwrap();
+    monitor.point_started("point-01");
+    let start = clock::unix_ns() + 2 * MS;
+    monitor.point_window(start, start + 3_600_000 * MS);
+    std::thread::sleep(Duration::from_millis(15));
+    let point = monitor.point_finished();
+    assert!((10 * MS..3_600_000 * MS).contains(&point.window_ns), "{}", point.window_ns);
+}
+
+#[test]
+fn stopping_does_not_wait_for_the_interval() {
+    let config = MonitorConfig { interval: Nanos::from_secs(60), ..MonitorConfig::default() };
+    let monitor = Monitor::start(config).unwrap();
+    let before = clock::monotonic_ns();
+    monitor.stop().unwrap();
+    assert!(clock::monotonic_ns() - before < 1_000 * MS);
+}
+
+#[test]
+fn a_full_disk_ends_one_table_and_is_told_at_the_end() {
+    let disks = Shared::default();
+    let outputs =
+        Outputs { host: Box::new(FullDisk), disks: Box::new(disks.clone()), ..Outputs::discard() };
+    let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
+    let error = monitor.stop().unwrap_err();
+    assert!(matches!(error, MonitorError::Write { table: "host", .. }), "{error}");
+    assert!(disks.text().starts_with("time_unix_ns,point,disk,"));
+}
+
+#[test]
+fn a_process_may_be_added_while_sampling() {
+    let processes = Shared::default();
+    let outputs = Outputs { processes: Box::new(processes.clone()), ..Outputs::discard() };
+    let config = MonitorConfig { processes: Vec::new(), ..every_20_ms(outputs) };
+    let monitor = Monitor::start(config).unwrap();
+    monitor.watch(WatchedProcess::new("server", std::process::id()));
+    std::thread::sleep(Duration::from_millis(60));
+    monitor.stop().unwrap();
+    assert!(processes.text().contains(",server,"), "{}", processes.text());
+}

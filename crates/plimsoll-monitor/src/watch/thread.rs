@@ -1,0 +1,152 @@
+//! The loop of the monitor thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use super::outputs::CsvWriters;
+use super::schedule::next_sample_ns;
+use super::sums::{OwnCpu, Sums};
+use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors, WatchedProcess};
+use crate::clock;
+use crate::clock_step::{ClockReading, clock_step_ns};
+use crate::sampler::Sampler;
+
+/// What the owner of the monitor asks of its thread.
+#[derive(Debug)]
+pub(super) enum Command {
+    Watch(WatchedProcess),
+    PointStarted(String),
+    PointWindow { start_unix_ns: u64, end_unix_ns: u64 },
+    PointFinished(Sender<PointMonitors>),
+}
+
+/// The load point that runs.
+struct Point {
+    stem: String,
+    started: ClockReading,
+    /// On the monotonic clock, so that a step of the wall clock does not move it.
+    window: Option<(u64, u64)>,
+    sums: Sums,
+}
+
+pub(super) struct Watch {
+    sampler: Sampler,
+    writers: CsvWriters,
+    interval_ns: u64,
+    commands: Receiver<Command>,
+    cpu_ns: Arc<AtomicU64>,
+    point: Option<Point>,
+    /// When the last sample was due, and when it was taken.
+    last_due_ns: u64,
+    last_taken_ns: u64,
+    process_cpu_ns: u64,
+}
+
+impl Watch {
+    pub(super) fn new(
+        config: MonitorConfig,
+        commands: Receiver<Command>,
+        cpu_ns: Arc<AtomicU64>,
+    ) -> Self {
+        Self {
+            sampler: Sampler::new(&config.root, config.processes),
+            writers: CsvWriters::new(config.outputs),
+            interval_ns: config.interval.0.max(INTERVAL_MIN.0),
+            commands,
+            cpu_ns,
+            point: None,
+            last_due_ns: 0,
+            last_taken_ns: 0,
+            process_cpu_ns: 0,
+        }
+    }
+
+    /// Samples until the owner goes away.
+    pub(super) fn run(mut self) -> Option<MonitorError> {
+        self.sample(clock::monotonic_ns());
+        loop {
+            let window = self.point.as_ref().and_then(|point| point.window);
+            let due_ns = next_sample_ns(self.last_due_ns, self.interval_ns, window);
+            let wait = due_ns.saturating_sub(clock::monotonic_ns());
+            match self.commands.recv_timeout(Duration::from_nanos(wait)) {
+                Ok(command) => self.obey(command),
+                Err(RecvTimeoutError::Timeout) => self.sample(due_ns),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.writers.flush();
+        self.writers.into_error()
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Watch(process) => self.sampler.watch(process),
+            Command::PointStarted(stem) => {
+                self.sampler.rescan();
+                let started = ClockReading::now();
+                self.point = Some(Point { stem, started, window: None, sums: Sums::default() });
+            }
+            Command::PointWindow { start_unix_ns, end_unix_ns } => {
+                if let Some(point) = &mut self.point {
+                    let now = ClockReading::now();
+                    let monotonic = |unix_ns| monotonic_at(now, unix_ns);
+                    point.window = Some((monotonic(start_unix_ns), monotonic(end_unix_ns)));
+                }
+            }
+            Command::PointFinished(reply) => {
+                // Whoever asked may have gone; then nobody misses the answer.
+                let _ = reply.send(self.finish_point());
+            }
+        }
+    }
+
+    fn sample(&mut self, due_ns: u64) {
+        let at = ClockReading::now();
+        // After a pause (a suspended machine) the missed samples are not made up for.
+        let late = at.monotonic_ns.saturating_sub(due_ns) > self.interval_ns / 2;
+        self.last_due_ns = if late { at.monotonic_ns } else { due_ns };
+        self.last_taken_ns = at.monotonic_ns;
+        let sample = self.sampler.sample(at);
+        self.writers.write(sample, self.point.as_ref().map_or("", |point| &point.stem));
+        let process_cpu_ns = clock::process_cpu_ns();
+        let cpu_ns = clock::thread_cpu_ns();
+        let own = OwnCpu {
+            process_ns: process_cpu_ns.saturating_sub(self.process_cpu_ns),
+            monitor_ns: cpu_ns.saturating_sub(self.cpu_ns.swap(cpu_ns, Ordering::Relaxed)),
+        };
+        self.process_cpu_ns = process_cpu_ns;
+        if let Some(point) = &mut self.point
+            && let Some(window) = point.window
+        {
+            point.sums.add(sample, own, window);
+        }
+    }
+
+    fn finish_point(&mut self) -> PointMonitors {
+        let now_ns = clock::monotonic_ns();
+        let window = self.point.as_ref().and_then(|point| point.window);
+        if window.is_some_and(|(start, end)| start < now_ns && self.last_taken_ns < end) {
+            self.sample(now_ns);
+        }
+        self.writers.flush();
+        let Some(point) = self.point.take() else { return PointMonitors::default() };
+        let own = point.sums.own_cpu();
+        PointMonitors {
+            stem: point.stem,
+            window_ns: point.sums.covered_ns(),
+            resources: point.sums.resources(),
+            process_cpu_ns: own.process_ns,
+            monitor_cpu_ns: own.monitor_ns,
+            clock_step_ns: clock_step_ns(point.started, ClockReading::now()),
+        }
+    }
+}
+
+/// The monotonic clock's reading at an instant of the wall clock, as both stand now.
+fn monotonic_at(now: ClockReading, unix_ns: u64) -> u64 {
+    let from_now = i128::from(unix_ns) - i128::from(now.unix_ns);
+    let at = i128::from(now.monotonic_ns) + from_now;
+    u64::try_from(at.max(0)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,92 @@
+//! Whatever a kernel (or somebody else's fake of one) writes, parsers answer.
+
+use std::path::Path;
+
+use plimsoll_monitor::parse::*;
+use proptest::prelude::*;
+
+/// Words that steer arbitrary text into the parsers' branches.
+const WORDS: [&str; 28] = [
+    "cpu",
+    "cpu0",
+    "ctxt",
+    "MemTotal:",
+    "kB",
+    "processor",
+    ":",
+    "flags",
+    "Tcp:",
+    "RetransSegs",
+    "(",
+    ")",
+    " - ",
+    "\\040",
+    "\\",
+    "[",
+    "]",
+    "some ",
+    "total=",
+    "0-3",
+    "-",
+    ",",
+    "max",
+    "nr_throttled",
+    "PRETTY_NAME=\"",
+    "18446744073709551615",
+    "-1",
+    "nan",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        4 => prop::sample::select(&WORDS[..]).prop_map(str::to_owned),
+        2 => any::<u64>().prop_map(|number| number.to_string()),
+        1 => any::<String>(),
+    ];
+    let gap = prop::sample::select(&["", " ", " ", "\n", "\t"][..]);
+    prop::collection::vec((word, gap), 0..60)
+        .prop_map(|parts| parts.into_iter().map(|(word, gap)| word + gap).collect())
+}
+
+fn parse_all(text: &str) {
+    parse_cpuinfo(text);
+    let stat = parse_stat(text);
+    for times in stat.all.iter().chain(stat.cpus.iter().map(|(_, times)| times)) {
+        assert!(times.busy() <= times.total());
+    }
+    assert!(parse_load(text).is_none_or(f64::is_finite));
+    parse_cpu_list(text);
+    parse_meminfo(text);
+    parse_vmstat(text);
+    parse_diskstats(text);
+    parse_net_dev(text);
+    parse_paired(text, "Tcp", "RetransSegs");
+    parse_process_stat(text);
+    parse_resident_pages(text);
+    parse_limit(text, "cpu");
+    Mount::holding(&parse_mountinfo(text), Path::new("/a/b"));
+    parse_cgroup_paths(text);
+    assert!(parse_cpu_max(text).is_none_or(f64::is_finite));
+    parse_throttling(text);
+    parse_os_release(text);
+    parse_pressure(text);
+    parse_selected(text);
+    parse_status_field(text, "cpu");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_text_makes_a_parser_panic(text in text()) {
+        parse_all(&text);
+    }
+
+    #[test]
+    fn a_line_of_numbers_makes_no_parser_panic(numbers in prop::collection::vec(any::<u64>(), 0..40)) {
+        let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        let words = words.join(" ");
+        parse_all(&format!("cpu {words}\ncpu1 {words}\n1 1 sda {words}\neth0: {words}\n"));
+        parse_all(&format!("1 (a) S {words}"));
+    }
+}
