@@ -367,7 +367,7 @@ pub struct PointRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceUse {
-    /// Stable name, from whole to part: `host.cpu.busy`, `process.server.cpu`, `disk.vda.busy`.
+    /// Stable name, from whole to part: `host.cpu_busy`, `process.server.cpu`, `disk.vda.busy`.
     pub name: String,
     /// `ratio`, `cores`, `bytes`, `bytes/s`, `1/s`, `s`, or empty for a plain count.
     pub unit: String,
