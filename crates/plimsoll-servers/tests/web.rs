@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
+use plimsoll_protocols::http::fileset::{FileSet, Marker, files_of_directory};
 use plimsoll_servers::web::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_servers::{ServerError, Stop};
 use plimsoll_testkit::peers::{CurlReply, curl};
@@ -57,6 +58,21 @@ fn files_in_memory_and_bodies_of_any_size_arrive_whole() {
         let reply = server.curl(&[], &format!("bytes/{bytes}")).unwrap();
         assert_eq!((reply.exit, reply.output.len()), (0, bytes));
     }
+}
+
+#[test]
+fn the_file_set_of_the_method_is_served_with_its_description() {
+    let set = FileSet::new(7, 3);
+    let server = Running::start(WebContent::file_set(set.clone()), None, vec![]);
+    for id in files_of_directory(2) {
+        let Some(reply) = server.curl(&[], &id.to_string()) else { return };
+        assert!(reply.output == set.content(id), "{id}");
+    }
+    let marker = server.curl(&[], "plimsoll-fileset.json").unwrap();
+    let marker = Marker::parse(&String::from_utf8(marker.output).unwrap()).unwrap();
+    assert_eq!(marker.id(), set.id());
+    let beyond = server.curl(&["--fail"], "dir00003/class0_1").unwrap();
+    assert_eq!(beyond.exit, 22, "curl(1): a status of 400 or more");
 }
 
 #[test]

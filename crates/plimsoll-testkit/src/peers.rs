@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use plimsoll_servers::ServerProcess;
 use plimsoll_servers::managed::{self, ManagedRequest};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Where programs are that are not always in a user's `PATH`.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
@@ -32,6 +34,20 @@ pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     let request =
         ManagedRequest { root: root.to_owned(), cores: cores.to_vec(), tls: None, search: None };
     Some(managed::start("nginx", &request).unwrap())
+}
+
+/// Stops processes with SIGSTOP, for example the `pids()` of a server, and lets them go on after
+/// `duration`.
+pub fn suspend(pids: &[u32], duration: Duration) {
+    let signal_all = |signal| {
+        for &pid in pids {
+            let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+            kill_process(pid, signal).unwrap();
+        }
+    };
+    signal_all(Signal::STOP);
+    std::thread::sleep(duration);
+    signal_all(Signal::CONT);
 }
 
 /// What curl saw.

@@ -10,6 +10,7 @@ use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
+use plimsoll_protocols::http::fileset::{FileId, FileSet, MARKER};
 use tower::Service;
 use tower_http::services::ServeDir;
 use tower_http::services::fs::ServeFileSystemResponseBody;
@@ -36,6 +37,28 @@ impl WebContent {
     /// Nothing but `/bytes/N`.
     pub fn only_bytes() -> Self {
         Self::Memory(Arc::new(|_| None))
+    }
+
+    /// The method's file set with its description, and `/bytes/N`. Bodies are not copied.
+    pub fn file_set(set: FileSet) -> Self {
+        let description = Bytes::from(set.marker().to_json());
+        Self::Memory(Arc::new(move |path| match set.resolve(path) {
+            Some(id) => Some(Bytes::from_owner(OneFile { set: set.clone(), id })),
+            None if path.strip_prefix('/') == Some(MARKER) => Some(description.clone()),
+            None => None,
+        }))
+    }
+}
+
+/// Keeps the file set alive for as long as a reply refers to it.
+struct OneFile {
+    set: FileSet,
+    id: FileId,
+}
+
+impl AsRef<[u8]> for OneFile {
+    fn as_ref(&self) -> &[u8] {
+        self.set.content(self.id)
     }
 }
 
