@@ -15,13 +15,14 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 2] = [
+const PEERS: [Peer; 3] = [
     Peer {
         program: "nginx",
         package: "nginx-light",
         tests: "every test against a real nginx, `managed:nginx` among them",
     },
     Peer { program: "curl", package: "curl", tests: "the reference web server judged by curl" },
+    Peer { program: "kill", package: "procps", tests: "servers that stall and die" },
 ];
 
 /// A continuous-integration run: what is missing there is a failure, not a skip.
