@@ -61,13 +61,14 @@ fn format() -> Result<()> {
 
 fn lints() -> Result<()> {
     let mut cargo = command::cargo();
-    cargo.args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
+    cargo.args(["clippy", "--workspace", "--all-targets", "--locked", "--keep-going"]);
+    cargo.args(["--", "-D", "warnings"]);
     command::run(&mut cargo)
 }
 
 fn documentation() -> Result<()> {
     let mut cargo: Command = command::cargo();
-    cargo.args(["doc", "--workspace", "--no-deps", "--locked"]);
+    cargo.args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"]);
     command::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
