@@ -23,11 +23,22 @@ struct Absence {
 
 const NO_SOCKET: Absence = Absence {
     why: "opens no socket",
-    texts: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "rustix", "tokio", "socket2"],
+    texts: &[
+        "TcpStream",
+        "TcpListener",
+        "UdpSocket",
+        "UnixStream",
+        "rustix::net",
+        "rustix::event",
+        "rustix::{",
+        "tokio",
+        "socket2",
+        "libc",
+    ],
 };
 const NO_CLOCK: Absence = Absence {
     why: "reads no clock: every call brings `now`",
-    texts: &["Instant", "SystemTime", "UNIX_EPOCH", "thread::sleep"],
+    texts: &["Instant", "SystemTime", "UNIX_EPOCH", "thread::sleep", "rustix::time"],
 };
 const NO_INPUT_OUTPUT: Absence = Absence {
     why: "is a pure function of its input",
