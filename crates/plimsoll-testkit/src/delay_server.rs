@@ -299,10 +299,11 @@ impl Serving {
             let Some(connection) = self.connections.get_mut(&due.connection) else { continue };
             connection.unsent.extend_from_slice(&self.reply);
             connection.closing = due.wants_close;
+            // Locked while sending: whoever has the reply finds it in the log.
+            let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
             let sent = connection.flush();
             let is_over = sent.is_err() || connection.is_done();
             let departure_ns = monotonic_ns();
-            let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
             if log.len() < LOG_EXCHANGES_MAX {
                 let Pending { arrival_ns, planned_ns, .. } = due;
                 log.push(Exchange { arrival_ns, planned_ns, departure_ns });
