@@ -86,9 +86,9 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
         let chart_id = format!("{id}-second-{}", point.position);
         let frame = Frame { id: &chart_id, width: SMALL };
         let drawing = Value::from_safe_string(timeline_chart(frame, point, top)?);
-        let load = crate::text::number(Some(point.requested));
+        let load = crate::text::load(point.requested, &run.axis);
         let judged = if point.valid { "" } else { " · ✗ invalid" };
-        let title = format!("Point {} · {load} {}{judged}", point.position, run.axis.unit);
+        let title = format!("Point {} · {load}{judged}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
     RunPage {

@@ -88,7 +88,11 @@ impl Page {
     fn verdict(&mut self, view: &RunView) {
         let symbol = if view.valid { "✓" } else { "✗" };
         self.line(&format!("**{symbol} {}**", escaped(&view.verdict)));
-        self.findings("Why these figures must not be relied on:", &view.reasons);
+        let lead = match view.points.rows.is_empty() {
+            true => "Why:",
+            false => "Why these figures must not be relied on:",
+        };
+        self.findings(lead, &view.reasons);
         self.findings("Warnings:", &view.warnings);
     }
 

@@ -1,5 +1,6 @@
 //! How numbers are written: three significant digits, one unit per column.
 
+use plimsoll_model::result::Axis;
 use plimsoll_model::units::{Bytes, Nanos, grouped};
 
 /// What stands where there is no value.
@@ -59,6 +60,16 @@ pub(crate) fn three_digits(value: f64) -> String {
 /// A rate or count that may have a fraction.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|v| v.is_finite()).map_or_else(|| ABSENT.to_owned(), grouped)
+}
+
+/// What an axis counts, with its unit where the name does not say it.
+pub(crate) fn axis_name(axis: &Axis) -> String {
+    if axis.name == axis.unit { axis.name.clone() } else { format!("{}, {}", axis.name, axis.unit) }
+}
+
+/// A load on the axis of a run.
+pub(crate) fn load(value: f64, axis: &Axis) -> String {
+    format!("{} {}", number(Some(value)), axis.unit)
 }
 
 /// A whole number, thousands grouped.

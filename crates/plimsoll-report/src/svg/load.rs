@@ -4,7 +4,7 @@ use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
 use super::Frame;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
-use crate::text::{TimeUnit, number, percent};
+use crate::text::{TimeUnit, axis_name, number, percent};
 
 /// A worker busier than this may be late by its own fault.
 const BUSY_LIMIT: f64 = 0.90; // rule of validity, methods/capacity.md
@@ -47,7 +47,7 @@ fn base(run: &RunResult, desc: String) -> Stack {
     Stack {
         title: String::new(),
         desc,
-        axis: format!("{}, {}", run.axis.name, run.axis.unit),
+        axis: axis_name(&run.axis),
         loads: run.points.iter().map(|p| p.requested).filter(|x| x.is_finite()).collect(),
         panels: Vec::new(),
     }
@@ -87,13 +87,17 @@ fn response(run: &RunResult) -> Option<Panel> {
         })
         .filter(|s| !s.dots.is_empty())
         .collect();
+    let mut quantity = "Response time";
     if series.is_empty() {
+        if run.points.iter().all(|p| p.response_ns.is_none()) {
+            quantity = "Service time";
+        }
         let dots = dots(run, |p| Some(unit.of(mean(p)?)), text);
         series.push(Series { class: "s1", label: "mean".to_owned(), dots });
     }
     let seen = series.iter().map(|s| largest(&s.dots)).fold(0.0, f64::max);
     (seen > 0.0).then(|| Panel {
-        title: format!("Response time, {}", unit.name()),
+        title: format!("{quantity}, {}", unit.name()),
         height: 240.0,
         top: cap.map_or(seen, |c| seen.min(unit.of(c))),
         series,

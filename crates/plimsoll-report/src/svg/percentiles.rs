@@ -5,12 +5,13 @@ use plimsoll_model::units::Nanos;
 
 use super::Frame;
 use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, nines, spread, tick_text, ticks};
-use crate::text::{TimeUnit, number};
+use super::scale::{Scale, nines, spread, tick_room, tick_text, ticks};
+use crate::text::{TimeUnit, load};
 
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
 const HEIGHT: f64 = 260.0;
 const TOP: f64 = 26.0;
+const NAME_DIGIT_WIDTH: f64 = 8.6; // of 13 px bold type
 
 /// The points whose distribution is worth a line: the first, a middle and the last valid one. A
 /// run without any valid point shows its invalid ones.
@@ -34,9 +35,12 @@ pub(crate) fn percentile_chart(frame: Frame<'_>, run: &RunResult) -> Option<Stri
     let top_nanos = all().map(|(_, n)| *n).max()? as f64;
     let rarest = all().map(|(p, _)| nines(*p)).fold(1.0, f64::max);
     let unit = TimeUnit::for_largest(top_nanos);
-    let (left, margin) = if frame.is_narrow() { (46.0, 78.0) } else { (60.0, 118.0) };
-    let (right, bottom) = (frame.width - margin, TOP + HEIGHT);
     let y_ticks = ticks(unit.of(top_nanos), 5);
+    let room = if frame.is_narrow() { 36.0 } else { 60.0 };
+    let longest = points.iter().map(|p| name(run, p).chars().count()).max().unwrap_or(0);
+    let margin = (longest as f64 * NAME_DIGIT_WIDTH + 12.0).min(frame.width / 3.0);
+    let (left, right) = (tick_room(&y_ticks).max(room), frame.width - margin);
+    let bottom = TOP + HEIGHT;
     let x = Scale::new(rarest, left, right);
     let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, TOP);
 
@@ -100,7 +104,11 @@ fn label(
     let wanted: Vec<f64> = ends.iter().map(|(_, _, at)| at.1 + 4.0).collect();
     let placed = spread(&wanted, 14.0, TOP + 4.0, bottom);
     for ((point, class, at), y) in ends.iter().zip(placed) {
-        let text = format!("{} {}", number(Some(point.requested)), run.axis.unit);
-        drawing.text(&format!("name {class}"), (at.0 + 8.0, y), Anchor::Start, &text);
+        let at = (at.0 + 8.0, y);
+        drawing.text(&format!("name {class}"), at, Anchor::Start, &name(run, point));
     }
+}
+
+fn name(run: &RunResult, point: &PointResult) -> String {
+    load(point.requested, &run.axis)
 }

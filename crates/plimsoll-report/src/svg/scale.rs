@@ -47,6 +47,13 @@ pub(super) fn tick_text(value: f64) -> String {
     if text.is_empty() { "0".to_owned() } else { text.to_owned() }
 }
 
+/// Room that the texts of ticks need left of an axis.
+pub(super) fn tick_room(ticks: &[f64]) -> f64 {
+    const DIGIT_WIDTH: f64 = 7.6; // of 12 px type, the widest of the system fonts
+    let longest = ticks.iter().map(|t| tick_text(*t).chars().count()).max().unwrap_or(0);
+    longest as f64 * DIGIT_WIDTH + 10.0
+}
+
 /// Number of nines of a percentile: 90 is 1, 99 is 2, 99.9 is 3.
 pub(super) fn nines(percentile: f64) -> f64 {
     -(1.0 - percentile / 100.0).max(1e-9).log10()

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, spread, tick_text, ticks};
+use super::scale::{Scale, spread, tick_room, tick_text, ticks};
 
 /// One measured value.
 #[derive(Clone, Debug)]
@@ -64,12 +64,15 @@ struct Place {
     right: f64,
     top: f64,
     bottom: f64,
-    narrow: bool,
+    /// Where the drawing ends.
+    edge: f64,
 }
 
 /// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
-    let (left, margin) = if frame.is_narrow() { (46.0, 62.0) } else { (60.0, 86.0) };
+    let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
+    let y_ticks = |panel: &Panel| ticks(panel.top, 4);
+    let left = stack.panels.iter().map(|p| tick_room(&y_ticks(p))).fold(room, f64::max);
     let right = frame.width - margin;
     let largest = stack.loads.iter().copied().fold(0.0, f64::max);
     let x_ticks = ticks(largest, if frame.is_narrow() { 4 } else { 8 });
@@ -78,10 +81,10 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let mut top = 0.0;
     for panel in &stack.panels {
         top += TITLE_HEIGHT;
-        let y_ticks = ticks(panel.top, 4);
+        let y_ticks = y_ticks(panel);
         let bottom = top + panel.height;
         let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
-        let place = Place { x, y, left, right, top, bottom, narrow: frame.is_narrow() };
+        let place = Place { x, y, left, right, top, bottom, edge: frame.width };
         drawing.text("panel", (0.0, top - 11.0), Anchor::Start, &panel.title);
         axes(&mut drawing, &place, (&x_ticks, &y_ticks));
         draw_panel(&mut drawing, &place, panel);
@@ -207,39 +210,36 @@ fn label_ends(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     }
 }
 
-/// The value of the highest series beyond the axis, beside its arrow.
+/// The values of the highest series beyond the axis: each beside its arrow, or first and last of
+/// neighbours that stand too close for that.
 fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    const ROOM: f64 = 84.0;
     let Some(series) = panel.series.last() else { return };
-    let mut last_x = f64::NEG_INFINITY;
-    let (mut row, mut named) = (0, false);
-    for dot in series.dots.iter().filter(|dot| dot.y > place.y.max()) {
-        let x = place.x.at(dot.x);
-        row = if x - last_x < 72.0 { (row + 1) % 3 } else { 0 };
-        last_x = x;
-        let at = (x - 8.0, place.top + 8.0 + f64::from(row) * LABEL_GAP);
+    let beyond = series.dots.iter().filter(|dot| dot.y > place.y.max());
+    let mut named = false;
+    for group in neighbours(beyond, place, ROOM) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let name = if named { "" } else { series.label.as_str() };
-        let label = format!("{name} {}", dot.text);
         named = true;
-        drawing.text("value", at, Anchor::End, label.trim_start());
+        let x = place.x.at(last.x);
+        if group.len() == 1 {
+            let label = format!("{name} {}", first.text);
+            let at = (x - 8.0, place.top + 8.0);
+            drawing.text("value", at, Anchor::End, label.trim_start());
+        } else {
+            let label = format!("{name} {} … {}", first.text, last.text);
+            let at = ((x + 70.0).min(place.edge), place.top - 9.0);
+            drawing.text("value", at, Anchor::End, label.trim_start());
+        }
     }
 }
 
 /// Says "invalid" in words, one label for neighbours that stand too close for one each.
 fn label_invalid(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    const ROOM: f64 = 62.0;
     let Some(series) = panel.series.first() else { return };
-    let room = if place.narrow { 70.0 } else { 62.0 };
-    let mut groups: Vec<Vec<&Dot>> = Vec::new();
-    for dot in series.dots.iter().filter(|d| !d.valid && d.y <= place.y.max()) {
-        match groups.last_mut() {
-            Some(group)
-                if group.last().is_some_and(|b| place.x.at(dot.x) - place.x.at(b.x) < room) =>
-            {
-                group.push(dot);
-            }
-            _ => groups.push(vec![dot]),
-        }
-    }
-    for group in groups {
+    let invalid = series.dots.iter().filter(|d| !d.valid && d.y <= place.y.max());
+    for group in neighbours(invalid, place, ROOM) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let lowest = group.iter().map(|d| d.y).fold(f64::INFINITY, f64::min);
         let x = f64::midpoint(place.x.at(first.x), place.x.at(last.x));
@@ -251,4 +251,21 @@ fn label_invalid(drawing: &mut Drawing, place: &Place, panel: &Panel) {
         };
         drawing.text("value", (x, y), Anchor::Middle, &text);
     }
+}
+
+/// Dots in groups of those closer to the one before than `room` pixels.
+fn neighbours<'a>(
+    dots: impl Iterator<Item = &'a Dot>,
+    place: &Place,
+    room: f64,
+) -> Vec<Vec<&'a Dot>> {
+    let mut groups: Vec<Vec<&Dot>> = Vec::new();
+    for dot in dots {
+        let near = |before: &&Dot| place.x.at(dot.x) - place.x.at(before.x) < room;
+        match groups.last_mut() {
+            Some(group) if group.last().is_some_and(near) => group.push(dot),
+            _ => groups.push(vec![dot]),
+        }
+    }
+    groups
 }

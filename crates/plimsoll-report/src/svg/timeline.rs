@@ -12,6 +12,9 @@ const GAP: f64 = 34.0;
 const LEFT: f64 = 52.0;
 const MARGIN: f64 = 8.0;
 
+/// What a panel draws of a second.
+type Value<'a> = &'a dyn Fn(&TimelineSecond) -> Option<f64>;
+
 /// The response time a timeline shows: p99, or what there is instead.
 pub(crate) fn timeline_time(
     point: &PointResult,
@@ -54,7 +57,7 @@ pub(crate) fn timeline_chart(
     let response_title = format!("response {time_name}, {}", unit.name());
 
     let mut drawing = Drawing::new();
-    let panels: [(&str, f64, &dyn Fn(&TimelineSecond) -> Option<f64>, &str); 2] = [
+    let panels: [(&str, f64, Value<'_>, &str); 2] = [
         ("throughput, ops/s", top_ops_per_s, &rate, "s1"),
         (&response_title, unit.of(top_nanos), &response, "s3"),
     ];
@@ -112,11 +115,7 @@ fn shade(
 
 /// Lines between gaps. Where several seconds share a pixel column, its lowest and highest value
 /// are drawn, so that no outlier is lost and the page stays small.
-fn pieces(
-    point: &PointResult,
-    (x, y): (Scale, Scale),
-    value: &dyn Fn(&TimelineSecond) -> Option<f64>,
-) -> Vec<Vec<(f64, f64)>> {
+fn pieces(point: &PointResult, (x, y): (Scale, Scale), value: Value<'_>) -> Vec<Vec<(f64, f64)>> {
     let columns: Vec<(f64, Option<(f64, f64)>)> = point
         .timeline
         .chunk_by(|a, b| column(x, a) == column(x, b))

@@ -4,7 +4,10 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
-use crate::text::{ABSENT, number, three_digits, time};
+use crate::text::{load, number, three_digits, time};
+
+/// Said where no load point earned a value.
+const NONE: &str = "none";
 
 /// One large figure with its name.
 #[derive(Debug, Serialize)]
@@ -36,7 +39,7 @@ fn close(a: f64, b: f64) -> bool {
 pub(super) fn value(run: &RunResult) -> String {
     match run.summary.value {
         Some(_) => format!("{} {}", number(run.summary.value), run.summary.unit),
-        None => ABSENT.to_owned(),
+        None => NONE.to_owned(),
     }
 }
 
@@ -44,7 +47,7 @@ pub(super) fn value(run: &RunResult) -> String {
 pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     let mut figures = vec![Figure {
         label: run.summary.metric.clone(),
-        value: number(run.summary.value),
+        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| number(Some(v))),
         unit: if run.summary.value.is_some() { run.summary.unit.clone() } else { String::new() },
         main: true,
     }];
@@ -84,12 +87,11 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     let Some(point) = point else {
         return "No load point was finished, so there are no figures.".to_owned();
     };
-    let load = format!("{} {}", number(Some(point.requested)), run.axis.unit);
-    let place = format!("load point {} ({}: {load})", point.position, run.axis.name);
+    let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
     if point.valid {
-        format!("Response times are those of {place}.")
+        format!("The times are those of {place}.")
     } else {
-        format!("No load point is valid. Response times are those of {place}, which is invalid.")
+        format!("No load point is valid. The times are those of {place}, which is invalid.")
     }
 }
 

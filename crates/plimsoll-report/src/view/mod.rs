@@ -180,7 +180,7 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
                 (i + 1).to_string(),
                 run.suite.as_ref().map_or_else(|| "–".to_owned(), |s| s.name.clone()),
                 run.targets.join(", "),
-                verdict(run),
+                format!("{} {}", if run.verdict.valid { "✓" } else { "✗" }, verdict(run)),
                 headline::value(run),
                 crate::text::number(run.summary.peak_ops_per_s),
                 crate::text::time(time.and_then(|t| t.p50)),

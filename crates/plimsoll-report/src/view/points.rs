@@ -4,13 +4,16 @@ use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
 use crate::svg::{selected_points, timeline_spans, timeline_time};
 use crate::table::{Column, Table, figures, words};
-use crate::text::{ABSENT, TimeUnit, count, number, percent, three_digits};
+use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits};
 
 /// Rows of a timeline's table; the whole of it is in `timeline.csv`.
 const TIMELINE_ROWS_MAX: usize = 40;
 
 pub(super) fn points_table(run: &RunResult) -> Table {
-    let caption = "Response time runs from due to done: it includes the generator's own lateness.";
+    let caption = match run.suite {
+        Some(_) => "Response time runs from due to done: it includes the generator's own lateness.",
+        None => "The load points as the other program gave them.",
+    };
     let table = table_of(run, &run.points, caption);
     if run.suite.is_none() { table.without_empty_columns() } else { table }
 }
@@ -190,7 +193,7 @@ pub(super) fn ops_tables(run: &RunResult) -> Vec<Table> {
 fn ops_table(run: &RunResult, point: &PointResult) -> Table {
     let times = || point.ops.values().filter_map(|op| op.response_ns?.p50);
     let unit = TimeUnit::for_largest(times().max().unwrap_or(0).max(1_000_000) as f64);
-    let load = format!("{} {}", number(Some(point.requested)), run.axis.unit);
+    let load = load(point.requested, &run.axis);
     let mut table = Table::new(
         format!("Point {} · {load}", point.position),
         vec![
@@ -256,10 +259,11 @@ pub(super) fn percentiles_table(run: &RunResult) -> Table {
     let unit = TimeUnit::for_largest(all().map(|(_, n)| *n).max().unwrap_or(0) as f64);
     let mut columns = vec![figures("percentile", "%")];
     columns.extend(points.iter().map(|p| {
-        let load = format!("{} {}", number(Some(p.requested)), run.axis.unit);
+        let load = load(p.requested, &run.axis);
         figures(&load, unit.name())
     }));
-    let mut table = Table::new("Response time by percentile", columns);
+    let judged = if points.iter().all(|p| p.valid) { "valid" } else { "(invalid)" };
+    let mut table = Table::new(format!("First, middle and last {judged} load point."), columns);
     let mut percentiles: Vec<f64> = all().map(|(p, _)| *p).filter(|p| p.is_finite()).collect();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();

@@ -16,11 +16,8 @@ struct Scale {
 pub(super) fn table(run: &RunResult) -> Table {
     let watched: Vec<_> = run.points.iter().filter(|p| !p.resources.is_empty()).collect();
     let mut columns = vec![words("resource"), words("unit")];
-    columns.extend(watched.iter().map(|p| {
-        let load = number(Some(p.requested));
-        figures(&format!("point {}", p.position), &format!("{load} {}", run.axis.unit))
-    }));
-    let caption = "Use of resources: mean over the window, highest sample in brackets";
+    columns.extend(watched.iter().map(|p| figures(&number(Some(p.requested)), &run.axis.unit)));
+    let caption = "Use of resources at each requested load: mean, and highest sample in brackets";
     let mut table = Table::new(caption, columns);
     let mut names: Vec<&str> = Vec::new();
     for resource in watched.iter().flat_map(|p| &p.resources) {
