@@ -1,1 +1,156 @@
-//! x
+//! Protocols as state machines: sessions, scripts, file sets. No socket, no clock, no printing.
+//!
+//! A protocol is a folder here and a line in [`PROTOCOLS`]. A shipped suite is a file in
+//! `suites/` and a line in [`SHIPPED`].
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader};
+use plimsoll_model::target::TargetUrl;
+
+use crate::http::fileset::FileSetId;
+
+pub mod http;
+
+/// What the program knows of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Protocol {
+    /// As in a suite's `protocol`.
+    pub name: &'static str,
+    /// URL schemes with their default ports.
+    pub schemes: &'static [(&'static str, u16)],
+    /// Reads `[workload]`, every default explicit.
+    pub read_workload: fn(&TableReader<'_>) -> Result<toml::Table, SuiteError>,
+    /// JSON Schema of `[workload]`.
+    pub workload_schema: fn() -> schemars::Schema,
+    /// Makes the workload of a load point.
+    pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
+    /// The file set a server must hold for a suite, profile and highest load in ops/s.
+    pub needed_file_set: fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>,
+}
+
+/// All protocols.
+pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL];
+
+/// The suites that come with the program: name and text.
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("web-static", include_str!("../../../suites/web-static.toml")),
+    ("web-url", include_str!("../../../suites/web-url.toml")),
+];
+
+/// What a workload is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanRequest<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The profile in use.
+    pub profile: &'a Profile,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Highest load of the run in ops/s; `None` while the peak is searched.
+    pub highest_ops_per_s: Option<f64>,
+    /// The servers, in the order of the endpoints.
+    pub targets: &'a [ResolvedTarget],
+    /// What the servers hold, where their description could be read.
+    pub file_set: Option<FileSetId>,
+    /// Text of the `--urls` file.
+    pub urls: Option<&'a str>,
+}
+
+/// A server and where it is.
+#[derive(Clone, Debug)]
+pub struct ResolvedTarget {
+    /// As the user named it.
+    pub url: TargetUrl,
+    /// Where to connect.
+    pub address: SocketAddr,
+}
+
+/// A workload and what must be said about it.
+pub struct Plan {
+    /// For the engine.
+    pub workload: Arc<dyn Workload>,
+    /// Every parameter that departs from the published method, timings excepted.
+    pub departures: Vec<String>,
+    /// For the disclosure.
+    pub facts: Vec<Setting>,
+}
+
+/// Why a workload cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No server.
+    #[error("no target is given; write for example http://host:port/, builtin: or managed:nginx")]
+    NoTarget,
+    /// The URL is of another protocol.
+    #[error("target {target} is not of protocol {protocol}; its URL begins with one of: {schemes}")]
+    Scheme {
+        /// The URL.
+        target: String,
+        /// The suite's protocol.
+        protocol: &'static str,
+        /// Its schemes.
+        schemes: &'static str,
+    },
+    /// Some servers with TLS and some without.
+    #[error("the targets mix http and https; run them one after the other")]
+    MixedSchemes,
+    /// The URL cannot be asked for, or a file set cannot lie there.
+    #[error(
+        "target {0} cannot be asked for: a file set needs a plain path without query, and \
+         everything outside ASCII must be percent-encoded"
+    )]
+    Path(String),
+    /// The server's file set is being prepared or was left unfinished.
+    #[error("the server's file set has no complete directory; run plimsoll prepare again")]
+    EmptyFileSet,
+    /// The list of URLs is wrong.
+    #[error(transparent)]
+    Urls(#[from] http::urls::UrlsError),
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] http::tls::TlsError),
+    /// A `[workload]` that no reader of this program made.
+    #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
+    Workload {
+        /// Name of the suite.
+        suite: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The protocol of that name.
+pub fn protocol(name: &str) -> Option<&'static Protocol> {
+    PROTOCOLS.iter().find(|protocol| protocol.name == name)
+}
+
+/// Reads the `[workload]` of a suite of protocol `name`; for [`Suite::parse`].
+pub fn read_workload(name: &str, table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+    if let Some(protocol) = protocol(name) {
+        return (protocol.read_workload)(table);
+    }
+    let known = || PROTOCOLS.iter().map(|protocol| protocol.name);
+    let help = match nearest(name, known()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+}
+
+/// Reads a suite of any protocol.
+pub fn parse_suite(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
+    Suite::parse(file, text, overrides, &read_workload)
+}
+
+/// Text of the shipped suite of that name.
+pub fn shipped(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests;

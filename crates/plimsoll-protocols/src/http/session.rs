@@ -1,0 +1,495 @@
+//! The client's side of HTTP/1.1 as a state machine: one op in flight, on a connection that is
+//! kept or made anew. RFC 9112 §9.
+
+use std::fmt;
+use std::rc::Rc;
+
+use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::fileset::FileId;
+use super::parameters::Connections;
+use super::site::WorkerSite;
+use super::wire::Malformed;
+use super::wire::body::Framing;
+use super::wire::head::{self, HEAD_BYTES_MAX, Head};
+use super::wire::request::Method;
+
+/// A body with at least this much still to come is left in the kernel when nobody reads it;
+/// below, one more system call costs more than the copy.
+pub const DISCARD_BYTES_MIN: u64 = 8 * 1024;
+/// Read this much where a long body will be discarded: room for any usual header and little of
+/// the body.
+pub const HEAD_READ_BYTES: usize = 4 * 1024;
+/// Connections per client that may wait for the server to close them.
+pub const LINGERING_LINKS_MAX: usize = 8;
+/// Largest body that is kept for a caller who asked for it.
+pub const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
+
+/// One request and what is done with its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpOp {
+    /// How it counts in the statistics.
+    pub kind: OpKind,
+    /// What is asked for.
+    pub request: Request,
+    /// How; must be the method the site wrote into the request.
+    pub method: Method,
+    /// Compare the body with the file set.
+    pub verify: bool,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A file of the file set.
+    File(FileId),
+    /// Index in the list of URLs.
+    Url(u32),
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct HttpSession {
+    site: Rc<WorkerSite>,
+    op_timeout: Nanos,
+    open: Option<OpenLink>,
+    flight: Option<Flight>,
+    /// Start of a header that came in pieces; without heap otherwise.
+    partial: Vec<u8>,
+    /// Links whose reply is complete and which the server will close.
+    lingering: Vec<Link>,
+    verified: u64,
+    capture: Option<Box<Vec<u8>>>,
+}
+
+/// The link the next bytes are expected on.
+#[derive(Clone, Copy, Debug)]
+struct OpenLink {
+    link: Link,
+    connected: bool,
+    /// It has carried a whole reply.
+    reused: bool,
+}
+
+/// The op in flight.
+#[derive(Debug)]
+struct Flight {
+    ticket: Ticket,
+    op: HttpOp,
+    deadline: Nanos,
+    resent: bool,
+    /// A byte of the reply has arrived.
+    begun: bool,
+    stage: Stage,
+    discarding: bool,
+    payload_bytes: u64,
+    wrong_at: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Before the end of the header.
+    Head,
+    /// After it.
+    Body { head: Head, framing: Framing },
+}
+
+impl HttpSession {
+    /// A client of `site`.
+    pub fn new(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
+        Self {
+            site,
+            op_timeout,
+            open: None,
+            flight: None,
+            partial: Vec::new(),
+            lingering: Vec::new(),
+            verified: 0,
+            capture: None,
+        }
+    }
+
+    /// A client that keeps the first [`CAPTURE_BYTES_MAX`] of each body.
+    pub fn capturing(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
+        Self { capture: Some(Box::default()), ..Self::new(site, op_timeout) }
+    }
+
+    /// The body of the last reply.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        self.capture.as_deref_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn is_current(&self, link: Link) -> bool {
+        self.open.is_some_and(|open| open.link == link)
+    }
+
+    /// Forgets a link that waited for its end; false when it is not one.
+    fn stop_lingering(&mut self, link: Link) -> bool {
+        let found = self.lingering.iter().position(|l| *l == link);
+        if let Some(at) = found {
+            self.lingering.remove(at);
+        }
+        found.is_some()
+    }
+
+    fn connect(&mut self, io: &mut impl Io) {
+        let link = io.connect();
+        self.open = Some(OpenLink { link, connected: false, reused: false });
+    }
+
+    /// Reads what it can; true when the reply is complete.
+    fn read(&mut self, link: Link, bytes: &[u8], io: &mut impl Io) -> Result<bool, Malformed> {
+        let mut rest = bytes;
+        let complete = loop {
+            let Some(flight) = self.flight.as_mut() else { break true };
+            match &mut flight.stage {
+                Stage::Head => {
+                    let Some((head, taken)) = take_head(&mut self.partial, rest)? else {
+                        break false;
+                    };
+                    rest = &rest[taken..];
+                    match head.status {
+                        101 => return Err(Malformed::Upgrade),
+                        100..200 if rest.is_empty() => break false,
+                        100..200 => {}
+                        _ => {
+                            self.site.learn_bytes(flight.op.request, head.content_length);
+                            let framing = Framing::of(&head, flight.op.method);
+                            flight.stage = Stage::Body { head, framing };
+                        }
+                    }
+                }
+                Stage::Body { framing, .. } if framing.is_complete() => break true,
+                Stage::Body { .. } if rest.is_empty() => break false,
+                Stage::Body { framing, .. } => {
+                    let (taken, payload) = framing.take(rest)?;
+                    rest = &rest[taken..];
+                    self.take_payload(payload);
+                }
+            }
+        };
+        if complete && !rest.is_empty() {
+            return Err(Malformed::Excess);
+        }
+        if !complete {
+            self.discard_the_rest(link, io);
+        }
+        Ok(complete)
+    }
+
+    fn take_payload(&mut self, payload: &[u8]) {
+        let Some(flight) = self.flight.as_mut() else { return };
+        let offset = flight.payload_bytes;
+        flight.payload_bytes += payload.len() as u64;
+        if flight.op.verify
+            && flight.wrong_at.is_none()
+            && let Some(content) = self.site.site.content(flight.op.request)
+        {
+            flight.wrong_at = first_difference(content, offset, payload);
+        }
+        if let Some(body) = self.capture.as_deref_mut() {
+            let room = CAPTURE_BYTES_MAX.saturating_sub(body.len());
+            body.extend_from_slice(&payload[..payload.len().min(room)]);
+        }
+    }
+
+    /// Asks the driver to drop a long body that nobody looks at.
+    fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
+        let wanted = self.capture.is_some();
+        let Some(flight) = self.flight.as_mut() else { return };
+        if wanted || flight.op.verify || flight.discarding {
+            return;
+        }
+        if let Stage::Body { framing: Framing::Length(left), .. } = flight.stage
+            && left >= DISCARD_BYTES_MIN
+        {
+            flight.discarding = true;
+            io.discard(link, left);
+        }
+    }
+
+    /// The reply is complete.
+    fn finish(&mut self, io: &mut impl Io) {
+        let Some(flight) = self.flight.take() else { return };
+        let Stage::Body { head, .. } = flight.stage else { return };
+        if let Some(open) = self.open.as_mut() {
+            if head.persistent && self.site.site.connections == Connections::KeepAlive {
+                open.reused = true;
+            } else {
+                let link = open.link;
+                self.open = None;
+                self.linger(link, io);
+            }
+        }
+        let status = self.judge(&flight, &head, io);
+        let outcome = flight.outcome(status);
+        if status == OpStatus::Ok && flight.op.verify {
+            self.verified += 1;
+        }
+        io.complete(flight.ticket, outcome);
+    }
+
+    /// Leaves the closing to the server, so that the waiting for late segments is its own.
+    fn linger(&mut self, link: Link, io: &mut impl Io) {
+        if self.lingering.len() == LINGERING_LINKS_MAX {
+            io.close(self.lingering.remove(0));
+        }
+        self.lingering.push(link);
+    }
+
+    fn judge(&self, flight: &Flight, head: &Head, io: &mut impl Io) -> OpStatus {
+        let site = &self.site.site;
+        let op = flight.op;
+        let url = site.url(op.request);
+        let method = op.method.as_str();
+        if !site.expected.holds(head.status) {
+            io.explain(format_args!("{method} {url}: status {}", head.status));
+            return OpStatus::Failed(ErrorClass::Status(u32::from(head.status)));
+        }
+        let actual = match op.method {
+            Method::Get => Some(flight.payload_bytes),
+            Method::Head => head.content_length,
+        };
+        if let (Some(expected), Some(actual)) = (site.expected_bytes(op.request), actual)
+            && expected != actual
+        {
+            io.explain(format_args!(
+                "{method} {url}: the reply has {actual} bytes, the file has {expected}"
+            ));
+            return OpStatus::Failed(ErrorClass::Length);
+        }
+        if let Some(at) = flight.wrong_at {
+            io.explain(format_args!("{method} {url}: first wrong byte at offset {at}"));
+            return OpStatus::Failed(ErrorClass::Corrupt);
+        }
+        OpStatus::Ok
+    }
+
+    /// The op failed; its link is closed already.
+    fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+        self.partial = Vec::new();
+        let Some(flight) = self.flight.take() else { return };
+        let url = self.site.site.url(flight.op.request);
+        io.explain(format_args!("{} {url}: {why}", flight.op.method.as_str()));
+        io.complete(flight.ticket, flight.outcome(OpStatus::Failed(class)));
+    }
+
+    fn close_and_fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+        if let Some(open) = self.open.take() {
+            io.close(open.link);
+        }
+        self.fail(class, why, io);
+    }
+
+    /// The link is gone. A server may close a kept connection at any moment, so an op on one
+    /// that got no byte of its reply is sent once more; whether its first try worked is unknown.
+    fn lost(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+        let Some(open) = self.open.take() else { return };
+        let Some(flight) = self.flight.as_mut() else { return };
+        let transport = class == ErrorClass::Transport;
+        if flight.begun && transport {
+            let got = flight.payload_bytes;
+            self.fail(
+                ErrorClass::Truncated,
+                format_args!("{why} after {got} bytes of the body"),
+                io,
+            );
+        } else if open.reused && transport && !flight.resent {
+            flight.resent = true;
+            self.connect(io);
+        } else {
+            self.fail(class, format_args!("{why} before the reply began"), io);
+        }
+    }
+}
+
+impl Flight {
+    fn outcome(&self, status: OpStatus) -> Outcome {
+        Outcome {
+            kind: self.op.kind,
+            status,
+            bytes_read: self.payload_bytes,
+            bytes_written: 0,
+            ambiguous: self.resent,
+        }
+    }
+}
+
+impl Session for HttpSession {
+    type Op = HttpOp;
+
+    fn kind(&self, op: &HttpOp) -> OpKind {
+        op.kind
+    }
+
+    fn has_room(&self) -> bool {
+        self.flight.is_none()
+    }
+
+    fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
+        if let Some(body) = self.capture.as_deref_mut() {
+            body.clear();
+        }
+        self.flight = Some(Flight {
+            ticket,
+            op,
+            deadline: now.saturating_add(self.op_timeout),
+            resent: false,
+            begun: false,
+            stage: Stage::Head,
+            discarding: false,
+            payload_bytes: 0,
+            wrong_at: None,
+        });
+        match self.open {
+            Some(open) if open.connected => self.site.send(&op, open.link, io),
+            Some(_) => {}
+            None => self.connect(io),
+        }
+    }
+
+    fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
+        let Some(open) = self.open.as_mut().filter(|open| open.link == link) else { return };
+        open.connected = true;
+        if let Some(flight) = &self.flight {
+            self.site.send(&flight.op, link, io);
+        }
+    }
+
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
+        // Bytes on a lingering link are after the end of its reply; the op has been judged.
+        if !self.is_current(link) || bytes.is_empty() {
+            return;
+        }
+        let Some(flight) = self.flight.as_mut() else {
+            // Nothing was asked for: this connection is out of step.
+            self.open = None;
+            io.close(link);
+            return;
+        };
+        flight.begun = true;
+        match self.read(link, bytes, io) {
+            Ok(true) => self.finish(io),
+            Ok(false) => {}
+            Err(why) => self.close_and_fail(ErrorClass::Malformed, format_args!("{why}"), io),
+        }
+    }
+
+    fn on_discarded(&mut self, link: Link, n: u64, _now: Nanos, io: &mut impl Io) {
+        if !self.is_current(link) {
+            return;
+        }
+        let Some(flight) = self.flight.as_mut() else { return };
+        if let Stage::Body { framing, .. } = &mut flight.stage
+            && let Framing::Length(left) = framing
+        {
+            let n = n.min(*left);
+            *left -= n;
+            flight.payload_bytes += n;
+            if *left == 0 {
+                self.finish(io);
+            }
+        }
+    }
+
+    fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
+        if self.stop_lingering(link) {
+            io.close(link);
+            return;
+        }
+        if !self.is_current(link) {
+            return;
+        }
+        io.close(link);
+        let ends_here = self.flight.as_ref().is_some_and(|flight| {
+            matches!(flight.stage, Stage::Body { framing: Framing::UntilClose, .. })
+        });
+        if ends_here {
+            self.open = None;
+            self.finish(io);
+        } else {
+            self.lost(ErrorClass::Transport, format_args!("the server closed the connection"), io);
+        }
+    }
+
+    fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
+        if self.stop_lingering(link) || !self.is_current(link) {
+            return;
+        }
+        match error.class {
+            ErrorClass::Tls => self.lost(error.class, format_args!("TLS failed"), io),
+            class => self.lost(class, format_args!("{error}"), io),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        self.flight.as_ref().map(|flight| flight.deadline)
+    }
+
+    fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        let Some(flight) = &self.flight else { return };
+        if now < flight.deadline {
+            return;
+        }
+        let stage = match (self.open, flight.stage, flight.begun) {
+            (Some(OpenLink { connected: false, .. }) | None, _, _) => "no connection",
+            (_, _, false) => "no reply",
+            (_, Stage::Head, true) => "no complete header",
+            (_, Stage::Body { .. }, true) => "no complete body",
+        };
+        let after = self.op_timeout;
+        self.close_and_fail(ErrorClass::Timeout, format_args!("{stage} within {after}"), io);
+    }
+
+    fn read_limit(&self, link: Link) -> usize {
+        let awaits_long_body = self.is_current(link)
+            && self.capture.is_none()
+            && self.flight.as_ref().is_some_and(|flight| {
+                matches!(flight.stage, Stage::Head)
+                    && !flight.op.verify
+                    && self.site.likely_bytes(flight.op.request)
+                        >= HEAD_READ_BYTES as u64 + DISCARD_BYTES_MIN
+            });
+        if awaits_long_body { HEAD_READ_BYTES } else { usize::MAX }
+    }
+
+    fn take_counters(&mut self) -> SessionCounters {
+        SessionCounters { retransmissions: 0, verified: std::mem::take(&mut self.verified) }
+    }
+}
+
+/// Takes a header from `partial` and `bytes` together: the header, and how many of `bytes` it
+/// took. Keeps the bytes when the header is not complete.
+fn take_head(partial: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<(Head, usize)>, Malformed> {
+    if partial.is_empty() {
+        let head = head::parse(bytes)?;
+        if head.is_none() {
+            partial.extend_from_slice(bytes);
+        }
+        return Ok(head.map(|head| (head, head.bytes)));
+    }
+    let before = partial.len();
+    // One byte over the limit is enough to see that the header is over it.
+    let room = (HEAD_BYTES_MAX + 1).saturating_sub(before);
+    partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    let Some(end) = head::find_end(partial, before)? else { return Ok(None) };
+    let head = head::parse(&partial[..end])?;
+    *partial = Vec::new();
+    let head = head.ok_or(Malformed::Head(httparse::Error::NewLine))?;
+    Ok(Some((head, end - before)))
+}
+
+/// Offset of the first byte of `payload`, which begins at `offset`, that `content` has not.
+fn first_difference(content: &[u8], offset: u64, payload: &[u8]) -> Option<u64> {
+    let start = usize::try_from(offset).map_or(content.len(), |at| at.min(content.len()));
+    let content = &content[start..];
+    let n = content.len().min(payload.len());
+    // Surplus bytes show as a wrong length.
+    if content[..n] == payload[..n] {
+        return None;
+    }
+    let differs = content.iter().zip(payload).position(|(a, b)| a != b)?;
+    Some(offset + differs as u64)
+}

@@ -1,0 +1,215 @@
+//! One server as the clients address it: its requests ready as bytes, and what a good reply is.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{Io, Link};
+
+use super::fileset::{FileId, FileSet};
+use super::parameters::{Connections, Statuses};
+use super::session::{HttpOp, Request};
+use super::wire::request::{Frame, Method, request};
+
+/// Where the digits of a file's path go.
+const FILE_ZERO: FileId = FileId { directory: 0, class: 0, k: 0 };
+
+/// One server, shared by all workers.
+#[derive(Debug)]
+pub struct Site {
+    /// Scheme, host and port, for messages.
+    base: String,
+    /// Kept or made anew.
+    pub(super) connections: Connections,
+    /// Good statuses.
+    pub(super) expected: Statuses,
+    requests: Requests,
+}
+
+#[derive(Debug)]
+enum Requests {
+    /// One request with the digits of the path left open.
+    Files { template: Vec<u8>, path_at: usize, prefix: String, set: FileSet },
+    /// Every request as bytes.
+    Urls(Vec<UrlRequest>),
+}
+
+#[derive(Debug)]
+struct UrlRequest {
+    target: String,
+    bytes: Vec<u8>,
+}
+
+/// What the sites of a workload have in common, and how this one is called.
+#[derive(Clone, Debug)]
+pub struct SiteFrame<'a> {
+    /// Scheme, host and port, for messages.
+    pub base: String,
+    /// Value of `Host`.
+    pub host: String,
+    /// Further fields.
+    pub headers: &'a [String],
+    /// Kept or made anew.
+    pub connections: Connections,
+    /// Good statuses.
+    pub expected: Statuses,
+}
+
+impl SiteFrame<'_> {
+    fn frame(&self) -> Frame<'_> {
+        let close = self.connections == Connections::PerRequest;
+        Frame { host: &self.host, headers: self.headers, close }
+    }
+}
+
+impl Site {
+    /// A server with `set` below `prefix`, a path that ends with a slash.
+    pub fn with_files(frame: SiteFrame<'_>, method: Method, prefix: &str, set: FileSet) -> Self {
+        let path = FILE_ZERO.to_string();
+        let template = request(frame.frame(), method, &format!("{prefix}{path}"));
+        // The path follows method, space and prefix on the first line.
+        let path_at = method.as_str().len() + 1 + prefix.len();
+        let requests = Requests::Files { template, path_at, prefix: prefix.to_owned(), set };
+        Self::new(frame, requests)
+    }
+
+    /// A server that is asked for these request targets (path and query).
+    pub fn with_urls<'t>(
+        frame: SiteFrame<'_>,
+        urls: impl Iterator<Item = (Method, &'t str)>,
+    ) -> Self {
+        let build = |(method, target): (Method, &str)| UrlRequest {
+            target: target.to_owned(),
+            bytes: request(frame.frame(), method, target),
+        };
+        let requests = Requests::Urls(urls.map(build).collect());
+        Self::new(frame, requests)
+    }
+
+    fn new(frame: SiteFrame<'_>, requests: Requests) -> Self {
+        Self {
+            base: frame.base,
+            connections: frame.connections,
+            expected: frame.expected,
+            requests,
+        }
+    }
+
+    /// URL of an op, for messages.
+    pub(super) fn url(&self, request: Request) -> impl fmt::Display {
+        UrlText { site: self, request }
+    }
+
+    /// What the reply's body must be, where it is known.
+    pub(super) fn content(&self, request: Request) -> Option<&[u8]> {
+        match (&self.requests, request) {
+            (Requests::Files { set, .. }, Request::File(id)) => Some(set.content(id)),
+            _ => None,
+        }
+    }
+
+    /// How long the body must be, where it is known.
+    pub(super) fn expected_bytes(&self, request: Request) -> Option<u64> {
+        match (&self.requests, request) {
+            (Requests::Files { .. }, Request::File(id)) => Some(id.bytes()),
+            _ => None,
+        }
+    }
+}
+
+struct UrlText<'a> {
+    site: &'a Site,
+    request: Request,
+}
+
+impl fmt::Display for UrlText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.site.base)?;
+        match (&self.site.requests, self.request) {
+            (Requests::Files { prefix, .. }, Request::File(id)) => write!(f, "{prefix}{id}"),
+            (Requests::Urls(urls), Request::Url(index)) => match urls.get(index as usize) {
+                Some(url) => f.write_str(&url.target),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A site as the clients of one worker use it: with a request being written, and what was learnt.
+#[derive(Debug)]
+pub struct WorkerSite {
+    pub(super) site: Arc<Site>,
+    /// The template with the digits of the last request.
+    scratch: RefCell<Vec<u8>>,
+    /// Length of the last reply per URL; zero when unknown.
+    lengths: Vec<Cell<u64>>,
+}
+
+impl WorkerSite {
+    /// A worker's view of `site`.
+    pub fn new(site: Arc<Site>) -> Rc<Self> {
+        let (scratch, urls) = match &site.requests {
+            Requests::Files { template, .. } => (template.clone(), 0),
+            Requests::Urls(urls) => (Vec::new(), urls.len()),
+        };
+        Rc::new(Self { site, scratch: scratch.into(), lengths: vec![Cell::new(0); urls] })
+    }
+
+    /// Sends the request of `op`: no allocation, one call.
+    pub(super) fn send(&self, op: &HttpOp, link: Link, io: &mut impl Io) {
+        match (&self.site.requests, op.request) {
+            (Requests::Files { path_at, .. }, Request::File(id)) => {
+                let mut bytes = self.scratch.borrow_mut();
+                write_digits(&mut bytes[*path_at..], id);
+                io.send(link, &bytes);
+            }
+            (Requests::Urls(urls), Request::Url(index)) => {
+                io.send(link, &urls[index as usize].bytes);
+            }
+            _ => unreachable!("a workload makes sites and ops of one sort"),
+        }
+    }
+
+    /// Length the body will probably have; zero when nothing is known.
+    pub(super) fn likely_bytes(&self, request: Request) -> u64 {
+        match request {
+            Request::File(id) => id.bytes(),
+            Request::Url(index) => self.lengths[index as usize].get(),
+        }
+    }
+
+    /// Remembers the length a reply announced.
+    pub(super) fn learn_bytes(&self, request: Request, announced: Option<u64>) {
+        if let Request::Url(index) = request {
+            self.lengths[index as usize].set(announced.unwrap_or(0));
+        }
+    }
+}
+
+/// Writes the digits into `dir00000/class0_0`.
+fn write_digits(path: &mut [u8], id: FileId) {
+    let mut rest = id.directory;
+    for place in path[3..8].iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    path[14] = b'0' + id.class;
+    path[16] = b'0' + id.k;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_written_in_place_give_the_path_of_the_file() {
+        for (directory, class, k) in [(0, 0, 1), (12, 1, 5), (99_999, 3, 9)] {
+            let id = FileId { directory, class, k };
+            let mut path = FILE_ZERO.to_string().into_bytes();
+            write_digits(&mut path, id);
+            assert_eq!(String::from_utf8(path).unwrap(), id.to_string());
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! TLS as a byte filter around a session. The session sees plaintext; its links are connected
+//! when the handshake is done. rustls does the cryptography.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
+use plimsoll_model::units::Nanos;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+/// Plaintext handed on at once: one TLS record.
+const PLAIN_BYTES: usize = 16 * 1024;
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file with further certificates cannot be used.
+    #[error("cannot read certificates from {path}: {reason}; it must be a PEM file")]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// rustls refuses the set-up.
+    #[error("TLS cannot be set up: {0}")]
+    Setup(#[from] rustls::Error),
+    /// The host of a target cannot be a certificate's name.
+    #[error("host {0:?} is not a name or address that a certificate can have")]
+    Name(String),
+}
+
+/// Whom to trust.
+#[derive(Clone, Copy, Debug)]
+pub enum Trust<'a> {
+    /// The public authorities, and those of a PEM file.
+    Authorities(Option<&'a Path>),
+    /// Any certificate: encryption without knowing the server.
+    Anyone,
+}
+
+/// Settings of all connections of a workload.
+pub fn client_config(trust: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()?;
+    let mut config = match trust {
+        Trust::Authorities(file) => {
+            builder.with_root_certificates(roots(file)?).with_no_client_auth()
+        }
+        Trust::Anyone => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+            .with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn roots(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let Some(path) = file else { return Ok(roots) };
+    let refused = |reason: String| TlsError::CaFile { path: path.to_owned(), reason };
+    let mut count = 0;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))? {
+        let certificate = certificate.map_err(|e| refused(e.to_string()))?;
+        roots.add(certificate).map_err(|e| refused(e.to_string()))?;
+        count += 1;
+    }
+    match count {
+        0 => Err(refused("no certificate is in it".to_owned())),
+        _ => Ok(roots),
+    }
+}
+
+/// The name a server must have, from the host of its URL.
+pub fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))
+}
+
+/// Accepts any certificate, but only signatures made with its key.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let schemes = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, schemes)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let schemes = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, schemes)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What the TLS clients of one worker share for one server.
+pub struct TlsSite {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    plain: RefCell<Vec<u8>>,
+    cipher: RefCell<Vec<u8>>,
+}
+
+impl TlsSite {
+    /// Settings for connections to the server of that name.
+    pub fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Rc<Self> {
+        let plain = RefCell::new(vec![0; PLAIN_BYTES]);
+        Rc::new(Self { config, name, plain, cipher: RefCell::default() })
+    }
+}
+
+/// A session over TLS.
+pub struct Tls<S> {
+    session: S,
+    links: Links,
+}
+
+struct Links {
+    site: Rc<TlsSite>,
+    open: Vec<TlsLink>,
+}
+
+struct TlsLink {
+    link: Link,
+    /// `None` until the link is connected.
+    connection: Option<Box<ClientConnection>>,
+    /// The session was told that the link is connected.
+    ready: bool,
+    /// Plaintext bytes the session does not want.
+    discard_bytes: u64,
+}
+
+/// The session's way to the driver.
+struct TlsIo<'a, I> {
+    io: &'a mut I,
+    links: &'a mut Links,
+    trouble: Option<&'a dyn fmt::Display>,
+}
+
+impl<S: Session> Tls<S> {
+    /// Wraps `session`.
+    pub fn new(session: S, site: Rc<TlsSite>) -> Self {
+        Self { session, links: Links { site, open: Vec::new() } }
+    }
+
+    /// The session within.
+    pub fn session_mut(&mut self) -> &mut S {
+        &mut self.session
+    }
+
+    fn fail(&mut self, link: Link, why: &dyn fmt::Display, now: Nanos, io: &mut impl Io) {
+        // An alert may tell the server why.
+        self.links.flush(link, io);
+        self.links.remove(link);
+        io.close(link);
+        let error = LinkError { class: ErrorClass::Tls, errno: 0 };
+        let mut io = TlsIo { io, links: &mut self.links, trouble: Some(why) };
+        self.session.on_failed(link, error, now, &mut io);
+    }
+
+    /// Hands over what has been decrypted.
+    fn deliver(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        let site = self.links.site.clone();
+        let mut plain = site.plain.borrow_mut();
+        while let Some(found) = self.links.find(link) {
+            let Some(connection) = found.connection.as_deref_mut() else { return };
+            // An error here means "nothing yet", or an end that the TCP link will report.
+            let Ok(n @ 1..) = connection.reader().read(&mut plain) else { return };
+            let dropped = found.discard_bytes.min(n as u64);
+            found.discard_bytes -= dropped;
+            let mut io = TlsIo { io: &mut *io, links: &mut self.links, trouble: None };
+            if dropped > 0 {
+                self.session.on_discarded(link, dropped, now, &mut io);
+            }
+            let rest = &plain[dropped as usize..n];
+            if !rest.is_empty() && io.links.find(link).is_some() {
+                self.session.on_bytes(link, rest, now, &mut io);
+            }
+        }
+    }
+}
+
+impl Links {
+    fn find(&mut self, link: Link) -> Option<&mut TlsLink> {
+        self.open.iter_mut().find(|l| l.link == link)
+    }
+
+    fn remove(&mut self, link: Link) {
+        self.open.retain(|l| l.link != link);
+    }
+
+    /// Sends what rustls has written.
+    fn flush(&mut self, link: Link, io: &mut impl Io) {
+        let site = self.site.clone();
+        let Some(connection) = self.find(link).and_then(|l| l.connection.as_deref_mut()) else {
+            return;
+        };
+        let mut cipher = site.cipher.borrow_mut();
+        cipher.clear();
+        while connection.wants_write() {
+            match connection.write_tls(&mut *cipher) {
+                Ok(1..) => {}
+                _ => break,
+            }
+        }
+        if !cipher.is_empty() {
+            io.send(link, &cipher);
+        }
+    }
+}
+
+impl<S: Session> Session for Tls<S> {
+    type Op = S::Op;
+
+    fn kind(&self, op: &S::Op) -> OpKind {
+        self.session.kind(op)
+    }
+
+    fn has_room(&self) -> bool {
+        self.session.has_room()
+    }
+
+    fn issue(&mut self, ticket: Ticket, op: S::Op, now: Nanos, io: &mut impl Io) {
+        let mut io = TlsIo { io, links: &mut self.links, trouble: None };
+        self.session.issue(ticket, op, now, &mut io);
+    }
+
+    fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        let site = self.links.site.clone();
+        let Some(found) = self.links.find(link) else { return };
+        match ClientConnection::new(site.config.clone(), site.name.clone()) {
+            Ok(mut connection) => {
+                // A request is small; its size was checked when the suite was read.
+                connection.set_buffer_limit(None);
+                found.connection = Some(Box::new(connection));
+                self.links.flush(link, io);
+            }
+            Err(error) => self.fail(link, &error, now, io),
+        }
+    }
+
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(found) = self.links.find(link) else { return };
+            let Some(connection) = found.connection.as_deref_mut() else { return };
+            match connection.read_tls(&mut rest) {
+                Ok(1..) => {}
+                // After the server's close_notify nothing more is read.
+                Ok(0) => return,
+                Err(error) => return self.fail(link, &error, now, io),
+            }
+            if let Err(error) = connection.process_new_packets() {
+                return self.fail(link, &error, now, io);
+            }
+            let becomes_ready = !found.ready && !connection.is_handshaking();
+            found.ready |= becomes_ready;
+            self.links.flush(link, io);
+            if becomes_ready {
+                let mut io = TlsIo { io: &mut *io, links: &mut self.links, trouble: None };
+                self.session.on_connected(link, now, &mut io);
+            }
+            self.deliver(link, now, io);
+        }
+    }
+
+    fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
+        // Ciphertext is never discarded unread.
+    }
+
+    fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        let Some(found) = self.links.find(link) else { return };
+        if !found.ready {
+            return self.fail(link, &"the server closed during the handshake", now, io);
+        }
+        let mut io = TlsIo { io, links: &mut self.links, trouble: None };
+        self.session.on_eof(link, now, &mut io);
+    }
+
+    fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io) {
+        let Some(found) = self.links.find(link) else { return };
+        let in_handshake = found.connection.is_some() && !found.ready;
+        self.links.remove(link);
+        let why = format_args!("{error} during the handshake");
+        let (error, trouble): (_, Option<&dyn fmt::Display>) = match in_handshake {
+            true => (LinkError { class: ErrorClass::Tls, errno: 0 }, Some(&why)),
+            false => (error, None),
+        };
+        let mut io = TlsIo { io, links: &mut self.links, trouble };
+        self.session.on_failed(link, error, now, &mut io);
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        self.session.next_deadline()
+    }
+
+    fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        let mut io = TlsIo { io, links: &mut self.links, trouble: None };
+        self.session.on_timer(now, &mut io);
+    }
+
+    fn take_counters(&mut self) -> SessionCounters {
+        self.session.take_counters()
+    }
+}
+
+impl<I: Io> Io for TlsIo<'_, I> {
+    fn connect(&mut self) -> Link {
+        let link = self.io.connect();
+        let fresh = TlsLink { link, connection: None, ready: false, discard_bytes: 0 };
+        self.links.open.push(fresh);
+        link
+    }
+
+    fn send(&mut self, link: Link, bytes: &[u8]) {
+        let found = self.links.find(link).and_then(|l| l.connection.as_deref_mut());
+        if let Some(connection) = found {
+            // Without a buffer limit rustls takes everything.
+            let taken = connection.writer().write_all(bytes);
+            debug_assert!(taken.is_ok(), "rustls refused plaintext");
+            self.links.flush(link, self.io);
+        }
+    }
+
+    fn discard(&mut self, link: Link, n: u64) {
+        if let Some(found) = self.links.find(link) {
+            found.discard_bytes += n;
+        }
+    }
+
+    /// Without a `close_notify`: the server has closed first, or the link is given up.
+    fn close(&mut self, link: Link) {
+        self.links.remove(link);
+        self.io.close(link);
+    }
+
+    fn explain(&mut self, detail: fmt::Arguments<'_>) {
+        match self.trouble {
+            Some(why) => self.io.explain(format_args!("{detail}: {why}")),
+            None => self.io.explain(detail),
+        }
+    }
+
+    fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.io.complete(ticket, outcome);
+    }
+}

@@ -1,0 +1,89 @@
+//! An HTTP workload as the engine runs it. The only dynamic dispatch is once per worker; within,
+//! every combination of session and script is its own code.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{ClientSeat, Workload};
+use plimsoll_engine::worker::Seat;
+use plimsoll_model::assignment::OpNames;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+
+use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
+use super::session::HttpSession;
+use super::site::{Site, WorkerSite};
+use super::tls::{Tls, TlsSite};
+
+/// Everything the clients of a load point share.
+#[derive(Debug)]
+pub struct HttpLoad {
+    /// One per target.
+    pub sites: Vec<Arc<Site>>,
+    /// What the clients do.
+    pub scripts: Scripts,
+    /// For `https` targets.
+    pub tls: Option<TlsLoad>,
+    /// Names of the ops.
+    pub names: Vec<String>,
+    /// Shares of the ops, where the mix is fixed.
+    pub shares: Option<Vec<f64>>,
+}
+
+/// What the clients do.
+#[derive(Clone, Debug)]
+pub enum Scripts {
+    /// Ask for files of the file set.
+    Files(Arc<FilePlan>),
+    /// Ask for URLs.
+    Urls(Arc<UrlPlan>),
+}
+
+/// Settings of TLS.
+#[derive(Debug)]
+pub struct TlsLoad {
+    /// For all connections.
+    pub config: Arc<ClientConfig>,
+    /// One per target.
+    pub names: Vec<ServerName<'static>>,
+}
+
+impl Workload for HttpLoad {
+    fn op_names(&self) -> OpNames {
+        OpNames(self.names.clone())
+    }
+
+    fn op_shares(&self) -> Option<Vec<f64>> {
+        self.shares.clone()
+    }
+
+    fn run_worker(&self, seat: Seat<'_>) {
+        let sites: Vec<Rc<WorkerSite>> =
+            self.sites.iter().map(|site| WorkerSite::new(site.clone())).collect();
+        let session =
+            |c: ClientSeat| HttpSession::new(sites[c.endpoint % sites.len()].clone(), c.op_timeout);
+        let tls_sites: Vec<Rc<TlsSite>> = self.tls.iter().flat_map(TlsLoad::sites).collect();
+        let tls_session =
+            |c: ClientSeat| Tls::new(session(c), tls_sites[c.endpoint % tls_sites.len()].clone());
+        match (&self.scripts, tls_sites.is_empty()) {
+            (Scripts::Files(plan), true) => {
+                seat.drive(|c| (session(c), FileScript::new(plan.clone(), c.client)));
+            }
+            (Scripts::Files(plan), false) => {
+                seat.drive(|c| (tls_session(c), FileScript::new(plan.clone(), c.client)));
+            }
+            (Scripts::Urls(plan), true) => {
+                seat.drive(|c| (session(c), UrlScript::new(plan.clone(), c.client)));
+            }
+            (Scripts::Urls(plan), false) => {
+                seat.drive(|c| (tls_session(c), UrlScript::new(plan.clone(), c.client)));
+            }
+        }
+    }
+}
+
+impl TlsLoad {
+    fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
+        self.names.iter().map(|name| TlsSite::new(self.config.clone(), name.clone()))
+    }
+}

@@ -1,0 +1,161 @@
+//! The registry and the shipped suites.
+
+use super::*;
+use plimsoll_model::suite::{Ladder, LoadSpec, ProfileName};
+use plimsoll_model::units::Nanos;
+
+fn suite(name: &str, overrides: &[&str]) -> Result<Suite, SuiteError> {
+    let overrides: Vec<Override> =
+        overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
+    parse_suite(name, shipped(name).unwrap(), &overrides)
+}
+
+fn targets(urls: &[&str]) -> Vec<ResolvedTarget> {
+    let resolve = |text: &&str| ResolvedTarget {
+        url: TargetUrl::parse(text).unwrap(),
+        address: ([127, 0, 0, 1], 80).into(),
+    };
+    urls.iter().map(resolve).collect()
+}
+
+/// Plans `suite` for one target.
+fn plan(
+    suite: &Suite,
+    profile: ProfileName,
+    change: impl FnOnce(&mut PlanRequest<'_>),
+) -> Result<Plan, PlanError> {
+    let targets = targets(&["http://127.0.0.1:8080/"]);
+    let mut request = PlanRequest {
+        suite,
+        profile: suite.profiles.get(profile),
+        seed: 1,
+        highest_ops_per_s: Some(1_000.0),
+        targets: &targets,
+        file_set: None,
+        urls: None,
+    };
+    change(&mut request);
+    (protocol(&suite.protocol).unwrap().plan)(&request)
+}
+
+#[test]
+fn every_suite_file_is_shipped_and_named_after_its_file() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+        .collect();
+    files.sort();
+    let mut names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    assert_eq!(files, names);
+    for name in names {
+        let suite = suite(name, &[]).unwrap_or_else(|e| panic!("{e}: {:?}", e.help));
+        assert_eq!(suite.name, name);
+        assert_eq!(parse_suite(name, &suite.to_toml(), &[]).unwrap(), suite);
+    }
+}
+
+#[test]
+fn web_static_has_the_timings_and_rules_of_the_method() {
+    let suite = suite("web-static", &[]).unwrap();
+    let full = suite.profiles.get(ProfileName::Full);
+    assert_eq!((full.warm_up, full.measure), (Nanos::from_secs(300), Nanos::from_secs(600)));
+    assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 0.95 });
+    assert_eq!((suite.rules.rate_tolerance_ratio, suite.rules.errors_max_ratio), (0.05, 0.001));
+    let quick = suite.profiles.get(ProfileName::Quick);
+    assert_eq!((quick.warm_up, quick.measure), (Nanos::from_secs(1), Nanos::from_secs(3)));
+}
+
+#[test]
+fn web_url_takes_clients_or_a_rate() {
+    let closed = suite("web-url", &["ladder.points=[7]"]).unwrap();
+    assert!(matches!(closed.load, LoadSpec::Closed { .. }));
+    assert_eq!(closed.ladder, Ladder::Points { points: vec![7.0] });
+    let set =
+        ["load.mode=open", "load.arrivals=shared", "load.clients=32", "ladder.points=[20000]"];
+    let open = suite("web-url", &set).unwrap();
+    assert!(matches!(open.load, LoadSpec::Open { clients: 32, .. }));
+}
+
+#[test]
+fn wrong_workloads_are_refused_with_a_next_move() {
+    let refusal = |set: &str| {
+        let error = suite("web-static", &[set]).unwrap_err();
+        format!("{error} | {}", error.help.as_deref().unwrap_or_default())
+    };
+    assert!(refusal("workload.conections=x").contains("did you mean `connections`?"));
+    assert!(refusal("workload.connections=per-reqest").contains("did you mean \"per-request\"?"));
+    assert!(refusal("workload.file_set.class_percent=[35, 50, 14, 2]").contains("sum to 100"));
+    assert!(refusal("workload.headers=[\"nope\"]").contains("not a header field"));
+    assert!(refusal("workload.expect=[\"20\"]").contains("not an HTTP status"));
+    assert!(refusal("workload.urls=[]").contains("unknown key"));
+    assert!(refusal("protocol=htp").contains("did you mean \"http\"?"));
+}
+
+#[test]
+fn everything_that_departs_from_the_method_is_named() {
+    let default = suite("web-static", &[]).unwrap();
+    let departures = |suite: &Suite, profile| plan(suite, profile, |_| {}).unwrap().departures;
+    let standard = departures(&default, ProfileName::Standard);
+    assert_eq!(standard.len(), 1, "{standard:?}");
+    assert!(standard[0].contains("kept open"));
+    let quick = departures(&default, ProfileName::Quick);
+    assert!(quick[1].contains("14 directories"), "{quick:?}");
+    assert!(quick[1].contains("method's 141") && quick[1].contains("workload_scale = 0.1"));
+    let faithful = suite("web-static", &["workload.connections=per-request"]).unwrap();
+    assert!(departures(&faithful, ProfileName::Full).is_empty());
+    let held = Some(FileSetId { seed: 9, directories: 20 });
+    let small = plan(&faithful, ProfileName::Full, |r| r.file_set = held).unwrap();
+    assert!(small.departures[0].contains("the server holds 20"), "{:?}", small.departures);
+    assert!(small.facts.iter().any(|f| f.name == "file set seed" && f.value == "9"));
+}
+
+#[test]
+fn ops_are_named_by_class_by_url_or_by_method() {
+    let files = plan(&suite("web-static", &[]).unwrap(), ProfileName::Standard, |_| {}).unwrap();
+    assert_eq!(files.workload.op_names().0, ["class0", "class1", "class2", "class3"]);
+    assert_eq!(files.workload.op_shares(), Some(vec![0.35, 0.5, 0.14, 0.01]));
+    let url = suite("web-url", &[]).unwrap();
+    let one = plan(&url, ProfileName::Standard, |_| {}).unwrap();
+    assert_eq!((one.workload.op_names().0, one.departures.len()), (vec!["GET".to_owned()], 0));
+    let list = plan(&url, ProfileName::Standard, |r| r.urls = Some("3 /a\nHEAD /b")).unwrap();
+    assert_eq!(list.workload.op_names().0, ["GET /a", "HEAD /b"]);
+    assert_eq!(list.workload.op_shares(), Some(vec![0.75, 0.25]));
+}
+
+#[test]
+fn targets_that_cannot_work_are_refused() {
+    let suite = suite("web-static", &[]).unwrap();
+    let refusal = |urls: &[&str]| {
+        let targets = targets(urls);
+        let profile = suite.profiles.get(ProfileName::Quick);
+        let request = PlanRequest {
+            suite: &suite,
+            profile,
+            seed: 1,
+            highest_ops_per_s: None,
+            targets: &targets,
+            file_set: None,
+            urls: None,
+        };
+        http::plan::plan(&request).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert!(refusal(&[]).contains("no target"));
+    assert!(refusal(&["smb://h/share"]).contains("not of protocol http"));
+    assert!(refusal(&["http://h/", "https://h/"]).contains("mix http and https"));
+    assert!(refusal(&["http://h/?a=b"]).contains("plain path"));
+    let held = Some(FileSetId { seed: 1, directories: 0 });
+    let empty = plan(&suite, ProfileName::Quick, |r| r.file_set = held);
+    assert!(matches!(empty, Err(PlanError::EmptyFileSet)));
+}
+
+#[test]
+fn the_schema_of_the_workload_names_every_key() {
+    let schema = (http::PROTOCOL.workload_schema)();
+    let text = schema.as_value().to_string();
+    for key in ["requests", "connections", "verify_one_in", "file_set", "tls_ca_file"] {
+        assert!(text.contains(key), "{key}");
+    }
+}
