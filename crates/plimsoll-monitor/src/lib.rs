@@ -3,8 +3,8 @@
 //!
 //! Everything is read from `/proc` and `/sys`. Parsers are pure functions over text; a thin reader
 //! takes the root directory, so that a test can lay out a machine of its own. What a kernel does
-//! not tell is `None`, never a guess. The crate chooses no path and prints nothing: rows go to
-//! writers that the caller gives.
+//! not tell is `None`, never a guess. The crate chooses no directory and prints nothing: rows go
+//! to writers that the caller gives.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -27,4 +27,6 @@ pub mod watch;
 pub use clock_step::{ClockReading, clock_step_ns};
 pub use inventory::inventory;
 pub use root::Root;
-pub use watch::{Monitor, MonitorConfig, MonitorError, Outputs, PointMonitors, WatchedProcess};
+pub use watch::{
+    Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, Scope, WatchedProcess,
+};

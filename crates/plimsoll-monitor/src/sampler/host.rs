@@ -50,7 +50,8 @@ pub(super) static HOST: Table = Table {
         Column::summed("context_switches", Unit::PerSecond),
         Column::summed("interrupts", Unit::PerSecond),
         Column::written("forks", Unit::PerSecond),
-        Column::summed("memory_available", Unit::Bytes),
+        Column::summed("memory_used", Unit::Bytes),
+        Column::written("memory_available", Unit::Bytes),
         Column::written("memory_cached", Unit::Bytes),
         Column::summed("memory_dirty", Unit::Bytes),
         Column::written("memory_writeback", Unit::Bytes),
@@ -177,6 +178,7 @@ impl HostSource {
         let (before, now) = (&before.vm, &self.before.vm);
         let kib_rate = |b, n| elapsed.rate(b, n).map(|kib| kib * 1024.0);
         self.values.extend([
+            growth(memory.available, memory.total),
             bytes(memory.available),
             bytes(memory.cached),
             bytes(memory.dirty),

@@ -1,4 +1,4 @@
-//! Processes that are watched, each with its descendants (a web server and its workers).
+//! Processes that are watched, alone or with their descendants (a web server and its workers).
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::table::{Column, Rows, Table, Unit};
 use crate::parse::{ProcessStat, parse_process_stat};
 use crate::process::ProcessUse;
 use crate::root::Root;
-use crate::watch::WatchedProcess;
+use crate::watch::{Scope, WatchedProcess};
 
 /// Descendants are looked for, and descriptors counted, once in so many samples: both walk
 /// directories.
@@ -64,7 +64,14 @@ impl ProcessSource {
         source
     }
 
-    pub(super) fn watch(&mut self, process: WatchedProcess) {
+    /// Two rows of one name would be summed as one, so the later gets a number.
+    pub(super) fn watch(&mut self, mut process: WatchedProcess) {
+        let name = process.name.clone();
+        let mut number = 2;
+        while self.trees.iter().any(|tree| tree.process.name == process.name) {
+            process.name = format!("{name}-{number}");
+            number += 1;
+        }
         let member = Member::open(&self.root, process.pid);
         self.trees.push(Tree { process, members: vec![member], descriptors: None });
         self.rescan();
@@ -106,15 +113,17 @@ impl ProcessSource {
     /// A descendant that is found only now counts from now on: what it used before would all fall
     /// into one sample.
     fn scan(&mut self) {
-        let all: Vec<ProcessStat> = self
-            .root
-            .names("proc")
-            .iter()
-            .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
-            .filter_map(|pid| parse_process_stat(&self.root.read(format!("proc/{pid}/stat"))?))
-            .collect();
+        let with_descendants = |tree: &Tree| tree.process.scope == Scope::WithDescendants;
+        let all = match self.trees.iter().any(with_descendants) {
+            true => all_processes(&self.root),
+            false => Vec::new(),
+        };
         for tree in &mut self.trees {
-            for pid in descendants(&all, tree.process.pid) {
+            let found = match tree.process.scope {
+                Scope::Alone => Vec::new(),
+                Scope::WithDescendants => descendants(&all, tree.process.pid),
+            };
+            for pid in found {
                 if !tree.members.iter().any(|member| member.pid == pid) {
                     tree.members.push(Member::open(&self.root, pid));
                 }
@@ -164,6 +173,12 @@ impl Member {
     fn open(root: &Root, pid: u32) -> Self {
         Self { pid, stat: ProcFile::open(root, format!("proc/{pid}/stat")), before: None }
     }
+}
+
+fn all_processes(root: &Root) -> Vec<ProcessStat> {
+    let names = root.names("proc");
+    let pids = names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    pids.filter_map(|pid| parse_process_stat(&root.read(format!("proc/{pid}/stat"))?)).collect()
 }
 
 /// All processes below one, children before grandchildren.

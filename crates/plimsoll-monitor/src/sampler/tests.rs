@@ -4,6 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::process::thread_cpu_ns;
+use crate::watch::Scope;
 
 /// A machine whose counters a test sets.
 struct Machine(TempDir);
@@ -62,7 +63,10 @@ fn cpu_shares_are_of_the_ticks_between_two_samples() {
 fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
     let machine = Machine::new();
     machine
-        .write("proc/meminfo", "MemAvailable: 10 kB\nDirty: 2 kB\nSwapTotal: 5 kB\nSwapFree: 2 kB")
+        .write(
+            "proc/meminfo",
+            "MemTotal: 12 kB\nMemAvailable: 10 kB\nDirty: 2 kB\nSwapTotal: 5 kB\nSwapFree: 2 kB",
+        )
         .write("proc/vmstat", "pgpgin 10\npgmajfault 1\n")
         .write("proc/net/snmp", "Tcp: RetransSegs\nTcp: 7\n")
         .write("proc/net/netstat", "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n")
@@ -80,8 +84,8 @@ fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
         .write("cg/a/cpu.stat", "nr_throttled 4\nthrottled_usec 500000\n");
     let sample = sampler.sample(second(2));
     let host = |column| sample.host.value("", column);
-    assert_eq!((host("memory_available"), host("memory_dirty")), (Some(10_240.0), Some(2_048.0)));
-    assert_eq!(host("swap_used"), Some(3_072.0));
+    assert_eq!((host("memory_used"), host("memory_available")), (Some(2_048.0), Some(10_240.0)));
+    assert_eq!((host("memory_dirty"), host("swap_used")), (Some(2_048.0), Some(3_072.0)));
     assert_eq!((host("paged_in"), host("major_faults")), (Some(10_240.0), Some(2.0)));
     assert_eq!(host("tcp_retransmits"), Some(5.0));
     assert_eq!((host("tcp_listen_overflows"), host("tcp_listen_drops")), (Some(0.0), Some(5.0)));
@@ -153,6 +157,20 @@ fn a_server_is_summed_with_its_workers() {
 }
 
 #[test]
+fn a_generator_does_not_count_the_server_it_started() {
+    let machine = Machine::new();
+    machine.write("proc/10/stat", &stat_line(10, 1, 0, 0));
+    machine.write("proc/11/stat", &stat_line(11, 10, 0, 0));
+    let generator = WatchedProcess { name: "generator".into(), pid: 10, scope: Scope::Alone };
+    let mut sampler = Sampler::new(&machine.root(), vec![generator]);
+    sampler.sample(second(0));
+    machine.write("proc/11/stat", &stat_line(11, 10, 500, 500));
+    let sample = sampler.sample(second(1));
+    assert_eq!(sample.processes.value("generator", "cpu"), Some(0.0));
+    assert_eq!(sample.processes.value("generator", "processes"), Some(1.0));
+}
+
+#[test]
 fn a_worker_found_late_counts_from_then_on() {
     let machine = Machine::new();
     machine.write("proc/10/stat", &stat_line(10, 1, 0, 0));
@@ -206,4 +224,15 @@ fn a_busy_loop_of_200_ms_shows_up_on_this_machine() {
     assert!(sample.processes.value("test", "rss").unwrap() > 100_000.0);
     assert!(sample.processes.value("test", "descriptors").unwrap() > 3.0);
     assert!(!sample.cpus.rows().is_empty() && !sample.networks.rows().is_empty());
+}
+
+#[test]
+fn two_processes_of_one_name_are_told_apart() {
+    let machine = Machine::new();
+    machine.write("proc/10/stat", &stat_line(10, 1, 0, 0));
+    let watched = [10, 10, 11].map(|pid| WatchedProcess::new("server", pid)).to_vec();
+    let mut sampler = Sampler::new(&machine.root(), watched);
+    let sample = sampler.sample(second(0));
+    let names: Vec<&str> = sample.processes.rows().iter().map(|row| row.key.as_str()).collect();
+    assert_eq!(names, ["server", "server-2", "server-3"]);
 }

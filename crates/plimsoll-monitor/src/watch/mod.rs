@@ -6,6 +6,7 @@ mod sums;
 mod thread;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -15,7 +16,7 @@ use plimsoll_model::event::ResourceUse;
 use plimsoll_model::units::Nanos;
 use thiserror::Error;
 
-pub use outputs::Outputs;
+pub use outputs::{Output, Outputs};
 
 use crate::root::Root;
 use thread::{Command, Watch};
@@ -50,24 +51,36 @@ impl Default for MonitorConfig {
     }
 }
 
-/// A process whose use is watched, together with its descendants.
+/// A process whose use is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedProcess {
     /// What the rows call it: `server`, `generator`.
     pub name: String,
     /// Process id.
     pub pid: u32,
+    /// Who counts to it.
+    pub scope: Scope,
+}
+
+/// Who counts to a watched process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The process itself.
+    Alone,
+    /// Its children and theirs too: a web server and its workers.
+    WithDescendants,
 }
 
 impl WatchedProcess {
-    /// A process by its id.
+    /// A process by its id, with its descendants. A name that is taken already gets a number
+    /// (`server`, `server-2`).
     pub fn new(name: impl Into<String>, pid: u32) -> Self {
-        Self { name: name.into(), pid }
+        Self { name: name.into(), pid, scope: Scope::WithDescendants }
     }
 
-    /// This process. Servers it started count to it, unless they have left its family.
+    /// This process alone: servers it has started are its children, but not its work.
     pub fn own(name: impl Into<String>) -> Self {
-        Self::new(name, std::process::id())
+        Self { name: name.into(), pid: std::process::id(), scope: Scope::Alone }
     }
 }
 
@@ -94,6 +107,14 @@ pub enum MonitorError {
     /// The thread could not be started.
     #[error("cannot start the monitor thread: {0}; raise the limit on threads (ulimit -u)")]
     Start(#[source] io::Error),
+    /// A file could not be made or opened.
+    #[error("cannot open {} for samples: {source}; choose a directory that can be written", path.display())]
+    Open {
+        /// Which file, or its directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A table could not be written; its rows end there.
     #[error("cannot write the {table} samples: {source}; free space or choose another directory")]
     Write {

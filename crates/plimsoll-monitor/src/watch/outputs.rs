@@ -1,52 +1,109 @@
 //! Where rows go: one writer per table.
 
 use std::fmt;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use super::MonitorError;
 use crate::sampler::Sample;
 
-/// Writers of the CSV files. Each gets a header and then one `write` per sample.
+/// What an error calls the tables, in the order of [`Sample::tables`].
+const TABLES: [&str; 5] = ["host", "cpu", "disk", "network", "process"];
+
+/// A writer of one table. It gets a header, unless it has one, and one `write` per sample.
+pub struct Output {
+    writer: Box<dyn Write + Send>,
+    has_header: bool,
+}
+
+impl Output {
+    /// An empty file, or whatever takes its place.
+    pub fn new(writer: impl Write + Send + 'static) -> Self {
+        Self { writer: Box::new(writer), has_header: false }
+    }
+
+    /// A file that has its header from before.
+    pub fn continued(writer: impl Write + Send + 'static) -> Self {
+        Self { writer: Box::new(writer), has_header: true }
+    }
+
+    /// Appends to a file, or makes it. A last line that a crash cut short is ended first, so that
+    /// it spoils no new row.
+    fn append(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
+        let length = file.metadata()?.len();
+        if length == 0 {
+            return Ok(Self::new(file));
+        }
+        if !ends_with_newline(&file, length)? {
+            file.write_all(b"\n")?;
+        }
+        Ok(Self::continued(file))
+    }
+}
+
+fn ends_with_newline(file: &File, length: u64) -> io::Result<bool> {
+    let mut last = [0];
+    file.read_exact_at(&mut last, length - 1)?;
+    Ok(last == *b"\n")
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").field("has_header", &self.has_header).finish_non_exhaustive()
+    }
+}
+
+/// Writers of the CSV files.
+#[derive(Debug)]
 pub struct Outputs {
-    /// `monitors/host.csv`: one row a sample.
-    pub host: Box<dyn Write + Send>,
-    /// `monitors/cpus.csv`: one row a sample and processor.
-    pub cpus: Box<dyn Write + Send>,
-    /// `monitors/disks.csv`: one row a sample and disk.
-    pub disks: Box<dyn Write + Send>,
-    /// `monitors/network.csv`: one row a sample and interface.
-    pub network: Box<dyn Write + Send>,
-    /// `monitors/processes.csv`: one row a sample and watched process.
-    pub processes: Box<dyn Write + Send>,
+    /// `host.csv`: one row a sample.
+    pub host: Output,
+    /// `cpus.csv`: one row a sample and processor.
+    pub cpus: Output,
+    /// `disks.csv`: one row a sample and disk.
+    pub disks: Output,
+    /// `network.csv`: one row a sample and interface.
+    pub network: Output,
+    /// `processes.csv`: one row a sample and watched process.
+    pub processes: Output,
 }
 
 impl Outputs {
     /// Rows are thrown away; only the sums per load point remain.
     pub fn discard() -> Self {
-        Self {
-            host: Box::new(io::sink()),
-            cpus: Box::new(io::sink()),
-            disks: Box::new(io::sink()),
-            network: Box::new(io::sink()),
-            processes: Box::new(io::sink()),
-        }
+        let sink = || Output::new(io::sink());
+        Self { host: sink(), cpus: sink(), disks: sink(), network: sink(), processes: sink() }
+    }
+
+    /// Files of the names above in a directory (a bundle's `monitors`), which is made if need be.
+    /// Files that are there go on: a resumed run appends.
+    pub fn in_directory(directory: &Path) -> Result<Self, MonitorError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| MonitorError::Open { path, source }
+        };
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let file = |name: &str| {
+            let path: PathBuf = directory.join(name);
+            Output::append(&path).map_err(failed(&path))
+        };
+        Ok(Self {
+            host: file("host.csv")?,
+            cpus: file("cpus.csv")?,
+            disks: file("disks.csv")?,
+            network: file("network.csv")?,
+            processes: file("processes.csv")?,
+        })
     }
 }
-
-impl fmt::Debug for Outputs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outputs").finish_non_exhaustive()
-    }
-}
-
-/// What an error calls the tables, in the order of [`Sample::tables`].
-const TABLES: [&str; 5] = ["host", "cpu", "disk", "network", "process"];
 
 /// Writes samples until a table cannot be written any more; the others go on.
 pub(super) struct CsvWriters {
     /// In the order of [`Sample::tables`].
-    writers: [Option<Box<dyn Write + Send>>; 5],
-    headers_written: bool,
+    outputs: [Option<Output>; 5],
     text: String,
     first_error: Option<MonitorError>,
 }
@@ -55,8 +112,7 @@ impl CsvWriters {
     pub(super) fn new(outputs: Outputs) -> Self {
         let Outputs { host, cpus, disks, network, processes } = outputs;
         Self {
-            writers: [host, cpus, disks, network, processes].map(Some),
-            headers_written: false,
+            outputs: [host, cpus, disks, network, processes].map(Some),
             text: String::new(),
             first_error: None,
         }
@@ -65,36 +121,34 @@ impl CsvWriters {
     /// The first sample has no rates: it only brings the headers.
     pub(super) fn write(&mut self, sample: &Sample, point: &str) {
         for (index, rows) in sample.tables().into_iter().enumerate() {
+            let Some(output) = &mut self.outputs[index] else { continue };
             self.text.clear();
-            if !self.headers_written {
+            if !output.has_header {
+                output.has_header = true;
                 self.text.push_str(&rows.table.header());
             }
             if sample.elapsed_ns > 0 {
                 rows.write_csv(sample.at.unix_ns, point, &mut self.text);
             }
-            self.put(index, TABLES[index], |writer, text| writer.write_all(text.as_bytes()));
+            if let Err(source) = output.writer.write_all(self.text.as_bytes()) {
+                self.give_up(index, source);
+            }
         }
-        self.headers_written = true;
     }
 
     /// Hands buffered rows on, so that a finished point's rows outlive a crash of this process.
     pub(super) fn flush(&mut self) {
-        for (index, table) in TABLES.into_iter().enumerate() {
-            self.put(index, table, |writer, _| writer.flush());
+        for index in 0..self.outputs.len() {
+            let Some(output) = &mut self.outputs[index] else { continue };
+            if let Err(source) = output.writer.flush() {
+                self.give_up(index, source);
+            }
         }
     }
 
-    fn put(
-        &mut self,
-        index: usize,
-        table: &'static str,
-        write: impl Fn(&mut dyn Write, &str) -> io::Result<()>,
-    ) {
-        let Some(writer) = &mut self.writers[index] else { return };
-        if let Err(source) = write(writer, &self.text) {
-            self.writers[index] = None;
-            self.first_error.get_or_insert(MonitorError::Write { table, source });
-        }
+    fn give_up(&mut self, index: usize, source: io::Error) {
+        self.outputs[index] = None;
+        self.first_error.get_or_insert(MonitorError::Write { table: TABLES[index], source });
     }
 
     pub(super) fn into_error(self) -> Option<MonitorError> {

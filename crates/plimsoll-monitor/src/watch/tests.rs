@@ -48,12 +48,12 @@ fn every_20_ms(outputs: Outputs) -> MonitorConfig {
 #[test]
 fn a_point_is_summed_over_exactly_its_window() {
     let host = Shared::default();
-    let outputs = Outputs { host: Box::new(host.clone()), ..Outputs::discard() };
+    let outputs = Outputs { host: Output::new(host.clone()), ..Outputs::discard() };
     let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
     monitor.point_started("point-03");
-    let start = clock::unix_ns() + 30 * MS;
+    let start = clock::unix_ns() + 150 * MS;
     monitor.point_window(start, start + 100 * MS);
-    std::thread::sleep(Duration::from_millis(140));
+    std::thread::sleep(Duration::from_millis(260));
     let point = monitor.point_finished();
     assert_eq!(point.stem, "point-03");
     assert!(point.window_ns.abs_diff(100 * MS) < MS / 10, "{} ns", point.window_ns);
@@ -108,10 +108,37 @@ fn stopping_does_not_wait_for_the_interval() {
 }
 
 #[test]
+fn a_resumed_run_appends_whole_rows_below_one_header() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let monitors = directory.path().join("monitors");
+    for _ in 0..2 {
+        let outputs = Outputs::in_directory(&monitors).unwrap();
+        let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        monitor.stop().unwrap();
+        let mut cut = std::fs::OpenOptions::new().append(true).open(monitors.join("host.csv"));
+        cut.as_mut().unwrap().write_all(b"123,po").unwrap();
+    }
+    let text = std::fs::read_to_string(monitors.join("host.csv")).unwrap();
+    assert_eq!(text.matches("time_unix_ns").count(), 1, "{text}");
+    assert_eq!(text.lines().filter(|line| *line == "123,po").count(), 2, "{text}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Outputs::in_directory(&file.path().join("monitors")).unwrap_err();
+    assert!(error.to_string().contains("monitors for samples"), "{error}");
+}
+
+#[test]
 fn a_full_disk_ends_one_table_and_is_told_at_the_end() {
     let disks = Shared::default();
-    let outputs =
-        Outputs { host: Box::new(FullDisk), disks: Box::new(disks.clone()), ..Outputs::discard() };
+    let outputs = Outputs {
+        host: Output::new(FullDisk),
+        disks: Output::new(disks.clone()),
+        ..Outputs::discard()
+    };
     let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
     let error = monitor.stop().unwrap_err();
     assert!(matches!(error, MonitorError::Write { table: "host", .. }), "{error}");
@@ -121,11 +148,14 @@ fn a_full_disk_ends_one_table_and_is_told_at_the_end() {
 #[test]
 fn a_process_may_be_added_while_sampling() {
     let processes = Shared::default();
-    let outputs = Outputs { processes: Box::new(processes.clone()), ..Outputs::discard() };
+    let outputs = Outputs { processes: Output::new(processes.clone()), ..Outputs::discard() };
     let config = MonitorConfig { processes: Vec::new(), ..every_20_ms(outputs) };
     let monitor = Monitor::start(config).unwrap();
     monitor.watch(WatchedProcess::new("server", std::process::id()));
-    std::thread::sleep(Duration::from_millis(60));
+    let started = clock::monotonic_ns();
+    while !processes.text().contains(",server,") && clock::monotonic_ns() - started < 5_000 * MS {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     monitor.stop().unwrap();
     assert!(processes.text().contains(",server,"), "{}", processes.text());
 }
