@@ -249,3 +249,49 @@ fn read_bare(output: &str) -> Option<Reading> {
         p999_us: us("p999_ns"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(generator: Generator, output: &str, requests: f64, per_s: f64, p99_us: Option<f64>) {
+        let reading = generator.read(output).unwrap();
+        assert_eq!((reading.requests, reading.requests_per_s), (requests, per_s));
+        assert_eq!(reading.p99_us, p99_us);
+    }
+
+    #[test]
+    fn every_generator_is_read_as_it_prints() {
+        let wrk = "  67408 requests in 1.10s, 81.26MB read\nRequests/sec:  61273.93\n";
+        check(Generator::Wrk, wrk, 67_408.0, 61_273.93, None);
+        let wrk2 = " 50.000%    0.98ms\n 99.000%    1.96ms\n  1968 requests in 1.00s, 2MB read\n\
+                    Requests/sec:   1967.50\n";
+        check(Generator::Wrk2, wrk2, 1_968.0, 1_967.5, Some(1_960.0));
+        let h2load = "finished in 1.00s, 68658.00 req/s, 82.76MB/s\n\
+                      requests: 68658 total, 68666 started, 68658 done, 68658 succeeded\n";
+        check(Generator::H2load, h2load, 68_658.0, 68_658.0, None);
+        let ab = "Complete requests:      61849\nRequests per second:    61847.95 [#/sec] (mean)\n";
+        check(Generator::Ab, ab, 61_849.0, 61_847.95, None);
+        let oha = r#"{"summary": {"requestsPerSec": 1996.5}, "latencyPercentiles": {"p99": 0.5},
+                      "statusCodeDistribution": {"200": 1999}}"#;
+        check(Generator::Oha, oha, 1_999.0, 1_996.5, Some(500_000.0));
+        let bare = "requests=100 seconds=2.0 p50_ns=40000 p99_ns=90000 p999_ns=99000\n";
+        check(Generator::Bare("spin"), bare, 100.0, 50.0, Some(90.0));
+    }
+
+    #[test]
+    fn our_own_result_counts_warm_up_but_not_drain() {
+        let result = r#"{"points": [{"achieved_ops_per_s": 10.0, "response_ns": {"p99": 2000},
+            "timeline": [{"phase": "warm_up", "ops_per_s": 8.0},
+                         {"phase": "measure", "ops_per_s": 10.0},
+                         {"phase": "drain", "ops_per_s": 3.0}]}]}"#;
+        check(Generator::Plimsoll("auto"), result, 18.0, 10.0, Some(2.0));
+    }
+
+    #[test]
+    fn what_is_not_a_result_is_not_read() {
+        for generator in [Generator::Wrk, Generator::Oha, Generator::Plimsoll("auto")] {
+            assert_eq!(generator.read("connection refused"), None);
+        }
+    }
+}
