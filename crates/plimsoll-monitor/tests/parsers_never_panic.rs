@@ -83,7 +83,9 @@ proptest! {
     }
 
     #[test]
-    fn a_line_of_numbers_makes_no_parser_panic(numbers in prop::collection::vec(any::<u64>(), 0..40)) {
+    fn a_line_of_numbers_makes_no_parser_panic(
+        numbers in prop::collection::vec(any::<u64>(), 0..40),
+    ) {
         let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
         let words = words.join(" ");
         parse_all(&format!("cpu {words}\ncpu1 {words}\n1 1 sda {words}\neth0: {words}\n"));

@@ -108,7 +108,7 @@ pub enum MonitorError {
     #[error("cannot start the monitor thread: {0}; raise the limit on threads (ulimit -u)")]
     Start(#[source] io::Error),
     /// A file could not be made or opened.
-    #[error("cannot open {} for samples: {source}; choose a directory that can be written", path.display())]
+    #[error("cannot open {path:?} for samples: {source}; choose a directory that can be written")]
     Open {
         /// Which file, or its directory.
         path: PathBuf,

@@ -128,7 +128,7 @@ fn a_resumed_run_appends_whole_rows_below_one_header() {
 fn a_directory_that_cannot_be_made_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = Outputs::in_directory(&file.path().join("monitors")).unwrap_err();
-    assert!(error.to_string().contains("monitors for samples"), "{error}");
+    assert!(error.to_string().contains("monitors\" for samples"), "{error}");
 }
 
 #[test]
