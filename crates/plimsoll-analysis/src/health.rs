@@ -48,6 +48,19 @@ pub(crate) fn backlog_ops_max(record: &PointRecord) -> u64 {
         .sum()
 }
 
+/// Ops that waited for a free connection, mean over the ends of the window's intervals.
+pub(crate) fn backlog_ops_mean(record: &PointRecord) -> f64 {
+    let means = record.workers.iter().map(|worker| {
+        let (mut sum, mut n) = (0.0, 0.0);
+        for health in in_window(record, worker) {
+            sum += health.backlog_ops as f64;
+            n += 1.0;
+        }
+        if n > 0.0 { sum / n } else { 0.0 }
+    });
+    means.sum()
+}
+
 /// Busy share of the busiest worker in part of the point, `from..to` nanoseconds from its start.
 pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64) -> Option<f64> {
     record

@@ -9,12 +9,14 @@
 //! | [`validity`] | can the figures be trusted; the rules are explained in `docs/validity.md` |
 //! | [`overall`] | overall response time, by both published definitions |
 //! | [`curve`] | the result of a curve measured elsewhere |
+//! | [`compare`] | two results side by side, or why not |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`published`] | transcribed results of the source reports |
 //!
 //! Histograms merge; percentiles are never averaged.
 
 mod analyse;
+pub mod compare;
 pub mod curve;
 mod health;
 mod limit;
@@ -31,4 +33,4 @@ pub mod times;
 pub mod validity;
 
 pub use analyse::analyse;
-pub use raw::{PointTimes, RawRun, SecondTimes, TimesCollector};
+pub use raw::{PointTimes, RawRun, SecondTimes};

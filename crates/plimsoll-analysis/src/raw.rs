@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Purpose;
-use plimsoll_model::bundle::{IntervalEntry, TimeKind};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, OpTimes, Phase, PointRecord, RunStarted};
 use plimsoll_model::outcome::ErrorSample;
@@ -98,54 +97,6 @@ impl PointTimes {
             .filter(|((_, phase), _)| *phase == Phase::Measure)
             .map(|(_, summary)| pick(summary))
             .collect()
-    }
-}
-
-/// Builds a point's times from the histograms of its interval log, one after the other.
-#[derive(Debug)]
-pub struct TimesCollector {
-    ops: usize,
-    current: Option<SecondTimes>,
-    times: PointTimes,
-}
-
-impl TimesCollector {
-    /// For a run with so many ops.
-    pub fn new(ops: usize) -> Self {
-        Self { ops, current: None, times: PointTimes::default() }
-    }
-
-    /// The next histogram, in the log's order.
-    pub fn push(&mut self, entry: &IntervalEntry) {
-        let same = |s: &SecondTimes| s.second == entry.second && s.phase == entry.phase;
-        if !self.current.as_ref().is_some_and(same) {
-            self.take_in();
-        }
-        let ops = self.ops;
-        let current = self.current.get_or_insert_with(|| SecondTimes {
-            second: entry.second,
-            phase: entry.phase,
-            ops: (0..ops).map(|_| OpTimes::new()).collect(),
-        });
-        let Some(op) = current.ops.get_mut(entry.op) else { return };
-        let sum = match entry.kind {
-            TimeKind::Response => &mut op.response,
-            TimeKind::Service => &mut op.service,
-            TimeKind::SendLag => &mut op.send_lag,
-        };
-        merge_times(sum, &entry.times);
-    }
-
-    /// All of the point.
-    pub fn finish(mut self) -> PointTimes {
-        self.take_in();
-        self.times
-    }
-
-    fn take_in(&mut self) {
-        if let Some(second) = self.current.take() {
-            self.times.add(&second);
-        }
     }
 }
 
@@ -253,26 +204,22 @@ impl<'a> RunView<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::event::new_times;
-    use plimsoll_model::units::Nanos;
 
-    fn entry(second: u32, phase: Phase, kind: TimeKind, value_ns: u64) -> IntervalEntry {
-        let mut times = new_times();
-        times.record(value_ns).unwrap();
-        let start = Nanos::from_secs(u64::from(second));
-        IntervalEntry { second, start, length: Nanos::from_secs(1), phase, op: 1, kind, times }
+    fn second(second: u32, phase: Phase, response_ns: u64) -> SecondTimes {
+        let mut times = OpTimes::new();
+        times.response.record(response_ns).unwrap();
+        SecondTimes { second, phase, ops: vec![OpTimes::new(), times] }
     }
 
     #[test]
-    fn a_log_read_entry_by_entry_gives_the_same_times_as_whole_seconds() {
-        let mut collector = TimesCollector::new(2);
-        collector.push(&entry(0, Phase::WarmUp, TimeKind::Response, 9_000));
-        collector.push(&entry(0, Phase::Measure, TimeKind::Response, 1_000));
-        collector.push(&entry(0, Phase::Measure, TimeKind::SendLag, 10));
-        collector.push(&entry(1, Phase::Drain, TimeKind::Response, 3_000));
-        let times = collector.finish();
+    fn the_window_holds_measure_and_drain_and_not_the_warm_up() {
+        let times = PointTimes::from_seconds([
+            second(0, Phase::WarmUp, 9_000),
+            second(0, Phase::Measure, 1_000),
+            second(1, Phase::Drain, 2_000),
+        ]);
         let total = times.window_total();
-        assert_eq!((total.response.len(), total.send_lag.len()), (2, 1));
+        assert_eq!((total.response.len(), total.response.max()), (2, 2_000));
         assert!(times.window()[0].response.is_empty());
         assert_eq!(times.second(0, Phase::Measure).unwrap().response_max_ns, Some(1_000));
         assert_eq!(times.second(0, Phase::WarmUp).unwrap().response.n, 1);

@@ -15,12 +15,13 @@ use plimsoll_model::units::grouped;
 use crate::limit::generator_limited;
 
 /// Rules that decide whether a load was held. The others judge how well it was measured.
-const HELD_RULES: [&str; 9] = [
+const HELD_RULES: [&str; 10] = [
     "rate",
     "errors",
     "corrupt",
     "not_sent",
     "send_lag",
+    "connections",
     "generator_cpu",
     "clients_lost",
     "nothing_done",
@@ -298,7 +299,12 @@ impl PeakSearch {
                  lie higher",
                 grouped(missed),
             ),
-            (Some(missed), false) => format!("; {} ops/s was not", grouped(missed)),
+            (Some(missed), false) => {
+                let why = self.why_missed.as_deref().unwrap_or("load not held");
+                // The remedy after the semicolon is for points a user asked for.
+                let cause = why.split(';').next().unwrap_or(why);
+                format!("; {} ops/s was not ({cause})", grouped(missed))
+            }
         };
         text + &end
     }

@@ -1,5 +1,6 @@
 //! Is what was written down whole and right?
 
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::result::Finding;
 use plimsoll_model::units::{Nanos, grouped};
 
@@ -81,8 +82,11 @@ pub(super) fn counts(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// A window cut short is another method.
+/// A window cut short is another method. The steps of a search are short by design.
 pub(super) fn duration(e: &Evidence<'_>) -> Option<Finding> {
+    if e.view.record.point.purpose != Purpose::Ladder {
+        return None;
+    }
     let Some(name) = profile_named(&e.started.profile) else {
         return finding(
             "duration",
@@ -143,6 +147,7 @@ pub(super) fn warm_up_errors(e: &Evidence<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{PointBuilder, TestPoint, check_rule};
+    use plimsoll_model::assignment::Purpose;
     use plimsoll_model::units::Nanos;
 
     fn changed(change: impl Fn(&mut TestPoint)) -> TestPoint {
@@ -203,6 +208,11 @@ mod tests {
         check_rule("duration", &cut(Nanos::from_millis(51)), &cut(Nanos::from_millis(50)));
         check_rule("duration", &changed(|p| p.record.warm_up_ns = Nanos::ZERO), &healthy());
         check_rule("duration", &changed(|p| p.started.profile = "hasty".into()), &healthy());
+        let probe = changed(|p| {
+            p.record.measured_ns = Nanos::from_secs(3);
+            p.record.point.purpose = Purpose::Probe;
+        });
+        assert!(!probe.reasons().contains(&"duration".to_owned()));
     }
 
     #[test]

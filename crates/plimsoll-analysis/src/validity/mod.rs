@@ -31,7 +31,7 @@ pub(crate) struct Evidence<'a> {
 type Rule = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every rule that can make a point invalid, in the order in which a reader wants to know.
-const REASONS: [Rule; 19] = [
+const REASONS: [Rule; 20] = [
     run::panicked,
     data::intervals,
     data::nothing_done,
@@ -39,6 +39,7 @@ const REASONS: [Rule; 19] = [
     data::counts,
     generator::generator_cpu,
     generator::send_lag,
+    generator::connections,
     load::rate,
     load::not_sent,
     load::errors,
@@ -102,6 +103,25 @@ mod tests {
 
     fn valid() -> Verdict {
         Verdict { valid: true, ..Verdict::default() }
+    }
+
+    #[test]
+    fn the_document_for_users_explains_every_rule() {
+        let document = include_str!("../../../../docs/validity.md");
+        let sources = [
+            include_str!("data.rs"),
+            include_str!("generator.rs"),
+            include_str!("load.rs"),
+            include_str!("run.rs"),
+            include_str!("steady.rs"),
+        ];
+        let marker = "finding(\n        \"";
+        for source in sources {
+            for (at, _) in source.match_indices(marker) {
+                let rule = source[at + marker.len()..].split('"').next().unwrap();
+                assert!(document.contains(&format!("**`{rule}`**")), "{rule}");
+            }
+        }
     }
 
     #[test]
