@@ -8,11 +8,11 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`inventory`] | every field of [`plimsoll_model::disclosure::Host`] |
+//! | [`mod@inventory`] | every field of [`plimsoll_model::disclosure::Host`] |
 //! | [`sampler`] | one sample of everything, as rows of tables |
 //! | [`watch`] | a thread that samples on schedule and sums up per load point |
 //! | [`process`] | CPU time and memory of this and other processes |
-//! | [`clock_step`] | did somebody set the clock while we measured |
+//! | [`mod@clock_step`] | did somebody set the clock while we measured |
 //! | [`parse`] | the texts of `/proc` and `/sys` |
 
 mod clock;
