@@ -67,7 +67,9 @@ fn key(kind: &str, point: &PointResult) -> Vec<String> {
 
 fn key_headers(run: &RunResult) -> Vec<String> {
     let unit = run.axis.unit.replace('/', "_per_").replace(' ', "_");
-    vec!["kind".to_owned(), "position".to_owned(), format!("requested_{unit}")]
+    let requested = format!("requested_{unit}");
+    let requested = requested.trim_end_matches('_').to_owned();
+    vec!["kind".to_owned(), "position".to_owned(), requested]
 }
 
 const TIMES: [&str; 9] = ["n", "mean", "mean_error", "p50", "p90", "p95", "p99", "p999", "max"];

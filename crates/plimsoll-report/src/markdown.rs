@@ -86,11 +86,10 @@ impl Page {
     }
 
     fn verdict(&mut self, view: &RunView) {
-        let symbol = if view.valid { "✓" } else { "✗" };
-        self.line(&format!("**{symbol} {}**", escaped(&view.verdict)));
-        let lead = match view.points.rows.is_empty() {
-            true => "Why:",
-            false => "Why these figures must not be relied on:",
+        self.line(&format!("**{} {}**", view.symbol, escaped(&view.verdict)));
+        let lead = match view.mood == "bad" && !view.points.rows.is_empty() {
+            false => "Why:",
+            true => "Why these figures must not be relied on:",
         };
         self.findings(lead, &view.reasons);
         self.findings("Warnings:", &view.warnings);

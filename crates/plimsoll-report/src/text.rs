@@ -62,14 +62,23 @@ pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|v| v.is_finite()).map_or_else(|| ABSENT.to_owned(), grouped)
 }
 
-/// What an axis counts, with its unit where the name does not say it.
+/// What an axis counts, with its unit where there is one and the name does not say it.
 pub(crate) fn axis_name(axis: &Axis) -> String {
-    if axis.name == axis.unit { axis.name.clone() } else { format!("{}, {}", axis.name, axis.unit) }
+    match axis.unit.as_str() {
+        "" => axis.name.clone(),
+        unit if unit == axis.name => axis.name.clone(),
+        unit => format!("{}, {unit}", axis.name),
+    }
 }
 
 /// A load on the axis of a run.
 pub(crate) fn load(value: f64, axis: &Axis) -> String {
-    format!("{} {}", number(Some(value)), axis.unit)
+    let value = number(Some(value));
+    if axis.unit.is_empty() {
+        format!("{} {value}", axis.name)
+    } else {
+        format!("{value} {}", axis.unit)
+    }
 }
 
 /// A whole number, thousands grouped.
@@ -81,7 +90,7 @@ pub(crate) fn count(value: Option<u64>) -> String {
 pub(crate) fn percent(ratio: Option<f64>) -> String {
     ratio
         .filter(|r| r.is_finite())
-        .map_or_else(|| ABSENT.to_owned(), |r| format!("{:.0} %", r * 100.0))
+        .map_or_else(|| ABSENT.to_owned(), |r| format!("{:.0}\u{a0}%", r * 100.0))
 }
 
 /// A single time with its own unit.

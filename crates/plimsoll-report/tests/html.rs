@@ -136,8 +136,9 @@ fn a_curve_from_elsewhere_shows_what_it_has() {
     let html = page(&[fixture::curve()]);
     assert!(html.contains("Curve from elsewhere") && html.contains(">mean</text>"));
     assert!(!html.contains("p99.9"), "columns without a value are left out");
-    assert!(!html.contains("achieved = requested"), "clients are no rate");
-    assert!(html.contains("Service time, ms") && !html.contains("clients, clients"));
+    assert!(!html.contains("achieved = requested"), "the load has no unit");
+    assert!(html.contains("Service time, ms") && html.contains("Not judged"));
+    assert!(!html.contains("class=\"cross"), "nobody judged its points");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     if panels.is_empty() {
         return None;
     }
-    let invalid = run.points.iter().filter(|p| !p.valid).count();
+    let invalid = run.points.iter().filter(|p| !sound(run, p)).count();
     let desc = format!(
         "{} load points, {invalid} of them invalid and drawn as crosses. The table of load points \
          holds the same figures.",
@@ -153,9 +153,14 @@ fn dots(
         .filter_map(|p| {
             let y = value(p).filter(|y| y.is_finite())?;
             let x = Some(p.requested).filter(|x| x.is_finite())?;
-            Some(Dot { x, y, valid: p.valid, position: p.position, text: text(y) })
+            Some(Dot { x, y, valid: sound(run, p), position: p.position, text: text(y) })
         })
         .collect()
+}
+
+/// Nobody judged the points of a curve from elsewhere; they are not drawn as invalid.
+fn sound(run: &RunResult, point: &PointResult) -> bool {
+    point.valid || run.suite.is_none()
 }
 
 fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {

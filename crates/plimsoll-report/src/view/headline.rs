@@ -22,7 +22,7 @@ pub(crate) struct Figure {
 /// The point the headline speaks of: the valid one that reached the summary's value, else the last
 /// valid one, else the last.
 pub(crate) fn headline_point(run: &RunResult) -> Option<&PointResult> {
-    let valid = || run.points.iter().filter(|p| p.valid);
+    let valid = || run.points.iter().filter(|p| p.valid || run.suite.is_none());
     let is_headline = |p: &&PointResult| {
         run.summary.value.is_some_and(|value| {
             p.achieved_ops_per_s.is_some_and(|a| close(a, value)) || close(p.requested, value)
@@ -88,7 +88,7 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
         return "No load point was finished, so there are no figures.".to_owned();
     };
     let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
-    if point.valid {
+    if point.valid || run.suite.is_none() {
         format!("The times are those of {place}.")
     } else {
         format!("No load point is valid. The times are those of {place}, which is invalid.")

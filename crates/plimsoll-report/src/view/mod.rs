@@ -29,6 +29,10 @@ pub(crate) struct RunView {
     pub(crate) subtitle: String,
     pub(crate) targets: Vec<String>,
     pub(crate) valid: bool,
+    /// Of the verdict, so that it does not rest on colour.
+    pub(crate) symbol: &'static str,
+    /// `good`, `bad` or `open`.
+    pub(crate) mood: &'static str,
     /// `valid (quick)`: the profile is for the eye only.
     pub(crate) verdict: String,
     pub(crate) reasons: Findings,
@@ -89,6 +93,12 @@ impl RunView {
             subtitle,
             targets: run.targets.clone(),
             valid: run.verdict.valid,
+            symbol: symbol(run),
+            mood: match (run.verdict.valid, &run.suite) {
+                (true, _) => "good",
+                (false, Some(_)) => "bad",
+                (false, None) => "open",
+            },
             verdict: verdict(run),
             reasons: findings(&run.verdict.reasons),
             warnings: findings(&run.verdict.warnings),
@@ -115,8 +125,21 @@ impl RunView {
     }
 }
 
+fn symbol(run: &RunResult) -> &'static str {
+    match (run.verdict.valid, &run.suite) {
+        (true, _) => "✓",
+        (false, Some(_)) => "✗",
+        (false, None) => "?",
+    }
+}
+
 fn verdict(run: &RunResult) -> String {
-    let word = if run.verdict.valid { "Valid" } else { "Invalid" };
+    let word = match (run.verdict.valid, &run.suite) {
+        (true, _) => "Valid",
+        (false, Some(_)) => "Invalid",
+        // No rule could be checked, which is less than a rule that was broken.
+        (false, None) => "Not judged",
+    };
     match &run.profile {
         Some(profile) => format!("{word} ({profile})"),
         None => word.to_owned(),
@@ -180,7 +203,7 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
                 (i + 1).to_string(),
                 run.suite.as_ref().map_or_else(|| "–".to_owned(), |s| s.name.clone()),
                 run.targets.join(", "),
-                format!("{} {}", if run.verdict.valid { "✓" } else { "✗" }, verdict(run)),
+                format!("{} {}", symbol(run), verdict(run)),
                 headline::value(run),
                 crate::text::number(run.summary.peak_ops_per_s),
                 crate::text::time(time.and_then(|t| t.p50)),
@@ -188,7 +211,7 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
                 crate::text::time(time.and_then(|t| t.p99)),
                 run.started.as_deref().map_or_else(|| "–".to_owned(), instant),
             ],
-            run.verdict.valid,
+            run.verdict.valid || run.suite.is_none(),
         );
     }
     table

@@ -27,7 +27,7 @@ fn table_of(run: &RunResult, points: &[PointResult], caption: &str) -> Table {
     let unit = time_unit(points);
     let mut table = Table::new(caption, columns(run, points, unit));
     for point in points {
-        table.push_judged(cells(run, point, unit, points), point.valid);
+        table.push_judged(cells(run, point, unit, points), point.valid || run.suite.is_none());
     }
     table
 }
@@ -86,7 +86,7 @@ fn cells(
         percent(point.generator.cpu_busy_ratio_max),
         TimeUnit::Micros.text(lag.p99.map(|n| n as f64)),
         if foreign && point.errors.is_empty() { ABSENT.to_owned() } else { errors(point) },
-        judged(point),
+        if foreign { ABSENT.to_owned() } else { judged(point) },
     ];
     if loses_clients(points) {
         let (taking_part, asked) = (point.clients_participating, point.clients_requested);
@@ -102,7 +102,7 @@ fn mean(point: &PointResult, unit: TimeUnit) -> String {
         return ABSENT.to_owned();
     };
     match mean_error {
-        Some(error) => format!("{} ± {}", unit.text(Some(mean)), unit.text(Some(error))),
+        Some(error) => format!("{}\u{a0}±\u{a0}{}", unit.text(Some(mean)), unit.text(Some(error))),
         None => unit.text(Some(mean)),
     }
 }
