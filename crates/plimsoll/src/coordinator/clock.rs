@@ -1,0 +1,45 @@
+//! The only place of this crate that reads a clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Time since a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// From now on.
+    #[allow(clippy::disallowed_methods, reason = "progress and bounded waits need a real clock")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Until now.
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Nanoseconds since the Unix epoch.
+#[allow(clippy::disallowed_methods, reason = "the journal carries wall-clock times")]
+pub fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_nanos() as u64
+}
+
+/// UTC time for a directory name: `20261121-201530`.
+pub fn utc_stamp(unix_ns: u64) -> String {
+    match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
+        Ok(at) => at.strftime("%Y%m%d-%H%M%S").to_string(),
+        Err(_) => unix_ns.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_sorts_by_time() {
+        assert_eq!(utc_stamp(1_795_000_000_000_000_000), "20261118-110640");
+    }
+}

@@ -1,0 +1,73 @@
+//! What must be known to repeat the run.
+
+use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
+use plimsoll_model::target::TargetSpec;
+
+use super::outset::{Outset, RunRequest};
+use super::servers::Target;
+
+/// Version of `disclosure.json`.
+const DISCLOSURE_FORMAT: u32 = 1;
+
+/// Collects it.
+pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
+    let host = plimsoll_monitor::inventory(&[("bundle", &request.out)]);
+    let targets = outset.targets.iter().zip(&outset.software);
+    Disclosure {
+        format: DISCLOSURE_FORMAT,
+        tool: Tool {
+            name: "plimsoll".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
+        },
+        generator: host,
+        targets: targets.map(|(target, said)| of_target(target, said.as_deref())).collect(),
+        setup: setup(outset),
+        statements: request.statements.clone(),
+        not_verified: not_verified(outset),
+    }
+}
+
+fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
+    let address = target.resolved.address;
+    let process = target.process.as_ref();
+    TargetDisclosure {
+        target: target.name(),
+        address: address.to_string(),
+        software: process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned)),
+        configuration: process.map(|p| p.configuration.clone()),
+        cores: process.map(|p| p.cores.clone()).unwrap_or_default(),
+        same_host: address.ip().is_loopback(),
+        facts: vec![Setting::new("url", target.resolved.url.to_string())],
+    }
+}
+
+fn setup(outset: &Outset) -> Vec<Setting> {
+    let placement = &outset.placement;
+    let cores = match placement.generator_cores.as_slice() {
+        [] => "left to the system".to_owned(),
+        cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let mut settings = vec![
+        Setting::new("workers", placement.workers.to_string()),
+        Setting::new("cores of the generator", cores),
+        Setting::new("placement", placement.why.clone()),
+        Setting::new("pacing", placement.pacing.as_str()),
+        Setting::new("driver", "epoll"),
+    ];
+    settings.extend(outset.plan.facts.iter().cloned());
+    settings
+}
+
+fn not_verified(outset: &Outset) -> Vec<String> {
+    let foreign = outset.targets.iter().filter(|t| matches!(t.spec, TargetSpec::Url(_)));
+    foreign
+        .map(|target| {
+            format!(
+                "{}: hardware, operating system, software and tuning of the server; state them \
+                 with --set disclosure.KEY=VALUE",
+                target.name()
+            )
+        })
+        .collect()
+}

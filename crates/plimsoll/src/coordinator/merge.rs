@@ -1,0 +1,320 @@
+//! Joins what the workers of a load point report: seconds over workers, totals over workers.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::bundle::IntervalSlice;
+use plimsoll_model::event::{
+    Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, WorkerTotals, new_times,
+};
+use plimsoll_model::units::Nanos;
+
+/// Seconds that may wait for a slow worker; each holds some hundred KiB per op.
+const WAITING_SECONDS_MAX: usize = 60;
+
+/// The seconds of a load point, joined over workers as they come in.
+#[derive(Debug)]
+pub struct Seconds {
+    /// The second each worker has reported last; `None` before its first.
+    reached: Vec<Reached>,
+    waiting: BTreeMap<(u32, Phase), Joined>,
+    records: Vec<SecondRecord>,
+    health: Vec<Vec<WorkerHealth>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reached {
+    Nothing,
+    Second(u32),
+    TheEnd,
+}
+
+#[derive(Debug)]
+struct Joined {
+    slice: IntervalSlice,
+    end: Nanos,
+    record: SecondRecord,
+    busy_ratio_max: f64,
+}
+
+/// One second for the live line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SecondView {
+    /// What the ops were for.
+    pub phase: Phase,
+    /// Finished without error.
+    pub ops_per_s: f64,
+    /// Failed.
+    pub errors: u64,
+    /// Median response.
+    pub response_p50_ns: Option<u64>,
+    /// 99th percentile of response.
+    pub response_p99_ns: Option<u64>,
+    /// Busiest worker.
+    pub generator_busy_ratio: f64,
+}
+
+/// A second that every worker has reported.
+#[derive(Debug)]
+pub struct FullSecond {
+    /// For the interval log and the analysis.
+    pub slice: IntervalSlice,
+    /// For the live line.
+    pub view: SecondView,
+}
+
+impl Seconds {
+    /// Of a point with so many workers.
+    pub fn new(workers: u32) -> Self {
+        let workers = workers as usize;
+        Self {
+            reached: vec![Reached::Nothing; workers],
+            waiting: BTreeMap::new(),
+            records: Vec::new(),
+            health: vec![Vec::new(); workers],
+        }
+    }
+
+    /// Takes in one worker's second; answers with those that are now full, in order.
+    pub fn add(&mut self, interval: Interval) -> Vec<FullSecond> {
+        let worker = interval.worker as usize;
+        if let Some(reached) = self.reached.get_mut(worker) {
+            *reached = (*reached).max(Reached::Second(interval.second));
+            self.health[worker].push(interval.health);
+        }
+        match self.waiting.entry((interval.second, interval.phase)) {
+            std::collections::btree_map::Entry::Occupied(mut entry) => {
+                entry.get_mut().add(interval)
+            }
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(Joined::new(interval));
+            }
+        }
+        self.take_full()
+    }
+
+    /// Every worker has ended, well or not: nothing more will come.
+    pub fn ended(&mut self) -> Vec<FullSecond> {
+        self.reached.fill(Reached::TheEnd);
+        self.take_full()
+    }
+
+    /// The records of all seconds and the health of each worker.
+    pub fn into_records(self) -> (Vec<SecondRecord>, Vec<Vec<WorkerHealth>>) {
+        (self.records, self.health)
+    }
+
+    fn take_full(&mut self) -> Vec<FullSecond> {
+        let slowest = self.reached.iter().min().copied().unwrap_or(Reached::TheEnd);
+        let mut full = Vec::new();
+        while let Some((&(second, _), _)) = self.waiting.first_key_value() {
+            let overdue = self.waiting.len() > WAITING_SECONDS_MAX;
+            if !overdue && Reached::Second(second) >= slowest {
+                break;
+            }
+            let Some((_, joined)) = self.waiting.pop_first() else { break };
+            full.push(self.finish(joined));
+        }
+        full
+    }
+
+    fn finish(&mut self, joined: Joined) -> FullSecond {
+        let Joined { mut slice, end, mut record, busy_ratio_max } = joined;
+        slice.length = end.saturating_sub(slice.start);
+        record.length_ns = slice.length.0;
+        let view = view(&slice, &record, busy_ratio_max);
+        let key = (record.second, record.phase);
+        match self.records.iter_mut().find(|known| (known.second, known.phase) == key) {
+            Some(known) => add_record(known, &record),
+            None => self.records.push(record),
+        }
+        FullSecond { slice, view }
+    }
+}
+
+impl Joined {
+    fn new(interval: Interval) -> Self {
+        let Interval { second, start, end, phase, .. } = interval;
+        Self {
+            end,
+            record: SecondRecord {
+                second,
+                phase,
+                length_ns: 0,
+                done: interval.done,
+                errors: interval.errors,
+                bytes_read: interval.bytes_read,
+                bytes_written: interval.bytes_written,
+            },
+            busy_ratio_max: interval.health.busy_ratio(),
+            slice: IntervalSlice { second, start, length: Nanos::ZERO, phase, ops: interval.ops },
+        }
+    }
+
+    fn add(&mut self, interval: Interval) {
+        self.slice.start = self.slice.start.min(interval.start);
+        self.end = self.end.max(interval.end);
+        self.busy_ratio_max = self.busy_ratio_max.max(interval.health.busy_ratio());
+        self.record.done += interval.done;
+        self.record.errors += interval.errors;
+        self.record.bytes_read += interval.bytes_read;
+        self.record.bytes_written += interval.bytes_written;
+        if self.slice.ops.len() < interval.ops.len() {
+            self.slice.ops.resize_with(interval.ops.len(), OpTimes::new);
+        }
+        for (sum, times) in self.slice.ops.iter_mut().zip(&interval.ops) {
+            add_times(&mut sum.response, &times.response);
+            add_times(&mut sum.service, &times.service);
+            add_times(&mut sum.send_lag, &times.send_lag);
+        }
+    }
+}
+
+fn add_record(known: &mut SecondRecord, record: &SecondRecord) {
+    known.length_ns = known.length_ns.max(record.length_ns);
+    known.done += record.done;
+    known.errors += record.errors;
+    known.bytes_read += record.bytes_read;
+    known.bytes_written += record.bytes_written;
+}
+
+fn add_times(sum: &mut Times, times: &Times) {
+    sum.add(times).expect("all histograms of Plimsoll have the same bounds");
+}
+
+fn view(slice: &IntervalSlice, record: &SecondRecord, generator_busy_ratio: f64) -> SecondView {
+    let mut response = new_times();
+    for op in &slice.ops {
+        add_times(&mut response, &op.response);
+    }
+    let quantile = |q: f64| (!response.is_empty()).then(|| response.value_at_quantile(q));
+    let seconds = slice.length.as_secs_f64();
+    let done = record.done.saturating_sub(record.errors) as f64;
+    SecondView {
+        phase: slice.phase,
+        ops_per_s: if seconds > 0.0 { done / seconds } else { 0.0 },
+        errors: record.errors,
+        response_p50_ns: quantile(0.5),
+        response_p99_ns: quantile(0.99),
+        generator_busy_ratio,
+    }
+}
+
+/// Adds one worker's totals to the sum.
+pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
+    sum.due += part.due;
+    sum.done_in_window += part.done_in_window;
+    sum.not_sent += part.not_sent;
+    sum.unfinished += part.unfinished;
+    for (op, counts) in part.ops {
+        let known = sum.ops.entry(op).or_default();
+        known.count += counts.count;
+        known.errors += counts.errors;
+        known.expected_failures += counts.expected_failures;
+    }
+    add_counts(&mut sum.errors, part.errors);
+    add_counts(&mut sum.warm_up_errors, part.warm_up_errors);
+    for item in part.unexpected {
+        let same = |known: &&mut plimsoll_model::event::UnexpectedCount| {
+            (&known.op, known.expected, known.actual) == (&item.op, item.expected, item.actual)
+        };
+        match sum.unexpected.iter_mut().find(same) {
+            Some(known) => known.count += item.count,
+            None => sum.unexpected.push(item),
+        }
+    }
+    sum.unexpected.sort();
+    sum.ambiguous += part.ambiguous;
+    sum.retransmissions += part.retransmissions;
+    sum.connects += part.connects;
+    sum.bytes_read += part.bytes_read;
+    sum.bytes_written += part.bytes_written;
+    sum.wire_bytes_in += part.wire_bytes_in;
+    sum.wire_bytes_out += part.wire_bytes_out;
+    sum.verified += part.verified;
+    sum.clients_participating += part.clients_participating;
+    sum.pieces += part.pieces;
+    sum.piece_ns_total += part.piece_ns_total;
+    sum.think_ns_total += part.think_ns_total;
+    for target in part.per_target {
+        match sum.per_target.iter_mut().find(|known| known.target == target.target) {
+            Some(known) => {
+                known.done_in_window += target.done_in_window;
+                known.errors += target.errors;
+                known.bytes_read += target.bytes_read;
+            }
+            None => sum.per_target.push(target),
+        }
+    }
+}
+
+fn add_counts(sum: &mut BTreeMap<String, u64>, part: BTreeMap<String, u64>) {
+    for (class, count) in part {
+        *sum.entry(class).or_default() += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(worker: u32, second: u32, done: u64) -> Interval {
+        let mut ops = vec![OpTimes::new()];
+        ops[0].response.record_n(1_000 * (u64::from(worker) + 1), done).unwrap();
+        Interval {
+            worker,
+            second,
+            start: Nanos::from_secs(u64::from(second)),
+            end: Nanos::from_secs(u64::from(second) + 1),
+            phase: Phase::Measure,
+            done,
+            errors: 0,
+            bytes_read: 10,
+            bytes_written: 0,
+            ops,
+            health: WorkerHealth { cpu_ns: 500, wall_ns: 1_000, ..WorkerHealth::default() },
+        }
+    }
+
+    #[test]
+    fn a_second_is_full_when_every_worker_has_gone_past_it() {
+        let mut seconds = Seconds::new(2);
+        assert!(seconds.add(interval(0, 0, 5)).is_empty());
+        assert!(seconds.add(interval(0, 1, 5)).is_empty());
+        assert!(seconds.add(interval(1, 0, 7)).is_empty(), "a phase border may still follow");
+        let full = seconds.add(interval(1, 1, 7));
+        assert_eq!(full.len(), 1);
+        assert_eq!(full[0].slice.ops[0].response.len(), 12);
+        assert_eq!(full[0].view.ops_per_s, 12.0);
+        assert_eq!(full[0].view.generator_busy_ratio, 0.5);
+        assert_eq!(seconds.ended().len(), 1);
+        let (records, health) = seconds.into_records();
+        assert_eq!(records.iter().map(|r| r.done).collect::<Vec<_>>(), [12, 12]);
+        assert_eq!((health[0].len(), health[1].len()), (2, 2));
+    }
+
+    #[test]
+    fn a_worker_that_never_reports_does_not_hold_memory_for_ever() {
+        let mut seconds = Seconds::new(2);
+        let full: usize = (0..100).map(|s| seconds.add(interval(0, s, 1)).len()).sum();
+        assert_eq!(full, 100 - WAITING_SECONDS_MAX);
+        seconds.add(interval(1, 0, 1));
+        seconds.ended();
+        let (records, _) = seconds.into_records();
+        assert_eq!(records[0].done, 2, "a late part is added to its second");
+        assert_eq!(records.len(), 100);
+    }
+
+    #[test]
+    fn totals_of_workers_add_up() {
+        let one = WorkerTotals {
+            due: 3,
+            errors: BTreeMap::from([("timeout".into(), 1)]),
+            clients_participating: 4,
+            ..WorkerTotals::default()
+        };
+        let mut sum = WorkerTotals::default();
+        add_totals(&mut sum, one.clone());
+        add_totals(&mut sum, one);
+        assert_eq!((sum.due, sum.errors["timeout"], sum.clients_participating), (6, 2, 8));
+    }
+}

@@ -1,0 +1,275 @@
+//! One load point: hands the assignment to the agent, listens, and writes what it says.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use plimsoll_analysis::{PointTimes, SecondTimes};
+use plimsoll_engine::agent;
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::{Assignment, OpNames};
+use plimsoll_model::bundle::{BundleWriter, PointLog};
+use plimsoll_model::event::{AgentEvent, JournalRecord, PointRecord, WorkerTotals};
+use plimsoll_model::outcome::ErrorSample;
+
+use super::clock::unix_ns;
+use super::merge::{FullSecond, SecondView, Seconds, add_totals};
+use super::signals::Signals;
+use super::watcher::{PointUse, Watcher};
+use crate::exit::Failure;
+
+/// How often the coordinator looks up from listening.
+const LOOK_UP: Duration = Duration::from_millis(50);
+/// Samples kept per error class and point: enough to see a pattern.
+const SAMPLES_PER_CLASS_MAX: u32 = 5;
+/// Samples kept per point, whatever their class.
+const SAMPLES_MAX: u32 = 40;
+/// Lost clients that are named one by one; their number is in the totals.
+const LOST_NAMED_MAX: u32 = 20;
+
+/// How a load point ended.
+pub enum PointEnd {
+    /// Its record is in the journal.
+    Finished {
+        /// What was recorded.
+        record: Box<PointRecord>,
+        /// Its histograms.
+        times: PointTimes,
+    },
+    /// The user asked for the end; the point did not happen.
+    Interrupted,
+}
+
+/// What a load point needs besides its assignment.
+pub struct PointDesk<'a> {
+    /// Where to write.
+    pub bundle: &'a mut BundleWriter,
+    /// Records as the journal has them, for the analysis.
+    pub records: &'a mut Vec<JournalRecord>,
+    /// Whether to end.
+    pub signals: &'a Signals,
+    /// Samples hosts and processes.
+    pub watcher: &'a mut Watcher,
+    /// Called about ten times a second with the last full second.
+    pub on_look_up: &'a mut dyn FnMut(Option<&SecondView>),
+}
+
+impl PointDesk<'_> {
+    /// Runs a load point and makes it durable.
+    pub fn run(
+        mut self,
+        assignment: &Assignment,
+        workload: &dyn Workload,
+    ) -> Result<PointEnd, Failure> {
+        let at_unix_ns = unix_ns();
+        self.record(JournalRecord::PointStarted { assignment: assignment.clone(), at_unix_ns })?;
+        let op_names = workload.op_names();
+        let mut listening = Listening::begin(&self, assignment, &op_names)?;
+        self.watcher.begin_point(assignment);
+        let stop = AtomicBool::new(false);
+        let (events, heard) = channel();
+        let ended = std::thread::scope(|scope| {
+            let agent = scope.spawn(|| {
+                let outcome = agent::run_point(assignment, workload, &events, &stop);
+                drop(events);
+                outcome
+            });
+            let written = self.listen(&mut listening, &heard, &stop);
+            // The agent must not wait for a listener that has given up.
+            drop(heard);
+            (agent.join(), written)
+        });
+        let point_use = self.watcher.end_point();
+        let (agent_end, written) = ended;
+        let agent_end = agent_end.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        agent_end.map_err(|e| Failure::unusable(e.to_string()))?;
+        written?;
+        if self.signals.is_asked() {
+            return Ok(PointEnd::Interrupted);
+        }
+        self.finish(assignment, listening, point_use)
+    }
+
+    fn record(&mut self, record: JournalRecord) -> Result<(), Failure> {
+        self.bundle.record(&record)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Listens until the agent has nothing more to say. A storage failure ends the point.
+    fn listen(
+        &mut self,
+        listening: &mut Listening,
+        heard: &Receiver<AgentEvent>,
+        stop: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let mut first_failure = None;
+        loop {
+            if self.signals.is_asked() || first_failure.is_some() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            match heard.recv_timeout(LOOK_UP) {
+                Ok(event) if first_failure.is_none() => {
+                    first_failure = self.hear(listening, event).err();
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            (self.on_look_up)(listening.last_view.as_ref());
+        }
+        match first_failure {
+            Some(failure) => Err(failure),
+            None => {
+                let full = listening.seconds.ended();
+                listening.write(full)
+            }
+        }
+    }
+
+    fn hear(&mut self, listening: &mut Listening, event: AgentEvent) -> Result<(), Failure> {
+        let point = listening.assignment.point;
+        match event {
+            AgentEvent::Started { at_unix_ns } => {
+                listening.started_unix_ns = at_unix_ns;
+                self.watcher.point_starts(&listening.assignment, at_unix_ns);
+            }
+            AgentEvent::Interval(interval) => {
+                let full = listening.seconds.add(*interval);
+                listening.write(full)?;
+            }
+            AgentEvent::ErrorSample(sample) => {
+                if listening.samples.keep(&sample) {
+                    self.record(JournalRecord::ErrorSample { point, sample })?;
+                }
+            }
+            AgentEvent::ClientLost { client, reason } => {
+                listening.lost += 1;
+                if listening.lost <= LOST_NAMED_MAX {
+                    self.record(JournalRecord::ClientLost { point, client, reason })?;
+                }
+            }
+            AgentEvent::WorkerFinished(totals) => add_totals(&mut listening.totals, *totals),
+            AgentEvent::WorkerPanicked { message } => listening.panic = Some(message),
+        }
+        Ok(())
+    }
+
+    fn finish(
+        self,
+        assignment: &Assignment,
+        listening: Listening,
+        point_use: PointUse,
+    ) -> Result<PointEnd, Failure> {
+        let Listening { log, seconds, totals, panic, times, started_unix_ns, .. } = listening;
+        let (seconds, workers) = seconds.into_records();
+        let PointUse { process_cpu_ns, monitor_cpu_ns, clock_step_ns, resources } = point_use;
+        let record = PointRecord {
+            point: assignment.point,
+            load: assignment.load.clone(),
+            pacing: assignment.pacing,
+            started_unix_ns,
+            warm_up_ns: assignment.phases.warm_up_ns,
+            measured_ns: assignment.phases.measure_ns,
+            clock_step_ns,
+            totals,
+            seconds,
+            workers,
+            process_cpu_ns,
+            monitor_cpu_ns,
+            panic,
+            resources,
+        };
+        self.bundle.finish_point(log, record.clone())?;
+        self.records.push(JournalRecord::PointFinished(Box::new(record.clone())));
+        Ok(PointEnd::Finished { record: Box::new(record), times })
+    }
+}
+
+/// What has been heard of a point so far.
+struct Listening {
+    assignment: Assignment,
+    log: PointLog,
+    seconds: Seconds,
+    times: PointTimes,
+    totals: WorkerTotals,
+    samples: SampleBudget,
+    lost: u32,
+    panic: Option<String>,
+    started_unix_ns: u64,
+    last_view: Option<SecondView>,
+}
+
+impl Listening {
+    fn begin(
+        desk: &PointDesk<'_>,
+        assignment: &Assignment,
+        op_names: &OpNames,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            assignment: assignment.clone(),
+            log: desk.bundle.begin_point(assignment.point, op_names)?,
+            seconds: Seconds::new(assignment.workers.max(1)),
+            times: PointTimes::default(),
+            totals: WorkerTotals::default(),
+            samples: SampleBudget::default(),
+            lost: 0,
+            panic: None,
+            started_unix_ns: unix_ns(),
+            last_view: None,
+        })
+    }
+
+    fn write(&mut self, full: Vec<FullSecond>) -> Result<(), Failure> {
+        for FullSecond { slice, view } in full {
+            self.log.write(&slice)?;
+            self.last_view = Some(view);
+            let plimsoll_model::bundle::IntervalSlice { second, phase, ops, .. } = slice;
+            self.times.add(&SecondTimes { second, phase, ops });
+        }
+        Ok(())
+    }
+}
+
+/// Which error samples to keep.
+#[derive(Debug, Default)]
+struct SampleBudget {
+    by_class: BTreeMap<String, u32>,
+    kept: u32,
+}
+
+impl SampleBudget {
+    fn keep(&mut self, sample: &ErrorSample) -> bool {
+        if self.kept >= SAMPLES_MAX {
+            return false;
+        }
+        let of_class = self.by_class.entry(sample.class.clone()).or_default();
+        let keep = *of_class < SAMPLES_PER_CLASS_MAX;
+        *of_class += u32::from(keep);
+        self.kept += u32::from(keep);
+        keep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_bounded_by_class_and_in_all() {
+        let mut budget = SampleBudget::default();
+        let mut kept = 0;
+        for class in 0..20 {
+            for _ in 0..10 {
+                let sample = ErrorSample {
+                    op: "get".into(),
+                    class: format!("status:{}", 400 + class),
+                    detail: String::new(),
+                    at_ns: 0,
+                };
+                kept += u32::from(budget.keep(&sample));
+            }
+        }
+        assert_eq!(kept, SAMPLES_MAX);
+    }
+}

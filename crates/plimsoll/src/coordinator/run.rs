@@ -1,0 +1,407 @@
+//! The run itself: search if need be, climb the ladder, keep the bundle usable at every moment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plimsoll_analysis::search::{PeakSearch, ProbeOutcome, SearchStep};
+use plimsoll_analysis::{PointTimes, RawRun, analyse};
+use plimsoll_model::assignment::{Assignment, Endpoint, Load, PointId, Purpose};
+use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, SUITE_FILE};
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, PointRecord, RunStarted};
+use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::suite::{Ladder, Profile, ProfileName};
+use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::Nanos;
+
+use super::clock::{Stopwatch, unix_ns};
+use super::ladder::{self, LadderPlan};
+use super::outset::{Outset, RunRequest};
+use super::point::{PointDesk, PointEnd};
+use super::signals::Signals;
+use super::watcher::Watcher;
+use super::{disclose, reach};
+use crate::exit::{Exit, Failure};
+use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line};
+use crate::{derive, suite_source};
+
+/// A target that does not answer before a load point may take this long to come back.
+const COMEBACK_WAIT: Duration = Duration::from_secs(10);
+/// Pause between looks at a target that is away.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Search steps a run is thought to take, for the time left.
+const STEPS_GUESSED: u64 = 8;
+
+/// How a run ended, with its result.
+pub struct RunEnd {
+    /// The result.
+    pub result: RunResult,
+    /// The page.
+    pub report: PathBuf,
+    /// How the program ends.
+    pub exit: Exit,
+}
+
+/// Makes a run.
+pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
+    BundleWriter::refuse_occupied(&request.out)?;
+    let outset = Outset::prepare(request, signals, live)?;
+    let disclosure = disclose::disclosure(request, &outset);
+    let bundle = BundleWriter::create(&request.out, &request.suite)?;
+    bundle.write_disclosure(&disclosure)?;
+    let started = run_started(request, &outset);
+    let mut run = Run::new(request, outset, bundle, disclosure, signals)?;
+    run.record_durably(JournalRecord::RunStarted(started))?;
+    run.to_the_end(live)
+}
+
+/// Goes on with an interrupted run.
+pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
+    let reader = BundleReader::open(dir)?;
+    let request = request_of(&reader)?;
+    let outset = Outset::prepare(&request, signals, live)?;
+    let bundle = BundleWriter::resume(&reader)?;
+    let disclosure = match reader.disclosure()? {
+        Some(disclosure) => disclosure,
+        None => disclose::disclosure(&request, &outset),
+    };
+    bundle.write_disclosure(&disclosure)?;
+    let mut run = Run::new(&request, outset, bundle, disclosure, signals)?;
+    run.records = reader.journal().records.clone();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    run.record_durably(JournalRecord::Resumed { at_unix_ns: unix_ns(), version })?;
+    run.to_the_end(live)
+}
+
+/// What the interrupted run was asked for.
+fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
+    let dir = reader.dir();
+    let journal = reader.journal();
+    if journal.is_finished() {
+        return Err(Failure::wrong(format!(
+            "{}: the run has finished, nothing is left to do; to see it: plimsoll report {0}",
+            dir.display()
+        )));
+    }
+    let started = journal.started().ok_or_else(|| {
+        Failure::wrong(format!(
+            "{}: the run was killed before it began; remove the directory and run again",
+            dir.display()
+        ))
+    })?;
+    let file = dir.join(SUITE_FILE).display().to_string();
+    let last = journal.records.iter().rev().find_map(|record| match record {
+        JournalRecord::PointStarted { assignment, .. } => Some(assignment),
+        _ => None,
+    });
+    let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
+    Ok(RunRequest {
+        suite: suite_source::parse(&file, reader.suite_text(), &[])?,
+        profile: profile_named(&started.profile)?,
+        targets: targets.collect::<Result<_, _>>()?,
+        seed: started.seed,
+        out: dir.to_owned(),
+        workers: last.map(|assignment| assignment.workers),
+        pacing: last.map(|assignment| assignment.pacing),
+        statements: Vec::new(),
+        command: started.command.clone(),
+    })
+}
+
+fn profile_named(name: &str) -> Result<ProfileName, Failure> {
+    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
+        .into_iter()
+        .find(|profile| profile.as_str() == name)
+        .ok_or_else(|| Failure::wrong(format!("profile {name:?} is not known to this version")))
+}
+
+fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
+    let mut departures = ladder::profile_departures(&request.suite, request.profile);
+    departures.extend(outset.plan.departures.iter().cloned());
+    RunStarted {
+        format: JOURNAL_FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        debug_build: cfg!(debug_assertions),
+        profile: request.profile.as_str().to_owned(),
+        seed: request.seed,
+        targets: request.targets.iter().map(ToString::to_string).collect(),
+        ladder: outset.ladder.known().map(<[f64]>::to_vec),
+        op_names: outset.plan.workload.op_names(),
+        op_shares: outset.plan.workload.op_shares(),
+        departures,
+        command: request.command.clone(),
+        at_unix_ns: unix_ns(),
+    }
+}
+
+/// Why the points stop.
+enum Stop {
+    /// All done.
+    Finished,
+    /// The user asked.
+    Interrupted,
+    /// The search found nothing.
+    NoPeak(String),
+}
+
+/// A run that goes on.
+struct Run<'a> {
+    request: &'a RunRequest,
+    profile: &'a Profile,
+    outset: Outset,
+    endpoints: Vec<Endpoint>,
+    disclosure: Disclosure,
+    bundle: BundleWriter,
+    records: Vec<JournalRecord>,
+    signals: &'a Signals,
+    watcher: Watcher,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        request: &'a RunRequest,
+        outset: Outset,
+        bundle: BundleWriter,
+        disclosure: Disclosure,
+        signals: &'a Signals,
+    ) -> Result<Self, Failure> {
+        let pids: Vec<u32> = outset.targets.iter().flat_map(|target| target.pids()).collect();
+        let watcher = Watcher::start(&bundle.dir().join(MONITORS_DIR), &pids)?;
+        Ok(Self {
+            profile: request.suite.profiles.get(request.profile),
+            endpoints: outset.endpoints(),
+            request,
+            outset,
+            disclosure,
+            bundle,
+            records: Vec::new(),
+            signals,
+            watcher,
+        })
+    }
+
+    fn record_durably(&mut self, record: JournalRecord) -> Result<(), Failure> {
+        self.bundle.record_durably(&record)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Runs what is left, then derives result and report, whatever happened.
+    fn to_the_end(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
+        let stop = self.points(live);
+        let at_unix_ns = unix_ns();
+        let last = match &stop {
+            Ok(Stop::Finished) => JournalRecord::RunFinished { at_unix_ns },
+            Ok(Stop::Interrupted) => JournalRecord::Interrupted { at_unix_ns },
+            Ok(Stop::NoPeak(reason)) => {
+                JournalRecord::Aborted { at_unix_ns, reason: reason.clone() }
+            }
+            Err(failure) => JournalRecord::Aborted { at_unix_ns, reason: failure.to_string() },
+        };
+        let recorded = self.record_durably(last);
+        let Self { bundle, watcher, outset, .. } = self;
+        let watched = watcher.stop();
+        drop(outset);
+        let dir = bundle.dir();
+        if let Err(failure) = stop {
+            // The first failure is the one to tell; what can be derived still is.
+            if let Ok(result) = derive::result_of(dir) {
+                let _ = derive::write_all(dir, &result);
+            }
+            return Err(failure.with_bundle(dir));
+        }
+        recorded?;
+        if let Err(problem) = watched {
+            live.line(&format!("warning: {problem}"));
+        }
+        let result = derive::result_of(dir)?;
+        let report = derive::write_all(dir, &result)?;
+        let exit = match stop {
+            Ok(Stop::Interrupted) => Exit::Interrupted,
+            _ => derive::exit_of(&result),
+        };
+        Ok(RunEnd { result, report, exit })
+    }
+
+    fn points(&mut self, live: &mut Live) -> Result<Stop, Failure> {
+        let loads = match self.outset.ladder.clone() {
+            LadderPlan::Fixed(loads) => loads,
+            LadderPlan::Search { steps, headroom } => match self.search(steps, live)? {
+                Found::Peak(peak) => Ladder::evenly(peak * headroom, steps),
+                Found::Nothing(reason) => return Ok(Stop::NoPeak(reason)),
+                Found::Interrupted => return Ok(Stop::Interrupted),
+            },
+        };
+        let done = self.finished(|purpose| purpose == Purpose::Ladder).count();
+        let left = loads.len().saturating_sub(done) as u64;
+        let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder)));
+        let unit = LoadUnit::of(&self.request.suite.load);
+        for (index, requested) in loads.iter().enumerate().skip(done) {
+            let load = ladder::load_at(&self.request.suite, self.profile, *requested);
+            let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));
+            let point = Planned { load, purpose: Purpose::Ladder, title, countdown };
+            if self.point(&point, live)?.is_none() {
+                return Ok(Stop::Interrupted);
+            }
+        }
+        Ok(Stop::Finished)
+    }
+
+    /// Searches the peak. What a resumed run has found out already is not run again.
+    fn search(&mut self, steps: u32, live: &mut Live) -> Result<Found, Failure> {
+        let known = self.records.iter().find_map(|record| match record {
+            JournalRecord::PeakFound { peak, .. } => Some(*peak),
+            _ => None,
+        });
+        if let Some(peak) = known {
+            return Ok(Found::Peak(peak));
+        }
+        let mut search = PeakSearch::new(ladder::search_config(self.request.profile));
+        for outcome in self.earlier_outcomes()? {
+            search.report(&outcome);
+        }
+        let guess = STEPS_GUESSED * self.point_ns(Purpose::Probe)
+            + u64::from(steps) * self.point_ns(Purpose::Ladder);
+        let countdown = Countdown::start(Nanos(guess));
+        loop {
+            let step = search.next();
+            match &step {
+                SearchStep::Found { peak, how } => {
+                    live.line(&format!("peak: {how}"));
+                    let (peak, how) = (*peak, how.clone());
+                    self.record_durably(JournalRecord::PeakFound { peak, how })?;
+                    return Ok(Found::Peak(peak));
+                }
+                SearchStep::GaveUp { reason } => return Ok(Found::Nothing(reason.clone())),
+                _ => {}
+            }
+            let title = format!("search: {step}");
+            let Some((load, purpose)) = ladder::step_load(&self.request.suite, self.profile, &step)
+            else {
+                continue;
+            };
+            let point = Planned { load, purpose, title, countdown };
+            match self.point(&point, live)? {
+                Some(result) => search.report(&ProbeOutcome::of(&result)),
+                None => return Ok(Found::Interrupted),
+            }
+        }
+    }
+
+    /// Outcomes of the search steps that an earlier part of this run finished.
+    fn earlier_outcomes(&self) -> Result<Vec<ProbeOutcome>, Failure> {
+        if self.finished(|purpose| purpose != Purpose::Ladder).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let result = derive::result_of(self.bundle.dir())?;
+        Ok(result.probes.iter().map(ProbeOutcome::of).collect())
+    }
+
+    /// Runs one load point; `None` when the user asked for the end.
+    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<PointResult>, Failure> {
+        if !self.wait_for_targets(live)? {
+            return Ok(None);
+        }
+        let assignment = self.assignment(point);
+        let Planned { title, countdown, .. } = point;
+        let mut on_look_up = |second: Option<&super::SecondView>| {
+            live.passing(|| live_line(title, second, &countdown.text()));
+        };
+        let desk = PointDesk {
+            bundle: &mut self.bundle,
+            records: &mut self.records,
+            signals: self.signals,
+            watcher: &mut self.watcher,
+            on_look_up: &mut on_look_up,
+        };
+        match desk.run(&assignment, &*self.outset.plan.workload)? {
+            PointEnd::Interrupted => Ok(None),
+            PointEnd::Finished { record, times } => {
+                let result = self.judge(&record, times);
+                live.line(&finished_line(title, &result, live.style()));
+                Ok(Some(result))
+            }
+        }
+    }
+
+    fn assignment(&self, point: &Planned) -> Assignment {
+        let placement = &self.outset.placement;
+        let finished = self.finished(|_| true).map(|record| record.point.ordinal).max();
+        Assignment {
+            point: PointId { ordinal: finished.unwrap_or(0) + 1, purpose: point.purpose },
+            load: point.load.clone(),
+            phases: ladder::phases(self.profile, point.purpose),
+            seed: self.request.seed,
+            workers: placement.workers.min(point.load.clients().max(1)),
+            cores: placement.generator_cores.clone(),
+            pacing: placement.pacing,
+            op_timeout: self.request.suite.op_timeout,
+            endpoints: self.endpoints.clone(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// The point as the report will show it.
+    fn judge(&self, record: &PointRecord, times: PointTimes) -> PointResult {
+        let stem = record.point.stem();
+        let raw = RawRun {
+            suite: &self.request.suite,
+            journal: &self.records,
+            histograms: BTreeMap::from([(stem.clone(), times)]),
+            disclosure: Some(self.disclosure.clone()),
+        };
+        let result = analyse(&raw);
+        let mut points = result.points.into_iter().chain(result.probes);
+        points.find(|point| point.stem.as_deref() == Some(&stem)).unwrap_or_default()
+    }
+
+    /// Waits until every target takes connections; false when the user asked for the end.
+    fn wait_for_targets(&mut self, live: &mut Live) -> Result<bool, Failure> {
+        let waiting = Stopwatch::start();
+        for target in &mut self.outset.targets {
+            let name = target.name();
+            loop {
+                if self.signals.is_asked() {
+                    return Ok(false);
+                }
+                if let Some(process) = &mut target.process {
+                    process.check()?;
+                }
+                match reach::connect(&name, target.resolved.address) {
+                    Ok(_) => break,
+                    Err(failure) if waiting.elapsed() > COMEBACK_WAIT => return Err(failure),
+                    Err(_) => live.passing(|| format!("{name} is away, waiting for it")),
+                }
+                std::thread::sleep(LOOK_AGAIN);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finished(&self, wanted: impl Fn(Purpose) -> bool) -> impl Iterator<Item = &PointRecord> {
+        self.records.iter().filter_map(move |record| match record {
+            JournalRecord::PointFinished(point) if wanted(point.point.purpose) => Some(&**point),
+            _ => None,
+        })
+    }
+
+    fn point_ns(&self, purpose: Purpose) -> u64 {
+        ladder::phases(self.profile, purpose).window_end().0
+    }
+}
+
+/// A load point about to be run.
+struct Planned {
+    load: Load,
+    purpose: Purpose,
+    title: String,
+    countdown: Countdown,
+}
+
+/// What a search came to.
+enum Found {
+    Peak(f64),
+    Nothing(String),
+    Interrupted,
+}

@@ -1,0 +1,32 @@
+//! Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::exit::{Exit, Failure};
+
+/// Whether the user wants the run to end.
+#[derive(Clone, Debug)]
+pub struct Signals(Arc<AtomicBool>);
+
+impl Signals {
+    /// Listens from now on.
+    pub fn listen() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // Order matters: the first signal finds the flag down and only raises it.
+            let exit = i32::from(Exit::Interrupted as u8);
+            signal_hook::flag::register_conditional_shutdown(signal, exit, Arc::clone(&asked))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&asked)))
+                .map_err(|e| Failure::unusable(format!("cannot listen for Ctrl-C: {e}")))?;
+        }
+        Ok(Self(asked))
+    }
+
+    /// Somebody asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

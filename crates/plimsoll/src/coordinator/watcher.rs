@@ -1,0 +1,68 @@
+//! What a load point costs this host, as the monitors see it.
+
+use std::path::Path;
+
+use plimsoll_model::assignment::Assignment;
+use plimsoll_model::event::ResourceUse;
+use plimsoll_monitor::{Monitor, MonitorConfig, MonitorError, Outputs, WatchedProcess};
+
+use crate::exit::Failure;
+
+/// Resource use of one point.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PointUse {
+    /// CPU time of the generator process in the window.
+    pub process_cpu_ns: u64,
+    /// CPU time of the monitors in the window.
+    pub monitor_cpu_ns: u64,
+    /// Wall clock minus monotonic clock moved by this much during the point.
+    pub clock_step_ns: i64,
+    /// What the monitors saw.
+    pub resources: Vec<ResourceUse>,
+}
+
+/// Watches this host while points run.
+#[derive(Debug)]
+pub struct Watcher {
+    monitor: Monitor,
+}
+
+impl Watcher {
+    /// Starts the monitors; their samples go to `dir`.
+    pub fn start(dir: &Path, servers: &[u32]) -> Result<Self, Failure> {
+        let mut processes = vec![WatchedProcess::own("generator")];
+        processes.extend(servers.iter().map(|pid| WatchedProcess::new("server", *pid)));
+        let unusable = |e: MonitorError| Failure::unusable(e.to_string());
+        let outputs = Outputs::in_directory(dir).map_err(unusable)?;
+        let config = MonitorConfig { processes, outputs, ..MonitorConfig::default() };
+        Ok(Self { monitor: Monitor::start(config).map_err(unusable)? })
+    }
+
+    /// Before the agent starts.
+    pub fn begin_point(&mut self, assignment: &Assignment) {
+        self.monitor.point_started(&assignment.point.stem());
+    }
+
+    /// The point's clock starts at this instant.
+    pub fn point_starts(&mut self, assignment: &Assignment, at_unix_ns: u64) {
+        let begin = at_unix_ns + assignment.phases.warm_up_ns.0;
+        let end = at_unix_ns + assignment.phases.window_end().0;
+        self.monitor.point_window(begin, end);
+    }
+
+    /// Ends the monitors; the error is the first that came up.
+    pub fn stop(self) -> Result<(), MonitorError> {
+        self.monitor.stop()
+    }
+
+    /// After the agent has ended.
+    pub fn end_point(&mut self) -> PointUse {
+        let seen = self.monitor.point_finished();
+        PointUse {
+            process_cpu_ns: seen.process_cpu_ns,
+            monitor_cpu_ns: seen.monitor_cpu_ns,
+            clock_step_ns: seen.clock_step_ns,
+            resources: seen.resources,
+        }
+    }
+}

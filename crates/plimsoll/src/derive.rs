@@ -1,0 +1,103 @@
+//! From a bundle to its derived files: `result.json`, `report.html`, `manifest.json`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use plimsoll_analysis::{PointTimes, RawRun, SecondTimes, analyse};
+use plimsoll_model::assignment::{OpNames, PointId};
+use plimsoll_model::bundle::{
+    BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, TimeKind,
+    write_durably,
+};
+use plimsoll_model::event::OpTimes;
+use plimsoll_model::result::RunResult;
+
+use crate::exit::{Exit, Failure};
+use crate::suite_source;
+
+/// Analyses a bundle. Writes nothing.
+pub fn result_of(dir: &Path) -> Result<RunResult, Failure> {
+    let reader = BundleReader::open(dir)?;
+    let suite_file = dir.join(SUITE_FILE).display().to_string();
+    let suite = suite_source::parse(&suite_file, reader.suite_text(), &[])?;
+    let mut histograms = BTreeMap::new();
+    if let Some(started) = reader.journal().started() {
+        for point in reader.journal().points() {
+            let times = point_times(&reader, point.point, &started.op_names)?;
+            histograms.insert(point.point.stem(), times);
+        }
+    }
+    let disclosure = reader.disclosure()?;
+    let journal = &reader.journal().records;
+    Ok(analyse(&RawRun { suite: &suite, journal, histograms, disclosure }))
+}
+
+/// Histograms of a finished point, read back from its interval log.
+pub fn point_times(
+    reader: &BundleReader,
+    point: PointId,
+    op_names: &OpNames,
+) -> Result<PointTimes, Failure> {
+    let mut times = PointTimes::default();
+    let mut open: Option<SecondTimes> = None;
+    reader.intervals(point, op_names, |entry| {
+        let same =
+            open.as_ref().is_some_and(|s| (s.second, s.phase) == (entry.second, entry.phase));
+        if !same {
+            let next = SecondTimes { second: entry.second, phase: entry.phase, ops: Vec::new() };
+            if let Some(full) = open.replace(next) {
+                times.add(&full);
+            }
+        }
+        if let Some(second) = &mut open {
+            put(second, entry, op_names.0.len());
+        }
+    })?;
+    if let Some(last) = open {
+        times.add(&last);
+    }
+    Ok(times)
+}
+
+fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
+    if second.ops.is_empty() {
+        second.ops.resize_with(ops, OpTimes::new);
+    }
+    let times = &mut second.ops[entry.op];
+    match entry.kind {
+        TimeKind::Response => times.response = entry.times,
+        TimeKind::Service => times.service = entry.times,
+        TimeKind::SendLag => times.send_lag = entry.times,
+    }
+}
+
+/// `result.json` as text: the same result gives the same bytes.
+pub fn result_text(result: &RunResult) -> String {
+    let mut text = serde_json::to_string_pretty(result)
+        .expect("a result holds only what JSON can say: no NaN, string keys");
+    text.push('\n');
+    text
+}
+
+/// Writes all derived files of a bundle; answers with the place of the report.
+pub fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
+    write_durably(&dir.join(RESULT_FILE), result_text(result).as_bytes())?;
+    let page = report_page(std::slice::from_ref(result))?;
+    let report = dir.join(REPORT_FILE);
+    write_durably(&report, page.as_bytes())?;
+    Manifest::of(dir)?.write(dir)?;
+    Ok(report)
+}
+
+/// The page of one or several results.
+pub fn report_page(results: &[RunResult]) -> Result<String, Failure> {
+    plimsoll_report::html(results).map_err(|e| Failure::Other {
+        exit: Exit::Bug,
+        message: format!("cannot render the report: {e}; please report this as a bug"),
+    })
+}
+
+/// How a run with this result ends.
+pub const fn exit_of(result: &RunResult) -> Exit {
+    if result.verdict.valid { Exit::Valid } else { Exit::Invalid }
+}

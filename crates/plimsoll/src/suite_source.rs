@@ -1,0 +1,48 @@
+//! Where a suite comes from: a shipped one by name, or a file.
+
+use std::path::Path;
+
+use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::{Override, Suite, SuiteError};
+use plimsoll_protocols::SHIPPED;
+
+use crate::exit::Failure;
+
+/// The suite a user named: a shipped name, or the path of a file.
+pub fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure> {
+    if let Some(text) = plimsoll_protocols::shipped(name_or_path) {
+        return Ok(parse(&format!("{name_or_path}.toml"), text, overrides)?);
+    }
+    let path = Path::new(name_or_path);
+    if path.exists() || looks_like_a_path(name_or_path) {
+        return from_file(path, overrides);
+    }
+    Err(unknown(name_or_path))
+}
+
+/// The suite in a file.
+pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Suite, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Failure::wrong(format!("{}: cannot read the suite file: {e}", path.display()))
+    })?;
+    Ok(parse(&path.display().to_string(), &text, overrides)?)
+}
+
+/// Reads a suite's text; `file` names it in messages.
+pub fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
+    plimsoll_protocols::parse_suite(file, text, overrides)
+}
+
+/// No shipped suite has that name.
+pub fn unknown(name: &str) -> Failure {
+    let names = || SHIPPED.iter().map(|(name, _)| *name);
+    let help = match nearest(name, names()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("shipped suites: {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    Failure::wrong(format!("there is no suite {name:?}, and no file of that name; {help}"))
+}
+
+fn looks_like_a_path(text: &str) -> bool {
+    text.contains('/') || text.ends_with(".toml")
+}

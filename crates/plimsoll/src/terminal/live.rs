@@ -1,0 +1,147 @@
+//! Progress on standard error: a line that rewrites itself on a terminal, plain lines elsewhere.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use plimsoll_model::units::Nanos;
+
+use super::{Style, stderr_style};
+use crate::cli::Progress;
+use crate::coordinator::clock::Stopwatch;
+
+/// A live line changes at most this often.
+const REDRAW_PAUSE: Duration = Duration::from_millis(100);
+/// Used when the terminal does not say how wide it is.
+const COLUMNS_DEFAULT: usize = 80;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Live,
+    Plain,
+    Silent,
+}
+
+/// Progress of long work.
+#[derive(Debug)]
+pub struct Live {
+    mode: Mode,
+    style: Style,
+    shown: bool,
+    last_draw: Option<Stopwatch>,
+}
+
+impl Live {
+    /// As the user asked.
+    pub fn new(progress: Progress) -> Self {
+        let mode = match progress {
+            Progress::None => Mode::Silent,
+            Progress::Auto if io::stderr().is_terminal() => Mode::Live,
+            Progress::Auto | Progress::Plain => Mode::Plain,
+        };
+        Self { mode, style: stderr_style(), shown: false, last_draw: None }
+    }
+
+    /// How to paint what is shown here.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// A lasting line.
+    pub fn line(&mut self, text: &str) {
+        if self.mode == Mode::Silent {
+            return;
+        }
+        self.clear();
+        super::note(text);
+    }
+
+    /// A passing line: the next one takes its place. Nothing in plain mode.
+    pub fn passing(&mut self, text: impl FnOnce() -> String) {
+        let too_soon = self.last_draw.is_some_and(|drawn| drawn.elapsed() < REDRAW_PAUSE);
+        if self.mode != Mode::Live || too_soon {
+            return;
+        }
+        self.last_draw = Some(Stopwatch::start());
+        let line = cut(&text(), columns());
+        let mut err = io::stderr().lock();
+        let _ = write!(err, "\r\x1b[K{line}");
+        let _ = err.flush();
+        self.shown = true;
+    }
+
+    /// Takes the passing line away.
+    pub fn clear(&mut self) {
+        if self.shown {
+            let mut err = io::stderr().lock();
+            let _ = write!(err, "\r\x1b[K");
+            let _ = err.flush();
+            self.shown = false;
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn columns() -> usize {
+    rustix::termios::tcgetwinsize(io::stderr())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(COLUMNS_DEFAULT)
+}
+
+/// The first `columns - 1` characters; the last column would make some terminals wrap.
+fn cut(text: &str, columns: usize) -> String {
+    text.chars().take(columns.saturating_sub(1)).collect()
+}
+
+/// Time left of work whose parts take a known time.
+#[derive(Clone, Copy, Debug)]
+pub struct Countdown {
+    started: Stopwatch,
+    total: Nanos,
+}
+
+impl Countdown {
+    /// Work that takes `total`.
+    pub fn start(total: Nanos) -> Self {
+        Self { started: Stopwatch::start(), total }
+    }
+
+    /// `4 min left`, rounded so that it does not flicker.
+    pub fn text(&self) -> String {
+        let gone = self.started.elapsed().as_nanos() as u64;
+        left_text(self.total.saturating_sub(Nanos(gone)))
+    }
+}
+
+/// `12 s left`, rounded up.
+pub fn left_text(left: Nanos) -> String {
+    match left.as_secs_f64().ceil() as u64 {
+        s @ 0..=99 => format!("{s} s left"),
+        s @ 100..=5_999 => format!("{} min left", s.div_ceil(60)),
+        s => format!("{} h {} min left", s / 3_600, s % 3_600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_rounded_up() {
+        assert_eq!(left_text(Nanos::from_millis(200)), "1 s left");
+        assert_eq!(left_text(Nanos::from_secs(119)), "2 min left");
+        assert_eq!(left_text(Nanos::from_secs(9_000)), "2 h 30 min left");
+    }
+
+    #[test]
+    fn a_passing_line_never_wraps() {
+        assert_eq!(cut("µµµµµ", 4), "µµµ");
+        assert_eq!(cut("ab", 80), "ab");
+    }
+}

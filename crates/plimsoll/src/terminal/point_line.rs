@@ -1,0 +1,110 @@
+//! One load point on one line: while it runs, and when it has finished.
+
+use plimsoll_model::event::Phase;
+use plimsoll_model::result::PointResult;
+use plimsoll_model::suite::LoadSpec;
+use plimsoll_model::units::{Nanos, grouped};
+
+use super::Style;
+use crate::coordinator::SecondView;
+
+/// What a ladder counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadUnit {
+    /// ops/s.
+    Rate,
+    /// Clients.
+    Clients,
+}
+
+impl LoadUnit {
+    /// Of a suite.
+    pub const fn of(load: &LoadSpec) -> Self {
+        match load {
+            LoadSpec::Open { .. } => Self::Rate,
+            LoadSpec::Closed { .. } => Self::Clients,
+        }
+    }
+
+    /// `1,500 ops/s`.
+    pub fn text(self, load: f64) -> String {
+        match self {
+            Self::Rate => format!("{} ops/s", grouped(load)),
+            Self::Clients if load == 1.0 => "1 client".to_owned(),
+            Self::Clients => format!("{} clients", grouped(load)),
+        }
+    }
+}
+
+/// While a point runs: its last full second.
+pub fn live_line(title: &str, second: Option<&SecondView>, left: &str) -> String {
+    let Some(second) = second else { return format!("{title}: starting, {left}") };
+    let phase = match second.phase {
+        Phase::WarmUp => "warm-up",
+        Phase::Measure => "measuring",
+        Phase::Drain => "draining",
+    };
+    format!(
+        "{title}: {phase}, {}/s, p50 {}, p99 {}, {} errors, generator {:.0} %, {left}",
+        grouped(second.ops_per_s),
+        time(second.response_p50_ns),
+        time(second.response_p99_ns),
+        second.errors,
+        second.generator_busy_ratio * 100.0,
+    )
+}
+
+/// When a point has finished.
+pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
+    let (p50, p99) = match &point.response_ns {
+        Some(times) => (times.p50, times.p99),
+        None => (None, None),
+    };
+    let errors: u64 = point.errors.values().sum();
+    let rate = point.achieved_ops_per_s.map_or("–".to_owned(), grouped);
+    let busy = point
+        .generator
+        .cpu_busy_ratio_max
+        .map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
+    let verdict = match point.reasons.first() {
+        None if point.valid => style.good("valid"),
+        None => style.bad("invalid"),
+        Some(reason) => format!("{}: {}", style.bad("invalid"), reason.text),
+    };
+    format!(
+        "{title}: {rate}/s, p50 {}, p99 {}, {errors} errors, generator {busy}, {verdict}",
+        time(p50),
+        time(p99),
+    )
+}
+
+/// A time, or a dash where the sample is too small to say.
+pub fn time(ns: Option<u64>) -> String {
+    ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finished_point_says_why_it_is_invalid() {
+        let mut point = PointResult { achieved_ops_per_s: Some(1234.0), ..PointResult::default() };
+        point.reasons.push(plimsoll_model::result::Finding {
+            rule: "rate".into(),
+            text: "achieved 1,234 of 2,000 ops/s".into(),
+            point: None,
+        });
+        assert_eq!(
+            finished_line("point 1/2", &point, Style::new(false)),
+            "point 1/2: 1,234/s, p50 –, p99 –, 0 errors, generator –, \
+             invalid: achieved 1,234 of 2,000 ops/s"
+        );
+    }
+
+    #[test]
+    fn loads_have_their_unit() {
+        assert_eq!(LoadUnit::Rate.text(1500.0), "1,500 ops/s");
+        assert_eq!(LoadUnit::Clients.text(1.0), "1 client");
+    }
+}

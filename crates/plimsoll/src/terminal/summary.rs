@@ -1,0 +1,124 @@
+//! The end of a run on one screen.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use plimsoll_model::result::{Finding, PointResult, RunResult};
+use plimsoll_model::units::{Bytes, grouped};
+
+use super::Style;
+use super::point_line::time;
+
+/// Findings shown of each kind; the report has all.
+const FINDINGS_MAX: usize = 4;
+/// Rows of the table of points; a longer ladder is thinned, its ends kept.
+const ROWS_MAX: usize = 12;
+
+/// Verdict, headline, limit, table of points, and where the report is.
+pub fn summary(result: &RunResult, report: Option<&Path>, style: Style) -> String {
+    let mut out = String::new();
+    push_headline(&mut out, result, style);
+    push_table(&mut out, result, style);
+    for (title, findings) in
+        [("Reasons", &result.verdict.reasons), ("Warnings", &result.verdict.warnings)]
+    {
+        push_findings(&mut out, title, findings, style);
+    }
+    if let Some(report) = report {
+        let _ = writeln!(out, "\nReport: {}", report.display());
+    }
+    out
+}
+
+fn push_headline(out: &mut String, result: &RunResult, style: Style) {
+    let profile = result.profile.as_deref().unwrap_or_default();
+    let word = if result.verdict.valid { style.good("valid") } else { style.bad("invalid") };
+    let scaled =
+        if matches!(profile, "quick" | "demo") { format!(" ({profile})") } else { String::new() };
+    let suite = result.suite.as_ref().map_or("curve", |suite| suite.name.as_str());
+    let _ =
+        writeln!(out, "\n{} on {}: {word}{scaled}", style.bold(suite), result.targets.join(", "));
+    let summary = &result.summary;
+    if !summary.metric.is_empty() {
+        let value = summary
+            .value
+            .map_or("none".to_owned(), |value| format!("{} {}", grouped(value), summary.unit));
+        let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
+    }
+    if let Some(peak) = summary.peak_ops_per_s {
+        let bytes =
+            summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
+        let _ = writeln!(out, "  peak: {} ops/s{bytes}", grouped(peak));
+    }
+    if let Some(overall) = summary.overall_response_ms.origin {
+        let _ = writeln!(out, "  overall response: {overall:.3} ms");
+    }
+    if let Some(limit) = &summary.limit {
+        let _ = writeln!(out, "  limit: {limit}");
+    }
+    if let Some(search) = &summary.peak_search {
+        let _ = writeln!(out, "  {search}");
+    }
+}
+
+fn push_table(out: &mut String, result: &RunResult, style: Style) {
+    if result.points.is_empty() {
+        return;
+    }
+    let unit = &result.axis.unit;
+    let _ = writeln!(
+        out,
+        "\n  {}",
+        style.dim(&format!(
+            "{:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>5}",
+            unit, "ops/s", "p50", "p95", "p99", "errors", "busy"
+        ))
+    );
+    for point in thinned(&result.points) {
+        let _ = writeln!(out, "  {}", row(point, style));
+    }
+    if result.points.len() > ROWS_MAX {
+        let _ = writeln!(out, "  {}", style.dim("(some points left out; the report has all)"));
+    }
+}
+
+fn row(point: &PointResult, style: Style) -> String {
+    let times = point.response_ns.unwrap_or_default();
+    let errors: u64 = point.errors.values().sum();
+    let busy = point
+        .generator
+        .cpu_busy_ratio_max
+        .map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
+    let mark = if point.valid { style.good("valid") } else { style.bad("invalid") };
+    format!(
+        "{:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {errors:>7}  {busy:>5}  {mark}",
+        grouped(point.requested),
+        point.achieved_ops_per_s.map_or("–".to_owned(), grouped),
+        time(times.p50),
+        time(times.p95),
+        time(times.p99),
+    )
+}
+
+/// At most [`ROWS_MAX`] points, evenly chosen, first and last among them.
+fn thinned(points: &[PointResult]) -> Vec<&PointResult> {
+    if points.len() <= ROWS_MAX {
+        return points.iter().collect();
+    }
+    let last = points.len() - 1;
+    (0..ROWS_MAX).map(|k| &points[k * last / (ROWS_MAX - 1)]).collect()
+}
+
+fn push_findings(out: &mut String, title: &str, findings: &[Finding], style: Style) {
+    if findings.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n  {}", style.mixed(title));
+    for finding in findings.iter().take(FINDINGS_MAX) {
+        let point = finding.point.map_or(String::new(), |number| format!("point {number}: "));
+        let _ = writeln!(out, "  - {point}{}", finding.text);
+    }
+    if let Some(more) = findings.len().checked_sub(FINDINGS_MAX).filter(|more| *more > 0) {
+        let _ = writeln!(out, "  - and {more} more in the report");
+    }
+}

@@ -1,0 +1,48 @@
+//! `plimsoll demo`: a short tour on the built-in server.
+
+use plimsoll_model::suite::ProfileName;
+use plimsoll_model::target::TargetSpec;
+
+use crate::cli::{DEFAULT_SEED, DemoArgs};
+use crate::coordinator::signals::Signals;
+use crate::coordinator::{RunRequest, run};
+use crate::exit::{Exit, Failure};
+use crate::suite_source;
+use crate::terminal::{self, Live};
+use crate::verbs::run::{command_line, default_out, show_end};
+
+/// The suites of the tour; later ones join as their protocols come.
+const SUITES: [&str; 1] = ["web-static"];
+
+/// Runs each suite on its built-in server and shows where the report is.
+pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
+    let out = args.out.clone().unwrap_or_else(|| default_out("demo"));
+    let signals = Signals::listen()?;
+    let mut worst = Exit::Valid;
+    for name in SUITES {
+        terminal::note(&format!(
+            "{name}: a server of our own, a search for its peak, ten load points; \
+             about 15 s"
+        ));
+        let request = RunRequest {
+            suite: suite_source::find(name, &[])?,
+            profile: ProfileName::Demo,
+            targets: vec![TargetSpec::Builtin],
+            seed: DEFAULT_SEED,
+            out: out.join(name),
+            workers: None,
+            pacing: None,
+            statements: Vec::new(),
+            command: command_line(),
+        };
+        let mut live = Live::new(args.output.progress);
+        let end = run(&request, &signals, &mut live)?;
+        drop(live);
+        show_end(&end, args.output);
+        worst = worst.max(end.exit);
+        if end.exit == Exit::Interrupted {
+            break;
+        }
+    }
+    Ok(worst)
+}

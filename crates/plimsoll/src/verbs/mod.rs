@@ -1,0 +1,15 @@
+//! One file per verb of the command line.
+
+pub mod analyse;
+pub mod check;
+pub mod clean;
+pub mod demo;
+pub mod inventory;
+pub mod prepare;
+pub mod published;
+pub mod report;
+pub mod resume;
+pub mod run;
+pub mod serve;
+pub mod suites;
+pub mod verify;

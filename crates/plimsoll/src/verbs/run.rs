@@ -1,0 +1,182 @@
+//! `plimsoll run SUITE TARGET…`.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::suite::{LoadSpec, Override, ProfileName, Suite};
+use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::span_text;
+use toml::Value;
+
+use crate::cli::{LadderArgs, Output, Peak, RunArgs};
+use crate::coordinator::clock::{unix_ns, utc_stamp};
+use crate::coordinator::signals::Signals;
+use crate::coordinator::{RunEnd, RunRequest, run};
+use crate::derive;
+use crate::exit::{Exit, Failure};
+use crate::suite_source;
+use crate::terminal::{self, Live};
+
+/// The suite whose flags are `--clients`, `--rate`, `--urls`, `--for`.
+const URL_SUITE: &str = "web-url";
+/// Keys that state a fact for the disclosure instead of setting the suite.
+const STATEMENT_PREFIX: &str = "disclosure.";
+/// Default place of bundles.
+const RUNS_DIR: &str = "runs";
+
+/// Makes one run, or several in a row.
+pub fn perform(args: &RunArgs) -> Result<Exit, Failure> {
+    let request = request_of(args)?;
+    let signals = Signals::listen()?;
+    let mut worst = Exit::Valid;
+    for number in 1..=args.repeat {
+        let out = match args.repeat {
+            1 => request.out.clone(),
+            _ => numbered(&request.out, number),
+        };
+        let request = RunRequest { out, ..request.clone() };
+        let mut live = Live::new(args.output.progress);
+        let end = run(&request, &signals, &mut live)?;
+        drop(live);
+        show_end(&end, args.output);
+        worst = worst.max(end.exit);
+        if end.exit == Exit::Interrupted {
+            break;
+        }
+    }
+    Ok(worst)
+}
+
+/// Prints the result of a run.
+pub fn show_end(end: &RunEnd, output: Output) {
+    if output.json {
+        let style = terminal::stderr_style();
+        terminal::note(&terminal::summary(&end.result, Some(&end.report), style));
+        terminal::print(&derive::result_text(&end.result));
+    } else {
+        let style = terminal::stdout_style();
+        terminal::print(&terminal::summary(&end.result, Some(&end.report), style));
+    }
+}
+
+fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
+    let targets =
+        args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let (statements, mut overrides): (Vec<_>, Vec<_>) =
+        args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
+    let profile = ProfileName::from(args.profile);
+    overrides.extend(url_overrides(args, profile)?);
+    let suite = suite_source::find(&args.suite, &overrides)?;
+    overrides.extend(ladder_overrides(&args.ladder, &suite)?);
+    let suite = suite_source::find(&args.suite, &overrides)?;
+    let out = args.out.clone().unwrap_or_else(|| default_out(&suite.name));
+    Ok(RunRequest {
+        suite,
+        profile,
+        targets,
+        seed: args.seed,
+        out,
+        workers: args.workers,
+        pacing: args.pacing.asked(),
+        statements: statements.iter().map(statement).collect(),
+        command: command_line(),
+    })
+}
+
+/// Flags of the ladder as values of the suite, so that the bundle's suite says them.
+fn ladder_overrides(args: &LadderArgs, suite: &Suite) -> Result<Vec<Override>, Failure> {
+    let mut set = Vec::new();
+    if !args.points.is_empty() {
+        set.push(value("ladder.kind", "points"));
+        set.push(value("ladder.points", args.points.clone()));
+    }
+    match args.peak {
+        Some(Peak::Auto) if matches!(suite.load, LoadSpec::Closed { .. }) => {
+            return Err(Failure::wrong(format!(
+                "suite {} has a closed load, whose ladder is a list of clients; write --points",
+                suite.name
+            )));
+        }
+        Some(Peak::Auto) => set.push(value("ladder.kind", "auto")),
+        Some(Peak::At(peak)) => {
+            set.push(value("ladder.kind", "peak"));
+            set.push(value("ladder.peak", peak));
+        }
+        None => {}
+    }
+    if let Some(steps) = args.steps {
+        set.push(value("ladder.steps", i64::from(steps)));
+    }
+    Ok(set)
+}
+
+/// Flags of web-url as values of the suite.
+fn url_overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, Failure> {
+    let url = &args.url;
+    if let Some(flag) = url.first_given().filter(|_| args.suite != URL_SUITE) {
+        return Err(Failure::wrong(format!(
+            "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
+            args.suite
+        )));
+    }
+    let mut set = Vec::new();
+    if let Some(clients) = url.clients {
+        set.push(value("ladder.points", vec![f64::from(clients)]));
+    }
+    if let Some(rate) = url.rate {
+        set.push(value("load.mode", "open"));
+        set.push(value("load.arrivals", "shared"));
+        set.push(value("ladder.kind", "points"));
+        set.push(value("ladder.points", vec![rate]));
+    }
+    if let Some(file) = &url.urls {
+        set.push(value("workload.urls", url_lines(file)?));
+    }
+    if let Some(length) = url.length {
+        let key = format!("profiles.{}.measure", profile.as_str());
+        set.push(value(&key, span_text(length)));
+    }
+    Ok(set)
+}
+
+fn url_lines(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| Failure::wrong(format!("{}: cannot read the URLs: {e}", file.display())))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn value(path: &str, value: impl Into<Value>) -> Override {
+    Override { path: path.to_owned(), value: value.into() }
+}
+
+fn statement(item: &Override) -> Setting {
+    let name = item.path.trim_start_matches(STATEMENT_PREFIX);
+    let text = match &item.value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Setting::new(name, text)
+}
+
+/// `runs/web-static-20261121-201530`.
+pub fn default_out(name: &str) -> PathBuf {
+    Path::new(RUNS_DIR).join(format!("{name}-{}", utc_stamp(unix_ns())))
+}
+
+fn numbered(out: &Path, number: u32) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(format!("-{number}"));
+    PathBuf::from(name)
+}
+
+/// The command line as typed, passwords of targets left out.
+pub fn command_line() -> Vec<String> {
+    let without_password = |argument: std::ffi::OsString| {
+        let text = argument.to_string_lossy().into_owned();
+        match TargetSpec::parse(&text) {
+            Ok(TargetSpec::Url(url)) if url.password.is_some() => url.to_string(),
+            _ => text,
+        }
+    };
+    std::env::args_os().map(without_password).collect()
+}

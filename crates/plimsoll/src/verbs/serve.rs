@@ -1,0 +1,67 @@
+//! `plimsoll serve`: the reference servers.
+
+use std::sync::Arc;
+
+use plimsoll_protocols::http::fileset::{self, FileSet, MARKER};
+use plimsoll_servers::web::{TlsSource, WebConfig, WebContent, WebServer};
+use plimsoll_servers::{ANNOUNCEMENT, Stop};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::cli::{ServeArgs, ServeKind, ServeWebArgs};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+
+/// Serves until Ctrl-C.
+pub fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
+    match &args.server {
+        ServeKind::Web(args) => serve_web(args),
+    }
+}
+
+fn serve_web(args: &ServeWebArgs) -> Result<Exit, Failure> {
+    let tls = args
+        .cert
+        .as_ref()
+        .zip(args.key.as_ref())
+        .map(|(cert, key)| TlsSource::Files { certificate: cert.clone(), key: key.clone() });
+    let config =
+        WebConfig { listen: args.listen, content: content(args), cores: args.cores.clone(), tls };
+    let server = WebServer::bind(&config)?;
+    let stop = Stop::new();
+    if args.stop_with_stdin {
+        stop.request_when_stdin_ends();
+    }
+    stop_on_signals(stop.clone())?;
+    terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    Ok(Exit::Valid)
+}
+
+fn content(args: &ServeWebArgs) -> WebContent {
+    if let Some(root) = &args.root {
+        return WebContent::Directory(root.clone());
+    }
+    let directories = args.directories.unwrap_or_else(|| fileset::directories_for(args.peak, 1.0));
+    let set = FileSet::new(args.seed, directories);
+    let marker = set.marker().to_json();
+    let marker_path = format!("/{MARKER}");
+    WebContent::Memory(Arc::new(move |path| {
+        if path == marker_path {
+            return Some(marker.clone().into());
+        }
+        let id = set.resolve(path)?;
+        Some(set.content(id).to_vec().into())
+    }))
+}
+
+fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|e| Failure::unusable(format!("cannot listen for Ctrl-C: {e}")))?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            stop.request();
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `plimsoll suites`: what is shipped.
+
+use std::fmt::Write as _;
+
+use plimsoll_protocols::SHIPPED;
+
+use crate::cli::{SuitesAction, SuitesArgs};
+use crate::exit::{Exit, Failure};
+use crate::{suite_source, terminal};
+
+/// Lists the suites, shows one, or the schema of the format.
+pub fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
+    let text = match &args.action {
+        None => list()?,
+        Some(SuitesAction::Show { name }) => {
+            plimsoll_protocols::shipped(name).ok_or_else(|| suite_source::unknown(name))?.to_owned()
+        }
+        Some(SuitesAction::Schema) => schema(),
+    };
+    terminal::print(&text);
+    Ok(Exit::Valid)
+}
+
+fn list() -> Result<String, Failure> {
+    let mut out = String::new();
+    for (name, text) in SHIPPED {
+        let suite = suite_source::parse(name, text, &[])?;
+        let _ = writeln!(out, "{name:<14} {} ({})", suite.title, suite.source);
+    }
+    out.push_str("\nplimsoll suites show NAME prints one, a good start for your own\n");
+    Ok(out)
+}
+
+/// Schema of the whole format; `[workload]` is that of the protocol, by its name.
+fn schema() -> String {
+    let mut schema = schemars::schema_for!(plimsoll_model::suite::Suite).to_value();
+    let workloads: Vec<_> = plimsoll_protocols::PROTOCOLS
+        .iter()
+        .map(|protocol| {
+            serde_json::json!({
+                "if": { "properties": { "protocol": { "const": protocol.name } } },
+                "then": { "properties": { "workload": (protocol.workload_schema)().to_value() } },
+            })
+        })
+        .collect();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("allOf".to_owned(), workloads.into());
+    }
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    text.push('\n');
+    text
+}
