@@ -26,7 +26,7 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     result.points = judged(&view.ladder);
     result.probes = judged(&view.probes);
     result.verdict = check_run(raw.suite, &view, &result.points);
-    result.summary = summarise_run(raw.suite, &view, &result.points);
+    result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes);
     result
 }
 

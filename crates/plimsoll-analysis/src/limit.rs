@@ -12,8 +12,13 @@ const GROWTH_MIN_RATIO: f64 = 0.5;
 /// Closed loads that gain less than this over half as many clients have stopped growing.
 const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
 
-/// One sentence, or nothing when there is nothing to say.
-pub(crate) fn limit_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
+/// One sentence, or nothing when there is nothing to say. `probes` are the steps of the search for
+/// the peak: a searched ladder ends below it, so that only they saw the limit.
+pub(crate) fn limit_text(
+    suite: &Suite,
+    points: &[PointResult],
+    probes: &[PointResult],
+) -> Option<String> {
     let last = points.last()?;
     if let Some(point) = points.iter().find(|p| generator_limited(p)) {
         return Some(format!(
@@ -28,7 +33,10 @@ pub(crate) fn limit_text(suite: &Suite, points: &[PointResult]) -> Option<String
         ));
     }
     match suite.load {
-        LoadSpec::Open { .. } => open_text(suite, points),
+        LoadSpec::Open { .. } => match ladder_missed(points) {
+            None => probes_text(suite, probes).or_else(|| Some(held_text(suite, points))),
+            Some(missed) => missed_text(suite, points, missed),
+        },
         LoadSpec::Closed { .. } if points.len() < 2 => None,
         LoadSpec::Closed { .. } => Some(closed_text(points, last)),
     }
@@ -43,24 +51,50 @@ fn broke(point: &PointResult, rule: &str) -> bool {
     point.reasons.iter().any(|reason| reason.rule == rule)
 }
 
-fn open_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
-    let missed = points.iter().position(|p| broke(p, "rate") || broke(p, "not_sent"));
-    let Some(missed) = missed else {
-        if let Some(point) = points.iter().find(|p| broke(p, "connections")) {
-            return Some(format!(
-                "the load was held, but from {} on ops waited for a free connection; more clients \
-                 would tell whether that is the server's doing",
-                load_text(suite, point),
-            ));
-        }
-        return Some(
-            "not saturated: throughput still followed the requested load at the last point"
-                .to_owned(),
-        );
-    };
+fn missed_load(point: &PointResult) -> bool {
+    broke(point, "rate") || broke(point, "not_sent")
+}
+
+fn ladder_missed(points: &[PointResult]) -> Option<usize> {
+    points.iter().position(missed_load)
+}
+
+fn held_text(suite: &Suite, points: &[PointResult]) -> String {
+    match points.iter().find(|p| broke(p, "connections")) {
+        Some(point) => format!(
+            "the load was held, but from {} on ops waited for a free connection; more clients \
+             would tell whether that is the server's doing",
+            load_text(suite, point),
+        ),
+        None => "not saturated: throughput still followed the requested load at the last point"
+            .to_owned(),
+    }
+}
+
+/// What the lowest load says that the search could not hold. The closed probe asks for no load.
+fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
+    let open = probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
+    let missed = open
+        .filter(|probe| missed_load(probe) || generator_limited(probe))
+        .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
+    let load = load_text(suite, missed);
+    if generator_limited(missed) {
+        return Some(format!(
+            "generator-limited: in the search for the peak {load} were too much for the \
+             generator; what the server can do beyond that is unknown"
+        ));
+    }
+    Some(format!(
+        "server saturated at about {} ops/s: in the search for the peak {load} were not held \
+         while the generator had headroom; which resource is not known",
+        grouped(missed.achieved_ops_per_s?),
+    ))
+}
+
+fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<String> {
     let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
     let before = missed.checked_sub(1).map(|i| &points[i]);
-    if before.is_some_and(|before| still_grew(before, &points[missed])) {
+    if before.is_some_and(|before| still_grew(before, &points[missed..])) {
         return Some(format!(
             "the requested load was missed from {} on, but throughput still grew there: where it \
              stops was not reached",
@@ -75,11 +109,12 @@ fn open_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     ))
 }
 
-/// Did most of the added load come through?
-fn still_grew(before: &PointResult, after: &PointResult) -> bool {
-    match (before.achieved_ops_per_s, after.achieved_ops_per_s) {
-        (Some(from), Some(to)) if after.requested > before.requested => {
-            (to - from) / (after.requested - before.requested) >= GROWTH_MIN_RATIO
+/// Did most of the load added from the last point held to the last of the ladder come through?
+fn still_grew(held: &PointResult, missed: &[PointResult]) -> bool {
+    let Some(last) = missed.last() else { return false };
+    match (held.achieved_ops_per_s, last.achieved_ops_per_s) {
+        (Some(from), Some(to)) if last.requested > held.requested => {
+            (to - from) / (last.requested - held.requested) >= GROWTH_MIN_RATIO
         }
         _ => false,
     }
@@ -150,6 +185,14 @@ mod tests {
     fn a_missed_load_that_still_grew_is_not_called_saturation() {
         let points = [PointBuilder::open(1_000.0), PointBuilder::open(2_000.0).achieved(1_800)];
         check(points, "the requested load was missed from 2,000 ops/s requested on, but");
+    }
+
+    #[test]
+    fn a_searched_ladder_ends_below_the_limit_and_the_search_tells_of_it() {
+        let run = RunBuilder::open(&[500.0, 1_000.0]).with_failed_probe(3_000.0);
+        let text = analyse(&run.raw()).summary.limit.unwrap();
+        assert!(text.starts_with("server saturated at about 1,500 ops/s: in the search"), "{text}");
+        assert!(text.contains("3,000 ops/s requested were not held"), "{text}");
     }
 
     #[test]

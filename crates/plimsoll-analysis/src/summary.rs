@@ -8,8 +8,13 @@ use crate::limit::limit_text;
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
 
-/// The headline from the ladder's points.
-pub(crate) fn summarise_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult]) -> Summary {
+/// The headline from the ladder's points; the search only tells what limited them.
+pub(crate) fn summarise_run(
+    suite: &Suite,
+    view: &RunView<'_>,
+    points: &[PointResult],
+    probes: &[PointResult],
+) -> Summary {
     let best = best_valid(points);
     let metric = match (&suite.load, best) {
         (LoadSpec::Open { .. }, _) => "highest sustained load".to_owned(),
@@ -26,7 +31,7 @@ pub(crate) fn summarise_run(suite: &Suite, view: &RunView<'_>, points: &[PointRe
         peak_bytes_per_s: points.iter().filter_map(bytes_per_s).reduce(f64::max),
         overall_response_ms: overall_response(&curve(points)),
         score: None,
-        limit: limit_text(suite, points),
+        limit: limit_text(suite, points, probes),
         peak_search: view.peak.map(|(_, how)| how.to_owned()),
     }
 }
