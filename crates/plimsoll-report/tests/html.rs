@@ -142,6 +142,13 @@ fn a_curve_from_elsewhere_shows_what_it_has() {
 }
 
 #[test]
+fn a_single_point_against_two_targets_shows_both_and_the_clients_that_stayed() {
+    let html = page(&[fixture::single()]);
+    assert!(html.contains("By target") && html.contains("62 of 64"));
+    assert!(html.contains("192.0.2.18"));
+}
+
+#[test]
 fn several_runs_stand_one_after_another_below_a_comparison() {
     let html = page(&[fixture::valid(3), fixture::invalid(3), fixture::curve()]);
     let table = html.find("The runs of this report").unwrap();

@@ -44,7 +44,7 @@ fn columns(run: &RunResult, points: &[PointResult], unit: TimeUnit) -> Vec<Colum
         figures("p99", time),
         figures("p99.9", time),
         figures("max", time),
-        figures("mean\u{a0}±\u{a0}95\u{a0}%", time),
+        figures(if run.suite.is_some() { "mean\u{a0}±\u{a0}95\u{a0}%" } else { "mean" }, time),
         figures("not sent", ""),
         figures("busy", "worker"),
         figures("send lag p99", "µs"),
