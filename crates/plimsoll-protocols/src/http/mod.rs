@@ -25,6 +25,8 @@ pub mod wire;
 pub mod workload;
 
 #[cfg(test)]
+mod recorder;
+#[cfg(test)]
 mod session_tests;
 #[cfg(test)]
 mod tls_tests;

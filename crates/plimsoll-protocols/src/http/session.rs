@@ -121,6 +121,13 @@ impl HttpSession {
         self.capture.as_deref_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Heap bytes held now: none between ops, except for links that wait for their end.
+    pub fn held_bytes(&self) -> usize {
+        let links = self.lingering.capacity() * size_of::<Link>();
+        let body = self.capture.as_ref().map_or(0, |body| body.capacity());
+        self.partial.capacity() + links + body
+    }
+
     fn is_current(&self, link: Link) -> bool {
         self.open.is_some_and(|open| open.link == link)
     }

@@ -1,1 +1,173 @@
+//! TLS against a rustls server in memory.
 
+use std::io::{Read, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{Link, Session};
+use plimsoll_model::outcome::{ErrorClass, OpStatus};
+use rustls::crypto::ring;
+use rustls::{ServerConfig, ServerConnection};
+use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::parameters::Connections::{KeepAlive, PerRequest};
+use super::recorder::*;
+use super::session::{HttpOp, HttpSession};
+use super::site::WorkerSite;
+use super::tls::{Tls, TlsError, TlsSite, Trust, client_config, server_name};
+
+/// A certificate for `localhost`, and a server that has it.
+struct Server {
+    pem: String,
+    config: Arc<ServerConfig>,
+}
+
+impl Server {
+    fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        Self { pem: made.cert.pem(), config: Arc::new(config) }
+    }
+
+    fn accept(&self) -> ServerConnection {
+        ServerConnection::new(self.config.clone()).unwrap()
+    }
+}
+
+fn client(site: Rc<WorkerSite>, trust: Trust<'_>) -> Bench<Tls<HttpSession>> {
+    let config = client_config(trust).unwrap();
+    let tls = TlsSite::new(config, server_name("localhost").unwrap());
+    Bench::of(Tls::new(HttpSession::new(site, OP_TIMEOUT), tls))
+}
+
+/// Carries bytes both ways, `piece` at a time to the client, until nothing moves; answers with
+/// what the server has read.
+fn exchange(
+    bench: &mut Bench<Tls<HttpSession>>,
+    link: Link,
+    server: &mut ServerConnection,
+    piece: usize,
+) -> Vec<u8> {
+    let mut plain = Vec::new();
+    loop {
+        let sent = std::mem::take(&mut bench.io.sent);
+        for (_, bytes) in &sent {
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                server.read_tls(&mut rest).unwrap();
+                // A client's alert shows here; the client's own outcome is what is tested.
+                let _ = server.process_new_packets();
+            }
+        }
+        let mut chunk = [0; 4096];
+        while let Ok(n @ 1..) = server.reader().read(&mut chunk) {
+            plain.extend_from_slice(&chunk[..n]);
+        }
+        let mut back = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut back).unwrap();
+        }
+        for bytes in back.chunks(piece) {
+            bench.bytes(link, bytes);
+        }
+        if sent.is_empty() && back.is_empty() {
+            return plain;
+        }
+    }
+}
+
+/// One op over TLS with pieces of that size.
+fn run_one(op: HttpOp, body: &[u8], piece: usize) -> Bench<Tls<HttpSession>> {
+    let made = Server::new();
+    let mut server = made.accept();
+    server.set_buffer_limit(None);
+    let mut bench = client(file_site(KeepAlive), Trust::Anyone);
+    let link = bench.issue_and_connect(op);
+    let request = exchange(&mut bench, link, &mut server, piece);
+    assert!(request.starts_with(b"GET /dir"), "{}", String::from_utf8_lossy(&request));
+    server.writer().write_all(&reply(body)).unwrap();
+    exchange(&mut bench, link, &mut server, piece);
+    bench
+}
+
+#[test]
+fn an_op_over_tls_is_verified_at_any_fragmentation() {
+    for piece in [1, 7, 1000, 100_000] {
+        let mut bench = run_one(file_op(SMALL), file_set().content(SMALL), piece);
+        assert_eq!(bench.last().status, OpStatus::Ok, "{}", bench.io.detail);
+        assert_eq!(bench.session.take_counters().verified, 1);
+    }
+    let bench = run_one(file_op(LARGE), file_set().content(LARGE), 5_000);
+    assert_eq!((bench.last().status, bench.last().bytes_read), (OpStatus::Ok, 102_400));
+}
+
+#[test]
+fn a_discarded_body_is_decrypted_but_not_looked_at() {
+    let op = HttpOp { verify: false, ..file_op(LARGE) };
+    let bench = run_one(op, file_set().content(LARGE), 20_000);
+    assert_eq!((bench.last().status, bench.last().bytes_read), (OpStatus::Ok, 102_400));
+    assert!(bench.io.discards.is_empty(), "ciphertext cannot be dropped unread");
+}
+
+#[test]
+fn an_unknown_certificate_fails_the_op_and_says_why() {
+    let mut server = Server::new().accept();
+    let mut bench = client(file_site(KeepAlive), Trust::Authorities(None));
+    let link = bench.issue_and_connect(file_op(SMALL));
+    exchange(&mut bench, link, &mut server, 1000);
+    assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Tls));
+    assert!(bench.io.detail.contains("invalid peer certificate"), "{}", bench.io.detail);
+    assert_eq!(bench.io.closed, [link]);
+    assert!(bench.session.has_room());
+}
+
+#[test]
+fn a_certificate_of_the_ca_file_is_trusted_and_a_bad_file_refused() {
+    let made = Server::new();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &made.pem).unwrap();
+    let mut server = made.accept();
+    let mut bench = client(file_site(PerRequest), Trust::Authorities(Some(file.path())));
+    let link = bench.issue_and_connect(file_op(SMALL));
+    let request = exchange(&mut bench, link, &mut server, 1000);
+    assert!(request.starts_with(b"GET "), "{}", bench.io.detail);
+    std::fs::write(file.path(), "nothing").unwrap();
+    let refused = client_config(Trust::Authorities(Some(file.path())));
+    assert!(matches!(refused, Err(TlsError::CaFile { .. })));
+}
+
+#[test]
+fn a_server_that_does_not_speak_tls_fails_the_op() {
+    let mut bench = client(file_site(KeepAlive), Trust::Anyone);
+    let link = bench.issue_and_connect(file_op(SMALL));
+    bench.bytes(link, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Tls));
+    assert_eq!(bench.io.closed, [link]);
+    let link = bench.issue_and_connect(file_op(SMALL));
+    bench.eof(link);
+    assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Tls));
+    assert!(bench.io.detail.contains("during the handshake"), "{}", bench.io.detail);
+    let link = bench.issue_and_connect(file_op(SMALL));
+    bench.reset(link);
+    assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Tls));
+}
+
+#[test]
+fn a_broken_record_fails_the_op() {
+    let mut server = Server::new().accept();
+    let mut bench = client(file_site(KeepAlive), Trust::Anyone);
+    let link = bench.issue_and_connect(file_op(SMALL));
+    exchange(&mut bench, link, &mut server, 1000);
+    bench.bytes(
+        link,
+        &[0x17, 3, 3, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20],
+    );
+    assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Tls));
+    assert!(bench.io.detail.contains("TLS failed"), "{}", bench.io.detail);
+}

@@ -1,0 +1,159 @@
+//! An [`Io`] that writes down what a session asks for, and a session driven by hand.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_engine::seam::{Io, Link, LinkError, Session, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::fileset::{FileId, FileSet};
+use super::parameters::{Connections, Statuses};
+use super::session::{HttpOp, HttpSession, Request};
+use super::site::{Site, SiteFrame, WorkerSite};
+use super::wire::request::Method;
+
+/// What a session asked for.
+#[derive(Default)]
+pub struct Recorder {
+    pub links: u64,
+    pub sent: Vec<(Link, Vec<u8>)>,
+    pub discards: Vec<(Link, u64)>,
+    pub closed: Vec<Link>,
+    pub detail: String,
+    pub done: Vec<Outcome>,
+}
+
+impl Io for Recorder {
+    fn connect(&mut self) -> Link {
+        self.links += 1;
+        Link(self.links)
+    }
+    fn send(&mut self, link: Link, bytes: &[u8]) {
+        self.sent.push((link, bytes.to_vec()));
+    }
+    fn discard(&mut self, link: Link, n: u64) {
+        self.discards.push((link, n));
+    }
+    fn close(&mut self, link: Link) {
+        assert!(!self.closed.contains(&link), "{link:?} is closed twice");
+        self.closed.push(link);
+    }
+    fn explain(&mut self, detail: fmt::Arguments<'_>) {
+        self.detail = detail.to_string();
+    }
+    fn complete(&mut self, _ticket: Ticket, outcome: Outcome) {
+        self.done.push(outcome);
+    }
+}
+
+/// Time allowed for an op.
+pub const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
+/// A file of 1,024 bytes.
+pub const SMALL: FileId = FileId { directory: 1, class: 1, k: 1 };
+/// A file of 102,400 bytes.
+pub const LARGE: FileId = FileId { directory: 1, class: 3, k: 1 };
+
+/// The file set of the tests, made once.
+pub fn file_set() -> FileSet {
+    static SET: OnceLock<FileSet> = OnceLock::new();
+    SET.get_or_init(|| FileSet::new(5, 3)).clone()
+}
+
+fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
+    let expect: Vec<String> = expect.iter().map(|s| (*s).to_owned()).collect();
+    SiteFrame {
+        base: "http://h".to_owned(),
+        host: "h".to_owned(),
+        headers: &[],
+        connections,
+        expected: Statuses::parse(&expect).expect("the tests name real statuses"),
+    }
+}
+
+/// A server with the file set.
+pub fn file_site(connections: Connections) -> Rc<WorkerSite> {
+    let frame = frame(connections, &["200"]);
+    WorkerSite::new(Arc::new(Site::with_files(frame, Method::Get, "/", file_set())))
+}
+
+/// A server with one URL.
+pub fn url_site(method: Method) -> Rc<WorkerSite> {
+    let frame = frame(Connections::KeepAlive, &["2xx", "3xx"]);
+    let urls = [(method, "/page")];
+    WorkerSite::new(Arc::new(Site::with_urls(frame, urls.into_iter())))
+}
+
+/// Asks for a file and verifies it.
+pub fn file_op(id: FileId) -> HttpOp {
+    let request = Request::File(id);
+    HttpOp { kind: OpKind(id.class), request, method: Method::Get, verify: true }
+}
+
+/// Asks for the one URL.
+pub fn url_op(method: Method) -> HttpOp {
+    HttpOp { kind: OpKind(0), request: Request::Url(0), method, verify: false }
+}
+
+/// A session and its recorder.
+pub struct Bench<S> {
+    pub session: S,
+    pub io: Recorder,
+    pub now: Nanos,
+}
+
+impl Bench<HttpSession> {
+    /// A client of `site`.
+    pub fn new(site: Rc<WorkerSite>) -> Self {
+        Self::of(HttpSession::new(site, OP_TIMEOUT))
+    }
+}
+
+impl<S: Session<Op = HttpOp>> Bench<S> {
+    /// A client with this session.
+    pub fn of(session: S) -> Self {
+        Self { session, io: Recorder::default(), now: Nanos::ZERO }
+    }
+
+    /// Starts an op.
+    pub fn issue(&mut self, op: HttpOp) {
+        assert!(self.session.has_room());
+        self.session.issue(Ticket(0), op, self.now, &mut self.io);
+    }
+
+    /// Starts an op on a new link and opens the link.
+    pub fn issue_and_connect(&mut self, op: HttpOp) -> Link {
+        self.issue(op);
+        let link = Link(self.io.links);
+        self.session.on_connected(link, self.now, &mut self.io);
+        link
+    }
+
+    /// Bytes arrive.
+    pub fn bytes(&mut self, link: Link, bytes: &[u8]) {
+        self.session.on_bytes(link, bytes, self.now, &mut self.io);
+    }
+
+    /// The server closes.
+    pub fn eof(&mut self, link: Link) {
+        self.session.on_eof(link, self.now, &mut self.io);
+    }
+
+    /// The link breaks.
+    pub fn reset(&mut self, link: Link) {
+        let error = LinkError { class: ErrorClass::Transport, errno: 104 };
+        self.session.on_failed(link, error, self.now, &mut self.io);
+    }
+
+    /// The outcome of the op that ended last.
+    pub fn last(&self) -> Outcome {
+        *self.io.done.last().expect("an op has ended")
+    }
+}
+
+/// A reply with `Content-Length`.
+pub fn reply(body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}

@@ -1,0 +1,126 @@
+//! What is fuzzed, apart from how: the targets here, and a property test on the stable toolchain
+//! in `plimsoll-protocols`, feed the same functions.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_engine::seam::{Io, Link, Session, Ticket};
+use plimsoll_model::outcome::{OpKind, Outcome};
+use plimsoll_model::units::Nanos;
+use plimsoll_protocols::http::fileset::{FileId, FileSet};
+use plimsoll_protocols::http::parameters::{Connections, Statuses};
+use plimsoll_protocols::http::session::{CAPTURE_BYTES_MAX, HttpOp, HttpSession, Request};
+use plimsoll_protocols::http::site::{Site, SiteFrame, WorkerSite};
+use plimsoll_protocols::http::wire::head::HEAD_BYTES_MAX;
+use plimsoll_protocols::http::wire::request::Method;
+use plimsoll_protocols::parse_suite;
+
+/// Ops a session is given before the rest of the input is ignored.
+const OPS_MAX: u32 = 64;
+
+/// Feeds a session what a hostile server sends. The first byte chooses the kind of session, the
+/// second how long the pieces are; the rest is what arrives.
+pub fn reply(data: &[u8]) {
+    let [choice, piece, input @ ..] = data else { return };
+    let mut driver = Driver::default();
+    let (mut session, op) = session(*choice);
+    driver.turn(&mut session, op);
+    for bytes in input.chunks(usize::from(*piece) * 8 + 1) {
+        let link = Link(driver.links);
+        session.on_bytes(link, bytes, Nanos::ZERO, &mut driver);
+        let held = session.held_bytes();
+        assert!(held <= 2 * (HEAD_BYTES_MAX + 1) + 2 * CAPTURE_BYTES_MAX, "{held} bytes held");
+        if let Some((link, n)) = driver.discard.take() {
+            session.on_discarded(link, n, Nanos::ZERO, &mut driver);
+        }
+        driver.turn(&mut session, op);
+    }
+    session.on_eof(Link(driver.links), Nanos::ZERO, &mut driver);
+    // An op on a kept connection may be on its second try.
+    session.on_eof(Link(driver.links), Nanos::ZERO, &mut driver);
+    assert_eq!(driver.issued, driver.done, "an op has no outcome");
+}
+
+/// Reads text as a suite; what is accepted must read back as the same suite.
+pub fn suite(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(suite) = parse_suite("fuzz.toml", text, &[]) {
+        let again = parse_suite("fuzz.toml", &suite.to_toml(), &[]);
+        assert_eq!(again.as_ref(), Ok(&suite));
+    }
+}
+
+fn session(choice: u8) -> (HttpSession, HttpOp) {
+    let connections =
+        if choice & 1 == 0 { Connections::KeepAlive } else { Connections::PerRequest };
+    let method = if choice & 2 == 0 { Method::Get } else { Method::Head };
+    let frame = SiteFrame {
+        base: "http://h".to_owned(),
+        host: "h".to_owned(),
+        headers: &[],
+        connections,
+        expected: Statuses::parse(&["2xx".to_owned()]).expect("a real class"),
+    };
+    let with_files = choice & 4 == 0;
+    let (site, request) = if with_files {
+        static SET: OnceLock<FileSet> = OnceLock::new();
+        let set = SET.get_or_init(|| FileSet::new(1, 1)).clone();
+        let id = FileId { directory: 0, class: 0, k: 1 };
+        (Site::with_files(frame, method, "/", set), Request::File(id))
+    } else {
+        (Site::with_urls(frame, [(method, "/")].into_iter()), Request::Url(0))
+    };
+    let site: Rc<WorkerSite> = WorkerSite::new(Arc::new(site));
+    let timeout = Nanos::from_secs(1);
+    let session = match choice & 8 {
+        0 => HttpSession::new(site, timeout),
+        _ => HttpSession::capturing(site, timeout),
+    };
+    let verify = choice & 16 != 0;
+    (session, HttpOp { kind: OpKind(0), request, method, verify })
+}
+
+/// A driver without sockets: connections open at once.
+#[derive(Default)]
+struct Driver {
+    links: u64,
+    unopened: bool,
+    discard: Option<(Link, u64)>,
+    issued: u32,
+    done: u32,
+}
+
+impl Driver {
+    /// Opens what the session asked for, and starts the next op.
+    fn turn(&mut self, session: &mut HttpSession, op: HttpOp) {
+        if session.has_room() && self.issued < OPS_MAX {
+            self.issued += 1;
+            session.issue(Ticket(0), op, Nanos::ZERO, self);
+        }
+        if std::mem::take(&mut self.unopened) {
+            session.on_connected(Link(self.links), Nanos::ZERO, self);
+        }
+    }
+}
+
+impl Io for Driver {
+    fn connect(&mut self) -> Link {
+        self.links += 1;
+        self.unopened = true;
+        Link(self.links)
+    }
+    fn send(&mut self, _link: Link, _bytes: &[u8]) {}
+    fn discard(&mut self, link: Link, n: u64) {
+        self.discard = Some((link, n));
+    }
+    fn close(&mut self, _link: Link) {
+        self.discard = None;
+    }
+    fn explain(&mut self, detail: fmt::Arguments<'_>) {
+        assert!(detail.to_string().len() < 4096, "an explanation is short");
+    }
+    fn complete(&mut self, _ticket: Ticket, _outcome: Outcome) {
+        self.done += 1;
+    }
+}
