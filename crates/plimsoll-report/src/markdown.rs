@@ -63,6 +63,9 @@ impl Page {
             if !view.points_note.is_empty() {
                 self.line(&escaped(&view.points_note));
             }
+            if !view.generator_note.is_empty() {
+                self.line(&format!("Health of the generator: {}", escaped(&view.generator_note)));
+            }
             self.table(&view.per_target);
             self.table(&view.resources);
         }

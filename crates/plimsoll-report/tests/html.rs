@@ -144,7 +144,8 @@ fn a_curve_from_elsewhere_shows_what_it_has() {
 #[test]
 fn a_single_point_against_two_targets_shows_both_and_the_clients_that_stayed() {
     let html = page(&[fixture::single()]);
-    assert!(html.contains("By target") && html.contains("62 of 64"));
+    assert!(html.contains("By target") && html.contains("62\u{a0}of\u{a0}64"));
+    assert!(html.contains("Busiest worker") && html.contains("too small for the percentile"));
     assert!(html.contains("192.0.2.18"));
 }
 

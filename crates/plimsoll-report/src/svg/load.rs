@@ -8,16 +8,22 @@ use crate::text::{TimeUnit, axis_name, number, percent};
 
 /// A worker busier than this may be late by its own fault.
 const BUSY_LIMIT: f64 = 0.90; // rule of validity, methods/capacity.md
+pub(crate) const BUSY_LIMIT_TEXT: &str = "limit 90 %";
 /// Lag of sending beyond which the generator counts as the limit.
 const LAG_LIMIT_NANOS: f64 = 1e6; // default of the suites' rules
+/// The whole of that limit.
+pub(crate) const LAG_LIMIT_TEXT: &str = "limit 1 ms, or 5 % of response p50 if that is larger";
 /// An axis ends at this multiple of the largest value of a valid point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
 const HEADROOM: f64 = 1.5;
 
+/// One point has no course over load; the tables say what there is to say of it.
+const POINTS_MIN: usize = 2;
+
 /// Achieved rate and response times over load.
 pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let panels: Vec<Panel> = [throughput(run), response(run)].into_iter().flatten().collect();
-    if panels.is_empty() {
+    if panels.is_empty() || run.points.len() < POINTS_MIN {
         return None;
     }
     let invalid = run.points.iter().filter(|p| !sound(run, p)).count();
@@ -34,7 +40,7 @@ pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
 /// Busy share of the busiest worker and lag of sending over load.
 pub(crate) fn generator_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let panels: Vec<Panel> = [busy(run), lag(run)].into_iter().flatten().collect();
-    if panels.is_empty() {
+    if panels.is_empty() || run.points.len() < POINTS_MIN {
         return None;
     }
     let desc = "Dashed lines are the limits beyond which the generator, not the target, may have \
@@ -121,7 +127,7 @@ fn busy(run: &RunResult) -> Option<Panel> {
         height: 96.0,
         top: 100.0,
         series: vec![Series { class: "s1", label: "busy".to_owned(), dots }],
-        guide: Some(Guide::Level(BUSY_LIMIT * 100.0, "limit 90 %")),
+        guide: Some(Guide::Level(BUSY_LIMIT * 100.0, BUSY_LIMIT_TEXT)),
     })
 }
 
@@ -136,10 +142,7 @@ fn lag(run: &RunResult) -> Option<Panel> {
         height: 96.0,
         top: unit.of(cap),
         series: vec![Series { class: "s1", label: "p99".to_owned(), dots }],
-        guide: Some(Guide::Level(
-            unit.of(LAG_LIMIT_NANOS),
-            "limit 1 ms, or 5 % of response p50 if that is larger",
-        )),
+        guide: Some(Guide::Level(unit.of(LAG_LIMIT_NANOS), LAG_LIMIT_TEXT)),
     })
 }
 

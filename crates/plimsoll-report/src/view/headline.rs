@@ -4,7 +4,7 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
-use crate::text::{load, number, three_digits, time};
+use crate::text::{ABSENT, load, number, three_digits, time};
 
 /// Said where no load point earned a value.
 const NONE: &str = "none";
@@ -88,11 +88,15 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
         return "No load point was finished, so there are no figures.".to_owned();
     };
     let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
-    if point.valid || run.suite.is_none() {
+    let mut note = if point.valid || run.suite.is_none() {
         format!("The times are those of {place}.")
     } else {
         format!("No load point is valid. The times are those of {place}, which is invalid.")
+    };
+    if point.response_ns.is_some_and(|t| t.p50.is_none() || t.p95.is_none() || t.p99.is_none()) {
+        note.push_str(&format!(" {ABSENT} where the sample is too small for the percentile."));
     }
+    note
 }
 
 /// The measured window, when all points agree on it; else its range.

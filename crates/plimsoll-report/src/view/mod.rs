@@ -46,6 +46,8 @@ pub(crate) struct RunView {
     pub(crate) command: String,
     pub(crate) points: Table,
     pub(crate) points_note: String,
+    /// The generator's health, where a chart would hold one dot.
+    pub(crate) generator_note: String,
     pub(crate) resources: Table,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
@@ -110,6 +112,7 @@ impl RunView {
             command: command_line(&run.command),
             points_note: points::note(run, &points),
             points,
+            generator_note: points::generator_note(run),
             resources: resources::table(run),
             errors: points::errors_table(run),
             unexpected: points::unexpected_table(run),

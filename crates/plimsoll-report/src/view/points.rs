@@ -2,9 +2,9 @@
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
-use crate::svg::{selected_points, timeline_spans, timeline_time};
+use crate::svg::{BUSY_LIMIT_TEXT, LAG_LIMIT_TEXT, selected_points, timeline_spans, timeline_time};
 use crate::table::{Column, Table, figures, words};
-use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits};
+use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
 /// Rows of a timeline's table; the whole of it is in `timeline.csv`.
 const TIMELINE_ROWS_MAX: usize = 40;
@@ -52,7 +52,7 @@ fn columns(run: &RunResult, points: &[PointResult], unit: TimeUnit) -> Vec<Colum
         words("valid"),
     ];
     if loses_clients(points) {
-        columns.insert(2, figures("clients", "of"));
+        columns.insert(2, figures("clients", ""));
     }
     columns
 }
@@ -91,7 +91,7 @@ fn cells(
     if loses_clients(points) {
         let (taking_part, asked) = (point.clients_participating, point.clients_requested);
         let part = |n: Option<u32>| count(n.map(u64::from));
-        cells.insert(2, format!("{} of {}", part(taking_part), part(asked)));
+        cells.insert(2, format!("{}\u{a0}of\u{a0}{}", part(taking_part), part(asked)));
     }
     cells
 }
@@ -125,6 +125,19 @@ fn judged(point: &PointResult) -> String {
         true => "✗ invalid".to_owned(),
         false => format!("✗ {}", rules.join(", ")),
     }
+}
+
+/// The generator's health in words, for the one point that has no course over load.
+pub(super) fn generator_note(run: &RunResult) -> String {
+    let [point] = run.points.as_slice() else { return String::new() };
+    let busy = point.generator.cpu_busy_ratio_max.map(|ratio| {
+        format!("Busiest worker {} of one core ({BUSY_LIMIT_TEXT}).", percent(Some(ratio)))
+    });
+    let lag = point
+        .send_lag_ns
+        .and_then(|t| t.p99)
+        .map(|nanos| format!("Send lag p99 {} ({LAG_LIMIT_TEXT}).", time(Some(nanos))));
+    busy.into_iter().chain(lag).collect::<Vec<_>>().join(" ")
 }
 
 /// What an absent value in the table means.
@@ -262,8 +275,12 @@ pub(super) fn percentiles_table(run: &RunResult) -> Table {
         let load = load(p.requested, &run.axis);
         figures(&load, unit.name())
     }));
-    let judged = if points.iter().all(|p| p.valid) { "valid" } else { "(invalid)" };
-    let mut table = Table::new(format!("First, middle and last {judged} load point."), columns);
+    let caption = match points.iter().all(|p| p.valid) {
+        _ if points.len() == run.points.len() => "Every load point.",
+        true => "First, middle and last valid load point.",
+        false => "First, middle and last load point; none is valid.",
+    };
+    let mut table = Table::new(caption, columns);
     let mut percentiles: Vec<f64> = all().map(|(p, _)| *p).filter(|p| p.is_finite()).collect();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
