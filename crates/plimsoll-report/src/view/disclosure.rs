@@ -23,8 +23,9 @@ pub(crate) struct Entry {
 
 pub(super) fn sections(disclosure: &Disclosure) -> Vec<Section> {
     let mut sections: Vec<Section> = disclosure.targets.iter().map(target).collect();
-    sections.extend(host(&disclosure.generator));
-    sections.push(section("Setup of the generator", &disclosure.setup));
+    let [host, storage, processor] = host(&disclosure.generator);
+    sections.extend([host, section("Setup of the generator", &disclosure.setup)]);
+    sections.extend([storage, processor]);
     sections.push(section("Kernel tuning", &disclosure.generator.tuning));
     sections.push(section("Limits of the process", &disclosure.generator.limits));
     let tool = &disclosure.tool;
@@ -49,7 +50,7 @@ fn target(target: &TargetDisclosure) -> Section {
     Section { file, ..section(&format!("Target {}", target.target), &settings) }
 }
 
-fn host(host: &Host) -> [Section; 2] {
+fn host(host: &Host) -> [Section; 3] {
     let cpus = |n: u32| n.to_string();
     let bytes = |b: u64| Bytes(b).to_string();
     let facts = [
@@ -62,11 +63,10 @@ fn host(host: &Host) -> [Section; 2] {
         ("memory", host.memory_bytes.map(bytes)),
         ("swap", host.swap_bytes.map(bytes)),
     ];
-    let mut settings: Vec<Setting> = facts
+    let settings: Vec<Setting> = facts
         .into_iter()
         .map(|(name, value)| Setting::new(name, value.unwrap_or_else(|| "not readable".to_owned())))
         .collect();
-    settings.extend(host.cpu_details.iter().cloned());
     let mut storage = Vec::new();
     for disk in &host.disks {
         let scheduler = disk.scheduler.as_deref().unwrap_or("unknown");
@@ -85,7 +85,11 @@ fn host(host: &Host) -> [Section; 2] {
         facts.extend(network.mtu_bytes.map(|m| format!("MTU {m} bytes")));
         storage.push(Setting::new(format!("network {}", network.name), facts.join(", ")));
     }
-    [section("Host of the generator", &settings), section("Disks, file systems, network", &storage)]
+    [
+        section("Host of the generator", &settings),
+        section("Disks, file systems, network", &storage),
+        section("Processor in detail", &host.cpu_details),
+    ]
 }
 
 fn section(title: &str, settings: &[Setting]) -> Section {

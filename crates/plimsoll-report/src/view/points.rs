@@ -47,7 +47,7 @@ fn columns(run: &RunResult, points: &[PointResult], unit: TimeUnit) -> Vec<Colum
         figures(if run.suite.is_some() { "mean\u{a0}±\u{a0}95\u{a0}%" } else { "mean" }, time),
         figures("not sent", ""),
         figures("busy", "worker"),
-        figures("send lag p99", "µs"),
+        figures("send lag p99", lag_unit(points).name()),
         words("errors"),
         words("valid"),
     ];
@@ -84,7 +84,7 @@ fn cells(
         mean(point, unit),
         count(point.not_sent),
         percent(point.generator.cpu_busy_ratio_max),
-        TimeUnit::Micros.text(lag.p99.map(|n| n as f64)),
+        lag_unit(points).text(lag.p99.map(|n| n as f64)),
         if foreign && point.errors.is_empty() { ABSENT.to_owned() } else { errors(point) },
         if foreign { ABSENT.to_owned() } else { judged(point) },
     ];
@@ -157,6 +157,11 @@ fn time_unit(points: &[PointResult]) -> TimeUnit {
     let largest = points.iter().filter(|p| p.valid).filter_map(|p| typical(times(p)?));
     let any = points.iter().filter_map(|p| typical(times(p)?));
     TimeUnit::for_largest(largest.reduce(f64::max).or(any.reduce(f64::max)).unwrap_or(1e6).max(1e6))
+}
+
+fn lag_unit(points: &[PointResult]) -> TimeUnit {
+    let largest = points.iter().filter_map(|p| p.send_lag_ns?.p99).max();
+    TimeUnit::for_largest(largest.unwrap_or(0) as f64)
 }
 
 pub(super) fn errors_table(run: &RunResult) -> Table {
