@@ -15,13 +15,12 @@ use plimsoll_model::units::grouped;
 use crate::limit::generator_limited;
 
 /// Rules that decide whether a load was held. The others judge how well it was measured.
-const HELD_RULES: [&str; 10] = [
+const HELD_RULES: [&str; 9] = [
     "rate",
     "errors",
     "corrupt",
     "not_sent",
     "send_lag",
-    "connections",
     "generator_cpu",
     "clients_lost",
     "nothing_done",

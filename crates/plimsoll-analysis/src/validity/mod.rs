@@ -31,7 +31,7 @@ pub(crate) struct Evidence<'a> {
 type Rule = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every rule that can make a point invalid, in the order in which a reader wants to know.
-const REASONS: [Rule; 20] = [
+const REASONS: [Rule; 19] = [
     run::panicked,
     data::intervals,
     data::nothing_done,
@@ -39,7 +39,6 @@ const REASONS: [Rule; 20] = [
     data::counts,
     generator::generator_cpu,
     generator::send_lag,
-    generator::connections,
     load::rate,
     load::not_sent,
     load::errors,
@@ -55,7 +54,8 @@ const REASONS: [Rule; 20] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 3] = [data::warm_up_errors, load::op_mix_by_chance, steady::drifting];
+const WARNINGS: [Rule; 4] =
+    [generator::connections, data::warm_up_errors, load::op_mix_by_chance, steady::drifting];
 
 /// Rules whose verdict on one point leaves the run valid: the suite excludes that point.
 const EXCLUDED_BY_SUITE: [&str; 1] = ["response_cap"];
