@@ -30,8 +30,11 @@ pub struct Protocol {
     /// Makes the workload of a load point.
     pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
     /// The file set a server must hold for a suite, profile and highest load in ops/s.
-    pub needed_file_set: fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>,
+    pub needed_file_set: NeededFileSet,
 }
+
+/// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
+pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
 
 /// All protocols.
 pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL];

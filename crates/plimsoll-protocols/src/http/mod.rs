@@ -12,6 +12,7 @@
 //! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
 
 pub mod fileset;
+mod flight;
 mod keyed;
 pub mod parameters;
 pub mod plan;

@@ -5,15 +5,15 @@ use std::fmt;
 use std::rc::Rc;
 
 use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
-use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::fileset::FileId;
+use super::flight::{Flight, Stage, first_difference, take_head};
 use super::parameters::Connections;
 use super::site::WorkerSite;
 use super::wire::Malformed;
 use super::wire::body::Framing;
-use super::wire::head::{self, HEAD_BYTES_MAX, Head};
 use super::wire::request::Method;
 
 /// A body with at least this much still to come is left in the kernel when nobody reads it;
@@ -61,7 +61,7 @@ pub struct HttpSession {
     /// Links whose reply is complete and which the server will close.
     lingering: Vec<Link>,
     verified: u64,
-    capture: Option<Box<Vec<u8>>>,
+    capture: Option<Vec<u8>>,
 }
 
 /// The link the next bytes are expected on.
@@ -71,29 +71,6 @@ struct OpenLink {
     connected: bool,
     /// It has carried a whole reply.
     reused: bool,
-}
-
-/// The op in flight.
-#[derive(Debug)]
-struct Flight {
-    ticket: Ticket,
-    op: HttpOp,
-    deadline: Nanos,
-    resent: bool,
-    /// A byte of the reply has arrived.
-    begun: bool,
-    stage: Stage,
-    discarding: bool,
-    payload_bytes: u64,
-    wrong_at: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Stage {
-    /// Before the end of the header.
-    Head,
-    /// After it.
-    Body { head: Head, framing: Framing },
 }
 
 impl HttpSession {
@@ -113,18 +90,18 @@ impl HttpSession {
 
     /// A client that keeps the first [`CAPTURE_BYTES_MAX`] of each body.
     pub fn capturing(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
-        Self { capture: Some(Box::default()), ..Self::new(site, op_timeout) }
+        Self { capture: Some(Vec::new()), ..Self::new(site, op_timeout) }
     }
 
     /// The body of the last reply.
     pub fn take_body(&mut self) -> Vec<u8> {
-        self.capture.as_deref_mut().map(std::mem::take).unwrap_or_default()
+        self.capture.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Heap bytes held now: none between ops, except for links that wait for their end.
     pub fn held_bytes(&self) -> usize {
         let links = self.lingering.capacity() * size_of::<Link>();
-        let body = self.capture.as_ref().map_or(0, |body| body.capacity());
+        let body = self.capture.as_ref().map_or(0, Vec::capacity);
         self.partial.capacity() + links + body
     }
 
@@ -196,7 +173,7 @@ impl HttpSession {
         {
             flight.wrong_at = first_difference(content, offset, payload);
         }
-        if let Some(body) = self.capture.as_deref_mut() {
+        if let Some(body) = self.capture.as_mut() {
             let room = CAPTURE_BYTES_MAX.saturating_sub(body.len());
             body.extend_from_slice(&payload[..payload.len().min(room)]);
         }
@@ -230,7 +207,7 @@ impl HttpSession {
                 self.linger(link, io);
             }
         }
-        let status = self.judge(&flight, &head, io);
+        let status = flight.judge(&self.site.site, &head, io);
         let outcome = flight.outcome(status);
         if status == OpStatus::Ok && flight.op.verify {
             self.verified += 1;
@@ -244,34 +221,6 @@ impl HttpSession {
             io.close(self.lingering.remove(0));
         }
         self.lingering.push(link);
-    }
-
-    fn judge(&self, flight: &Flight, head: &Head, io: &mut impl Io) -> OpStatus {
-        let site = &self.site.site;
-        let op = flight.op;
-        let url = site.url(op.request);
-        let method = op.method.as_str();
-        if !site.expected.holds(head.status) {
-            io.explain(format_args!("{method} {url}: status {}", head.status));
-            return OpStatus::Failed(ErrorClass::Status(u32::from(head.status)));
-        }
-        let actual = match op.method {
-            Method::Get => Some(flight.payload_bytes),
-            Method::Head => head.content_length,
-        };
-        if let (Some(expected), Some(actual)) = (site.expected_bytes(op.request), actual)
-            && expected != actual
-        {
-            io.explain(format_args!(
-                "{method} {url}: the reply has {actual} bytes, the file has {expected}"
-            ));
-            return OpStatus::Failed(ErrorClass::Length);
-        }
-        if let Some(at) = flight.wrong_at {
-            io.explain(format_args!("{method} {url}: first wrong byte at offset {at}"));
-            return OpStatus::Failed(ErrorClass::Corrupt);
-        }
-        OpStatus::Ok
     }
 
     /// The op failed; its link is closed already.
@@ -312,18 +261,6 @@ impl HttpSession {
     }
 }
 
-impl Flight {
-    fn outcome(&self, status: OpStatus) -> Outcome {
-        Outcome {
-            kind: self.op.kind,
-            status,
-            bytes_read: self.payload_bytes,
-            bytes_written: 0,
-            ambiguous: self.resent,
-        }
-    }
-}
-
 impl Session for HttpSession {
     type Op = HttpOp;
 
@@ -336,20 +273,10 @@ impl Session for HttpSession {
     }
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
-        if let Some(body) = self.capture.as_deref_mut() {
+        if let Some(body) = self.capture.as_mut() {
             body.clear();
         }
-        self.flight = Some(Flight {
-            ticket,
-            op,
-            deadline: now.saturating_add(self.op_timeout),
-            resent: false,
-            begun: false,
-            stage: Stage::Head,
-            discarding: false,
-            payload_bytes: 0,
-            wrong_at: None,
-        });
+        self.flight = Some(Flight::new(ticket, op, now.saturating_add(self.op_timeout)));
         match self.open {
             Some(open) if open.connected => self.site.send(&op, open.link, io),
             Some(_) => {}
@@ -465,38 +392,4 @@ impl Session for HttpSession {
     fn take_counters(&mut self) -> SessionCounters {
         SessionCounters { retransmissions: 0, verified: std::mem::take(&mut self.verified) }
     }
-}
-
-/// Takes a header from `partial` and `bytes` together: the header, and how many of `bytes` it
-/// took. Keeps the bytes when the header is not complete.
-fn take_head(partial: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<(Head, usize)>, Malformed> {
-    if partial.is_empty() {
-        let head = head::parse(bytes)?;
-        if head.is_none() {
-            partial.extend_from_slice(bytes);
-        }
-        return Ok(head.map(|head| (head, head.bytes)));
-    }
-    let before = partial.len();
-    // One byte over the limit is enough to see that the header is over it.
-    let room = (HEAD_BYTES_MAX + 1).saturating_sub(before);
-    partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    let Some(end) = head::find_end(partial, before)? else { return Ok(None) };
-    let head = head::parse(&partial[..end])?;
-    *partial = Vec::new();
-    let head = head.ok_or(Malformed::Head(httparse::Error::NewLine))?;
-    Ok(Some((head, end - before)))
-}
-
-/// Offset of the first byte of `payload`, which begins at `offset`, that `content` has not.
-fn first_difference(content: &[u8], offset: u64, payload: &[u8]) -> Option<u64> {
-    let start = usize::try_from(offset).map_or(content.len(), |at| at.min(content.len()));
-    let content = &content[start..];
-    let n = content.len().min(payload.len());
-    // Surplus bytes show as a wrong length.
-    if content[..n] == payload[..n] {
-        return None;
-    }
-    let differs = content.iter().zip(payload).position(|(a, b)| a != b)?;
-    Some(offset + differs as u64)
 }

@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn chunks_with_extensions_and_trailers_are_read_at_any_fragmentation() {
-        let input = b"4;a=\"b\"\r\nWiki\r\n6 \r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nX: y\r\n\r\nrest";
+        let input = b"4;a=\"b\"\r\nWiki\r\n6 \r\npedia \r\n\
+            E\r\nin \r\n\r\nchunks.\r\n0\r\nX: y\r\n\r\nrest";
         for piece in 1..=input.len() {
             let (payload, after) = read(input, piece).unwrap();
             assert_eq!(payload, b"Wikipedia in \r\n\r\nchunks.");
@@ -202,7 +203,10 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_chunk_bytes_never_panic(
-            input in prop::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'1'), any::<u8>()], 0..200),
+            input in prop::collection::vec(
+                prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'1'), any::<u8>()],
+                0..200,
+            ),
             piece in 1usize..20,
         ) {
             let _ = read(&input, piece);

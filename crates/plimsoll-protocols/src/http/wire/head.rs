@@ -70,8 +70,7 @@ enum Usual {
 }
 
 fn parse_usual(bytes: &[u8]) -> Usual {
-    let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ (b'0' | b'1'), b' ', a, b, c, rest @ ..] =
-        bytes
+    let Some([minor @ (b'0' | b'1'), b' ', a, b, c, rest @ ..]) = bytes.strip_prefix(b"HTTP/1.")
     else {
         return Usual::Odd;
     };
