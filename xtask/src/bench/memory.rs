@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::nginx::Nginx;
 use super::place::Place;
 use super::web::free_bundle;
@@ -24,6 +26,8 @@ struct Growth {
     settled_bytes: u64,
     last_bytes: u64,
     highest_bytes: u64,
+    /// Clients that took part to the end, as the run itself says.
+    clients: u64,
 }
 
 /// Measures both and prints one table.
@@ -69,8 +73,10 @@ fn idle(program: &str, server: &Nginx) -> Result<String> {
     Ok(format!(
         "### Idle clients\n\nEach connected, thinking 10 s between requests.\n\n\
          | clients | highest resident | per client |\n| --- | --- | --- |\n\
-         | 1 | {} | |\n| {IDLE_CLIENTS} | {} | {:.2} KB |\n\n",
+         | {} | {} | |\n| {} | {} | {:.2} KB |\n\n",
+        one.clients,
         megabytes(one.highest_bytes),
+        many.clients,
         megabytes(many.highest_bytes),
         per_client / 1e3
     ))
@@ -97,12 +103,18 @@ fn watch(program: &str, server: &Nginx, load: &str, seconds: u64) -> Result<Grow
     if !matches!(finished.code, Some(0 | 1)) {
         return Err(format!("plimsoll: exit code {:?}\n{}", finished.code, finished.errors));
     }
+    let result: Value = serde_json::from_str(&finished.output)
+        .map_err(|e| format!("plimsoll printed no result: {e}"))?;
+    let clients = result["points"][0]["clients_participating"].as_u64().unwrap_or_default();
     let settled = samples.iter().find(|(since_start, _)| *since_start >= settled_after);
     let highest = samples.iter().map(|(_, bytes)| *bytes).max();
     match (settled, samples.last(), highest) {
-        (Some((_, settled_bytes)), Some((_, last_bytes)), Some(highest_bytes)) => {
-            Ok(Growth { settled_bytes: *settled_bytes, last_bytes: *last_bytes, highest_bytes })
-        }
+        (Some((_, settled_bytes)), Some((_, last_bytes)), Some(highest_bytes)) => Ok(Growth {
+            settled_bytes: *settled_bytes,
+            last_bytes: *last_bytes,
+            highest_bytes,
+            clients,
+        }),
         _ => Err("plimsoll ended before its memory could be read".to_owned()),
     }
 }

@@ -15,11 +15,12 @@ pub fn record(part: &str, tables: &str, options: &Options) -> Result<()> {
         only if only.is_empty() => only,
         only => format!(" --only {only}"),
     };
+    let rounds =
+        if part == "web" { format!(" --rounds {}", options.rounds) } else { String::new() };
     let text = format!(
-        "Command: `cargo xtask bench {part} --rounds {} --seconds {}{only}`\n\n\
+        "Command: `cargo xtask bench {part}{rounds} --seconds {}{only}`\n\n\
          Server on core {SERVER_CORE}, generator on core {GENERATOR_CORE}, loopback.\n\n\
          {}\n{}",
-        options.rounds,
         options.seconds,
         facts::facts(),
         tables.trim_end()
