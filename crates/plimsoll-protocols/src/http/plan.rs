@@ -253,6 +253,7 @@ impl<'a> Draft<'a> {
             if self.request.file_set.is_some() { "read from the server" } else { "assumed" };
         self.fact("file set description", known);
         self.fact("class shares", format!("{:?} %", set.class_percent));
+        self.fact("class order", "decks of 100; classes spread over the deck, clients staggered");
         let weights = poisson_weights(set.poisson_mean).map(|w| format!("{:.1}", w * 100.0));
         let mean = set.poisson_mean;
         self.fact(

@@ -1,7 +1,9 @@
 //! What a client asks for next. Op n depends on the seed, the client and n only.
 //!
 //! - `file_set`: each client deals from decks of 100 cards with exactly the method's class
-//!   shares. Files within a class are apportioned over the deck by systematic sampling: the
+//!   shares. Within a deck the classes are spread out, a hundred clients share the order of
+//!   classes, and each begins at another card, so that clients who do ten ops each hold the mix
+//!   together. Files within a class are apportioned over the deck by systematic sampling: the
 //!   quantiles `(i + u) / n` of the Poisson weights, where `u` steps by the golden ratio from deck
 //!   to deck, so that short runs hold the mix. Directories are uniform.
 //! - `urls`: clients deal from a deck by weight, or, when the weights would need a large deck,
@@ -34,6 +36,37 @@ mod stream {
     pub const URL: u64 = 4;
 }
 
+/// Whose ops a script numbers, and where its decks begin.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    /// The client, or all of them.
+    number: u64,
+    /// Clients that share shuffles.
+    group: u64,
+    /// Share of a deck that the client begins after.
+    cut: f64,
+}
+
+impl Owner {
+    fn new(client: u32, shared: bool) -> Self {
+        match shared {
+            true => Self { number: u64::MAX, group: u64::MAX, cut: 0.0 },
+            false => Self {
+                number: u64::from(client),
+                group: u64::from(client) / DECK_CARDS as u64,
+                cut: (f64::from(client) * GOLDEN).fract(),
+            },
+        }
+    }
+
+    /// Number of the deck that op `index` comes from, and its place there.
+    fn place(self, index: u64, cards: usize) -> (u64, usize) {
+        let cards = cards as u64;
+        let cut = (self.cut * cards as f64) as u64;
+        (index / cards, ((index % cards + cut) % cards) as usize)
+    }
+}
+
 /// What the scripts of one load point share.
 #[derive(Clone, Debug)]
 pub struct FilePlan {
@@ -51,6 +84,14 @@ pub struct FilePlan {
     pub method: Method,
     /// The index of a turn is that of a schedule all clients share.
     pub shared: bool,
+}
+
+impl FilePlan {
+    /// The file, 1 to 9, at a quantile of the distribution within a class.
+    fn file_at(&self, quantile: f64) -> u8 {
+        let below = self.cumulative.iter().filter(|sum| **sum <= quantile).count() as u8;
+        (below + 1).min(FILES_PER_CLASS)
+    }
 }
 
 /// Poisson(`mean`) truncated to 1..9 and renormalised.
@@ -81,7 +122,7 @@ pub fn cumulative(weights: [f64; FILES_PER_CLASS as usize]) -> [f64; FILES_PER_C
 #[derive(Debug)]
 pub struct FileScript {
     plan: Arc<FilePlan>,
-    owner: u64,
+    owner: Owner,
     deck_number: Option<u64>,
     /// Class and file, packed: `class * 16 + k`.
     deck: [u8; DECK_CARDS],
@@ -90,25 +131,25 @@ pub struct FileScript {
 impl FileScript {
     /// The script of one client.
     pub fn new(plan: Arc<FilePlan>, client: u32) -> Self {
-        let owner = if plan.shared { u64::MAX } else { u64::from(client) };
+        let owner = Owner::new(client, plan.shared);
         Self { plan, owner, deck_number: None, deck: [0; DECK_CARDS] }
     }
 
     /// Op number `index`.
     pub fn op(&mut self, index: u64) -> HttpOp {
-        let number = index / DECK_CARDS as u64;
+        let (number, place) = self.owner.place(index, DECK_CARDS);
         if self.deck_number != Some(number) {
             self.fill_deck(number);
         }
-        let card = self.deck[(index % DECK_CARDS as u64) as usize];
-        let key = keyed::key(&[self.plan.seed, stream::DIRECTORY, self.owner, index]);
+        let card = self.deck[place];
+        let key = keyed::key(&[self.plan.seed, stream::DIRECTORY, self.owner.number, index]);
         let id = FileId {
             directory: keyed::below(key, u64::from(self.plan.directories)) as u32,
             class: card / 16,
             k: card % 16,
         };
         // Clients are out of step, so that they do not all verify the same op.
-        let turn = if self.plan.shared { index } else { index.wrapping_add(self.owner) };
+        let turn = if self.plan.shared { index } else { index.wrapping_add(self.owner.number) };
         HttpOp {
             kind: OpKind(id.class),
             request: Request::File(id),
@@ -117,22 +158,33 @@ impl FileScript {
         }
     }
 
+    /// Classes are spread over the deck: card i of n lies at a random place within the i-th n-th,
+    /// so that a part of a deck holds the mix too. Which file it is, is the client's own.
     fn fill_deck(&mut self, number: u64) {
         let plan = &self.plan;
+        let order = keyed::key(&[plan.seed, stream::DECK, self.owner.group, number]);
+        let mut cards = [(0.0, 0u8); DECK_CARDS];
         let mut at = 0;
         for class in 0..CLASSES {
-            let cards = usize::from(plan.class_percent[usize::from(class)]);
-            let parts = [plan.seed, stream::QUANTILE, self.owner, u64::from(class)];
+            let n = u64::from(plan.class_percent[usize::from(class)]);
+            let parts = [plan.seed, stream::QUANTILE, self.owner.number, u64::from(class)];
+            let own = keyed::key(&parts);
             let step = (number & 0xffff_ffff) as f64 * GOLDEN;
-            let u = (keyed::unit(keyed::key(&parts)) + step).fract();
-            for i in 0..cards {
-                let quantile = (i as f64 + u) / cards as f64;
-                let below = plan.cumulative.iter().filter(|sum| **sum <= quantile).count() as u8;
-                self.deck[at] = class * 16 + (below + 1).min(FILES_PER_CLASS);
+            let u = (keyed::unit(own) + step).fract();
+            let first = at;
+            for i in 0..n {
+                let jitter = keyed::unit(keyed::key(&[order, u64::from(class), i]));
+                cards[at].0 = (i as f64 + jitter) / n as f64;
+                self.deck[at] = class * 16 + plan.file_at((i as f64 + u) / n as f64);
                 at += 1;
             }
+            keyed::shuffle(&mut self.deck[first..at], keyed::key(&[own, number]));
         }
-        keyed::shuffle(&mut self.deck, keyed::key(&[plan.seed, stream::DECK, self.owner, number]));
+        for (card, packed) in cards.iter_mut().zip(self.deck) {
+            card.1 = packed;
+        }
+        cards.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        self.deck = cards.map(|(_, packed)| packed);
         self.deck_number = Some(number);
     }
 }
@@ -211,7 +263,7 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 #[derive(Debug)]
 pub struct UrlScript {
     plan: Arc<UrlPlan>,
-    owner: u64,
+    owner: Owner,
     deck_number: Option<u64>,
     deck: Vec<u32>,
 }
@@ -219,7 +271,7 @@ pub struct UrlScript {
 impl UrlScript {
     /// The script of one client.
     pub fn new(plan: Arc<UrlPlan>, client: u32) -> Self {
-        let owner = if plan.shared { u64::MAX } else { u64::from(client) };
+        let owner = Owner::new(client, plan.shared);
         Self { plan, owner, deck_number: None, deck: Vec::new() }
     }
 
@@ -228,17 +280,17 @@ impl UrlScript {
         let url = match &self.plan.deal {
             Deal::Only => 0,
             Deal::Deck(cards) => {
-                let number = index / cards.len() as u64;
+                let (number, place) = self.owner.place(index, cards.len());
                 if self.deck_number != Some(number) {
                     self.deck.clone_from(cards);
-                    let parts = [self.plan.seed, stream::DECK, self.owner, number];
+                    let parts = [self.plan.seed, stream::DECK, self.owner.group, number];
                     keyed::shuffle(&mut self.deck, keyed::key(&parts));
                     self.deck_number = Some(number);
                 }
-                self.deck[(index % cards.len() as u64) as usize]
+                self.deck[place]
             }
             Deal::Draw(sums) => {
-                let key = keyed::key(&[self.plan.seed, stream::URL, self.owner, index]);
+                let key = keyed::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
                 let drawn = keyed::below(key, sums.last().copied().unwrap_or(1));
                 sums.partition_point(|sum| *sum <= drawn) as u32
             }
@@ -304,6 +356,25 @@ mod tests {
                     counts[usize::from(file(script.op(deck * 100 + i)).class)] += 1;
                 }
                 assert_eq!(counts, [35, 50, 14, 1]);
+            }
+        }
+    }
+
+    #[test]
+    fn clients_with_a_few_ops_each_hold_the_mix_together() {
+        for first in [0, 37, 95, 1_000] {
+            let mut counts = [0u32; 4];
+            for client in 0..64 {
+                let mut script = FileScript::new(file_plan(false), client);
+                // As uneven as independent schedules are.
+                for index in first..first + 7 + u64::from(client % 7) {
+                    counts[usize::from(file(script.op(index)).class)] += 1;
+                }
+            }
+            let n = f64::from(counts.iter().sum::<u32>());
+            for (count, share) in counts.iter().zip([0.35, 0.5, 0.14, 0.01]) {
+                let off = (f64::from(*count) / n - share).abs();
+                assert!(off < 0.01, "{counts:?} from {first}");
             }
         }
     }
