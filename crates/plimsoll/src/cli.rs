@@ -43,6 +43,8 @@ pub enum Verb {
     Analyse(AnalyseArgs),
     /// Render results as HTML, Markdown or CSV
     Report(ReportArgs),
+    /// Compare the first run with the others
+    Compare(CompareArgs),
     /// Check a bundle: checksums, then the rules again
     Verify(VerifyArgs),
     /// What the disclosure says of this host
@@ -351,6 +353,13 @@ pub struct ReportArgs {
     /// Directory to write CSV files into
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Bundles of runs, the first is the one to compare with
+    #[arg(required = true, num_args = 2.., value_name = "BUNDLE")]
+    pub bundles: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -68,6 +68,7 @@ fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
         TimeKind::Response => times.response = entry.times,
         TimeKind::Service => times.service = entry.times,
         TimeKind::SendLag => times.send_lag = entry.times,
+        TimeKind::Lateness => times.lateness = entry.times,
     }
 }
 

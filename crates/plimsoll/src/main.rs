@@ -43,6 +43,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Serve(args) => verbs::serve::perform(&args),
         Verb::Analyse(args) => verbs::analyse::perform(&args),
         Verb::Report(args) => verbs::report::perform(&args),
+        Verb::Compare(args) => verbs::compare::perform(&args),
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),
         Verb::Published(args) => verbs::published::perform(&args),

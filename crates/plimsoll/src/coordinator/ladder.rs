@@ -12,8 +12,11 @@ const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(2);
 const PROBE_MEASURE_MAX: Nanos = Nanos::from_secs(8);
 /// A verification is held longer: it carries the claim.
 const VERIFY_MEASURE_MAX: Nanos = Nanos::from_secs(30);
-/// Open probes of a demo, which has 15 s in all.
-const DEMO_PROBES_MAX: u32 = 3;
+/// A demo has 15 s in all: its search begins lower, is shorter, and gives way in larger steps.
+const DEMO_FIRST_RATIO: f64 = 0.7;
+const DEMO_PROBES_MAX: u32 = 2;
+const DEMO_VERIFY_STEP_RATIO: f64 = 0.2;
+const DEMO_VERIFIES_MAX: u32 = 2;
 
 /// How the loads of a ladder come about.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +53,15 @@ impl LadderPlan {
 
 /// Bounds of the search for the peak.
 pub fn search_config(profile: ProfileName) -> PeakSearchConfig {
-    let default = PeakSearchConfig::default();
     match profile {
-        ProfileName::Demo => {
-            PeakSearchConfig { probes_max: DEMO_PROBES_MAX, verifies_max: 2, ..default }
-        }
-        _ => default,
+        ProfileName::Demo => PeakSearchConfig {
+            first_ratio: DEMO_FIRST_RATIO,
+            probes_max: DEMO_PROBES_MAX,
+            verify_step_ratio: DEMO_VERIFY_STEP_RATIO,
+            verifies_max: DEMO_VERIFIES_MAX,
+            ..PeakSearchConfig::default()
+        },
+        _ => PeakSearchConfig::default(),
     }
 }
 

@@ -165,6 +165,7 @@ impl Joined {
             add_times(&mut sum.response, &times.response);
             add_times(&mut sum.service, &times.service);
             add_times(&mut sum.send_lag, &times.send_lag);
+            add_times(&mut sum.lateness, &times.lateness);
         }
     }
 }
@@ -259,7 +260,7 @@ mod tests {
 
     fn interval(worker: u32, second: u32, done: u64) -> Interval {
         let mut ops = vec![OpTimes::new()];
-        ops[0].response.record_n(1_000 * (u64::from(worker) + 1), done).unwrap();
+        ops[0].response.record_n(1_000 * (u64::from(worker) + 1), done as u32).unwrap();
         Interval {
             worker,
             second,

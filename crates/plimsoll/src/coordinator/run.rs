@@ -53,7 +53,7 @@ pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<R
     let started = run_started(request, &outset);
     let mut run = Run::new(request, outset, bundle, disclosure, signals)?;
     run.record_durably(JournalRecord::RunStarted(started))?;
-    run.to_the_end(live)
+    run.complete(live)
 }
 
 /// Goes on with an interrupted run.
@@ -71,7 +71,7 @@ pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, 
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     run.record_durably(JournalRecord::Resumed { at_unix_ns: unix_ns(), version })?;
-    run.to_the_end(live)
+    run.complete(live)
 }
 
 /// What the interrupted run was asked for.
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs what is left, then derives result and report, whatever happened.
-    fn to_the_end(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
+    fn complete(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
         let stop = self.points(live);
         let at_unix_ns = unix_ns();
         let last = match &stop {
@@ -229,7 +229,13 @@ impl<'a> Run<'a> {
             LadderPlan::Fixed(loads) => loads,
             LadderPlan::Search { steps, headroom } => match self.search(steps, live)? {
                 Found::Peak(peak) => Ladder::evenly(peak * headroom, steps),
-                Found::Nothing(reason) => return Ok(Stop::NoPeak(reason)),
+                Found::Nothing { reason, estimate } => match self.loads_all_the_same(estimate) {
+                    Some(highest) => {
+                        live.line(&format!("no peak: {reason}; the ladder ends at half of it"));
+                        Ladder::evenly(highest, steps)
+                    }
+                    None => return Ok(Stop::NoPeak(reason)),
+                },
                 Found::Interrupted => return Ok(Stop::Interrupted),
             },
         };
@@ -258,7 +264,9 @@ impl<'a> Run<'a> {
             return Ok(Found::Peak(peak));
         }
         let mut search = PeakSearch::new(ladder::search_config(self.request.profile));
+        let mut estimate = None;
         for outcome in self.earlier_outcomes()? {
+            estimate.get_or_insert(outcome.achieved);
             search.report(&outcome);
         }
         let guess = STEPS_GUESSED * self.point_ns(Purpose::Probe)
@@ -273,7 +281,9 @@ impl<'a> Run<'a> {
                     self.record_durably(JournalRecord::PeakFound { peak, how })?;
                     return Ok(Found::Peak(peak));
                 }
-                SearchStep::GaveUp { reason } => return Ok(Found::Nothing(reason.clone())),
+                SearchStep::GaveUp { reason } => {
+                    return Ok(Found::Nothing { reason: reason.clone(), estimate });
+                }
                 _ => {}
             }
             let title = format!("search: {step}");
@@ -283,10 +293,20 @@ impl<'a> Run<'a> {
             };
             let point = Planned { load, purpose, title, countdown };
             match self.point(&point, live)? {
-                Some(result) => search.report(&ProbeOutcome::of(&result)),
+                Some(result) => {
+                    let outcome = ProbeOutcome::of(&result);
+                    estimate.get_or_insert(outcome.achieved);
+                    search.report(&outcome);
+                }
                 None => return Ok(Found::Interrupted),
             }
         }
+    }
+
+    /// A demo shows a ladder even where no load was held, on a busy machine for example.
+    fn loads_all_the_same(&self, estimate: Option<f64>) -> Option<f64> {
+        let demo = self.request.profile == ProfileName::Demo;
+        estimate.filter(|achieved| demo && *achieved > 0.0).map(|achieved| achieved / 2.0)
     }
 
     /// Outcomes of the search steps that an earlier part of this run finished.
@@ -402,6 +422,6 @@ struct Planned {
 /// What a search came to.
 enum Found {
     Peak(f64),
-    Nothing(String),
+    Nothing { reason: String, estimate: Option<f64> },
     Interrupted,
 }

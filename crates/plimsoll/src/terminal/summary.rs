@@ -37,7 +37,7 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
         if matches!(profile, "quick" | "demo") { format!(" ({profile})") } else { String::new() };
     let suite = result.suite.as_ref().map_or("curve", |suite| suite.name.as_str());
     let _ =
-        writeln!(out, "\n{} on {}: {word}{scaled}", style.bold(suite), result.targets.join(", "));
+        writeln!(out, "\n{} on {}, {word}{scaled}", style.bold(suite), result.targets.join(", "));
     let summary = &result.summary;
     if !summary.metric.is_empty() {
         let value = summary

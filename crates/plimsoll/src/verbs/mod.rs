@@ -3,6 +3,7 @@
 pub mod analyse;
 pub mod check;
 pub mod clean;
+pub mod compare;
 pub mod demo;
 pub mod inventory;
 pub mod prepare;

@@ -1,0 +1,45 @@
+//! A full disk under the bundle.
+
+use std::path::Path;
+use std::process::Command;
+
+use plimsoll_testkit::fault_server::{Fault, FaultServer};
+
+use crate::support::{plimsoll, points_finished, short};
+
+/// A small file system of its own; `None` (said loudly) where this user may not mount one.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(at: &'a Path, size: &str) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(at)
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            eprintln!("SKIPPED: mounting a small tmpfs needs root");
+        }
+        mounted.then_some(Self(at))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_with_3_and_keeps_what_is_finished() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(place.path(), "160k") else { return };
+    let bundle = disk.0.join("b");
+    let server = FaultServer::with_fixed_body(100, |_| Fault::None);
+    let points = (0..60).map(|i| (100 + i).to_string()).collect::<Vec<_>>().join(",");
+    let more = ["--points", &points, "--set", "load.mode=open"];
+    let ended = plimsoll(&short("web-url", &server.url(), &bundle, &more));
+    ended.check(3, &["no space left", "plimsoll resume"]);
+    let finished = points_finished(&bundle);
+    assert!((1..60).contains(&finished), "{finished} points: {}", ended.err);
+}

@@ -1,0 +1,125 @@
+//! Runs the binary and looks at what it leaves behind.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Longest any of these runs may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    /// Asserts the exit code and that the messages hold all of `parts`.
+    #[track_caller]
+    pub fn check(&self, code: i32, parts: &[&str]) {
+        let all = format!("{}\n{}", self.out, self.err);
+        assert_eq!(self.code, Some(code), "{all}");
+        for part in parts {
+            assert!(all.contains(part), "{part:?} is not in:\n{all}");
+        }
+    }
+}
+
+/// The binary with these arguments.
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// Runs the binary to its end.
+pub fn plimsoll(arguments: &[&str]) -> Ended {
+    let output = command(arguments).output().unwrap();
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Arguments of a run whose points take 0.3 s.
+pub fn short<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", suite, target, "--out", out.to_str().unwrap()];
+    arguments.extend(["--profile", "quick", "--progress", "none", "--workers", "1"]);
+    arguments.extend(["--set", "profiles.quick.warm_up=50ms"]);
+    arguments.extend(["--set", "profiles.quick.measure=300ms"]);
+    arguments.extend(["--set", "profiles.quick.drain=300ms"]);
+    arguments.extend(more);
+    arguments
+}
+
+/// `result.json` of a bundle.
+pub fn result(bundle: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(bundle.join("result.json")).unwrap()).unwrap()
+}
+
+/// Names of the rules that made a run or its points invalid.
+pub fn broken_rules(result: &Value) -> Vec<String> {
+    let of = |node: &Value| -> Vec<String> {
+        node["reasons"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|reason| reason["rule"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let mut rules = of(&result["verdict"]);
+    for point in result["points"].as_array().into_iter().flatten() {
+        rules.extend(of(point));
+    }
+    rules
+}
+
+/// Finished load points of a bundle's journal.
+pub fn points_finished(bundle: &Path) -> usize {
+    let text = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap_or_default();
+    text.lines().filter(|line| line.contains("\"event\":\"point_finished\"")).count()
+}
+
+/// Waits until `done`, or gives up loudly.
+#[track_caller]
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let started = now();
+    while !done() {
+        assert!(started.elapsed() < PATIENCE, "still waiting until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits for a child's end; kills it when it takes too long.
+#[track_caller]
+pub fn wait_for(mut child: Child) -> Ended {
+    let started = now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("the program did not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().unwrap();
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Sends a signal to a process this test started.
+pub fn signal(child: &Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
+}
+
+#[allow(clippy::disallowed_methods, reason = "tests wait for a real process")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,90 @@
+//! A run from end to end on servers of our own, and what can be done with its bundle.
+
+use crate::support::{broken_rules, plimsoll, result, short};
+
+#[test]
+fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let dir = bundle.to_str().unwrap();
+    let run = plimsoll(&short("web-static", "builtin:", &bundle, &["--points", "50,100"]));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    let points = result["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for point in points {
+        assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
+        assert!(point["achieved_ops_per_s"].as_f64().unwrap() > 0.0);
+    }
+    assert!(!broken_rules(&result).contains(&"incomplete".to_owned()));
+    assert!(result["departures"].as_array().unwrap().len() >= 2);
+    let software = &result["disclosure"]["targets"][0]["software"];
+    assert!(software.as_str().unwrap().contains("plimsoll serve web"), "{software}");
+
+    let verify = plimsoll(&["verify", dir]);
+    assert_eq!(verify.code, run.code);
+    verify.check(run.code.unwrap(), &["Every file is as the run left it."]);
+
+    let before = std::fs::read(bundle.join("result.json")).unwrap();
+    std::fs::remove_file(bundle.join("result.json")).unwrap();
+    let analyse = plimsoll(&["analyse", dir, "--json"]);
+    assert_eq!(analyse.code, run.code);
+    assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
+    assert_eq!(analyse.out.as_bytes(), before);
+
+    let (md, csv) = (place.path().join("r.md"), place.path().join("csv"));
+    plimsoll(&["report", dir, "--md", md.to_str().unwrap(), "--csv", csv.to_str().unwrap()])
+        .check(0, &["r.md"]);
+    assert!(std::fs::read_to_string(md).unwrap().contains("web-static"));
+    assert!(std::fs::read_dir(csv).unwrap().count() > 0);
+    plimsoll(&["compare", dir, dir]).check(0, &["× 1.000"]);
+
+    let journal = bundle.join("journal.jsonl");
+    let changed =
+        std::fs::read_to_string(&journal).unwrap().replacen("\"seed\":1876", "\"seed\":1877", 1);
+    std::fs::write(&journal, changed).unwrap();
+    plimsoll(&["verify", dir]).check(1, &["journal.jsonl was changed after the run"]);
+}
+
+#[test]
+fn json_is_alone_on_standard_output() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let run = plimsoll(&short("web-url", "builtin:", &bundle, &["--clients", "2", "--json"]));
+    let parsed: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(parsed["format"], 1);
+    assert_eq!(parsed["points"][0]["requested"], 2.0);
+    assert!(run.err.contains("web-url"));
+}
+
+#[test]
+fn nginx_is_started_with_a_file_set_and_stopped() {
+    if plimsoll_testkit::peers::require_peer("nginx").is_none() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "50", "--set", "workload.file_set.directories=1"];
+    let run = plimsoll(&short("web-static", "managed:nginx", &bundle, &more));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    assert_eq!(result["points"][0]["errors"].as_object().unwrap().len(), 0, "{result}");
+    let target = &result["disclosure"]["targets"][0];
+    assert!(target["software"].as_str().unwrap().starts_with("nginx"), "{target}");
+    assert!(target["configuration"].as_str().unwrap().contains("listen"), "{target}");
+}
+
+#[test]
+fn a_list_of_urls_and_an_open_rate_are_taken_from_the_command_line() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let list = place.path().join("urls.txt");
+    std::fs::write(&list, "# two\n3 /bytes/100\n1 /bytes/200\n").unwrap();
+    let more = ["--rate", "100", "--for", "400ms", "--urls", list.to_str().unwrap()];
+    let run = plimsoll(&short("web-url", "builtin:", &bundle, &more));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    let ops = result["points"][0]["ops"].as_object().unwrap();
+    assert_eq!(ops.keys().collect::<Vec<_>>(), ["GET /bytes/100", "GET /bytes/200"]);
+    assert_eq!(result["points"][0]["errors"].as_object().unwrap().len(), 0, "{result}");
+}

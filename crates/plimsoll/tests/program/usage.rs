@@ -1,0 +1,128 @@
+//! Commands and suite files that are wrong: exit code 2, with place and suggestion.
+
+use std::path::Path;
+
+use crate::support::{plimsoll, short};
+
+fn check_suite(change: impl Fn(String) -> String, parts: &[&str]) {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("mine.toml");
+    let shipped = plimsoll(&["suites", "show", "web-static"]).out;
+    std::fs::write(&file, change(shipped)).unwrap();
+    plimsoll(&["check", file.to_str().unwrap()]).check(2, parts);
+}
+
+#[test]
+fn a_wrong_command_ends_with_2() {
+    plimsoll(&[]).check(2, &["Usage"]);
+    plimsoll(&["serv"]).check(2, &["serve"]);
+    plimsoll(&["capacity", "web-static"]).check(2, &["unrecognized"]);
+    plimsoll(&["run", "web-static"]).check(2, &["TARGET"]);
+    plimsoll(&["--help"]).check(0, &["demo", "Exit codes"]);
+    plimsoll(&["--version"]).check(0, &["plimsoll"]);
+}
+
+#[test]
+fn a_wrong_key_in_a_suite_is_shown_with_line_caret_and_suggestion() {
+    check_suite(
+        |text| text.replace("verify_one_in", "verify_one_inn"),
+        &["mine.toml:", "unknown key", "^^^", "verify_one_in"],
+    );
+}
+
+#[test]
+fn a_mix_that_does_not_sum_is_refused() {
+    check_suite(
+        |text| text.replace("[35, 50, 14, 1]", "[35, 50, 14, 2]"),
+        &["mine.toml:", "[35.0, 50.0, 14.0, 2.0]", "sum to 100"],
+    );
+}
+
+#[test]
+fn a_negative_load_is_refused() {
+    let points =
+        |text: String| text.replace("kind = \"auto\"", "kind = \"points\"\npoints = [100, -5]");
+    check_suite(points, &["mine.toml:", "-5", "ops/s above 0"]);
+    plimsoll(&["run", "web-static", "builtin:", "--points=-5"]).check(2, &["-5"]);
+}
+
+#[test]
+fn a_shipped_suite_is_right_and_an_unknown_one_gets_a_suggestion() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("copy.toml");
+    std::fs::write(&file, plimsoll(&["suites", "show", "web-url"]).out).unwrap();
+    plimsoll(&["check", file.to_str().unwrap()]).check(0, &["web-url", "is a valid suite"]);
+    plimsoll(&["run", "web-statik", "builtin:"]).check(2, &["did you mean web-static?"]);
+    plimsoll(&["check", "/no/such/file.toml"]).check(2, &["/no/such/file.toml"]);
+}
+
+#[test]
+fn the_schema_of_suites_is_json() {
+    let schema = plimsoll(&["suites", "schema"]);
+    schema.check(0, &["file_set"]);
+    serde_json::from_str::<serde_json::Value>(&schema.out).unwrap();
+}
+
+#[test]
+fn a_wrong_target_or_flag_says_what_to_write() {
+    plimsoll(&["run", "web-static", "localhost:80"]).check(2, &["is not a URL", "builtin:"]);
+    plimsoll(&["run", "web-static", "nfs://127.0.0.1/x"]).check(2, &["http://"]);
+    plimsoll(&["run", "web-static", "managed:ngnix"]).check(2, &["did you mean managed:nginx?"]);
+    plimsoll(&["run", "web-static", "builtin:", "--clients", "3"]).check(2, &["web-url"]);
+    plimsoll(&["run", "web-static", "builtin:", "--set", "load.cleints=3"])
+        .check(2, &["--set load.cleints", "did you mean `clients`?"]);
+}
+
+#[test]
+fn an_existing_output_directory_is_left_alone() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("mine.txt"), "x").unwrap();
+    let arguments = short("web-static", "builtin:", place.path(), &["--points", "10"]);
+    plimsoll(&arguments).check(2, &["is not empty", "--out", "plimsoll resume"]);
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_no_bundle_is_called_so() {
+    let place = tempfile::tempdir().unwrap();
+    for verb in ["analyse", "report", "verify", "resume"] {
+        plimsoll(&[verb, place.path().to_str().unwrap()]).check(2, &["is not a Plimsoll bundle"]);
+    }
+}
+
+#[test]
+fn a_curve_from_elsewhere_is_analysed_and_a_bad_one_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("curve.csv");
+    let analyse = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        plimsoll(&["analyse", "--curve", file.to_str().unwrap(), "--json"])
+    };
+    let good = analyse("load,throughput,response_ms\n100,100,1.5\n200,199,2.5\n");
+    good.check(0, &["\"peak_ops_per_s\": 199.0"]);
+    analyse("load,throughput\n1,2\n").check(2, &["response_ms"]);
+}
+
+#[test]
+fn inventory_and_published_results_are_shown() {
+    plimsoll(&["inventory"]).check(0, &["kernel", "memory"]);
+    plimsoll(&["published"]).check(0, &["web-n440bx-1998"]);
+    plimsoll(&["published", "show", "web-n440bx-1998"]).check(0, &["1,661"]);
+    plimsoll(&["published", "show", "nothing"]).check(2, &["web-n440bx-1998"]);
+}
+
+#[test]
+fn a_file_set_is_prepared_and_cleaned_only_where_it_is_ours() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("www");
+    let www = dir.to_str().unwrap();
+    plimsoll(&["prepare", "web-static", www, "--peak", "0.05"]).check(0, &["1 directories", www]);
+    assert!(dir.join("dir00000/class3_9").exists());
+    plimsoll(&["clean", www]).check(0, &[]);
+    assert!(!dir.exists());
+    let foreign: &Path = place.path();
+    std::fs::write(foreign.join("mine.txt"), "x").unwrap();
+    plimsoll(&["clean", foreign.to_str().unwrap()]).check(2, &["carries no"]);
+    plimsoll(&["prepare", "web-static", foreign.to_str().unwrap(), "--peak", "1"])
+        .check(2, &["is not empty"]);
+}
