@@ -10,7 +10,7 @@ use plimsoll_model::suite::LoadSpec;
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::summary::summarise_run;
-use crate::validity::{Evidence, check_point, check_run};
+use crate::validity::{Evidence, check_point, check_run, lateness_limit};
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
 pub fn analyse(raw: &RawRun<'_>) -> RunResult {
@@ -38,6 +38,9 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     let evidence = Evidence { suite: raw.suite, started, view, times: totals.as_ref(), disclosure };
     let Verdict { valid, reasons, warnings } = check_point(&evidence);
     (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+    result.generator.cpu_busy_ratio_limit = Some(raw.suite.rules.generator_cpu_max_ratio);
+    result.generator.lateness_limit_ns =
+        totals.as_ref().map(|times| lateness_limit(raw.suite, times).0);
     result
 }
 

@@ -40,27 +40,6 @@ pub(crate) fn busy_ratio_max(record: &PointRecord) -> Option<f64> {
     busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Most ops that waited for a free connection at the end of any interval of the window.
-pub(crate) fn backlog_ops_max(record: &PointRecord) -> u64 {
-    let workers = record.workers.iter();
-    workers
-        .filter_map(|worker| in_window(record, worker).map(|health| health.backlog_ops).max())
-        .sum()
-}
-
-/// Ops that waited for a free connection, mean over the ends of the window's intervals.
-pub(crate) fn backlog_ops_mean(record: &PointRecord) -> f64 {
-    let means = record.workers.iter().map(|worker| {
-        let (mut sum, mut n) = (0.0, 0.0);
-        for health in in_window(record, worker) {
-            sum += health.backlog_ops as f64;
-            n += 1.0;
-        }
-        if n > 0.0 { sum / n } else { 0.0 }
-    });
-    means.sum()
-}
-
 /// Busy share of the busiest worker in part of the point, `from..to` nanoseconds from its start.
 pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64) -> Option<f64> {
     record
@@ -82,6 +61,7 @@ pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
         monitor_cpu_ratio: (measured_ns > 0)
             .then(|| record.monitor_cpu_ns as f64 / measured_ns as f64),
         pacing: Some(record.pacing.as_str().to_owned()),
+        ..GeneratorResult::default()
     }
 }
 

@@ -58,6 +58,8 @@ pub(crate) fn point_result(
         result.response_ns = Some(summarise(&total.response, &times.batches(|s| s.response)));
         result.service_ns = Some(summarise(&total.service, &times.batches(|s| s.service)));
         result.send_lag_ns = Some(summarise(&total.send_lag, &times.batches(|s| s.send_lag)));
+        result.generator.lateness_ns =
+            Some(summarise(&total.lateness, &times.batches(|s| s.lateness)));
         result.response_percentiles = percentile_series(&total.response);
     }
     result

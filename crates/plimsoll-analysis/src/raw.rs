@@ -8,7 +8,7 @@ use plimsoll_model::event::{JournalRecord, OpTimes, Phase, PointRecord, RunStart
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::{ProfileName, Suite};
 
-use crate::times::{Batch, SecondSummary, add_op_times, merge_times, summarise_second};
+use crate::times::{Batch, SecondSummary, add_op_times, summarise_second};
 
 /// A parsed bundle.
 #[derive(Debug)]
@@ -78,9 +78,7 @@ impl PointTimes {
     pub fn window_total(&self) -> OpTimes {
         let mut total = OpTimes::new();
         for times in &self.window {
-            merge_times(&mut total.response, &times.response);
-            merge_times(&mut total.service, &times.service);
-            merge_times(&mut total.send_lag, &times.send_lag);
+            add_op_times(&mut total, times);
         }
         total
     }

@@ -68,6 +68,7 @@ pub struct PointBuilder {
     due_ops_per_s: u64,
     response_ns: u64,
     send_lag_ns: u64,
+    lateness_ns: u64,
     busy: f64,
 }
 
@@ -98,6 +99,7 @@ impl PointBuilder {
             due_ops_per_s: ops_per_s,
             response_ns: 1_000_000,
             send_lag_ns: 10_000,
+            lateness_ns: 10_000,
             busy: 0.2,
         }
     }
@@ -109,6 +111,13 @@ impl PointBuilder {
 
     pub fn send_lag_ns(mut self, send_lag_ns: u64) -> Self {
         self.send_lag_ns = send_lag_ns;
+        self.lateness_ns = send_lag_ns;
+        self
+    }
+
+    /// Of the send lag, the generator's own part; the rest waited for a connection.
+    pub fn lateness_ns(mut self, lateness_ns: u64) -> Self {
+        self.lateness_ns = lateness_ns;
         self
     }
 
@@ -145,6 +154,7 @@ impl PointBuilder {
         times.response.record_n(self.response_ns, n).unwrap();
         times.service.record_n(service_ns, n).unwrap();
         times.send_lag.record_n(self.send_lag_ns, n).unwrap();
+        times.lateness.record_n(self.lateness_ns, n).unwrap();
     }
 
     fn phases() -> impl Iterator<Item = (u32, Phase)> {

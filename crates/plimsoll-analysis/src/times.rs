@@ -33,6 +33,8 @@ pub struct SecondSummary {
     pub service: Batch,
     /// sent − due.
     pub send_lag: Batch,
+    /// The generator's own part of send lag.
+    pub lateness: Batch,
     /// Median response, where the sample supports it.
     pub response_p50_ns: Option<u64>,
     /// 99th percentile of the response, where the sample supports it.
@@ -73,11 +75,12 @@ pub fn merge_times(into: &mut Times, from: &Times) {
     }
 }
 
-/// Adds all three distributions.
+/// Adds all distributions.
 pub fn add_op_times(into: &mut OpTimes, from: &OpTimes) {
     merge_times(&mut into.response, &from.response);
     merge_times(&mut into.service, &from.service);
     merge_times(&mut into.send_lag, &from.send_lag);
+    merge_times(&mut into.lateness, &from.lateness);
 }
 
 /// Merges one second's ops and keeps what the timeline and the error of means need.
@@ -88,6 +91,7 @@ pub fn summarise_second(ops: &[OpTimes]) -> SecondSummary {
         summary.response.add(Batch::of(&op.response));
         summary.service.add(Batch::of(&op.service));
         summary.send_lag.add(Batch::of(&op.send_lag));
+        summary.lateness.add(Batch::of(&op.lateness));
         match &mut response {
             None => response = Some(op.response.clone()),
             Some(sum) => merge_times(sum, &op.response),

@@ -17,8 +17,10 @@ use crate::driver::epoll::EpollDriver;
 use crate::seam::Workload;
 use crate::worker::{Seat, SeatDriver};
 
-/// Workers start together, this long after they are made: time for all threads to be pinned.
+/// Workers start together, this long after they are made: time for all threads to be pinned …
 const START_DELAY: Nanos = Nanos::from_millis(5);
+/// … and for their clients to be made (measured: below 1 µs each).
+const START_DELAY_PER_CLIENT: Nanos = Nanos(2_000);
 /// Descriptors a process needs besides its connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
@@ -58,7 +60,9 @@ pub fn run_point(
     stop: &AtomicBool,
 ) -> Result<(), AgentError> {
     raise_descriptor_limit(assignment.load.clients())?;
-    let origin = clock::monotonic() + START_DELAY;
+    let clients = u64::from(assignment.load.clients());
+    let start_delay = START_DELAY + Nanos(START_DELAY_PER_CLIENT.0 * clients);
+    let origin = clock::monotonic() + start_delay;
     let workers = assignment.workers.max(1);
     let instances = (0..workers)
         .map(|_| EpollDriver::instance())
@@ -68,7 +72,7 @@ pub fn run_point(
         source,
         remedy: "raise the limit of open files (`ulimit -n`)",
     })?;
-    let at_unix_ns = (clock::wall() + START_DELAY).0;
+    let at_unix_ns = (clock::wall() + start_delay).0;
     let _ = events.send(AgentEvent::Started { at_unix_ns });
     thread::scope(|scope| {
         let handles: Vec<_> = instances
@@ -77,7 +81,8 @@ pub fn run_point(
             .map(|(instance, worker)| {
                 scope.spawn(move || {
                     let driver = Box::new(EpollDriver::new(instance, origin));
-                    settle_in(assignment, worker, origin);
+                    let _guard = StopOnPanic(stop);
+                    settle_in(assignment, worker);
                     workload.run_worker(Seat {
                         assignment,
                         worker,
@@ -91,8 +96,6 @@ pub fn run_point(
             .collect();
         for handle in handles {
             if let Err(panic) = handle.join() {
-                // The others stop too: a point with a bug in it is not a measurement.
-                stop.store(true, Ordering::Relaxed);
                 let message = panic_message(panic.as_ref());
                 let _ = events.send(AgentEvent::WorkerPanicked { message });
             }
@@ -101,8 +104,19 @@ pub fn run_point(
     Ok(())
 }
 
-/// Pins the thread, sets its timers, and waits for the common start.
-fn settle_in(assignment: &Assignment, worker: u32, origin: Nanos) {
+/// A point with a bug in it is not a measurement: the other workers stop too.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Pins the thread and sets its timers.
+fn settle_in(assignment: &Assignment, worker: u32) {
     if !assignment.cores.is_empty() {
         let core = assignment.cores[worker as usize % assignment.cores.len()];
         let mut set = CpuSet::new();
@@ -114,14 +128,12 @@ fn settle_in(assignment: &Assignment, worker: u32, origin: Nanos) {
     if assignment.pacing != Pacing::Coalesce {
         let _ = EpollDriver::fire_timers_exactly();
     }
-    let left = origin.saturating_sub(clock::monotonic());
-    thread::sleep(std::time::Duration::from_nanos(left.0));
 }
 
 fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {
     let wanted = u64::from(clients) + SPARE_DESCRIPTORS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|current| current >= wanted) {
+    if current.is_none() || current == maximum && current >= Some(wanted) {
         return Ok(());
     }
     if let Some(limit) = maximum.filter(|maximum| *maximum < wanted) {

@@ -25,7 +25,9 @@ pub struct Flight {
     pub kind: OpKind,
     /// When it should have been sent.
     pub due: Nanos,
-    /// When it was.
+    /// When its client was free to send it, if that was after it was due.
+    pub free: Nanos,
+    /// When it was sent.
     pub sent: Nanos,
 }
 
@@ -115,21 +117,12 @@ impl Recorder {
 
     /// Records the end of an op at `now`, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, now: Nanos) {
-        let failed = matches!(outcome.status, OpStatus::Failed(_) | OpStatus::Unexpected { .. });
+        let failed = is_failure(outcome);
         let current = &mut self.current;
         current.done += 1;
         current.errors += u64::from(failed);
         current.bytes_read += outcome.bytes_read;
         current.bytes_written += outcome.bytes_written;
-        let due_in_window = self.in_window(flight.due);
-        if due_in_window || self.phase == Phase::WarmUp {
-            let times = &mut self.current.ops[usize::from(outcome.kind.0)];
-            times.response.saturating_record((now - flight.due).0);
-            times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
-            if !failed {
-                times.service.saturating_record((now - flight.sent).0);
-            }
-        }
         if self.phase == Phase::Measure {
             let done = &mut self.totals.per_target[target];
             if !failed {
@@ -139,6 +132,23 @@ impl Recorder {
             self.totals.bytes_read += outcome.bytes_read;
             self.totals.bytes_written += outcome.bytes_written;
             done.bytes_read += outcome.bytes_read;
+        }
+        self.ended(flight, outcome, target, now);
+    }
+
+    /// An op has ended, with a reply or without: its times and its count.
+    fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, now: Nanos) {
+        let failed = is_failure(outcome);
+        let due_in_window = self.in_window(flight.due);
+        if due_in_window || self.phase == Phase::WarmUp {
+            let times = &mut self.current.ops[usize::from(outcome.kind.0)];
+            times.response.saturating_record((now - flight.due).0);
+            times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
+            let sendable = flight.due.max(flight.free);
+            times.lateness.saturating_record(flight.sent.saturating_sub(sendable).0);
+            if !failed {
+                times.service.saturating_record((now - flight.sent).0);
+            }
         }
         if due_in_window {
             let counts = &mut self.counts[usize::from(outcome.kind.0)];
@@ -207,7 +217,7 @@ impl Recorder {
             bytes_written: 0,
             ambiguous: false,
         };
-        self.record(flight, &outcome, target, now);
+        self.ended(flight, &outcome, target, now);
     }
 
     /// A sample of an error of this class would be kept.
@@ -295,4 +305,8 @@ impl Recorder {
         };
         self.boundary = next_second.min(border);
     }
+}
+
+const fn is_failure(outcome: &Outcome) -> bool {
+    matches!(outcome.status, OpStatus::Failed(_) | OpStatus::Unexpected { .. })
 }

@@ -36,6 +36,10 @@ impl Seen {
         self.merged(|i| &i.ops[0].response)
     }
 
+    fn lateness(&self) -> Times {
+        self.merged(|i| &i.ops[0].lateness)
+    }
+
     fn send_lag(&self) -> Times {
         self.merged(|i| &i.ops[0].send_lag)
     }
@@ -264,4 +268,46 @@ fn every_pacing_sends_the_same_ops() {
         sent.push(seen.requests);
     }
     assert!(sent[0] == sent[1] && sent[1] == sent[2]);
+}
+
+#[test]
+fn ops_that_come_due_while_the_generator_stands_still_are_not_forgotten() {
+    // Over the end of the window, with nothing in flight: the last second is due all the same.
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos(50_000)));
+    driver.stalls = vec![(Nanos::from_secs(11), Nanos::from_millis(12_500))];
+    let task = assignment(open(1_000.0, 64, Arrivals::Shared, Gaps::Uniform));
+    let seen = run(&task, 0, &mut driver);
+    assert_eq!((seen.totals.due, seen.totals.ops["echo"].count), (10_000, 10_000));
+    assert!(seen.totals.done_in_window < 9_010, "{}", seen.totals.done_in_window);
+    assert!(seen.lateness().max() > 1_400_000_000, "the generator's own lateness");
+}
+
+#[test]
+fn coalescing_counts_what_is_due_between_the_last_tick_and_the_end() {
+    let mut task = assignment(open(20_000.0, 64, Arrivals::Shared, Gaps::Uniform));
+    task.pacing = Pacing::Coalesce;
+    let seen = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + Nanos(50_000))));
+    assert_eq!((seen.totals.due, seen.totals.ops["echo"].count), (200_000, 200_000));
+}
+
+#[test]
+fn a_wait_for_a_busy_client_is_not_the_generators_lateness() {
+    // One client, 10 ms a reply, evenly spaced at 8 ms: every op waits, none by our fault.
+    let task = assignment(open(125.0, 1, Arrivals::PerClient, Gaps::Uniform));
+    let seen = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + MS_10)));
+    assert!(seen.send_lag().value_at_quantile(0.5) > 1_000_000_000);
+    assert_eq!(seen.lateness().max(), 0);
+}
+
+#[test]
+fn a_full_backlog_does_not_turn_away_ops_that_a_free_client_could_send() {
+    let mut load = open(20_000.0, 64, Arrivals::Shared, Gaps::Uniform);
+    if let Load::Open { backlog_ops_max, .. } = &mut load {
+        *backlog_ops_max = 1;
+    }
+    let mut task = assignment(load);
+    // Eight ops come due per tick.
+    task.pacing = Pacing::Coalesce;
+    let seen = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + Nanos(50_000))));
+    assert_eq!(seen.totals.not_sent, 0);
 }

@@ -10,6 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_engine::agent::run_point;
+use plimsoll_engine::driver::epoll::EpollDriver;
+use plimsoll_engine::driver::{Driver as _, Wait};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
 use plimsoll_model::event::{AgentEvent, WorkerTotals};
 use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
@@ -134,4 +136,19 @@ fn the_stop_flag_ends_a_point_at_once() {
     });
     drop(events);
     assert!(received.into_iter().any(|event| matches!(event, AgentEvent::WorkerFinished(_))));
+}
+
+#[test]
+fn a_wait_is_not_rounded_up_to_whole_milliseconds() {
+    // Rounding makes every one of these at least 0.9 ms late; a nanosecond timer, at least one of
+    // them less, on the busiest machine.
+    let mut driver = EpollDriver::new(EpollDriver::instance().unwrap(), Nanos::ZERO);
+    EpollDriver::fire_timers_exactly().unwrap();
+    let late = (0..100).map(|_| {
+        let until = driver.now() + Nanos::from_micros(100);
+        driver.wait(Wait::Until(until), &mut Vec::new());
+        driver.now() - until
+    });
+    let least = late.min().unwrap();
+    assert!(least < Nanos::from_micros(800), "{least}");
 }

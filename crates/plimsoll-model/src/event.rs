@@ -116,12 +116,21 @@ pub struct OpTimes {
     pub service: Times,
     /// sent − due.
     pub send_lag: Times,
+    /// sent − the later of due and the instant a client was free to send: the part of send lag
+    /// that is the generator's own. The rest is a wait for a connection, which the server's
+    /// earlier replies made.
+    pub lateness: Times,
 }
 
 impl OpTimes {
-    /// Three empty histograms.
+    /// Empty histograms.
     pub fn new() -> Self {
-        Self { response: new_times(), service: new_times(), send_lag: new_times() }
+        Self {
+            response: new_times(),
+            service: new_times(),
+            send_lag: new_times(),
+            lateness: new_times(),
+        }
     }
 }
 

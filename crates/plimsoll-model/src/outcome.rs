@@ -19,6 +19,8 @@ pub enum ErrorClass {
     Tls,
     /// No local port was free for a new connection (`EADDRNOTAVAIL`).
     PortsExhausted,
+    /// This process may open no more files or connections (`EMFILE`, `ENFILE`).
+    DescriptorsExhausted,
     /// A status other than the expected one (HTTP status, NFS error, NTSTATUS).
     Status(u32),
     /// The reply broke off before its announced end.
@@ -38,6 +40,7 @@ impl fmt::Display for ErrorClass {
             Self::Transport => f.write_str("transport"),
             Self::Tls => f.write_str("tls"),
             Self::PortsExhausted => f.write_str("ports_exhausted"),
+            Self::DescriptorsExhausted => f.write_str("descriptors_exhausted"),
             Self::Status(code) => write!(f, "status:{code}"),
             Self::Truncated => f.write_str("truncated"),
             Self::Malformed => f.write_str("malformed"),

@@ -243,6 +243,16 @@ pub struct OpResult {
 pub struct GeneratorResult {
     /// Busiest worker, mean over the window; empty polls are not work.
     pub cpu_busy_ratio_max: Option<f64>,
+    /// The suite's limit of that share.
+    #[serde(default)]
+    pub cpu_busy_ratio_limit: Option<f64>,
+    /// sent − the later of due and the instant a client was free: the part of send lag that is
+    /// the generator's own.
+    #[serde(default)]
+    pub lateness_ns: Option<TimeSummary>,
+    /// Its limit: the suite's, or a twentieth of response p50 when that is more.
+    #[serde(default)]
+    pub lateness_limit_ns: Option<u64>,
     /// CPU time of the generator process per op done, in nanoseconds.
     pub cpu_ns_per_op: Option<f64>,
     /// Share of one core the monitors took.

@@ -139,7 +139,8 @@ fn split_host_port(target: &str, text: &str) -> Result<(String, Option<u16>), Ta
     if host.is_empty() {
         return Err(TargetError::NoHost(target.to_owned()));
     }
-    let bad = |port: &str| TargetError::BadPort { target: target.to_owned(), port: port.to_owned() };
+    let bad =
+        |port: &str| TargetError::BadPort { target: target.to_owned(), port: port.to_owned() };
     let port = match port {
         None => None,
         Some(text) => match text.parse::<u16>() {
@@ -200,7 +201,10 @@ mod tests {
     #[test]
     fn every_part_of_a_url_is_read() {
         let it = url("smb://ann:s%40t@files.example:1445/share/dir?version=3&transport=udp");
-        assert_eq!((it.scheme.as_str(), it.host.as_str(), it.port), ("smb", "files.example", Some(1445)));
+        assert_eq!(
+            (it.scheme.as_str(), it.host.as_str(), it.port),
+            ("smb", "files.example", Some(1445))
+        );
         assert_eq!((it.user.as_deref(), it.password.as_deref()), (Some("ann"), Some("s%40t")));
         assert_eq!((it.path.as_str(), it.query_value("transport")), ("/share/dir", Some("udp")));
         assert_eq!(url("http://[::1]:80/").authority(1), "[::1]:80");
@@ -216,7 +220,9 @@ mod tests {
 
     #[test]
     fn bad_targets_say_what_to_write() {
-        for bad in ["localhost:80", "http://", "http://h:99999/", "http://h:x/", "http://a b/", "://h"] {
+        for bad in
+            ["localhost:80", "http://", "http://h:99999/", "http://h:x/", "http://a b/", "://h"]
+        {
             assert!(TargetSpec::parse(bad).is_err(), "{bad}");
         }
         assert_eq!(TargetSpec::parse("builtin:"), Ok(TargetSpec::Builtin));

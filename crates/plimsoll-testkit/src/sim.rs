@@ -42,6 +42,8 @@ pub struct SimDriver<T> {
     sequence: u64,
     /// Time that sending one request takes the generator.
     pub send_cost: Nanos,
+    /// Spans in which the generator itself stands still, in order.
+    pub stalls: Vec<(Nanos, Nanos)>,
     /// Requests in the order of their arrival, as the bytes said.
     pub requests: Vec<u64>,
 }
@@ -70,6 +72,7 @@ impl<T: Target> SimDriver<T> {
             events: BinaryHeap::new(),
             sequence: 0,
             send_cost: Nanos::ZERO,
+            stalls: Vec::new(),
             requests: Vec::new(),
         }
     }
@@ -178,6 +181,10 @@ impl<T: Target> Driver for SimDriver<T> {
                 let next = self.events.peek().map_or(until, |event| event.0.0);
                 self.now = self.now.max(next.min(until));
             }
+        }
+        if let Some((_, to)) = self.stalls.first().copied().filter(|(from, _)| *from <= self.now) {
+            self.now = self.now.max(to);
+            self.stalls.remove(0);
         }
         self.deliver_until(self.now, ready);
     }

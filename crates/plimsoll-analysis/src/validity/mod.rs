@@ -9,6 +9,8 @@ mod load;
 mod run;
 mod steady;
 
+pub(crate) use generator::lateness_limit;
+
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{OpTimes, RunStarted};
 use plimsoll_model::result::{Finding, Verdict};

@@ -12,20 +12,18 @@ use std::os::fd::OwnedFd;
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, ipproto, recv,
     send, socket_with, sockopt,
 };
 
-use super::{Driver, Ready, Received, Slot, Wait};
+use super::{DISCARD_BYTES_MAX, Driver, Ready, Received, Slot, Wait};
 use crate::clock;
 use crate::seam::LinkError;
 
 /// Connections one `epoll_wait` reports; more wait for the next call.
 const EVENTS_PER_WAIT: usize = 256;
-/// Bytes one discarding read may drop; the pages behind it are never touched.
-const DISCARD_BYTES: usize = 1 << 20;
 
 /// Sockets of one worker.
 pub struct EpollDriver {
@@ -48,7 +46,8 @@ impl EpollDriver {
             epoll: instance,
             sockets: Vec::new(),
             events: Vec::with_capacity(EVENTS_PER_WAIT),
-            dropped: vec![0; DISCARD_BYTES],
+            // Its pages are never touched: the kernel drops the bytes without a copy.
+            dropped: vec![0; DISCARD_BYTES_MAX],
             origin,
         }
     }
@@ -98,6 +97,12 @@ impl EpollDriver {
 }
 
 impl Driver for EpollDriver {
+    fn begin(&mut self) {
+        let left = timespec(self.origin.saturating_sub(clock::monotonic()));
+        // A signal would start this worker early, by less than the start delay.
+        let _ = rustix::thread::nanosleep(&left);
+    }
+
     fn now(&mut self) -> Nanos {
         clock::monotonic().saturating_sub(self.origin)
     }
@@ -119,27 +124,30 @@ impl Driver for EpollDriver {
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
-        match send(self.socket(slot)?, bytes, SendFlags::NOSIGNAL) {
+        let socket = self.socket(slot)?;
+        match retry_on_intr(|| send(socket, bytes, SendFlags::NOSIGNAL)) {
             Ok(sent) => Ok(sent),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(Errno::AGAIN) => Ok(0),
             Err(error) => Err(link_error(error)),
         }
     }
 
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
         let socket = self.socket(slot)?;
-        received(recv(socket, buffer, RecvFlags::empty()).map(|(_, length)| length))
+        let length = retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::empty()));
+        received(length.map(|(_, length)| length))
     }
 
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
-        let limit = limit.min(DISCARD_BYTES);
+        let limit = limit.min(DISCARD_BYTES_MAX);
         let socket = self
             .sockets
             .get(slot as usize)
             .and_then(Option::as_ref)
             .ok_or_else(|| link_error(Errno::NOTCONN))?;
         // MSG_TRUNC on a TCP socket: the kernel drops the bytes without copying (tcp(7)).
-        let dropped = recv(socket, &mut self.dropped[..limit], RecvFlags::TRUNC);
+        let buffer = &mut self.dropped[..limit];
+        let dropped = retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::TRUNC));
         received(dropped.map(|(_, length)| length))
     }
 
@@ -183,7 +191,7 @@ fn received(result: Result<usize, Errno>) -> Result<Received, LinkError> {
     match result {
         Ok(0) => Ok(Received::Eof),
         Ok(length) => Ok(Received::Bytes(length)),
-        Err(Errno::AGAIN | Errno::INTR) => Ok(Received::Nothing),
+        Err(Errno::AGAIN) => Ok(Received::Nothing),
         Err(error) => Err(link_error(error)),
     }
 }
@@ -191,6 +199,7 @@ fn received(result: Result<usize, Errno>) -> Result<Received, LinkError> {
 fn link_error(error: Errno) -> LinkError {
     let class = match error {
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => ErrorClass::PortsExhausted,
+        Errno::MFILE | Errno::NFILE => ErrorClass::DescriptorsExhausted,
         _ => ErrorClass::Transport,
     };
     LinkError { class, errno: error.raw_os_error() }

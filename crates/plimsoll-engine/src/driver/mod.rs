@@ -11,6 +11,9 @@ use crate::seam::LinkError;
 /// Names a connection between worker and driver; the worker chooses it, small and dense.
 pub type Slot = u32;
 
+/// Bytes one [`Driver::discard`] drops at most.
+pub const DISCARD_BYTES_MAX: usize = 1 << 20;
+
 /// What [`Driver::recv`] and [`Driver::discard`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
@@ -49,6 +52,8 @@ pub enum Wait {
 /// Sockets and time. Readiness is edge-triggered: after a [`Ready`] the worker reads until less
 /// comes than it asked for.
 pub trait Driver {
+    /// Waits for the start of the point, common to all workers.
+    fn begin(&mut self) {}
     /// Now, from the start of the point.
     fn now(&mut self) -> Nanos;
     /// Begins to open a TCP connection; a writable [`Ready`] follows when it is open or broken.
@@ -73,6 +78,9 @@ pub trait Driver {
 }
 
 impl<D: Driver + ?Sized> Driver for &mut D {
+    fn begin(&mut self) {
+        (**self).begin();
+    }
     fn now(&mut self) -> Nanos {
         (**self).now()
     }

@@ -19,13 +19,17 @@ where
     pub(super) fn wake_lane(&mut self, lane: u32, at: Nanos, now: Nanos) {
         let window_end = self.assignment.phases.window_end();
         let state = &mut self.lanes[lane as usize];
-        let Pace::Open(open) = &mut state.pace else {
-            self.runnable.push((lane, at));
-            return;
+        let open = match &mut state.pace {
+            Pace::Open(open) => open,
+            Pace::Closed(closed) => {
+                closed.asleep = false;
+                self.runnable.push((lane, at));
+                return;
+            }
         };
         while let Some(due) = open.next.filter(|due| due.at <= now && due.at < window_end) {
             self.recorder.came_due(due.at);
-            if self.backlog_ops < self.backlog_ops_max {
+            if open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max {
                 open.backlog.push_back(due);
                 self.backlog_ops += 1;
             } else {
@@ -64,8 +68,9 @@ where
             let now = self.driver.now();
             match state.script.next(Turn { index: due.index, now }) {
                 Step::Issue(op) => self.issue(client, op, due, now),
-                // Nothing to send for this arrival: the client stays free.
+                // The script has nothing for this arrival: the client stays free.
                 Step::Think | Step::WaitForOutcome | Step::SleepUntil(_) | Step::Done => {
+                    self.recorder.not_sent(due.at);
                     self.list_free(client);
                 }
             }
@@ -99,7 +104,7 @@ where
                 }
                 Step::Think => return self.think(lane, at),
                 Step::SleepUntil(until) => {
-                    return self.timers.lanes.push(Reverse((until.max(now), lane)));
+                    return self.wake_at(lane, until.max(now + Nanos(1)));
                 }
                 Step::WaitForOutcome => return,
                 Step::Done => {
@@ -120,7 +125,17 @@ where
         if pace.think == Nanos::ZERO {
             self.runnable.push((lane, now));
         } else {
-            self.timers.lanes.push(Reverse((now + pace.think, lane)));
+            let at = now + pace.think;
+            self.wake_at(lane, at);
+        }
+    }
+
+    /// The lane of a closed load sleeps until `at`. One that sleeps already is not woken later.
+    pub(super) fn wake_at(&mut self, lane: u32, at: Nanos) {
+        let Pace::Closed(pace) = &mut self.lanes[lane as usize].pace else { return };
+        if !pace.asleep {
+            pace.asleep = true;
+            self.timers.lanes.push(Reverse((at, lane)));
         }
     }
 
@@ -128,7 +143,8 @@ where
         let state = &mut self.clients[client as usize];
         let ticket = free_ticket(state);
         let kind = state.session.kind(&op);
-        state.flights[ticket.0 as usize] = Some(Flight { kind, due: due.at, sent: now });
+        state.flights[ticket.0 as usize] =
+            Some(Flight { kind, due: due.at, free: state.free_since, sent: now });
         state.in_flight += 1;
         self.in_flight += 1;
         self.call(client, now, |session, port| session.issue(ticket, op, now, port));

@@ -65,9 +65,14 @@ where
     pub(super) fn finish(mut self) {
         let now = self.driver.now();
         self.roll_intervals(now);
-        for lane in &self.lanes {
-            if let Pace::Open(open) = &lane.pace {
-                open.backlog.iter().for_each(|due| self.recorder.not_sent(due.at));
+        for lane in &mut self.lanes {
+            let Pace::Open(open) = &mut lane.pace else { continue };
+            open.backlog.iter().for_each(|due| self.recorder.not_sent(due.at));
+            // After an early stop: what came due since the last round.
+            while let Some(due) = open.next.filter(|due| due.at <= now) {
+                self.recorder.came_due(due.at);
+                self.recorder.not_sent(due.at);
+                open.advance();
             }
         }
         for client in &self.clients {

@@ -53,6 +53,8 @@ pub(super) struct ClosedPace {
     /// Pause before that piece.
     pub(super) think: Nanos,
     pub(super) finished: bool,
+    /// A timer will wake the lane.
+    pub(super) asleep: bool,
 }
 
 impl OpenPace {
@@ -87,6 +89,8 @@ impl<C> Lane<C> {
                 piece_start: None,
                 think: Nanos::ZERO,
                 finished: false,
+                // Until its start.
+                asleep: true,
             }),
         };
         Self { script, pace, free: VecDeque::new() }

@@ -68,6 +68,7 @@ impl Links {
     pub(super) fn opened<D: Driver>(&mut self, link: Link, driver: &mut D) {
         if let Some(state) = self.get(link) {
             state.stage = Stage::Open;
+            self.connects += 1;
         }
         self.flush(link, driver);
     }
@@ -158,7 +159,6 @@ pub(super) struct Port<'w, D> {
 impl<D: Driver> Io for Port<'_, D> {
     fn connect(&mut self) -> Link {
         let link = self.links.open_slot(self.client);
-        self.links.connects += 1;
         if let Err(error) = self.driver.connect(link.split().1, self.endpoint, self.source) {
             if let Some(state) = self.links.get(link) {
                 state.stage = Stage::Broken;

@@ -86,6 +86,8 @@ struct Client<S> {
     /// By ticket.
     flights: Vec<Option<Flight>>,
     in_flight: u32,
+    /// When its last op ended.
+    free_since: Nanos,
     /// Stands in its lane's list of free clients.
     listed_free: bool,
     /// Earliest entry of this client in the deadline heap.
@@ -197,6 +199,7 @@ where
             source,
             flights: Vec::new(),
             in_flight: 0,
+            free_since: Nanos::ZERO,
             listed_free: true,
             deadline: Nanos::MAX,
         });

@@ -4,7 +4,7 @@ use plimsoll_model::units::Nanos;
 
 use super::Worker;
 use super::links::Stage;
-use crate::driver::{Driver, Ready, Received};
+use crate::driver::{DISCARD_BYTES_MAX, Driver, Ready, Received};
 use crate::seam::{Link, LinkError, Script, Session};
 
 /// Reads of one connection in a row; then the others have their turn.
@@ -46,7 +46,8 @@ where
             };
             let discards = state.discard_left > 0;
             let (asked, result) = if discards {
-                let asked = usize::try_from(state.discard_left).unwrap_or(usize::MAX);
+                let left = usize::try_from(state.discard_left).unwrap_or(usize::MAX);
+                let asked = left.min(DISCARD_BYTES_MAX);
                 (asked, self.driver.discard(event.slot, asked))
             } else {
                 let limit = self.clients[client as usize].session.read_limit(link);
@@ -62,8 +63,9 @@ where
                     } else {
                         self.received(link, client, length, now);
                     }
-                    let quiet = self.clients[client as usize].in_flight == 0;
-                    if (length < asked || quiet) && !event.hung_up {
+                    // The body that nobody reads was the last of a reply: nothing can follow it.
+                    let done = discards && self.clients[client as usize].in_flight == 0;
+                    if (length < asked || done) && !event.hung_up {
                         return;
                     }
                 }
@@ -74,7 +76,9 @@ where
                 Err(error) => return self.fail(link, client, error),
             }
         }
-        self.round.unread.push(event);
+        if !self.round.unread.iter().any(|(waiting, _)| *waiting == link) {
+            self.round.unread.push((link, event));
+        }
     }
 
     pub(super) fn received(&mut self, link: Link, client: u32, length: usize, now: Nanos) {

@@ -10,13 +10,18 @@ use plimsoll_model::units::Nanos;
 use super::Worker;
 use crate::clock;
 use crate::driver::{Driver, Ready, Wait};
-use crate::seam::{Script, Session};
+use crate::seam::{Link, Script, Session};
 
 /// A worker looks at its stop flag at least this often.
 const STOP_CHECK: Nanos = Nanos::from_millis(20);
 /// Grid of the coalescing pacer: at 20,000 ops/s a wakeup (38 µs here) is shared by eight ops, and
 /// an op waits 0.2 ms on average, well inside the 1 ms that send lag may have.
 const COALESCE_GRID: Nanos = Nanos::from_micros(400);
+
+/// Connections served before due ops are looked for again: 16 exchanges are some 60 µs.
+const EVENTS_BETWEEN_TIMERS: usize = 16;
+/// Connections in one wait from which more are looked for without sleeping.
+const CROWD: usize = 256;
 
 /// Who wakes when. At most one entry per lane and few per client.
 #[derive(Default)]
@@ -40,7 +45,9 @@ impl Timers {
 pub(super) struct Round {
     pub(super) ready: Vec<Ready>,
     /// Connections with more to read than their turn allowed.
-    pub(super) unread: Vec<Ready>,
+    pub(super) unread: Vec<(Link, Ready)>,
+    /// The last wait found so many connections that more may be waiting behind them.
+    pub(super) crowded: bool,
     pub(super) interval_cpu: Nanos,
     pub(super) empty_poll_ns: u64,
     pub(super) wakeups: u64,
@@ -57,6 +64,7 @@ where
 {
     /// Runs to the end of the point and reports the totals.
     pub(super) fn run(mut self) {
+        self.driver.begin();
         self.round.interval_cpu = clock::thread_cpu();
         for lane in 0..self.lanes.len() {
             if let Some(at) = self.lanes[lane].first_wake() {
@@ -67,18 +75,26 @@ where
             let now = self.driver.now();
             self.stop_check_at = now + STOP_CHECK;
             self.roll_intervals(now);
+            // Before the end is looked at: what came due until now is counted, sent or not.
+            let acted = self.fire_timers(now);
             if self.is_over(now) {
                 break;
             }
-            let acted = self.fire_timers(now);
             let wait = self.next_wait();
             let mut ready = std::mem::take(&mut self.round.ready);
-            ready.append(&mut self.round.unread);
+            self.take_unread(&mut ready);
             self.driver.wait(wait, &mut ready);
+            self.round.crowded = ready.len() >= CROWD;
             self.round.wakeups += u64::from(wait != Wait::Poll);
             let idle = ready.is_empty() && !acted;
-            for event in ready.drain(..) {
+            for (served, event) in ready.drain(..).enumerate() {
                 self.serve(event);
+                if served % EVENTS_BETWEEN_TIMERS == EVENTS_BETWEEN_TIMERS - 1
+                    && !self.timers.lanes.is_empty()
+                {
+                    let now = self.driver.now();
+                    self.fire_timers(now);
+                }
             }
             self.round.ready = ready;
             self.report_broken();
@@ -88,6 +104,16 @@ where
             }
         }
         self.finish();
+    }
+
+    /// Connections left over from the last round that still exist.
+    fn take_unread(&mut self, ready: &mut Vec<Ready>) {
+        for (link, event) in self.round.unread.drain(..) {
+            if self.links.get(link).is_some() {
+                // What the event said of writing has been dealt with.
+                ready.push(Ready { writable: false, ..event });
+            }
+        }
     }
 
     pub(super) fn is_over(&self, now: Nanos) -> bool {
@@ -134,7 +160,8 @@ where
     }
 
     pub(super) fn next_wait(&mut self) -> Wait {
-        if self.spins() || !self.links.broken.is_empty() || !self.round.unread.is_empty() {
+        let waiting = !self.links.broken.is_empty() || !self.round.unread.is_empty();
+        if self.spins() || waiting || self.round.crowded {
             return Wait::Poll;
         }
         let now_cap = self.recorder.boundary().min(self.stop_check_at);

@@ -30,6 +30,7 @@ where
     ) {
         self.produced.wants_detail = self.recorder.wants_sample();
         let state = &mut self.clients[client as usize];
+        let had_room = state.session.has_room();
         let mut port = Port {
             driver: &mut self.driver,
             links: &mut self.links,
@@ -45,7 +46,20 @@ where
             self.settle(client, ticket, &outcome, now);
         }
         self.produced.completions.clear();
+        if !had_room {
+            self.notice_room(client, now);
+        }
         self.note_deadline(client);
+    }
+
+    /// A session may find room without an op ending: it has logged on, it has connected again.
+    fn notice_room(&mut self, client: u32, now: Nanos) {
+        let state = &self.clients[client as usize];
+        if !state.listed_free && state.session.has_room() {
+            let lane = state.lane;
+            self.list_free(client);
+            self.runnable.push((lane, now));
+        }
     }
 
     /// An op ended at `now`.
@@ -56,6 +70,7 @@ where
             return;
         };
         state.in_flight -= 1;
+        state.free_since = now;
         self.in_flight -= 1;
         let (lane, endpoint) = (state.lane, state.endpoint);
         if now >= self.recorder.boundary() {
@@ -65,8 +80,7 @@ where
         let mut pause = None;
         if let OpStatus::Failed(class) = outcome.status {
             self.sample(class, outcome.kind, now);
-            let unreachable = matches!(class, ErrorClass::Transport | ErrorClass::PortsExhausted);
-            pause = unreachable.then_some(RECONNECT_PAUSE);
+            pause = no_connection(class).then_some(RECONNECT_PAUSE);
         }
         self.produced.detail = None;
         self.list_free(client);
@@ -76,8 +90,10 @@ where
             Pace::Open(_) => self.runnable.push((lane, now)),
             Pace::Closed(pace) => match pause {
                 Some(pause) => {
+                    // Neither the failed piece nor the pause after it is a cycle of the client.
                     pace.piece_start = None;
-                    self.timers.lanes.push(Reverse((now + pause, lane)));
+                    pace.think = Nanos::ZERO;
+                    self.wake_at(lane, now + pause);
                 }
                 None if C::EVERY_OP_IS_A_PIECE => self.think(lane, now),
                 None => self.runnable.push((lane, now)),
@@ -107,4 +123,15 @@ where
             self.timers.clients.push(Reverse((at, client)));
         }
     }
+}
+
+/// The op failed before or because there was no connection: at once, with nothing to wait for.
+fn no_connection(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::Transport
+            | ErrorClass::Tls
+            | ErrorClass::PortsExhausted
+            | ErrorClass::DescriptorsExhausted
+    )
 }

@@ -36,7 +36,7 @@ pub struct IntervalSlice {
     pub ops: Vec<OpTimes>,
 }
 
-/// Which of an op's three times.
+/// Which of an op's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeKind {
     /// done − due.
@@ -45,20 +45,26 @@ pub enum TimeKind {
     Service,
     /// sent − due.
     SendLag,
+    /// sent − the later of due and the instant a client was free.
+    Lateness,
 }
 
 impl TimeKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Response, Self::Service, Self::SendLag, Self::Lateness];
+
     /// The word for it in a tag.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Response => "response",
             Self::Service => "service",
             Self::SendLag => "send_lag",
+            Self::Lateness => "lateness",
         }
     }
 
     fn parse(word: &str) -> Option<Self> {
-        [Self::Response, Self::Service, Self::SendLag].into_iter().find(|k| k.as_str() == word)
+        Self::ALL.into_iter().find(|k| k.as_str() == word)
     }
 
     /// That one of an op's histograms.
@@ -67,6 +73,7 @@ impl TimeKind {
             Self::Response => &times.response,
             Self::Service => &times.service,
             Self::SendLag => &times.send_lag,
+            Self::Lateness => &times.lateness,
         }
     }
 }
@@ -108,7 +115,7 @@ impl<W: Write> IntervalLog<W> {
     /// Writes the histograms of one slice that hold anything.
     pub fn write(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         for (op_tag, times) in self.op_tags.iter().zip(&slice.ops) {
-            for kind in [TimeKind::Response, TimeKind::Service, TimeKind::SendLag] {
+            for kind in TimeKind::ALL {
                 if kind.of(times).is_empty() {
                     continue;
                 }

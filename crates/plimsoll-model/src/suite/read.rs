@@ -22,8 +22,8 @@ impl Suite {
         read_workload: ReadWorkload<'_>,
     ) -> Result<Self, SuiteError> {
         let source = Source::new(file, text, overrides);
-        let table = DeTable::parse(text)
-            .map_err(|e| source.error(e.span(), e.message().to_owned()))?;
+        let table =
+            DeTable::parse(text).map_err(|e| source.error(e.span(), e.message().to_owned()))?;
         let root = TableReader::root(&source, &table);
         let suite = read_root(&root, read_workload)?;
         root.finish()?;
@@ -32,7 +32,8 @@ impl Suite {
 }
 
 fn read_root(root: &TableReader<'_>, read_workload: ReadWorkload<'_>) -> Result<Suite, SuiteError> {
-    let format = root.count("format", 1..=u64::from(u32::MAX))?.ok_or_else(|| root.missing("format"))?;
+    let format =
+        root.count("format", 1..=u64::from(u32::MAX))?.ok_or_else(|| root.missing("format"))?;
     if format != u64::from(SUITE_FORMAT) {
         return Err(root
             .error_at("format", format!("`format` is {format}; this program reads {SUITE_FORMAT}"))
@@ -64,6 +65,10 @@ fn read_load(load: &TableReader<'_>) -> Result<LoadSpec, SuiteError> {
     enum Mode {
         Open,
         Closed,
+    }
+    // A load may be changed on the command line; what only the other mode uses may stay.
+    for key in ["arrivals", "gaps", "clients", "backlog_ops_max", "think", "start_delay"] {
+        load.has(key);
     }
     let mode = load
         .choice("mode", &[("open", Mode::Open), ("closed", Mode::Closed)])?
@@ -117,6 +122,10 @@ fn read_ladder(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, Suit
         Auto,
     }
     let kinds = [("points", Kind::Points), ("peak", Kind::Peak), ("auto", Kind::Auto)];
+    // A ladder may be changed on the command line; what only the other kinds use may stay.
+    for key in ["points", "peak", "steps", "headroom"] {
+        ladder.has(key);
+    }
     let kind = ladder.choice("kind", &kinds)?.unwrap_or(match load {
         LoadSpec::Open { .. } => Kind::Auto,
         LoadSpec::Closed { .. } => Kind::Points,
@@ -130,8 +139,9 @@ fn read_ladder(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, Suit
         }
         Kind::Peak => {
             let peak = ladder.number("peak")?.ok_or_else(|| ladder.missing("peak"))?;
-            check_points(ladder, &[peak], load)
-                .map_err(|e| ladder.error_at("peak", e.message).with_help(e.help.unwrap_or_default()))?;
+            check_points(ladder, &[peak], load).map_err(|e| {
+                ladder.error_at("peak", e.message).with_help(e.help.unwrap_or_default())
+            })?;
             Ladder::Peak { peak, steps: steps()? }
         }
         Kind::Auto => Ladder::Auto {
@@ -155,7 +165,9 @@ fn check_points(
     }
     for value in points {
         let (good, unit) = match load {
-            LoadSpec::Open { .. } => (*value > 0.0 && *value <= RATE_OPS_PER_S_MAX, "ops/s above 0"),
+            LoadSpec::Open { .. } => {
+                (*value > 0.0 && *value <= RATE_OPS_PER_S_MAX, "ops/s above 0")
+            }
             LoadSpec::Closed { .. } => (
                 value.fract() == 0.0 && *value >= 1.0 && *value <= CLIENTS_MAX as f64,
                 "clients, a whole number from 1 up",
@@ -196,7 +208,11 @@ fn read_profiles(profiles: &TableReader<'_>) -> Result<Profiles, SuiteError> {
         think_scale: scale,
     };
     let value = Profiles {
-        full: read_profile(profiles, "full", profile(seconds(300), seconds(300), seconds(30), 1.0))?,
+        full: read_profile(
+            profiles,
+            "full",
+            profile(seconds(300), seconds(300), seconds(30), 1.0),
+        )?,
         standard: read_profile(
             profiles,
             "standard",

@@ -136,7 +136,11 @@ impl<'a> TableReader<'a> {
             None => (None, self.span.clone()),
             Some(item) => match item.get_ref() {
                 DeValue::Table(table) => (Some(table), Some(item.span())),
-                _ => return Err(self.source.error(Some(item.span()), format!("`{path}` is a table"))),
+                _ => {
+                    return Err(self
+                        .source
+                        .error(Some(item.span()), format!("`{path}` is a table")));
+                }
             },
         };
         Ok(TableReader { source: self.source, table, span, path, asked: RefCell::default() })
@@ -195,15 +199,17 @@ impl<'a> TableReader<'a> {
         };
         match u64::try_from(value) {
             Ok(value) if bounds.contains(&value) => Ok(Some(value)),
-            _ => Err(self.error_at(key, format!("`{}` is {value}", self.full_path(key))).with_help(
-                format!("it must be from {} to {}", bounds.start(), bounds.end()),
-            )),
+            _ => Err(self
+                .error_at(key, format!("`{}` is {value}", self.full_path(key)))
+                .with_help(format!("it must be from {} to {}", bounds.start(), bounds.end()))),
         }
     }
 
     /// A span of time such as `"30s"`.
     pub fn span(&self, key: &'static str) -> Result<Option<Nanos>, SuiteError> {
-        self.read(key, "a span of time like \"30s\" or \"1.5ms\"", |v| v.as_str().and_then(parse_span))
+        self.read(key, "a span of time like \"30s\" or \"1.5ms\"", |v| {
+            v.as_str().and_then(parse_span)
+        })
     }
 
     /// `true` or `false`.

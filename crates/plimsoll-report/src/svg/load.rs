@@ -6,13 +6,6 @@ use super::Frame;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use crate::text::{TimeUnit, axis_name, number, percent};
 
-/// A worker busier than this may be late by its own fault.
-const BUSY_LIMIT: f64 = 0.90; // rule of validity, methods/capacity.md
-pub(crate) const BUSY_LIMIT_TEXT: &str = "limit 90 %";
-/// Lag of sending beyond which the generator counts as the limit.
-const LAG_LIMIT_NANOS: f64 = 1e6; // default of the suites' rules
-/// The whole of that limit.
-pub(crate) const LAG_LIMIT_TEXT: &str = "limit 1 ms, or 5 % of response p50 if that is larger";
 /// An axis ends at this multiple of the largest value of a valid point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
 const HEADROOM: f64 = 1.5;
@@ -127,23 +120,30 @@ fn busy(run: &RunResult) -> Option<Panel> {
         height: 96.0,
         top: 100.0,
         series: vec![Series { class: "s1", label: "busy".to_owned(), dots }],
-        guide: Some(Guide::Level(BUSY_LIMIT * 100.0, BUSY_LIMIT_TEXT)),
+        guide: lowest(run, |p| p.generator.cpu_busy_ratio_limit)
+            .map(|limit| Guide::Level(limit * 100.0, "limit")),
     })
 }
 
 fn lag(run: &RunResult) -> Option<Panel> {
-    let lag = |p: &PointResult| p.send_lag_ns?.p99.map(|n| n as f64);
-    let cap = cap(run, lag).unwrap_or(0.0).max(LAG_LIMIT_NANOS * 1.25);
+    let lag = |p: &PointResult| p.generator.lateness_ns?.p99.map(|n| n as f64);
+    let limit = lowest(run, |p| p.generator.lateness_limit_ns.map(|n| n as f64));
+    let cap = cap(run, lag).unwrap_or(0.0).max(limit.unwrap_or(0.0) * 1.25);
     let unit = TimeUnit::for_largest(cap);
     let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
     let dots = dots(run, |p| Some(unit.of(lag(p)?)), text);
     (!dots.is_empty()).then(|| Panel {
-        title: format!("Send lag p99, {}", unit.name()),
+        title: format!("Send lag p99 without waits for a connection, {}", unit.name()),
         height: 96.0,
         top: unit.of(cap),
         series: vec![Series { class: "s1", label: "p99".to_owned(), dots }],
-        guide: Some(Guide::Level(unit.of(LAG_LIMIT_NANOS), LAG_LIMIT_TEXT)),
+        guide: limit.map(|limit| Guide::Level(unit.of(limit), "limit")),
     })
+}
+
+/// The lowest limit of any point: one line for all of them.
+fn lowest(run: &RunResult, limit: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {
+    run.points.iter().filter_map(limit).reduce(f64::min)
 }
 
 fn dots(

@@ -7,7 +7,7 @@ mod scale;
 mod stacked;
 mod timeline;
 
-pub(crate) use load::{BUSY_LIMIT_TEXT, LAG_LIMIT_TEXT, generator_chart, load_chart};
+pub(crate) use load::{generator_chart, load_chart};
 pub(crate) use percentiles::{percentile_chart, selected_points};
 pub(crate) use timeline::{timeline_chart, timeline_spans, timeline_time};
 

@@ -2,7 +2,7 @@
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
-use crate::svg::{BUSY_LIMIT_TEXT, LAG_LIMIT_TEXT, selected_points, timeline_spans, timeline_time};
+use crate::svg::{selected_points, timeline_spans, timeline_time};
 use crate::table::{Column, Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
@@ -130,13 +130,16 @@ fn judged(point: &PointResult) -> String {
 /// The generator's health in words, for the one point that has no course over load.
 pub(super) fn generator_note(run: &RunResult) -> String {
     let [point] = run.points.as_slice() else { return String::new() };
-    let busy = point.generator.cpu_busy_ratio_max.map(|ratio| {
-        format!("Busiest worker {} of one core ({BUSY_LIMIT_TEXT}).", percent(Some(ratio)))
+    let health = &point.generator;
+    let busy = health.cpu_busy_ratio_max.map(|ratio| {
+        let limit = percent(health.cpu_busy_ratio_limit);
+        format!("Busiest worker {} of one core (limit {limit}).", percent(Some(ratio)))
     });
-    let lag = point
-        .send_lag_ns
-        .and_then(|t| t.p99)
-        .map(|nanos| format!("Send lag p99 {} ({LAG_LIMIT_TEXT}).", time(Some(nanos))));
+    let lag = health.lateness_ns.and_then(|t| t.p99).map(|nanos| {
+        let limit = time(health.lateness_limit_ns);
+        let own = time(Some(nanos));
+        format!("Send lag p99 without waits for a connection {own} (limit {limit}).")
+    });
     busy.into_iter().chain(lag).collect::<Vec<_>>().join(" ")
 }
 
