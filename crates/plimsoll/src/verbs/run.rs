@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::{LoadSpec, Override, ProfileName, Suite};
+use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
 use toml::Value;
@@ -67,8 +67,7 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let profile = ProfileName::from(args.profile);
     overrides.extend(url_overrides(args, profile)?);
     let suite = suite_source::find(&args.suite, &overrides)?;
-    overrides.extend(ladder_overrides(&args.ladder, &suite)?);
-    let suite = suite_source::find(&args.suite, &overrides)?;
+    let suite = with_ladder(suite, &args.ladder)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&suite.name));
     Ok(RunRequest {
         suite,
@@ -83,31 +82,48 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     })
 }
 
-/// Flags of the ladder as values of the suite, so that the bundle's suite says them.
-fn ladder_overrides(args: &LadderArgs, suite: &Suite) -> Result<Vec<Override>, Failure> {
-    let mut set = Vec::new();
-    if !args.points.is_empty() {
-        set.push(value("ladder.kind", "points"));
-        set.push(value("ladder.points", args.points.clone()));
-    }
-    match args.peak {
-        Some(Peak::Auto) if matches!(suite.load, LoadSpec::Closed { .. }) => {
+/// The ladder the flags ask for. It replaces the file's whole: keys of a ladder of another kind
+/// would be left over otherwise.
+fn with_ladder(mut suite: Suite, args: &LadderArgs) -> Result<Suite, Failure> {
+    const STEPS_DEFAULT: u32 = 10;
+    const HEADROOM_DEFAULT: f64 = 0.95;
+    let closed = matches!(suite.load, LoadSpec::Closed { .. });
+    let steps = args.steps.unwrap_or(STEPS_DEFAULT);
+    let (flag, ladder) = match (&args.points[..], args.peak) {
+        ([], None) => ("--steps", with_steps(&suite.ladder, args.steps)?),
+        ([], Some(Peak::At(peak))) => ("--peak", Ladder::Peak { peak, steps }),
+        ([], Some(Peak::Auto)) if closed => {
             return Err(Failure::wrong(format!(
-                "suite {} has a closed load, whose ladder is a list of clients; write --points",
+                "--peak auto: suite {} has a closed load, whose ladder is a list of clients; \
+                 write --points",
                 suite.name
             )));
         }
-        Some(Peak::Auto) => set.push(value("ladder.kind", "auto")),
-        Some(Peak::At(peak)) => {
-            set.push(value("ladder.kind", "peak"));
-            set.push(value("ladder.peak", peak));
+        ([], Some(Peak::Auto)) => match suite.ladder {
+            Ladder::Auto { headroom, .. } => ("--peak", Ladder::Auto { steps, headroom }),
+            _ => ("--peak", Ladder::Auto { steps, headroom: HEADROOM_DEFAULT }),
+        },
+        (points, _) => ("--points", Ladder::Points { points: points.to_vec() }),
+    };
+    suite.ladder = ladder;
+    // Read again: the rules for loads are those of suite files.
+    suite_source::parse(flag, &suite.to_toml(), &[]).map_err(|e| {
+        let help = e.help.map(|help| format!("; {help}")).unwrap_or_default();
+        Failure::wrong(format!("{flag}: {}{help}", e.message))
+    })
+}
+
+fn with_steps(ladder: &Ladder, steps: Option<u32>) -> Result<Ladder, Failure> {
+    Ok(match (ladder.clone(), steps) {
+        (ladder, None) => ladder,
+        (Ladder::Peak { peak, .. }, Some(steps)) => Ladder::Peak { peak, steps },
+        (Ladder::Auto { headroom, .. }, Some(steps)) => Ladder::Auto { steps, headroom },
+        (Ladder::Points { .. }, Some(_)) => {
+            return Err(Failure::wrong(
+                "--steps: this suite's ladder is a list of loads; write --points or --peak",
+            ));
         }
-        None => {}
-    }
-    if let Some(steps) = args.steps {
-        set.push(value("ladder.steps", i64::from(steps)));
-    }
-    Ok(set)
+    })
 }
 
 /// Flags of web-url as values of the suite.

@@ -1,5 +1,9 @@
 //! The program as its users meet it: the real binary, its messages, its exit codes, its files.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot be set up has failed, and one that is skipped says so"
+)]
 
 mod bad_days;
 mod interruption;

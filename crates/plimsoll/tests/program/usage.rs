@@ -40,10 +40,26 @@ fn a_mix_that_does_not_sum_is_refused() {
 
 #[test]
 fn a_negative_load_is_refused() {
-    let points =
-        |text: String| text.replace("kind = \"auto\"", "kind = \"points\"\npoints = [100, -5]");
-    check_suite(points, &["mine.toml:", "-5", "ops/s above 0"]);
-    plimsoll(&["run", "web-static", "builtin:", "--points=-5"]).check(2, &["-5"]);
+    check_suite(
+        |text| text + "\n[ladder]\nkind = \"points\"\npoints = [100, -5]\n",
+        &["mine.toml:", "-5", "ops/s above 0"],
+    );
+    plimsoll(&["run", "web-static", "builtin:", "--points=-5"])
+        .check(2, &["--points: load point -5", "ops/s above 0"]);
+}
+
+#[test]
+fn the_ladder_of_the_command_line_replaces_the_files_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("mine.toml");
+    let text = plimsoll(&["suites", "show", "web-static"]).out;
+    std::fs::write(&file, text + "\n[ladder]\nkind = \"auto\"\nsteps = 4\nheadroom = 0.9\n")
+        .unwrap();
+    // Far enough: the target is looked at only after the suite.
+    let suite = file.to_str().unwrap();
+    plimsoll(&["run", suite, "http://no-such-host.invalid/", "--points", "5,6"]).check(3, &[]);
+    plimsoll(&["run", suite, "http://no-such-host.invalid/", "--peak", "60"]).check(3, &[]);
+    plimsoll(&["run", "web-url", "builtin:", "--peak", "auto"]).check(2, &["closed load"]);
 }
 
 #[test]
