@@ -113,6 +113,27 @@ fn everything_that_departs_from_the_method_is_named() {
 }
 
 #[test]
+fn the_handshakes_of_https_are_disclosed() {
+    let fact = |set: &[&str]| {
+        let suite = suite("web-url", set).unwrap();
+        let targets = targets(&["https://127.0.0.1:8443/"]);
+        let request = PlanRequest {
+            suite: &suite,
+            profile: suite.profiles.get(ProfileName::Quick),
+            seed: 1,
+            highest_ops_per_s: None,
+            targets: &targets,
+            file_set: None,
+            urls: None,
+        };
+        let facts = http::plan::plan(&request).unwrap().facts;
+        facts.into_iter().find(|fact| fact.name == "TLS resumption").unwrap().value
+    };
+    assert!(fact(&[]).starts_with("off: every connection makes a full handshake"));
+    assert!(fact(&["workload.tls_resumption=on"]).starts_with("on: within each worker"));
+}
+
+#[test]
 fn ops_are_named_by_class_by_url_or_by_method() {
     let files = plan(&suite("web-static", &[]).unwrap(), ProfileName::Standard, |_| {}).unwrap();
     assert_eq!(files.workload.op_names().0, ["class0", "class1", "class2", "class3"]);
@@ -155,7 +176,9 @@ fn targets_that_cannot_work_are_refused() {
 fn the_schema_of_the_workload_names_every_key() {
     let schema = (http::PROTOCOL.workload_schema)();
     let text = schema.as_value().to_string();
-    for key in ["requests", "connections", "verify_one_in", "file_set", "tls_ca_file"] {
+    for key in
+        ["requests", "connections", "verify_one_in", "file_set", "tls_ca_file", "tls_resumption"]
+    {
         assert!(text.contains(key), "{key}");
     }
 }

@@ -26,6 +26,8 @@ pub struct HttpWorkload {
     /// Certificates to trust besides the public ones, a PEM file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ca_file: Option<String>,
+    /// Whether a connection may take up the TLS session of an earlier one.
+    pub tls_resumption: TlsResumption,
     /// One reply in this many is compared with the file set; 1 is all. Only with a file set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify_one_in: Option<u32>,
@@ -55,6 +57,18 @@ pub enum Connections {
     KeepAlive,
     /// The server closes it; every op makes a new one.
     PerRequest,
+}
+
+/// Whether a connection may take up the TLS session of an earlier one (`https`). Resuming spares
+/// the server most of the handshake's work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TlsResumption {
+    /// Every connection makes a full handshake.
+    #[default]
+    Off,
+    /// Each worker keeps what its connections need to resume, for one load point.
+    On,
 }
 
 /// The file set and how it is asked for.
@@ -126,6 +140,9 @@ fn read_typed(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
         expect: read_expect(table, requests)?,
         tls_verify: table.flag("tls_verify")?.unwrap_or(true),
         tls_ca_file: table.text("tls_ca_file")?,
+        tls_resumption: table
+            .choice("tls_resumption", &[("off", TlsResumption::Off), ("on", TlsResumption::On)])?
+            .unwrap_or_default(),
         verify_one_in: match with_files {
             true => Some(table.count("verify_one_in", 1..=1_000_000)?.unwrap_or(64) as u32),
             false => None,

@@ -11,7 +11,7 @@ use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Bytes;
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
-use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses};
+use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
 use super::tls::{self, Trust};
@@ -93,7 +93,8 @@ fn tls_load(workload: &HttpWorkload, targets: &[ResolvedTarget]) -> Result<TlsLo
         false => Trust::Anyone,
     };
     let names = targets.iter().map(|t| tls::server_name(&t.url.host)).collect::<Result<_, _>>()?;
-    Ok(TlsLoad { config: tls::client_config(trust)?, names })
+    let config = tls::client_config(trust)?;
+    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
 type Parts = (Vec<Arc<Site>>, Scripts, Vec<String>, Option<Vec<f64>>);
@@ -140,7 +141,14 @@ impl<'a> Draft<'a> {
         }
         if secure {
             let check = if workload.tls_verify { "checked" } else { "not checked" };
-            self.fact("TLS", format!("rustls with ring; certificate {check}; sessions resumed"));
+            self.fact("TLS", format!("rustls with ring; certificate {check}"));
+            self.fact(
+                "TLS resumption",
+                match workload.tls_resumption {
+                    TlsResumption::Off => "off: every connection makes a full handshake",
+                    TlsResumption::On => "on: within each worker and load point",
+                },
+            );
         }
         if workload.file_set.is_some() {
             self.state_departures(secure);

@@ -256,7 +256,8 @@ impl HttpSession {
             flight.resent = true;
             self.connect(io);
         } else {
-            self.fail(class, format_args!("{why} before the reply began"), io);
+            let stage = if flight.begun { "within the reply" } else { "before the reply began" };
+            self.fail(class, format_args!("{why} {stage}"), io);
         }
     }
 }
@@ -352,9 +353,10 @@ impl Session for HttpSession {
         if self.stop_lingering(link) || !self.is_current(link) {
             return;
         }
-        match error.class {
-            ErrorClass::Tls => self.lost(error.class, format_args!("TLS failed"), io),
-            class => self.lost(class, format_args!("{error}"), io),
+        match (error.class, error.errno) {
+            (class @ ErrorClass::Tls, _) => self.lost(class, format_args!("TLS failed"), io),
+            (class, 0) => self.lost(class, format_args!("the server closed the connection"), io),
+            (class, _) => self.lost(class, format_args!("{error}"), io),
         }
     }
 

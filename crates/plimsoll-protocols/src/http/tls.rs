@@ -11,6 +11,7 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::{
@@ -19,8 +20,12 @@ use rustls::{
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+/// Servers whose sessions a store for resumption keeps.
+const RESUMED_SERVERS_MAX: usize = 256;
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
+
+const CLOSED_IN_HANDSHAKE: &str = "the server closed during the handshake";
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +55,8 @@ pub enum Trust<'a> {
     Anyone,
 }
 
-/// Settings of all connections of a workload.
+/// Settings of all connections of a workload. Every connection makes a full handshake; see
+/// [`resuming`].
 pub fn client_config(trust: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -65,7 +71,16 @@ pub fn client_config(trust: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
             .with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
+}
+
+/// The same settings with a store of its own for sessions to resume. The store has a lock: one
+/// per worker, so that workers do not wait for each other.
+pub fn resuming(config: &ClientConfig) -> Arc<ClientConfig> {
+    let mut config = config.clone();
+    config.resumption = Resumption::in_memory_sessions(RESUMED_SERVERS_MAX);
+    Arc::new(config)
 }
 
 fn roots(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
@@ -164,6 +179,8 @@ struct TlsLink {
     connection: Option<Box<ClientConnection>>,
     /// The session was told that the link is connected.
     ready: bool,
+    /// The server has sent its `close_notify`, and the session was told.
+    ended: bool,
     /// Plaintext bytes the session does not want.
     discard_bytes: u64,
 }
@@ -189,11 +206,33 @@ impl<S: Session> Tls<S> {
     fn fail(&mut self, link: Link, why: &dyn fmt::Display, now: Nanos, io: &mut impl Io) {
         // An alert may tell the server why.
         self.links.flush(link, io);
+        self.give_up(link, (ErrorClass::Tls, why), now, io);
+    }
+
+    fn give_up(
+        &mut self,
+        link: Link,
+        (class, why): (ErrorClass, &dyn fmt::Display),
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
         self.links.remove(link);
         io.close(link);
-        let error = LinkError { class: ErrorClass::Tls, errno: 0 };
+        let error = LinkError { class, errno: 0 };
         let mut io = TlsIo { io, links: &mut self.links, trouble: Some(why) };
         self.session.on_failed(link, error, now, &mut io);
+    }
+
+    /// The server has sent its `close_notify`. Its FIN may follow late or never.
+    fn end(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        let Some(found) = self.links.find(link) else { return };
+        if !found.ready {
+            return self.fail(link, &CLOSED_IN_HANDSHAKE, now, io);
+        }
+        if !std::mem::replace(&mut found.ended, true) {
+            let mut io = TlsIo { io, links: &mut self.links, trouble: None };
+            self.session.on_eof(link, now, &mut io);
+        }
     }
 
     /// Hands over what has been decrypted.
@@ -288,9 +327,10 @@ impl<S: Session> Session for Tls<S> {
                 Ok(0) => return,
                 Err(error) => return self.fail(link, &error, now, io),
             }
-            if let Err(error) = connection.process_new_packets() {
-                return self.fail(link, &error, now, io);
-            }
+            let has_ended = match connection.process_new_packets() {
+                Ok(state) => state.peer_has_closed(),
+                Err(error) => return self.fail(link, &error, now, io),
+            };
             let becomes_ready = !found.ready && !connection.is_handshaking();
             found.ready |= becomes_ready;
             self.links.flush(link, io);
@@ -299,6 +339,9 @@ impl<S: Session> Session for Tls<S> {
                 self.session.on_connected(link, now, &mut io);
             }
             self.deliver(link, now, io);
+            if has_ended {
+                return self.end(link, now, io);
+            }
         }
     }
 
@@ -306,13 +349,18 @@ impl<S: Session> Session for Tls<S> {
         // Ciphertext is never discarded unread.
     }
 
+    /// A FIN without `close_notify` may be anyone's: what it ends is not known to be whole
+    /// (RFC 8446 §6.1). A reply that says its own length was complete before.
     fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        let Some(found) = self.links.find(link) else { return };
-        if !found.ready {
-            return self.fail(link, &"the server closed during the handshake", now, io);
+        match self.links.find(link) {
+            None => {}
+            Some(TlsLink { ready: false, .. }) => self.fail(link, &CLOSED_IN_HANDSHAKE, now, io),
+            Some(TlsLink { ended: true, .. }) => {}
+            Some(_) => {
+                let why: &dyn fmt::Display = &"it did so without a TLS close_notify";
+                self.give_up(link, (ErrorClass::Transport, why), now, io);
+            }
         }
-        let mut io = TlsIo { io, links: &mut self.links, trouble: None };
-        self.session.on_eof(link, now, &mut io);
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io) {
@@ -345,7 +393,8 @@ impl<S: Session> Session for Tls<S> {
 impl<I: Io> Io for TlsIo<'_, I> {
     fn connect(&mut self) -> Link {
         let link = self.io.connect();
-        let fresh = TlsLink { link, connection: None, ready: false, discard_bytes: 0 };
+        let fresh =
+            TlsLink { link, connection: None, ready: false, ended: false, discard_bytes: 0 };
         self.links.open.push(fresh);
         link
     }

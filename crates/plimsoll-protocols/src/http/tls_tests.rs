@@ -7,14 +7,14 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{Link, Session};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use rustls::crypto::ring;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::recorder::*;
 use super::session::{HttpOp, HttpSession};
 use super::site::WorkerSite;
-use super::tls::{Tls, TlsError, TlsSite, Trust, client_config, server_name};
+use super::tls::{Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
 
 /// A certificate for `localhost`, and a server that has it.
 struct Server {
@@ -113,6 +113,104 @@ fn a_discarded_body_is_decrypted_but_not_looked_at() {
     let bench = run_one(op, file_set().content(LARGE), 20_000);
     assert_eq!((bench.last().status, bench.last().bytes_read), (OpStatus::Ok, 102_400));
     assert!(bench.io.discards.is_empty(), "ciphertext cannot be dropped unread");
+}
+
+/// A client whose request the server has read.
+fn asked(server: &mut ServerConnection, site: Rc<WorkerSite>) -> (Bench<Tls<HttpSession>>, Link) {
+    let mut bench = client(site, Trust::Anyone);
+    let link = bench.issue_and_connect(file_op(SMALL));
+    let request = exchange(&mut bench, link, server, 1000);
+    assert!(request.starts_with(b"GET "), "{}", bench.io.detail);
+    (bench, link)
+}
+
+/// A reply whose body lasts until the connection ends.
+fn unmeasured_reply() -> Vec<u8> {
+    [b"HTTP/1.1 200 OK\r\n\r\n".as_slice(), file_set().content(SMALL)].concat()
+}
+
+#[test]
+fn a_close_notify_ends_the_connection_before_any_fin() {
+    let mut server = Server::new().accept();
+    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    server.writer().write_all(&unmeasured_reply()).unwrap();
+    server.send_close_notify();
+    exchange(&mut bench, link, &mut server, 100_000);
+    assert_eq!(bench.last().status, OpStatus::Ok, "{}", bench.io.detail);
+    assert_eq!(bench.io.closed, [link]);
+    bench.eof(link);
+    assert_eq!((bench.io.done.len(), bench.io.closed.len()), (1, 1));
+    let next = bench.issue_and_connect(file_op(SMALL));
+    assert_ne!(next, link);
+}
+
+#[test]
+fn a_kept_connection_that_is_idle_ends_with_a_close_notify() {
+    let mut server = Server::new().accept();
+    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
+    exchange(&mut bench, link, &mut server, 1000);
+    assert_eq!((bench.last().status, bench.io.closed.len()), (OpStatus::Ok, 0));
+    server.send_close_notify();
+    exchange(&mut bench, link, &mut server, 1000);
+    assert_eq!(bench.io.closed, [link]);
+}
+
+#[test]
+fn a_body_that_only_a_fin_ends_is_truncated() {
+    let mut server = Server::new().accept();
+    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    server.writer().write_all(&unmeasured_reply()).unwrap();
+    exchange(&mut bench, link, &mut server, 1000);
+    bench.eof(link);
+    assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Truncated));
+    assert!(bench.io.detail.contains("without a TLS close_notify"), "{}", bench.io.detail);
+    assert_eq!(bench.io.closed, [link]);
+}
+
+#[test]
+fn a_reply_that_says_its_length_needs_no_close_notify() {
+    let mut server = Server::new().accept();
+    let (mut bench, link) = asked(&mut server, file_site(PerRequest));
+    server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
+    exchange(&mut bench, link, &mut server, 1000);
+    bench.eof(link);
+    assert_eq!((bench.io.done.len(), bench.last().status), (1, OpStatus::Ok));
+    assert_eq!(bench.io.closed, [link]);
+}
+
+#[test]
+fn a_kept_connection_that_a_fin_ends_before_the_reply_is_tried_again() {
+    let mut server = Server::new().accept();
+    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
+    exchange(&mut bench, link, &mut server, 1000);
+    bench.issue(file_op(SMALL));
+    bench.eof(link);
+    assert_eq!((bench.io.done.len(), bench.io.links, bench.io.closed.len()), (1, 2, 1));
+}
+
+#[test]
+fn sessions_are_resumed_only_where_the_workload_says_so() {
+    for (resumes, expected) in [(false, HandshakeKind::Full), (true, HandshakeKind::Resumed)] {
+        let made = Server::new();
+        let full = client_config(Trust::Anyone).unwrap();
+        let config = if resumes { resuming(&full) } else { full };
+        let tls = TlsSite::new(config, server_name("localhost").unwrap());
+        let session = HttpSession::new(file_site(PerRequest), OP_TIMEOUT);
+        let mut bench = Bench::of(Tls::new(session, tls));
+        let mut kinds = Vec::new();
+        for _ in 0..2 {
+            let mut server = made.accept();
+            let link = bench.issue_and_connect(file_op(SMALL));
+            exchange(&mut bench, link, &mut server, 1000);
+            server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
+            exchange(&mut bench, link, &mut server, 1000);
+            assert_eq!(bench.last().status, OpStatus::Ok, "{}", bench.io.detail);
+            kinds.push(server.handshake_kind());
+        }
+        assert_eq!(kinds, [Some(HandshakeKind::Full), Some(expected)]);
+    }
 }
 
 #[test]

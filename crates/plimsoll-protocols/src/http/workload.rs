@@ -10,10 +10,11 @@ use plimsoll_model::assignment::OpNames;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 
+use super::parameters::TlsResumption;
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
 use super::site::{Site, WorkerSite};
-use super::tls::{Tls, TlsSite};
+use super::tls::{self, Tls, TlsSite};
 
 /// Everything the clients of a load point share.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct TlsLoad {
     pub config: Arc<ClientConfig>,
     /// One per target.
     pub names: Vec<ServerName<'static>>,
+    /// Of sessions, within a worker.
+    pub resumption: TlsResumption,
 }
 
 impl Workload for HttpLoad {
@@ -83,7 +86,12 @@ impl Workload for HttpLoad {
 }
 
 impl TlsLoad {
+    /// For the clients of one worker.
     fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
-        self.names.iter().map(|name| TlsSite::new(self.config.clone(), name.clone()))
+        let config = match self.resumption {
+            TlsResumption::Off => self.config.clone(),
+            TlsResumption::On => tls::resuming(&self.config),
+        };
+        self.names.iter().map(move |name| TlsSite::new(config.clone(), name.clone()))
     }
 }
