@@ -41,7 +41,7 @@ fn a_mix_that_does_not_sum_is_refused() {
 #[test]
 fn a_negative_load_is_refused() {
     check_suite(
-        |text| text + "\n[ladder]\nkind = \"points\"\npoints = [100, -5]\n",
+        |text| text.replace("kind = \"auto\"", "kind = \"points\"\npoints = [100, -5]"),
         &["mine.toml:", "-5", "ops/s above 0"],
     );
     plimsoll(&["run", "web-static", "builtin:", "--points=-5"])
@@ -53,13 +53,21 @@ fn the_ladder_of_the_command_line_replaces_the_files_whole() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("mine.toml");
     let text = plimsoll(&["suites", "show", "web-static"]).out;
-    std::fs::write(&file, text + "\n[ladder]\nkind = \"auto\"\nsteps = 4\nheadroom = 0.9\n")
-        .unwrap();
+    assert!(text.contains("kind = \"auto\"\nsteps = 10"));
+    std::fs::write(&file, text.replace("steps = 10", "steps = 4")).unwrap();
     // Far enough: the target is looked at only after the suite.
     let suite = file.to_str().unwrap();
     plimsoll(&["run", suite, "http://no-such-host.invalid/", "--points", "5,6"]).check(3, &[]);
     plimsoll(&["run", suite, "http://no-such-host.invalid/", "--peak", "60"]).check(3, &[]);
     plimsoll(&["run", "web-url", "builtin:", "--peak", "auto"]).check(2, &["closed load"]);
+    for flags in [["--points", "5,6"], ["--peak", "60"], ["--peak", "auto"]] {
+        let run = ["run", "web-static", "http://no-such-host.invalid/"];
+        plimsoll(&[&run[..], &flags].concat()).check(3, &[]);
+    }
+    let open = ["run", "web-url", "http://no-such-host.invalid/", "--set", "load.mode=open"];
+    for flags in [["--peak", "auto"], ["--peak", "60"], ["--set", "ladder.kind=auto"]] {
+        plimsoll(&[&open[..], &flags].concat()).check(3, &[]);
+    }
 }
 
 #[test]
