@@ -80,6 +80,28 @@ fn web_url_takes_clients_or_a_rate() {
 }
 
 #[test]
+fn the_ladder_and_the_load_of_a_suite_may_be_changed_from_outside() {
+    let ladder = |name: &str, set: &[&str]| {
+        let suite = suite(name, set).unwrap_or_else(|e| panic!("{set:?}: {e}: {:?}", e.help));
+        assert_eq!(parse_suite(name, &suite.to_toml(), &[]).unwrap(), suite);
+        suite.ladder
+    };
+    let points = Ladder::Points { points: vec![500.0, 1_000.0] };
+    let points_set = ["ladder.kind=points", "ladder.points=[500, 1000]"];
+    assert_eq!(ladder("web-static", &points_set), points);
+    let peak = Ladder::Peak { peak: 3_000.0, steps: 10 };
+    assert_eq!(ladder("web-static", &["ladder.kind=peak", "ladder.peak=3000"]), peak);
+    let auto = Ladder::Auto { steps: 10, headroom: 0.95 };
+    assert_eq!(ladder("web-static", &["ladder.kind=auto"]), auto);
+    assert_eq!(ladder("web-url", &["load.mode=open", "ladder.kind=auto"]), auto);
+    let peak_set = ["load.mode=open", "ladder.kind=peak", "ladder.peak=3000"];
+    assert_eq!(ladder("web-url", &peak_set), peak);
+    let clients = Ladder::Points { points: vec![8.0] };
+    let closed = ["load.mode=closed", "ladder.kind=points", "ladder.points=[8]"];
+    assert_eq!(ladder("web-static", &closed), clients);
+}
+
+#[test]
 fn wrong_workloads_are_refused_with_a_next_move() {
     let refusal = |set: &str| {
         let error = suite("web-static", &[set]).unwrap_err();
@@ -99,17 +121,23 @@ fn everything_that_departs_from_the_method_is_named() {
     let default = suite("web-static", &[]).unwrap();
     let departures = |suite: &Suite, profile| plan(suite, profile, |_| {}).unwrap().departures;
     let standard = departures(&default, ProfileName::Standard);
-    assert_eq!(standard.len(), 1, "{standard:?}");
-    assert!(standard[0].contains("kept open"));
+    assert_eq!(standard.len(), 2, "{standard:?}");
+    assert!(standard[0].contains("groups of 100 clients share the order of classes"));
+    assert!(standard[1].contains("kept open"));
     let quick = departures(&default, ProfileName::Quick);
-    assert!(quick[1].contains("14 directories"), "{quick:?}");
-    assert!(quick[1].contains("method's 141") && quick[1].contains("workload_scale = 0.1"));
+    assert!(quick[2].contains("14 directories"), "{quick:?}");
+    assert!(quick[2].contains("method's 141") && quick[2].contains("workload_scale = 0.1"));
+    let shared = suite("web-static", &["load.arrivals=shared"]).unwrap();
+    let shared = departures(&shared, ProfileName::Standard);
+    assert!(shared[0].contains("one arrival schedule"), "{shared:?}");
+    assert!(shared[1].contains("one deck of classes for all clients"));
     let faithful = suite("web-static", &["workload.connections=per-request"]).unwrap();
-    assert!(departures(&faithful, ProfileName::Full).is_empty());
+    assert_eq!(departures(&faithful, ProfileName::Full), standard[..1]);
     let held = Some(FileSetId { seed: 9, directories: 20 });
     let small = plan(&faithful, ProfileName::Full, |r| r.file_set = held).unwrap();
-    assert!(small.departures[0].contains("the server holds 20"), "{:?}", small.departures);
+    assert!(small.departures[1].contains("the server holds 20"), "{:?}", small.departures);
     assert!(small.facts.iter().any(|f| f.name == "file set seed" && f.value == "9"));
+    assert!(small.facts.iter().any(|f| f.name == "conditioning"));
 }
 
 #[test]

@@ -167,6 +167,13 @@ impl<'a> Draft<'a> {
                 say("a closed load; the method's schedule does not wait for replies");
             }
         }
+        say(match self.shared {
+            true => "one deck of classes for all clients; the method shuffles one for each client",
+            false => {
+                "groups of 100 clients share the order of classes; the method shuffles a deck \
+                 for each client"
+            }
+        });
         if workload.connections == Connections::KeepAlive {
             say("connections are kept open; the method makes a new one for every operation");
         }
@@ -267,6 +274,10 @@ impl<'a> Draft<'a> {
         self.fact(
             "file within the class",
             format!("Poisson({mean}) on 1..9: {} % (not published)", weights.join(" ")),
+        );
+        self.fact(
+            "conditioning",
+            "what the server has cached is not controlled; the warm-up decides",
         );
         self.fact("content verified", format!("one reply in {verify_one_in}"));
     }
