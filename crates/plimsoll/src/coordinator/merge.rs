@@ -14,18 +14,11 @@ const WAITING_SECONDS_MAX: usize = 60;
 /// The seconds of a load point, joined over workers as they come in.
 #[derive(Debug)]
 pub struct Seconds {
-    /// The second each worker has reported last; `None` before its first.
-    reached: Vec<Reached>,
+    /// Up to when each worker has reported.
+    reached: Vec<Nanos>,
     waiting: BTreeMap<(u32, Phase), Joined>,
     records: Vec<SecondRecord>,
     health: Vec<Vec<WorkerHealth>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reached {
-    Nothing,
-    Second(u32),
-    TheEnd,
 }
 
 #[derive(Debug)]
@@ -67,7 +60,7 @@ impl Seconds {
     pub fn new(workers: u32) -> Self {
         let workers = workers as usize;
         Self {
-            reached: vec![Reached::Nothing; workers],
+            reached: vec![Nanos::ZERO; workers],
             waiting: BTreeMap::new(),
             records: Vec::new(),
             health: vec![Vec::new(); workers],
@@ -78,7 +71,7 @@ impl Seconds {
     pub fn add(&mut self, interval: Interval) -> Vec<FullSecond> {
         let worker = interval.worker as usize;
         if let Some(reached) = self.reached.get_mut(worker) {
-            *reached = (*reached).max(Reached::Second(interval.second));
+            *reached = (*reached).max(interval.end);
             self.health[worker].push(interval.health);
         }
         match self.waiting.entry((interval.second, interval.phase)) {
@@ -94,7 +87,7 @@ impl Seconds {
 
     /// Every worker has ended, well or not: nothing more will come.
     pub fn ended(&mut self) -> Vec<FullSecond> {
-        self.reached.fill(Reached::TheEnd);
+        self.reached.fill(Nanos::MAX);
         self.take_full()
     }
 
@@ -104,11 +97,11 @@ impl Seconds {
     }
 
     fn take_full(&mut self) -> Vec<FullSecond> {
-        let slowest = self.reached.iter().min().copied().unwrap_or(Reached::TheEnd);
+        let slowest = self.reached.iter().min().copied().unwrap_or(Nanos::MAX);
         let mut full = Vec::new();
-        while let Some((&(second, _), _)) = self.waiting.first_key_value() {
+        while let Some((_, first)) = self.waiting.first_key_value() {
             let overdue = self.waiting.len() > WAITING_SECONDS_MAX;
-            if !overdue && Reached::Second(second) >= slowest {
+            if !overdue && first.end > slowest {
                 break;
             }
             let Some((_, joined)) = self.waiting.pop_first() else { break };
@@ -277,20 +270,19 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_full_when_every_worker_has_gone_past_it() {
+    fn a_second_is_full_when_every_worker_has_reported_up_to_its_end() {
         let mut seconds = Seconds::new(2);
         assert!(seconds.add(interval(0, 0, 5)).is_empty());
         assert!(seconds.add(interval(0, 1, 5)).is_empty());
-        assert!(seconds.add(interval(1, 0, 7)).is_empty(), "a phase border may still follow");
-        let full = seconds.add(interval(1, 1, 7));
+        let full = seconds.add(interval(1, 0, 7));
         assert_eq!(full.len(), 1);
         assert_eq!(full[0].slice.ops[0].response.len(), 12);
         assert_eq!(full[0].view.ops_per_s, 12.0);
         assert_eq!(full[0].view.generator_busy_ratio, 0.5);
-        assert_eq!(seconds.ended().len(), 1);
+        assert_eq!(seconds.ended().len(), 1, "what one worker reported before another died");
         let (records, health) = seconds.into_records();
-        assert_eq!(records.iter().map(|r| r.done).collect::<Vec<_>>(), [12, 12]);
-        assert_eq!((health[0].len(), health[1].len()), (2, 2));
+        assert_eq!(records.iter().map(|r| r.done).collect::<Vec<_>>(), [12, 5]);
+        assert_eq!((health[0].len(), health[1].len()), (2, 1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything that must be settled before the first load point.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use plimsoll_model::assignment::{Endpoint, Pacing};
 use plimsoll_model::disclosure::Setting;
@@ -113,12 +114,23 @@ fn highest_ops_per_s(suite: &Suite, ladder: &LadderPlan) -> Option<f64> {
     }
 }
 
+/// Cores this program was given. Asked once: a run pins its own threads to some of them, and the
+/// next run of the same program must not take those for all there are.
+fn cores_of_program() -> Result<&'static [u32], Failure> {
+    static CORES: OnceLock<Vec<u32>> = OnceLock::new();
+    if let Some(cores) = CORES.get() {
+        return Ok(cores);
+    }
+    let cores = cores::available()
+        .map_err(|e| Failure::unusable(format!("cannot read which cores may be used: {e}")))?;
+    Ok(CORES.get_or_init(|| cores))
+}
+
 fn settle_placement(
     request: &RunRequest,
     addresses: &[Option<std::net::SocketAddr>],
 ) -> Result<Placement, Failure> {
-    let cores = cores::available()
-        .map_err(|e| Failure::unusable(format!("cannot read which cores may be used: {e}")))?;
+    let cores = cores_of_program()?;
     let server = if addresses.iter().any(Option::is_none) {
         ServerPlace::Ours
     } else if addresses.iter().flatten().any(|address| address.ip().is_loopback()) {
@@ -126,7 +138,7 @@ fn settle_placement(
     } else {
         ServerPlace::Elsewhere
     };
-    let placement = place(&cores, server, request.workers, request.pacing);
+    let placement = place(cores, server, request.workers, request.pacing);
     // The coordinator and its monitors stay off the server's cores too.
     cores::pin_current_thread(&placement.generator_cores)
         .map_err(|e| Failure::unusable(format!("cannot pin to the generator's cores: {e}")))?;

@@ -1,18 +1,19 @@
 //! The run itself: search if need be, climb the ladder, keep the bundle usable at every moment.
 
+mod asked;
+mod search;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_analysis::search::{PeakSearch, ProbeOutcome, SearchStep};
 use plimsoll_analysis::{PointTimes, RawRun, analyse};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, PointId, Purpose};
-use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, SUITE_FILE};
+use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR};
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, PointRecord, RunStarted};
+use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::suite::{Ladder, Profile, ProfileName};
-use plimsoll_model::target::TargetSpec;
+use plimsoll_model::suite::{Ladder, Profile};
 use plimsoll_model::units::Nanos;
 
 use super::clock::{Stopwatch, unix_ns};
@@ -22,16 +23,16 @@ use super::point::{PointDesk, PointEnd};
 use super::signals::Signals;
 use super::watcher::Watcher;
 use super::{disclose, reach};
+use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line};
-use crate::{derive, suite_source};
+use asked::{request_of, run_started};
+use search::Found;
 
 /// A target that does not answer before a load point may take this long to come back.
 const COMEBACK_WAIT: Duration = Duration::from_secs(10);
 /// Pause between looks at a target that is away.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// Search steps a run is thought to take, for the time left.
-const STEPS_GUESSED: u64 = 8;
 
 /// How a run ended, with its result.
 pub struct RunEnd {
@@ -72,67 +73,6 @@ pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, 
     let version = env!("CARGO_PKG_VERSION").to_owned();
     run.record_durably(JournalRecord::Resumed { at_unix_ns: unix_ns(), version })?;
     run.complete(live)
-}
-
-/// What the interrupted run was asked for.
-fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
-    let dir = reader.dir();
-    let journal = reader.journal();
-    if journal.is_finished() {
-        return Err(Failure::wrong(format!(
-            "{}: the run has finished, nothing is left to do; to see it: plimsoll report {0}",
-            dir.display()
-        )));
-    }
-    let started = journal.started().ok_or_else(|| {
-        Failure::wrong(format!(
-            "{}: the run was killed before it began; remove the directory and run again",
-            dir.display()
-        ))
-    })?;
-    let file = dir.join(SUITE_FILE).display().to_string();
-    let last = journal.records.iter().rev().find_map(|record| match record {
-        JournalRecord::PointStarted { assignment, .. } => Some(assignment),
-        _ => None,
-    });
-    let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
-    Ok(RunRequest {
-        suite: suite_source::parse(&file, reader.suite_text(), &[])?,
-        profile: profile_named(&started.profile)?,
-        targets: targets.collect::<Result<_, _>>()?,
-        seed: started.seed,
-        out: dir.to_owned(),
-        workers: last.map(|assignment| assignment.workers),
-        pacing: last.map(|assignment| assignment.pacing),
-        statements: Vec::new(),
-        command: started.command.clone(),
-    })
-}
-
-fn profile_named(name: &str) -> Result<ProfileName, Failure> {
-    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
-        .into_iter()
-        .find(|profile| profile.as_str() == name)
-        .ok_or_else(|| Failure::wrong(format!("profile {name:?} is not known to this version")))
-}
-
-fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
-    let mut departures = ladder::profile_departures(&request.suite, request.profile);
-    departures.extend(outset.plan.departures.iter().cloned());
-    RunStarted {
-        format: JOURNAL_FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        debug_build: cfg!(debug_assertions),
-        profile: request.profile.as_str().to_owned(),
-        seed: request.seed,
-        targets: request.targets.iter().map(ToString::to_string).collect(),
-        ladder: outset.ladder.known().map(<[f64]>::to_vec),
-        op_names: outset.plan.workload.op_names(),
-        op_shares: outset.plan.workload.op_shares(),
-        departures,
-        command: request.command.clone(),
-        at_unix_ns: unix_ns(),
-    }
 }
 
 /// Why the points stop.
@@ -254,70 +194,6 @@ impl<'a> Run<'a> {
         Ok(Stop::Finished)
     }
 
-    /// Searches the peak. What a resumed run has found out already is not run again.
-    fn search(&mut self, steps: u32, live: &mut Live) -> Result<Found, Failure> {
-        let known = self.records.iter().find_map(|record| match record {
-            JournalRecord::PeakFound { peak, .. } => Some(*peak),
-            _ => None,
-        });
-        if let Some(peak) = known {
-            return Ok(Found::Peak(peak));
-        }
-        let mut search = PeakSearch::new(ladder::search_config(self.request.profile));
-        let mut estimate = None;
-        for outcome in self.earlier_outcomes()? {
-            estimate.get_or_insert(outcome.achieved);
-            search.report(&outcome);
-        }
-        let guess = STEPS_GUESSED * self.point_ns(Purpose::Probe)
-            + u64::from(steps) * self.point_ns(Purpose::Ladder);
-        let countdown = Countdown::start(Nanos(guess));
-        loop {
-            let step = search.next();
-            match &step {
-                SearchStep::Found { peak, how } => {
-                    live.line(&format!("peak: {how}"));
-                    let (peak, how) = (*peak, how.clone());
-                    self.record_durably(JournalRecord::PeakFound { peak, how })?;
-                    return Ok(Found::Peak(peak));
-                }
-                SearchStep::GaveUp { reason } => {
-                    return Ok(Found::Nothing { reason: reason.clone(), estimate });
-                }
-                _ => {}
-            }
-            let title = format!("search: {step}");
-            let Some((load, purpose)) = ladder::step_load(&self.request.suite, self.profile, &step)
-            else {
-                continue;
-            };
-            let point = Planned { load, purpose, title, countdown };
-            match self.point(&point, live)? {
-                Some(result) => {
-                    let outcome = ProbeOutcome::of(&result);
-                    estimate.get_or_insert(outcome.achieved);
-                    search.report(&outcome);
-                }
-                None => return Ok(Found::Interrupted),
-            }
-        }
-    }
-
-    /// A demo shows a ladder even where no load was held, on a busy machine for example.
-    fn loads_all_the_same(&self, estimate: Option<f64>) -> Option<f64> {
-        let demo = self.request.profile == ProfileName::Demo;
-        estimate.filter(|achieved| demo && *achieved > 0.0).map(|achieved| achieved / 2.0)
-    }
-
-    /// Outcomes of the search steps that an earlier part of this run finished.
-    fn earlier_outcomes(&self) -> Result<Vec<ProbeOutcome>, Failure> {
-        if self.finished(|purpose| purpose != Purpose::Ladder).next().is_none() {
-            return Ok(Vec::new());
-        }
-        let result = derive::result_of(self.bundle.dir())?;
-        Ok(result.probes.iter().map(ProbeOutcome::of).collect())
-    }
-
     /// Runs one load point; `None` when the user asked for the end.
     fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<PointResult>, Failure> {
         if !self.wait_for_targets(live)? {
@@ -417,11 +293,4 @@ struct Planned {
     purpose: Purpose,
     title: String,
     countdown: Countdown,
-}
-
-/// What a search came to.
-enum Found {
-    Peak(f64),
-    Nothing { reason: String, estimate: Option<f64> },
-    Interrupted,
 }

@@ -38,14 +38,14 @@ impl LoadUnit {
 
 /// While a point runs: its last full second.
 pub fn live_line(title: &str, second: Option<&SecondView>, left: &str) -> String {
-    let Some(second) = second else { return format!("{title}: starting, {left}") };
+    let Some(second) = second else { return format!("{title}, {left}: begins") };
     let phase = match second.phase {
         Phase::WarmUp => "warm-up",
         Phase::Measure => "measuring",
         Phase::Drain => "draining",
     };
     format!(
-        "{title}: {phase}, {}/s, p50 {}, p99 {}, {} errors, generator {:.0} %, {left}",
+        "{title}, {left}: {phase} {}/s, p50 {}, p99 {}, errors {}, busy {:.0} %",
         grouped(second.ops_per_s),
         time(second.response_p50_ns),
         time(second.response_p99_ns),

@@ -45,12 +45,14 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
             .map_or("none".to_owned(), |value| format!("{} {}", grouped(value), summary.unit));
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
     }
-    if let Some(peak) = summary.peak_ops_per_s {
+    // Said already where the headline is the peak.
+    if let Some(peak) = summary.peak_ops_per_s.filter(|peak| summary.value != Some(*peak)) {
         let bytes =
             summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
         let _ = writeln!(out, "  peak: {} ops/s{bytes}", grouped(peak));
     }
-    if let Some(overall) = summary.overall_response_ms.origin {
+    let curve = result.points.len() > 1;
+    if let Some(overall) = summary.overall_response_ms.origin.filter(|_| curve) {
         let _ = writeln!(out, "  overall response: {overall:.3} ms");
     }
     if let Some(limit) = &summary.limit {

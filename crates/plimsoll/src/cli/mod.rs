@@ -1,12 +1,19 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
+mod run;
+mod values;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_model::assignment::Pacing;
-use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
-use plimsoll_model::units::{Nanos, parse_span};
+use plimsoll_model::suite::Override;
+
+pub use run::{LadderArgs, Peak, RunArgs};
+use values::{parse_override, parse_peak};
+
+/// Seed of a run when none is given: the year of the Merchant Shipping Act.
+pub const DEFAULT_SEED: u64 = 1876;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 finished and valid, 1 finished and invalid, 2 the command or suite file is wrong,
@@ -108,145 +115,6 @@ pub struct CheckArgs {
     /// Set a value of the suite, for example rules.errors_max_ratio=0.01
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
-}
-
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// Name of a shipped suite, or path of a suite file
-    pub suite: String,
-    /// Servers: http(s)://host:port/, builtin: or managed:nginx
-    #[arg(required = true, value_name = "TARGET")]
-    pub targets: Vec<String>,
-    #[command(flatten)]
-    pub ladder: LadderArgs,
-    #[command(flatten)]
-    pub url: UrlArgs,
-    /// Timings and scale of the workload
-    #[arg(long, value_enum, default_value_t = ProfileArg::Standard, value_name = "NAME")]
-    pub profile: ProfileArg,
-    /// Where the bundle goes; must be empty or absent [default: runs/SUITE-TIME]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// One seed reproduces schedule and data
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
-    pub seed: u64,
-    /// Whole runs to make, one after the other, each with its own bundle (DIR-1, DIR-2 …)
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeat: u32,
-    /// Set a value of the suite, or disclosure.KEY for a statement; may be given often
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_override)]
-    pub set: Vec<Override>,
-    /// Worker threads of the generator, one core each [default: by the cores there are]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub workers: Option<u32>,
-    /// How workers wait for the next due time
-    #[arg(long, value_enum, default_value_t = PacingArg::Auto, value_name = "HOW")]
-    pub pacing: PacingArg,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Seed of a run when none is given: the year of the Merchant Shipping Act.
-pub const DEFAULT_SEED: u64 = 1876;
-
-#[derive(Clone, Debug, Args)]
-pub struct LadderArgs {
-    /// Load points, for example 500,1000,1500 (ops/s, or clients for closed suites)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["peak", "steps"])]
-    pub points: Vec<f64>,
-    /// Highest load point, or auto to search for the server's peak first
-    #[arg(long, value_name = "N|auto", value_parser = parse_peak)]
-    pub peak: Option<Peak>,
-    /// Evenly spaced load points up to the peak
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=LADDER_POINTS_MAX as i64))]
-    pub steps: Option<u32>,
-}
-
-/// Where the ladder ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Peak {
-    /// The tool finds it.
-    Auto,
-    /// The user names it.
-    At(f64),
-}
-
-/// Flags of the web-url suite only.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Options of web-url")]
-pub struct UrlArgs {
-    /// Closed load: so many clients, each sends its next request after the reply
-    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub clients: Option<u32>,
-    /// Open load: so many requests per second, whatever the server does
-    #[arg(long, value_name = "N")]
-    pub rate: Option<f64>,
-    /// File of URLs or paths, one a line, optionally with a weight before it
-    #[arg(long, value_name = "FILE")]
-    pub urls: Option<PathBuf>,
-    /// Length of the measurement
-    #[arg(long = "for", value_name = "SPAN", value_parser = parse_span_arg)]
-    pub length: Option<Nanos>,
-}
-
-impl UrlArgs {
-    /// The first flag given, if any.
-    pub fn first_given(&self) -> Option<&'static str> {
-        [
-            (self.clients.is_some(), "--clients"),
-            (self.rate.is_some(), "--rate"),
-            (self.urls.is_some(), "--urls"),
-            (self.length.is_some(), "--for"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
-    }
-}
-
-/// Timings and scale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileArg {
-    /// 1 s + 3 s per load point, everything scaled down
-    Quick,
-    /// 10 s + 30 s per load point
-    Standard,
-    /// The published timings
-    Full,
-}
-
-impl From<ProfileArg> for ProfileName {
-    fn from(profile: ProfileArg) -> Self {
-        match profile {
-            ProfileArg::Quick => Self::Quick,
-            ProfileArg::Standard => Self::Standard,
-            ProfileArg::Full => Self::Full,
-        }
-    }
-}
-
-/// How workers wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PacingArg {
-    /// spin where cores are to spare, else precise; the report says which
-    Auto,
-    /// Poll without sleeping: least lag, a whole core
-    Spin,
-    /// Sleep with a nanosecond timer
-    Precise,
-    /// Wake on a coarse grid: least CPU, most lag
-    Coalesce,
-}
-
-impl PacingArg {
-    /// The pacing asked for; `None` leaves the choice.
-    pub const fn asked(self) -> Option<Pacing> {
-        match self {
-            Self::Auto => None,
-            Self::Spin => Some(Pacing::Spin),
-            Self::Precise => Some(Pacing::Precise),
-            Self::Coalesce => Some(Pacing::Coalesce),
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -388,27 +256,6 @@ pub enum PublishedAction {
         /// Name of the result
         name: String,
     },
-}
-
-fn parse_override(text: &str) -> Result<Override, String> {
-    Override::parse(text).ok_or_else(|| "write KEY=VALUE, for example load.clients=32".to_owned())
-}
-
-fn parse_span_arg(text: &str) -> Result<Nanos, String> {
-    match parse_span(text) {
-        Some(span) if span > Nanos::ZERO => Ok(span),
-        _ => Err("write a span of time above zero, for example 30s or 500ms".to_owned()),
-    }
-}
-
-fn parse_peak(text: &str) -> Result<Peak, String> {
-    if text == "auto" {
-        return Ok(Peak::Auto);
-    }
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(Peak::At(value)),
-        _ => Err("write a load above zero, or auto".to_owned()),
-    }
 }
 
 #[cfg(test)]

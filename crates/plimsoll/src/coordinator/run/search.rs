@@ -1,0 +1,89 @@
+//! The search for the peak.
+
+use plimsoll_analysis::search::{PeakSearch, ProbeOutcome, SearchStep};
+use plimsoll_model::assignment::Purpose;
+use plimsoll_model::event::JournalRecord;
+use plimsoll_model::suite::ProfileName;
+use plimsoll_model::units::Nanos;
+
+use super::super::ladder;
+use super::{Planned, Run};
+use crate::derive;
+use crate::exit::Failure;
+use crate::terminal::{Countdown, Live};
+
+/// Search steps a run is thought to take, for the time left.
+const STEPS_GUESSED: u64 = 8;
+
+/// What a search came to.
+pub(super) enum Found {
+    Peak(f64),
+    Nothing { reason: String, estimate: Option<f64> },
+    Interrupted,
+}
+
+impl Run<'_> {
+    /// Searches the peak. What a resumed run has found out already is not run again.
+    pub(super) fn search(&mut self, steps: u32, live: &mut Live) -> Result<Found, Failure> {
+        let known = self.records.iter().find_map(|record| match record {
+            JournalRecord::PeakFound { peak, .. } => Some(*peak),
+            _ => None,
+        });
+        if let Some(peak) = known {
+            return Ok(Found::Peak(peak));
+        }
+        let mut search = PeakSearch::new(ladder::search_config(self.request.profile));
+        let mut estimate = None;
+        for outcome in self.earlier_outcomes()? {
+            estimate.get_or_insert(outcome.achieved);
+            search.report(&outcome);
+        }
+        let guess = STEPS_GUESSED * self.point_ns(Purpose::Probe)
+            + u64::from(steps) * self.point_ns(Purpose::Ladder);
+        let countdown = Countdown::start(Nanos(guess));
+        loop {
+            let step = search.next();
+            match &step {
+                SearchStep::Found { peak, how } => {
+                    live.line(&format!("peak: {how}"));
+                    let (peak, how) = (*peak, how.clone());
+                    self.record_durably(JournalRecord::PeakFound { peak, how })?;
+                    return Ok(Found::Peak(peak));
+                }
+                SearchStep::GaveUp { reason } => {
+                    return Ok(Found::Nothing { reason: reason.clone(), estimate });
+                }
+                _ => {}
+            }
+            let title = format!("search: {step}");
+            let Some((load, purpose)) = ladder::step_load(&self.request.suite, self.profile, &step)
+            else {
+                continue;
+            };
+            let point = Planned { load, purpose, title, countdown };
+            match self.point(&point, live)? {
+                Some(result) => {
+                    let outcome = ProbeOutcome::of(&result);
+                    estimate.get_or_insert(outcome.achieved);
+                    search.report(&outcome);
+                }
+                None => return Ok(Found::Interrupted),
+            }
+        }
+    }
+
+    /// A demo shows a ladder even where no load was held, on a busy machine for example.
+    pub(super) fn loads_all_the_same(&self, estimate: Option<f64>) -> Option<f64> {
+        let demo = self.request.profile == ProfileName::Demo;
+        estimate.filter(|achieved| demo && *achieved > 0.0).map(|achieved| achieved / 2.0)
+    }
+
+    /// Outcomes of the search steps that an earlier part of this run finished.
+    fn earlier_outcomes(&self) -> Result<Vec<ProbeOutcome>, Failure> {
+        if self.finished(|purpose| purpose != Purpose::Ladder).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let result = derive::result_of(self.bundle.dir())?;
+        Ok(result.probes.iter().map(ProbeOutcome::of).collect())
+    }
+}
