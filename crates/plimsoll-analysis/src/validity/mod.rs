@@ -5,6 +5,7 @@
 
 mod data;
 mod generator;
+mod host;
 mod load;
 mod run;
 mod steady;
@@ -56,8 +57,15 @@ const REASONS: [Rule; 19] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 4] =
-    [generator::connections, data::warm_up_errors, load::op_mix_by_chance, steady::drifting];
+const WARNINGS: [Rule; 7] = [
+    host::other_work,
+    host::stolen,
+    host::pacing,
+    generator::connections,
+    data::warm_up_errors,
+    load::op_mix_by_chance,
+    steady::drifting,
+];
 
 /// Rules whose verdict on one point leaves the run valid: the suite excludes that point.
 const EXCLUDED_BY_SUITE: [&str; 1] = ["response_cap"];

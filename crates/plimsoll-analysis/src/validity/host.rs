@@ -1,0 +1,132 @@
+//! Who else was at work on the generator's host: what makes a generator late without its fault.
+
+use plimsoll_model::assignment::Pacing;
+use plimsoll_model::result::Finding;
+
+use super::{Evidence, finding, percent};
+
+/// Work of other programs from which a reader must know: a tenth of the host's cores …
+const OTHER_WORK_MIN_RATIO: f64 = 0.1;
+/// … but at least this much of one core, below which the samples themselves are not sure.
+const OTHER_WORK_MIN_CORES: f64 = 0.2;
+/// Share of time the hypervisor may keep for others before it is said.
+const STOLEN_MIN_RATIO: f64 = 0.02;
+
+/// Other programs used the host's processors during the window. The usual cause of lateness.
+pub(super) fn other_work(e: &Evidence<'_>) -> Option<Finding> {
+    let resource = |name: &str| mean(e, name);
+    let ours = ["process.generator.cpu", "process.server.cpu"];
+    if same_host_server(e) && resource(ours[1]).is_none() {
+        // A server that somebody else started here is not told apart from the rest.
+        return None;
+    }
+    let cores = e.view.record.resources.iter().filter(|r| is_core(&r.name)).count() as f64;
+    let busy = resource("host.cpu_busy")? * cores;
+    let others = busy - ours.iter().filter_map(|name| resource(name)).sum::<f64>();
+    if others < OTHER_WORK_MIN_CORES.max(OTHER_WORK_MIN_RATIO * cores) {
+        return None;
+    }
+    finding(
+        "other_work",
+        format!(
+            "other programs (and the kernel on its own account) used {others:.1} of this host's \
+             {cores} cores; what they delay is in the figures: stop them and run again"
+        ),
+    )
+}
+
+/// The hypervisor gave the host's processors to others.
+pub(super) fn stolen(e: &Evidence<'_>) -> Option<Finding> {
+    let stolen = mean(e, "host.cpu_steal").filter(|ratio| *ratio >= STOLEN_MIN_RATIO)?;
+    finding(
+        "stolen",
+        format!(
+            "the hypervisor kept {} of the processors' time for other machines; what that delays \
+             is in the figures: run on a host of its own, or repeat the run and compare",
+            percent(stolen)
+        ),
+    )
+}
+
+/// Coalescing reads replies on its grid, so every time includes a part of it.
+pub(super) fn pacing(e: &Evidence<'_>) -> Option<Finding> {
+    if e.view.record.pacing != Pacing::Coalesce {
+        return None;
+    }
+    finding(
+        "pacing",
+        "pacing coalesce reads replies on a grid of 0.4 ms: response and service times include up \
+         to that much of it; use precise or spin where times matter"
+            .to_owned(),
+    )
+}
+
+fn mean(e: &Evidence<'_>, name: &str) -> Option<f64> {
+    e.view.record.resources.iter().find(|r| r.name == name).map(|r| r.mean)
+}
+
+/// `cpu.0.busy`, `cpu.1.busy` …
+fn is_core(name: &str) -> bool {
+    name.strip_prefix("cpu.").is_some_and(|rest| rest.ends_with(".busy"))
+}
+
+fn same_host_server(e: &Evidence<'_>) -> bool {
+    e.disclosure.is_none_or(|disclosure| disclosure.targets.iter().any(|target| target.same_host))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::assignment::Pacing;
+    use plimsoll_model::event::ResourceUse;
+
+    use crate::testing::{PointBuilder, TestPoint};
+
+    fn with(resources: &[(&str, f64)]) -> TestPoint {
+        let mut point = PointBuilder::open(1_000.0).build();
+        let entry = |(name, mean): &(&str, f64)| ResourceUse {
+            name: (*name).to_owned(),
+            unit: String::new(),
+            mean: *mean,
+            max: *mean,
+        };
+        point.record.resources = resources.iter().map(entry).collect();
+        point
+    }
+
+    fn warns(point: &TestPoint, rule: &str) -> bool {
+        let verdict = point.verdict();
+        assert!(verdict.valid, "{verdict:?}");
+        verdict.warnings.iter().any(|warning| warning.rule == rule)
+    }
+
+    fn two_cores(busy: f64, server: f64) -> TestPoint {
+        with(&[
+            ("host.cpu_busy", busy),
+            ("cpu.0.busy", busy),
+            ("cpu.1.busy", busy),
+            ("process.generator.cpu", 0.3),
+            ("process.server.cpu", server),
+        ])
+    }
+
+    #[test]
+    fn work_of_other_programs_is_named_and_our_own_is_not() {
+        assert!(warns(&two_cores(0.9, 0.3), "other_work"));
+        assert!(!warns(&two_cores(0.9, 1.4), "other_work"));
+        assert!(!warns(&with(&[]), "other_work"));
+    }
+
+    #[test]
+    fn time_the_hypervisor_kept_is_named() {
+        assert!(warns(&with(&[("host.cpu_steal", 0.05)]), "stolen"));
+        assert!(!warns(&with(&[("host.cpu_steal", 0.01)]), "stolen"));
+    }
+
+    #[test]
+    fn coalescing_says_what_its_grid_adds() {
+        let mut point = with(&[]);
+        assert!(!warns(&point, "pacing"));
+        point.record.pacing = Pacing::Coalesce;
+        assert!(warns(&point, "pacing"));
+    }
+}
