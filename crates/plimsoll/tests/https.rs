@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use plimsoll_model::result::RunResult;
+use plimsoll_servers::managed::{self, ManagedRequest};
+use plimsoll_servers::web::TlsSource;
 use plimsoll_testkit::tls::TestCertificate;
 
 /// `plimsoll serve web` with a certificate. Ends with its standard input.
@@ -80,16 +82,41 @@ fn https_is_measured_with_kept_and_with_new_connections() {
     let server = Server::start(certificates.path());
     let url = format!("{}bytes/5000", server.url);
     let ca_file = certificates.path().join("certificate.pem");
+    every_way(&url, &ca_file);
+}
+
+#[test]
+fn nginx_is_measured_over_https_just_the_same() {
+    if plimsoll_testkit::peers::require_peer("nginx").is_none() {
+        return;
+    }
+    let certificates = tempfile::tempdir().unwrap();
+    TestCertificate::new().write_into(certificates.path());
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("page"), vec![b'x'; 50_000]).unwrap();
+    let tls = TlsSource::Files {
+        certificate: certificates.path().join("certificate.pem"),
+        key: certificates.path().join("key.pem"),
+    };
+    let root = root.path().to_owned();
+    let request = ManagedRequest { root, cores: Vec::new(), tls: Some(tls), search: None };
+    let nginx = managed::start("nginx", &request).unwrap();
+    every_way(&format!("{}page", nginx.url()), &certificates.path().join("certificate.pem"));
+}
+
+/// Every way to treat certificates, connections and sessions.
+fn every_way(url: &str, ca_file: &Path) {
     let trust = format!("workload.tls_ca_file={}", ca_file.display());
     for trust in ["workload.tls_verify=false", &trust] {
         for connections in ["keep-alive", "per-request"] {
             for resumption in ["off", "on"] {
                 let connections = format!("workload.connections={connections}");
-                let resumption = format!("workload.tls_resumption={resumption}");
-                let set =
-                    ["--clients", "4", "--set", trust, "--set", &connections, "--set", &resumption];
-                let result = measured("web-url", &url, &set);
-                assert!(result.points[0].seconds.is_some());
+                let set = format!("workload.tls_resumption={resumption}");
+                let set = ["--clients", "4", "--set", trust, "--set", &connections, "--set", &set];
+                let result = measured("web-url", url, &set);
+                let setup = result.disclosure.unwrap().setup;
+                let stated = setup.iter().find(|fact| fact.name == "TLS resumption").unwrap();
+                assert!(stated.value.starts_with(resumption), "{stated:?}");
             }
         }
     }
