@@ -16,6 +16,9 @@ use crate::validity::{Evidence, check_point, check_run, lateness_limit};
 pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     let view = RunView::new(raw.journal);
     let mut result = frame(raw, view.started);
+    if let Some(departures) = view.departures {
+        result.departures = departures.to_vec();
+    }
     let Some(started) = view.started else {
         result.verdict = check_run(raw.suite, &view, &[]);
         return result;

@@ -128,6 +128,8 @@ pub(crate) struct RunView<'a> {
     pub ladder: Vec<PointView<'a>>,
     pub probes: Vec<PointView<'a>>,
     pub peak: Option<(f64, &'a str)>,
+    /// Of the ladder, when they differ from those of the start.
+    pub departures: Option<&'a [String]>,
     pub ending: Ending<'a>,
     pub resumed: u32,
 }
@@ -155,6 +157,7 @@ impl<'a> RunView<'a> {
             ladder: Vec::new(),
             probes: Vec::new(),
             peak: None,
+            departures: None,
             ending: Ending::Torn,
             resumed: 0,
         };
@@ -177,6 +180,9 @@ impl<'a> RunView<'a> {
                     drafts.entry(record.point.ordinal).or_default().record = Some(record);
                 }
                 JournalRecord::PeakFound { peak, how } => view.peak = Some((*peak, how)),
+                JournalRecord::LadderPlanned { departures, .. } => {
+                    view.departures = Some(departures);
+                }
                 JournalRecord::Interrupted { .. } => view.ending = Ending::Interrupted,
                 JournalRecord::Aborted { reason, .. } => view.ending = Ending::Aborted(reason),
                 JournalRecord::RunFinished { .. } => view.ending = Ending::Finished,

@@ -287,6 +287,13 @@ pub enum JournalRecord {
         /// How it was found, for a person.
         how: String,
     },
+    /// The search has given the ladder; what depends on the highest load is settled now.
+    LadderPlanned {
+        /// Loads of the ladder.
+        loads: Vec<f64>,
+        /// Every parameter that departs from the published method, instead of those of the start.
+        departures: Vec<String>,
+    },
     /// The run was interrupted (Ctrl-C); what is finished stays usable.
     Interrupted {
         /// Nanoseconds since the Unix epoch.

@@ -19,8 +19,6 @@ pub struct RunArgs {
     pub targets: Vec<String>,
     #[command(flatten)]
     pub ladder: LadderArgs,
-    #[command(flatten)]
-    pub url: UrlArgs,
     /// Timings and scale of the workload
     #[arg(long, value_enum, default_value_t = ProfileArg::Standard, value_name = "NAME")]
     pub profile: ProfileArg,
@@ -44,6 +42,9 @@ pub struct RunArgs {
     pub pacing: PacingArg,
     #[command(flatten)]
     pub output: Output,
+    // Last: its heading would hold for every flag after it.
+    #[command(flatten)]
+    pub url: UrlArgs,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -55,6 +55,9 @@ fn setup(outset: &Outset) -> Vec<Setting> {
         Setting::new("pacing", placement.pacing.as_str()),
         Setting::new("driver", "epoll"),
     ];
+    if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {
+        settings.push(Setting::new("source addresses", format!("{first} to {last}")));
+    }
     settings.extend(outset.plan.facts.iter().cloned());
     settings
 }

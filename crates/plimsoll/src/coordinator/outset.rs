@@ -1,5 +1,6 @@
 //! Everything that must be settled before the first load point.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -8,6 +9,7 @@ use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_protocols::http::fileset::{FileSetId, MARKER, Marker};
+use plimsoll_protocols::http::parameters::Connections;
 use plimsoll_protocols::{Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
 
@@ -18,6 +20,9 @@ use super::servers::{self, ServerWish, Target};
 use super::signals::Signals;
 use crate::exit::Failure;
 use crate::terminal::Live;
+
+/// Loopback addresses the clients of connections per request spread over.
+const SOURCES: u8 = 16;
 
 /// A run as the user wants it.
 #[derive(Clone, Debug)]
@@ -54,12 +59,18 @@ pub struct Outset {
     pub plan: Plan,
     /// The loads.
     pub ladder: LadderPlan,
+    /// Addresses the clients connect from; empty leaves it to the system.
+    pub sources: Vec<IpAddr>,
+    /// Highest load in ops/s that the file set was made for; `None` before a search has ended.
+    pub highest: Option<f64>,
 }
 
 impl Outset {
-    /// Resolves, places, starts, greets, plans. Load is not sent yet.
+    /// Resolves, places, starts, greets, plans. Load is not sent yet. `found_ops_per_s` is the
+    /// highest load of a ladder that a search has given.
     pub fn prepare(
         request: &RunRequest,
+        found_ops_per_s: Option<f64>,
         signals: &Signals,
         live: &mut Live,
     ) -> Result<Self, Failure> {
@@ -67,7 +78,7 @@ impl Outset {
         let protocol = plimsoll_protocols::protocol(&suite.protocol)
             .ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))?;
         let ladder = LadderPlan::of(&suite.ladder);
-        let highest = highest_ops_per_s(suite, &ladder);
+        let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, protocol)?;
         let placement = settle_placement(request, &addresses)?;
         let profile = suite.profiles.get(request.profile);
@@ -91,7 +102,13 @@ impl Outset {
                 urls: None,
             },
         )?;
-        Ok(Self { targets, software, placement, plan, ladder })
+        let sources = sources(suite, &targets);
+        Ok(Self { targets, software, placement, plan, ladder, sources, highest })
+    }
+
+    /// Ids of the servers this run started.
+    pub fn pids(&self) -> Vec<u32> {
+        self.targets.iter().flat_map(Target::pids).collect()
     }
 
     /// Where the clients connect.
@@ -100,6 +117,22 @@ impl Outset {
             |target: &Target| Endpoint { target: target.name(), address: target.resolved.address };
         self.targets.iter().map(endpoint).collect()
     }
+}
+
+/// Connections per request use up the ports of one address: 28,232 by default, and each rests for a
+/// minute after its end. On this host there are more addresses for the asking.
+fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
+    let connections = suite.workload.get("connections").cloned();
+    let per_request =
+        connections.and_then(|value| value.try_into().ok()) == Some(Connections::PerRequest);
+    let local = targets.iter().all(|target| match target.resolved.address.ip() {
+        IpAddr::V4(address) => address.is_loopback(),
+        IpAddr::V6(_) => false,
+    });
+    if !per_request || !local {
+        return Vec::new();
+    }
+    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
 }
 
 fn make_plan(protocol: &Protocol, request: &PlanRequest<'_>) -> Result<Plan, Failure> {

@@ -27,7 +27,7 @@ use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line};
 use asked::{request_of, run_started};
-use search::Found;
+use search::{Found, planned_highest};
 
 /// A target that does not answer before a load point may take this long to come back.
 const COMEBACK_WAIT: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub struct RunEnd {
 /// Makes a run.
 pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
     BundleWriter::refuse_occupied(&request.out)?;
-    let outset = Outset::prepare(request, signals, live)?;
+    let outset = Outset::prepare(request, None, signals, live)?;
     let disclosure = disclose::disclosure(request, &outset);
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
@@ -61,7 +61,8 @@ pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<R
 pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
     let reader = BundleReader::open(dir)?;
     let request = request_of(&reader)?;
-    let outset = Outset::prepare(&request, signals, live)?;
+    let found = planned_highest(reader.journal().records.iter());
+    let outset = Outset::prepare(&request, found, signals, live)?;
     let bundle = BundleWriter::resume(&reader)?;
     let disclosure = match reader.disclosure()? {
         Some(disclosure) => disclosure,
@@ -106,8 +107,7 @@ impl<'a> Run<'a> {
         disclosure: Disclosure,
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
-        let pids: Vec<u32> = outset.targets.iter().flat_map(|target| target.pids()).collect();
-        let watcher = Watcher::start(&bundle.dir().join(MONITORS_DIR), &pids)?;
+        let watcher = Watcher::start(&bundle.dir().join(MONITORS_DIR), &outset.pids())?;
         Ok(Self {
             profile: request.suite.profiles.get(request.profile),
             endpoints: outset.endpoints(),
@@ -168,10 +168,13 @@ impl<'a> Run<'a> {
         let loads = match self.outset.ladder.clone() {
             LadderPlan::Fixed(loads) => loads,
             LadderPlan::Search { steps, headroom } => match self.search(steps, live)? {
-                Found::Peak(peak) => Ladder::evenly(peak * headroom, steps),
+                Found::Peak(peak) => self.plan_ladder(peak * headroom, steps, live)?,
                 Found::Nothing { reason, estimate } => match self.loads_all_the_same(estimate) {
                     Some(highest) => {
-                        live.line(&format!("no peak: {reason}; the ladder ends at half of it"));
+                        live.line(&format!(
+                            "no peak: {reason}; the ladder ends at half of what all clients \
+                                 reached"
+                        ));
                         Ladder::evenly(highest, steps)
                     }
                     None => return Ok(Stop::NoPeak(reason)),
@@ -234,7 +237,7 @@ impl<'a> Run<'a> {
             pacing: placement.pacing,
             op_timeout: self.request.suite.op_timeout,
             endpoints: self.endpoints.clone(),
-            sources: Vec::new(),
+            sources: self.outset.sources.clone(),
         }
     }
 

@@ -38,6 +38,12 @@ impl Watcher {
         Ok(Self { monitor: Monitor::start(config).map_err(unusable)? })
     }
 
+    /// Watches other servers from now on; what was written so far stays.
+    pub fn restart(&mut self, dir: &Path, servers: &[u32]) -> Result<(), Failure> {
+        let before = std::mem::replace(self, Self::start(dir, servers)?);
+        before.stop().map_err(|e| Failure::unusable(e.to_string()))
+    }
+
     /// Before the agent starts.
     pub fn begin_point(&mut self, assignment: &Assignment) {
         self.monitor.point_started(&assignment.point.stem());

@@ -136,8 +136,10 @@ fn url_overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, 
         )));
     }
     let mut set = Vec::new();
-    if let Some(clients) = url.clients {
-        set.push(value("ladder.points", vec![f64::from(clients)]));
+    match (url.clients, url.rate) {
+        (Some(clients), None) => set.push(value("ladder.points", vec![f64::from(clients)])),
+        (Some(clients), Some(_)) => set.push(value("load.clients", i64::from(clients))),
+        (None, _) => {}
     }
     if let Some(rate) = url.rate {
         set.push(value("load.mode", "open"));
@@ -194,5 +196,6 @@ pub fn command_line() -> Vec<String> {
             _ => text,
         }
     };
-    std::env::args_os().map(without_password).collect()
+    let arguments = std::env::args_os().skip(1).map(without_password);
+    std::iter::once("plimsoll".to_owned()).chain(arguments).collect()
 }

@@ -55,8 +55,6 @@ fn profile_named(name: &str) -> Result<ProfileName, Failure> {
 
 /// The journal's first record.
 pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
-    let mut departures = ladder::profile_departures(&request.suite, request.profile);
-    departures.extend(outset.plan.departures.iter().cloned());
     RunStarted {
         format: JOURNAL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -67,8 +65,15 @@ pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
         ladder: outset.ladder.known().map(<[f64]>::to_vec),
         op_names: outset.plan.workload.op_names(),
         op_shares: outset.plan.workload.op_shares(),
-        departures,
+        departures: departures(request, outset),
         command: request.command.clone(),
         at_unix_ns: unix_ns(),
     }
+}
+
+/// Every parameter that departs from the published method.
+pub(super) fn departures(request: &RunRequest, outset: &Outset) -> Vec<String> {
+    let mut departures = ladder::profile_departures(&request.suite, request.profile);
+    departures.extend(outset.plan.departures.iter().cloned());
+    departures
 }

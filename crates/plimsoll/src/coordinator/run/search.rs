@@ -2,11 +2,14 @@
 
 use plimsoll_analysis::search::{PeakSearch, ProbeOutcome, SearchStep};
 use plimsoll_model::assignment::Purpose;
+use plimsoll_model::bundle::MONITORS_DIR;
 use plimsoll_model::event::JournalRecord;
-use plimsoll_model::suite::ProfileName;
+use plimsoll_model::suite::{Ladder, ProfileName};
 use plimsoll_model::units::Nanos;
 
-use super::super::ladder;
+use super::super::outset::Outset;
+use super::super::{disclose, ladder};
+use super::asked::departures;
 use super::{Planned, Run};
 use crate::derive;
 use crate::exit::Failure;
@@ -37,6 +40,11 @@ impl Run<'_> {
         for outcome in self.earlier_outcomes()? {
             estimate.get_or_insert(outcome.achieved);
             search.report(&outcome);
+        }
+        if matches!(search.next(), SearchStep::GaveUp { .. }) {
+            // The user has mended something and resumed: the earlier answer no longer counts.
+            search = PeakSearch::new(ladder::search_config(self.request.profile));
+            estimate = None;
         }
         let guess = STEPS_GUESSED * self.point_ns(Purpose::Probe)
             + u64::from(steps) * self.point_ns(Purpose::Ladder);
@@ -72,6 +80,30 @@ impl Run<'_> {
         }
     }
 
+    /// The ladder up to `highest`, with what depends on it: the file set of our own servers grows
+    /// to the method's size for that load, and what still departs is named anew.
+    pub(super) fn plan_ladder(
+        &mut self,
+        highest: f64,
+        steps: u32,
+        live: &mut Live,
+    ) -> Result<Vec<f64>, Failure> {
+        let loads = Ladder::evenly(highest, steps);
+        if self.outset.highest == Some(highest) {
+            return Ok(loads);
+        }
+        // Stopped first: the new servers want the same cores and the room of the old file set.
+        self.outset.targets.clear();
+        self.outset = Outset::prepare(self.request, Some(highest), self.signals, live)?;
+        self.endpoints = self.outset.endpoints();
+        self.watcher.restart(&self.bundle.dir().join(MONITORS_DIR), &self.outset.pids())?;
+        self.disclosure = disclose::disclosure(self.request, &self.outset);
+        self.bundle.write_disclosure(&self.disclosure)?;
+        let departures = departures(self.request, &self.outset);
+        self.record_durably(JournalRecord::LadderPlanned { loads: loads.clone(), departures })?;
+        Ok(loads)
+    }
+
     /// A demo shows a ladder even where no load was held, on a busy machine for example.
     pub(super) fn loads_all_the_same(&self, estimate: Option<f64>) -> Option<f64> {
         let demo = self.request.profile == ProfileName::Demo;
@@ -86,4 +118,14 @@ impl Run<'_> {
         let result = derive::result_of(self.bundle.dir())?;
         Ok(result.probes.iter().map(ProbeOutcome::of).collect())
     }
+}
+
+/// Highest load of the ladder that an earlier part of the run planned.
+pub(super) fn planned_highest<'r>(
+    records: impl DoubleEndedIterator<Item = &'r JournalRecord>,
+) -> Option<f64> {
+    records.rev().find_map(|record| match record {
+        JournalRecord::LadderPlanned { loads, .. } => loads.iter().copied().reduce(f64::max),
+        _ => None,
+    })
 }
