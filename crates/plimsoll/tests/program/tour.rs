@@ -1,6 +1,9 @@
 //! A run from end to end on servers of our own, and what can be done with its bundle.
 
-use crate::support::{broken_rules, plimsoll, result, short};
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use crate::support::{broken_rules, command, plimsoll, result, short, signal};
 
 #[test]
 fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
@@ -87,4 +90,30 @@ fn a_list_of_urls_and_an_open_rate_are_taken_from_the_command_line() {
     let ops = result["points"][0]["ops"].as_object().unwrap();
     assert_eq!(ops.keys().collect::<Vec<_>>(), ["GET /bytes/100", "GET /bytes/200"]);
     assert_eq!(result["points"][0]["errors"].as_object().unwrap().len(), 0, "{result}");
+}
+
+#[test]
+fn a_prepared_directory_is_served_and_measured_twice() {
+    let place = tempfile::tempdir().unwrap();
+    let (www, bundle) = (place.path().join("www"), place.path().join("b"));
+    let root = www.to_str().unwrap();
+    plimsoll(&["prepare", "web-static", root, "--peak", "0.05", "--seed", "5"]).check(0, &[root]);
+    let mut server = command(&["serve", "web", "--listen", "127.0.0.1:0", "--root", root])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let url = said.trim().strip_prefix("listening on ").unwrap();
+    let run = plimsoll(&short("web-static", url, &bundle, &["--points", "40", "--repeat", "2"]));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    for number in [1, 2] {
+        let result = result(&place.path().join(format!("b-{number}")));
+        let point = &result["points"][0];
+        assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
+        let departures = result["departures"].to_string();
+        assert!(departures.contains("the server holds 1"), "{departures}");
+    }
+    signal(&server, rustix::process::Signal::INT);
+    assert!(server.wait().unwrap().success(), "a server stopped by Ctrl-C has done its work");
 }

@@ -41,7 +41,8 @@ impl Run<'_> {
             estimate.get_or_insert(outcome.achieved);
             search.report(&outcome);
         }
-        if matches!(search.next(), SearchStep::GaveUp { .. }) {
+        let climbed = self.finished(|purpose| purpose == Purpose::Ladder).next().is_some();
+        if !climbed && matches!(search.next(), SearchStep::GaveUp { .. }) {
             // The user has mended something and resumed: the earlier answer no longer counts.
             search = PeakSearch::new(ladder::search_config(self.request.profile));
             estimate = None;
