@@ -1,3 +1,3 @@
-//! Entry points of the fuzz targets. `cargo +nightly fuzz run reply` and `… suite`.
+//! Entry points of the fuzz targets. `cargo xtask fuzz` runs them all.
 
 pub mod entries;

@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod command;
+mod fuzz;
 mod invariants;
 mod licences;
 mod peers;
@@ -27,6 +28,7 @@ usage: cargo xtask VERB
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
   licences        licences and sources of every dependency
+  fuzz [SECONDS]  every fuzz target, 60 s each; needs cargo-fuzz
   bench web       against real generators on a real nginx: CPU per request, lateness
   bench memory    growth at full speed; memory per idle client
                   options of bench: --rounds 5 --seconds 5 --only PART,PART --write";
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
         ["licences"] => licences::licences(),
+        ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["bench", rest @ ..] => bench::bench(rest),
         _ => Err(USAGE.to_owned()),
     };

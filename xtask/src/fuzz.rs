@@ -1,0 +1,49 @@
+//! `cargo xtask fuzz [SECONDS]`: every fuzz target for some seconds each.
+
+use std::process::Command;
+
+use crate::{Result, command, workspace};
+
+/// Seconds per target where the command names none.
+const SECONDS: u32 = 60;
+
+/// A target of `fuzz/`, with what brings it beyond the first few bytes.
+struct Target {
+    name: &'static str,
+    /// Inputs to begin with, below the root.
+    seeds: Option<&'static str>,
+    /// Words to mix in, below the root.
+    dictionary: Option<&'static str>,
+}
+
+const TARGETS: [Target; 2] = [
+    Target { name: "reply", seeds: None, dictionary: Some("fuzz/reply.dict") },
+    Target { name: "suite", seeds: Some("suites"), dictionary: None },
+];
+
+/// Runs every target; the first that finds something ends it, with the input in `fuzz/artifacts`.
+pub fn fuzz(rest: &[&str]) -> Result<()> {
+    let seconds = match rest {
+        [] => SECONDS,
+        [text] => text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?,
+        _ => return Err("usage: cargo xtask fuzz [SECONDS]".to_owned()),
+    };
+    if command::find("cargo-fuzz").is_none() {
+        return Err("cargo-fuzz is missing; cargo install cargo-fuzz --locked".to_owned());
+    }
+    TARGETS.iter().try_for_each(|target| command::run(&mut run(target, seconds)?))
+}
+
+fn run(target: &Target, seconds: u32) -> Result<Command> {
+    let corpus = format!("fuzz/corpus/{}", target.name);
+    let folder = workspace::root().join(&corpus);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot create {corpus}: {e}"))?;
+    let mut cargo = command::cargo();
+    // Coverage instrumentation is an unstable flag of the compiler, but not of a nightly one only.
+    // Without a sanitizer: the code under test has no `unsafe`.
+    cargo.env("RUSTC_BOOTSTRAP", "1").args(["fuzz", "run", "--sanitizer", "none", target.name]);
+    cargo.arg(corpus).args(target.seeds);
+    cargo.args(["--", "-print_final_stats=1", &format!("-max_total_time={seconds}")]);
+    cargo.args(target.dictionary.map(|path| format!("-dict={path}")));
+    Ok(cargo)
+}
