@@ -20,6 +20,8 @@ use rustls::{
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use super::session::LINGERING_LINKS_MAX;
+
 /// Servers whose sessions a store for resumption keeps.
 const RESUMED_SERVERS_MAX: usize = 256;
 /// Plaintext handed on at once: one TLS record.
@@ -171,6 +173,8 @@ pub struct Tls<S> {
 struct Links {
     site: Rc<TlsSite>,
     open: Vec<TlsLink>,
+    /// Ended by a `close_notify` and closed by the session; the server's FIN is to come.
+    parting: Vec<Link>,
 }
 
 struct TlsLink {
@@ -195,7 +199,7 @@ struct TlsIo<'a, I> {
 impl<S: Session> Tls<S> {
     /// Wraps `session`.
     pub fn new(session: S, site: Rc<TlsSite>) -> Self {
-        Self { session, links: Links { site, open: Vec::new() } }
+        Self { session, links: Links { site, open: Vec::new(), parting: Vec::new() } }
     }
 
     /// The session within.
@@ -264,6 +268,26 @@ impl Links {
 
     fn remove(&mut self, link: Link) {
         self.open.retain(|l| l.link != link);
+    }
+
+    /// The session is done with a link. One that the server has ended is left for the server to
+    /// close, so that the waiting for late segments is its own.
+    fn close(&mut self, link: Link, io: &mut impl Io) {
+        let has_ended = self.find(link).is_some_and(|l| l.ended);
+        self.remove(link);
+        if !has_ended {
+            return io.close(link);
+        }
+        if self.parting.len() == LINGERING_LINKS_MAX {
+            io.close(self.parting.remove(0));
+        }
+        self.parting.push(link);
+    }
+
+    /// Forgets a link that waited for the server's FIN; false when it is not one.
+    fn part(&mut self, link: Link) -> bool {
+        let found = self.parting.iter().position(|l| *l == link);
+        found.map(|at| self.parting.remove(at)).is_some()
     }
 
     /// Sends what rustls has written.
@@ -352,6 +376,9 @@ impl<S: Session> Session for Tls<S> {
     /// A FIN without `close_notify` may be anyone's: what it ends is not known to be whole
     /// (RFC 8446 §6.1). A reply that says its own length was complete before.
     fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        if self.links.part(link) {
+            return io.close(link);
+        }
         match self.links.find(link) {
             None => {}
             Some(TlsLink { ready: false, .. }) => self.fail(link, &CLOSED_IN_HANDSHAKE, now, io),
@@ -364,6 +391,9 @@ impl<S: Session> Session for Tls<S> {
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io) {
+        if self.links.part(link) {
+            return;
+        }
         let Some(found) = self.links.find(link) else { return };
         let in_handshake = found.connection.is_some() && !found.ready;
         self.links.remove(link);
@@ -417,8 +447,7 @@ impl<I: Io> Io for TlsIo<'_, I> {
 
     /// Without a `close_notify`: the server has closed first, or the link is given up.
     fn close(&mut self, link: Link) {
-        self.links.remove(link);
-        self.io.close(link);
+        self.links.close(link, self.io);
     }
 
     fn explain(&mut self, detail: fmt::Arguments<'_>) {
