@@ -1,152 +1,28 @@
 //! TLS as a byte filter around a session. The session sees plaintext; its links are connected
 //! when the handshake is done. rustls does the cryptography.
 
+mod config;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
-use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection};
+use rustls_pki_types::ServerName;
+
+pub use config::{TlsError, Trust, client_config, resuming, server_name};
 
 use super::session::LINGERING_LINKS_MAX;
 
-/// Servers whose sessions a store for resumption keeps.
-const RESUMED_SERVERS_MAX: usize = 256;
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
 
 const CLOSED_IN_HANDSHAKE: &str = "the server closed during the handshake";
-
-/// Why TLS cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// The file with further certificates cannot be used.
-    #[error("cannot read certificates from {path}: {reason}; it must be a PEM file")]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// rustls refuses the set-up.
-    #[error("TLS cannot be set up: {0}")]
-    Setup(#[from] rustls::Error),
-    /// The host of a target cannot be a certificate's name.
-    #[error("host {0:?} is not a name or address that a certificate can have")]
-    Name(String),
-}
-
-/// Whom to trust.
-#[derive(Clone, Copy, Debug)]
-pub enum Trust<'a> {
-    /// The public authorities, and those of a PEM file.
-    Authorities(Option<&'a Path>),
-    /// Any certificate: encryption without knowing the server.
-    Anyone,
-}
-
-/// Settings of all connections of a workload. Every connection makes a full handshake; see
-/// [`resuming`].
-pub fn client_config(trust: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()?;
-    let mut config = match trust {
-        Trust::Authorities(file) => {
-            builder.with_root_certificates(roots(file)?).with_no_client_auth()
-        }
-        Trust::Anyone => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
-            .with_no_client_auth(),
-    };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    config.resumption = Resumption::disabled();
-    Ok(Arc::new(config))
-}
-
-/// The same settings with a store of its own for sessions to resume. The store has a lock: one
-/// per worker, so that workers do not wait for each other.
-pub fn resuming(config: &ClientConfig) -> Arc<ClientConfig> {
-    let mut config = config.clone();
-    config.resumption = Resumption::in_memory_sessions(RESUMED_SERVERS_MAX);
-    Arc::new(config)
-}
-
-fn roots(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    let Some(path) = file else { return Ok(roots) };
-    let refused = |reason: String| TlsError::CaFile { path: path.to_owned(), reason };
-    let mut count = 0;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))? {
-        let certificate = certificate.map_err(|e| refused(e.to_string()))?;
-        roots.add(certificate).map_err(|e| refused(e.to_string()))?;
-        count += 1;
-    }
-    match count {
-        0 => Err(refused("no certificate is in it".to_owned())),
-        _ => Ok(roots),
-    }
-}
-
-/// The name a server must have, from the host of its URL.
-pub fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
-    ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))
-}
-
-/// Accepts any certificate, but only signatures made with its key.
-#[derive(Debug)]
-struct AcceptAny(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, schemes)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, schemes)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
 
 /// What the TLS clients of one worker share for one server.
 pub struct TlsSite {
