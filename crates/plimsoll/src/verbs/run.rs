@@ -136,10 +136,8 @@ fn url_overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, 
         )));
     }
     let mut set = Vec::new();
-    match (url.clients, url.rate) {
-        (Some(clients), None) => set.push(value("ladder.points", vec![f64::from(clients)])),
-        (Some(clients), Some(_)) => set.push(value("load.clients", i64::from(clients))),
-        (None, _) => {}
+    if let Some(clients) = url.clients {
+        set.push(value("ladder.points", vec![f64::from(clients)]));
     }
     if let Some(rate) = url.rate {
         set.push(value("load.mode", "open"));
