@@ -90,7 +90,13 @@ fn a_valid_run_says_so_first_and_shows_its_figures() {
     for text in ["✓", "Valid (standard)", "25,977", "same host", "Departures", "Not saturated"] {
         assert!(first.contains(text), "{text:?} on the first screen");
     }
-    for text in ["achieved = requested", "warm-up", "without waits for a connection", "host.cpu.busy", "somaxconn"] {
+    for text in [
+        "achieved = requested",
+        "warm-up",
+        "without waits for a connection",
+        "host.cpu.busy",
+        "somaxconn",
+    ] {
         assert!(html.contains(text), "{text:?} in the report");
     }
     assert!(html.contains("not comparable with official results"));

@@ -19,9 +19,9 @@ use super::wire::request::Method;
 /// A body with at least this much still to come is left in the kernel when nobody reads it;
 /// below, one more system call costs more than the copy.
 pub const DISCARD_BYTES_MIN: u64 = 8 * 1024;
-/// Read this much where a long body will be discarded: room for any usual header and little of
-/// the body.
-pub const HEAD_READ_BYTES: usize = 4 * 1024;
+/// Read this much where a long body will be discarded: room for a usual header (nginx 240 bytes,
+/// others up to 600) and little of the body.
+pub const HEAD_READ_BYTES: usize = 1024;
 /// Connections per client that may wait for the server to close them.
 pub const LINGERING_LINKS_MAX: usize = 8;
 /// Largest body that is kept for a caller who asked for it.
