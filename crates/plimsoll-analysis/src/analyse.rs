@@ -38,7 +38,14 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     let mut result = point_result(started, view, times);
     let disclosure = raw.disclosure.as_ref();
     let totals = times.map(|times| times.window_total());
-    let evidence = Evidence { suite: raw.suite, started, view, times: totals.as_ref(), disclosure };
+    let evidence = Evidence {
+        suite: raw.suite,
+        started,
+        view,
+        times: totals.as_ref(),
+        seconds: times,
+        disclosure,
+    };
     let Verdict { valid, reasons, warnings } = check_point(&evidence);
     (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
     result.generator.cpu_busy_ratio_limit = Some(raw.suite.rules.generator_cpu_max_ratio);

@@ -71,6 +71,34 @@ fn held_text(suite: &Suite, points: &[PointResult]) -> String {
     }
 }
 
+/// Share of the clients' time under way from which the clients are all busy.
+const CLIENTS_BUSY_MIN_RATIO: f64 = 0.9;
+/// A server that takes this much longer than at its lowest load is slowing down.
+const SLOWER_MIN_RATIO: f64 = 1.5;
+
+/// All clients were busy while the server answered as fast as at low load: then the number of
+/// clients was the limit (Little's law), and nothing is known of the server's.
+fn clients_limit(point: &PointResult, all: &[PointResult]) -> Option<String> {
+    let service = |p: &PointResult| p.service_ns?.mean;
+    let clients = f64::from(point.clients_requested?);
+    let busy = point.achieved_ops_per_s? * service(point)? / 1e9;
+    let lowest = all
+        .iter()
+        .filter(|p| p.offered_ops_per_s.is_some())
+        .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
+    let slower = service(point)? / service(lowest)?;
+    let alone = lowest.requested >= point.requested;
+    if busy < CLIENTS_BUSY_MIN_RATIO * clients || slower > SLOWER_MIN_RATIO || alone {
+        return None;
+    }
+    Some(format!(
+        "the clients: all {clients} were busy while the server answered as fast as at low load; \
+         so many carry no more than {} ops/s: add clients (--set load.clients=N) to see what the \
+         server can do",
+        grouped(point.achieved_ops_per_s?),
+    ))
+}
+
 /// What the lowest load says that the search could not hold. The closed probe asks for no load.
 fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
     let open = probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
@@ -84,6 +112,9 @@ fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
              generator; what the server can do beyond that is unknown"
         ));
     }
+    if let Some(text) = clients_limit(missed, probes) {
+        return Some(text);
+    }
     Some(format!(
         "server saturated at about {} ops/s: in the search for the peak {load} were not held \
          while the generator had headroom; which resource is not known",
@@ -93,8 +124,13 @@ fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
 
 fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<String> {
     let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
+    if let Some(text) = clients_limit(&points[missed], points) {
+        return Some(text);
+    }
     let before = missed.checked_sub(1).map(|i| &points[i]);
-    if before.is_some_and(|before| still_grew(before, &points[missed..])) {
+    // A queue that was never empty at the end means that the server got all it could take.
+    let queued = broke(&points[missed], "not_sent");
+    if !queued && before.is_some_and(|before| still_grew(before, &points[missed..])) {
         return Some(format!(
             "the requested load was missed from {} on, but throughput still grew there: where it \
              stops was not reached",
@@ -179,6 +215,15 @@ mod tests {
         let text = limit(plateau);
         assert!(text.starts_with("server saturated at about 1,300 ops/s: from 2,000"), "{text}");
         assert!(text.contains("which resource is not known"), "{text}");
+    }
+
+    #[test]
+    fn clients_that_are_all_busy_on_a_server_that_is_not_slower_are_the_limit() {
+        // 64 clients and 100 ms an op: 640 ops/s, whatever the server could do.
+        let slow = |rate| PointBuilder::open(rate).response_ns(100_000_000);
+        check([slow(300.0), slow(1_000.0).achieved(640)], "the clients: all 64 were busy");
+        let slower = PointBuilder::open(1_000.0).response_ns(100_000_000).achieved(640);
+        check([PointBuilder::open(300.0), slower], "server saturated at about 640");
     }
 
     #[test]

@@ -132,6 +132,8 @@ pub(crate) struct RunView<'a> {
     pub departures: Option<&'a [String]>,
     pub ending: Ending<'a>,
     pub resumed: u32,
+    /// A part of the run was made by a program with debug assertions.
+    pub resumed_debug: bool,
 }
 
 /// Profile of that name.
@@ -160,13 +162,17 @@ impl<'a> RunView<'a> {
             departures: None,
             ending: Ending::Torn,
             resumed: 0,
+            resumed_debug: false,
         };
         let mut drafts: BTreeMap<u32, Draft<'a>> = BTreeMap::new();
         for record in journal {
             view.ending = Ending::Torn;
             match record {
                 JournalRecord::RunStarted(started) => view.started = Some(started),
-                JournalRecord::Resumed { .. } => view.resumed += 1,
+                JournalRecord::Resumed { debug_build, .. } => {
+                    view.resumed += 1;
+                    view.resumed_debug |= *debug_build;
+                }
                 JournalRecord::PointStarted { assignment, .. } => {
                     drafts.insert(assignment.point.ordinal, Draft::default());
                 }

@@ -33,6 +33,7 @@ pub struct TestPoint {
     pub started: RunStarted,
     pub record: PointRecord,
     pub times: Option<OpTimes>,
+    pub seconds: Option<PointTimes>,
     pub lost: Vec<String>,
     pub disclosure: Option<Disclosure>,
 }
@@ -50,6 +51,7 @@ impl TestPoint {
             started: &self.started,
             view: &view,
             times: self.times.as_ref(),
+            seconds: self.seconds.as_ref(),
             disclosure: self.disclosure.as_ref(),
         })
     }
@@ -143,6 +145,7 @@ impl PointBuilder {
             started: started(&[self.load.requested()]),
             record: self.record(PointId { ordinal: 1, purpose: Purpose::Ladder }),
             times: Some(times),
+            seconds: None,
             lost: Vec::new(),
             disclosure: None,
         }

@@ -39,6 +39,7 @@ impl BuiltinWeb {
             arguments,
             cores: &self.cores,
             scratch: None,
+            remove_when_killed: None,
             parent_watch: ParentWatch::Stdin,
         })?;
         let software =

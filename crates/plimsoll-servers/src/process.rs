@@ -131,6 +131,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) cores: &'a [u32],
     /// Directory that lives as long as the process.
     pub(crate) scratch: Option<TempDir>,
+    /// Removed as well when this process dies without stopping the server.
+    pub(crate) remove_when_killed: Option<PathBuf>,
     pub(crate) parent_watch: ParentWatch,
 }
 
@@ -170,9 +172,10 @@ impl Process {
         let tail = Tail::of(child.stderr.take());
         let stdin = child.stdin.take();
         let scratch = launch.scratch;
+        let remove_too = launch.remove_when_killed;
         let mut process = Self { child, status: None, tail, stdin, guard: None, scratch };
         if !watches_stdin {
-            process.guard = Some(process.start_guard()?);
+            process.guard = Some(process.start_guard(remove_too)?);
         }
         Ok(process)
     }
@@ -248,14 +251,16 @@ impl Process {
     }
 
     /// A shell that waits for the end of its standard input, which comes when this process dies.
-    fn start_guard(&self) -> Result<Child, ServerError> {
+    fn start_guard(&self, remove_too: Option<PathBuf>) -> Result<Child, ServerError> {
         const SCRIPT: &str = r#"read -r _; kill -TERM "$1"; sleep 1; kill -KILL "-$1"
-            [ -n "$2" ] && rm -rf "$2""#;
+            [ -n "$2" ] && rm -rf "$2"
+            [ -n "$3" ] && rm -rf "$3""#;
         let scratch = self.scratch.as_ref().map(|dir| dir.path().as_os_str().to_owned());
         Command::new("/bin/sh")
             .args(["-c", SCRIPT, "plimsoll-guard"])
             .arg(self.child.id().to_string())
             .arg(scratch.unwrap_or_default())
+            .arg(remove_too.unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -21,7 +21,13 @@ fn document_root() -> tempfile::TempDir {
 fn start(root: &Path, tls: Option<TlsSource>) -> Option<ServerProcess> {
     require_peer("nginx")?;
     let cores = vec![plimsoll_servers::cores::available().unwrap()[0]];
-    let request = ManagedRequest { root: root.to_owned(), cores, tls, search: None };
+    let request = ManagedRequest {
+        root: root.to_owned(),
+        cores,
+        tls,
+        search: None,
+        remove_when_killed: None,
+    };
     Some(managed::start("nginx", &request).unwrap())
 }
 
@@ -97,6 +103,7 @@ fn a_configuration_it_refuses_is_reported_with_its_own_words() {
         cores: vec![],
         tls: Some(tls),
         search: None,
+        remove_when_killed: None,
     };
     let message = managed::start("nginx", &request).unwrap_err().to_string();
     assert!(message.contains("ended by itself (exit status: 1)"), "{message}");
@@ -109,7 +116,8 @@ fn a_missing_document_root_is_named() {
         return;
     }
     let root = PathBuf::from("/nowhere/at/all");
-    let request = ManagedRequest { root, cores: vec![], tls: None, search: None };
+    let request =
+        ManagedRequest { root, cores: vec![], tls: None, search: None, remove_when_killed: None };
     let message = managed::start("nginx", &request).unwrap_err().to_string();
     assert!(message.starts_with("cannot serve the directory /nowhere/at/all: "), "{message}");
 }

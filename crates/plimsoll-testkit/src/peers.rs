@@ -31,8 +31,13 @@ pub fn require_peer(name: &str) -> Option<PathBuf> {
 /// A real nginx that serves `root`, or `None` (see [`require_peer`]). Stops when dropped.
 pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     require_peer("nginx")?;
-    let request =
-        ManagedRequest { root: root.to_owned(), cores: cores.to_vec(), tls: None, search: None };
+    let request = ManagedRequest {
+        root: root.to_owned(),
+        cores: cores.to_vec(),
+        tls: None,
+        search: None,
+        remove_when_killed: None,
+    };
     Some(managed::start("nginx", &request).unwrap())
 }
 

@@ -99,7 +99,13 @@ fn nginx_is_measured_over_https_just_the_same() {
         key: certificates.path().join("key.pem"),
     };
     let root = root.path().to_owned();
-    let request = ManagedRequest { root, cores: Vec::new(), tls: Some(tls), search: None };
+    let request = ManagedRequest {
+        root,
+        cores: Vec::new(),
+        tls: Some(tls),
+        search: None,
+        remove_when_killed: None,
+    };
     let nginx = managed::start("nginx", &request).unwrap();
     every_way(&format!("{}page", nginx.url()), &certificates.path().join("certificate.pem"));
 }

@@ -54,7 +54,7 @@ pub(super) fn corrupt(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "corrupt",
         format!(
-            "{} replies held other data than the file set (limit 0); prepare the file set again \
+            "{} replies held other data than the file set (limit 0); remove the file set with plimsoll clean and prepare it again \
              with the run's seed, or look for the fault in the server",
             grouped(wrong as f64),
         ),

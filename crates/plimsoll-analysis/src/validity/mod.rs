@@ -17,7 +17,7 @@ use plimsoll_model::event::{OpTimes, RunStarted};
 use plimsoll_model::result::{Finding, Verdict};
 use plimsoll_model::suite::Suite;
 
-use crate::raw::PointView;
+use crate::raw::{PointTimes, PointView};
 
 pub(crate) use run::check_run;
 
@@ -28,6 +28,8 @@ pub(crate) struct Evidence<'a> {
     pub view: &'a PointView<'a>,
     /// Merged over the window and over ops; `None` when the interval logs are not there.
     pub times: Option<&'a OpTimes>,
+    /// By second; `None` when the interval logs are not there.
+    pub seconds: Option<&'a PointTimes>,
     pub disclosure: Option<&'a Disclosure>,
 }
 
@@ -57,7 +59,7 @@ const REASONS: [Rule; 19] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 7] = [
+const WARNINGS: [Rule; 8] = [
     host::other_work,
     host::stolen,
     host::pacing,
@@ -65,6 +67,7 @@ const WARNINGS: [Rule; 7] = [
     data::warm_up_errors,
     load::op_mix_by_chance,
     steady::drifting,
+    steady::response_drift,
 ];
 
 /// Rules whose verdict on one point leaves the run valid: the suite excludes that point.

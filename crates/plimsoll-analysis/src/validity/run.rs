@@ -83,7 +83,7 @@ fn stopped(view: &RunView<'_>) -> Option<Finding> {
 
 /// Debug assertions make the generator several times slower than what users measure with.
 fn debug_build(view: &RunView<'_>) -> Option<Finding> {
-    if !view.started?.debug_build {
+    if !view.started?.debug_build && !view.resumed_debug {
         return None;
     }
     finding(
@@ -164,11 +164,15 @@ mod tests {
         assert_eq!(rules(&killed), ["interrupted"]);
     }
 
+    fn resumed(debug_build: bool) -> JournalRecord {
+        JournalRecord::Resumed { at_unix_ns: 0, version: "0.1.0".to_owned(), debug_build }
+    }
+
     #[test]
     fn a_resumed_run_that_finished_is_valid_with_a_warning() {
         let mut run = run();
         let before_last = run.journal.len() - 1;
-        let resumed = JournalRecord::Resumed { at_unix_ns: 0, version: "0.1.0".to_owned() };
+        let resumed = resumed(false);
         run.journal.insert(before_last, JournalRecord::Interrupted { at_unix_ns: 0 });
         run.journal.insert(before_last + 1, resumed);
         assert!(rules(&run).is_empty());
@@ -179,6 +183,10 @@ mod tests {
     fn a_debug_build_is_no_measurement() {
         let mut run = run();
         run.started_mut().debug_build = true;
+        assert_eq!(rules(&run), ["debug_build"]);
+
+        let mut run = self::run();
+        run.journal.insert(run.journal.len() - 1, resumed(true));
         assert_eq!(rules(&run), ["debug_build"]);
     }
 

@@ -2,7 +2,7 @@
 
 use plimsoll_model::event::Phase;
 use plimsoll_model::result::Finding;
-use plimsoll_model::units::NANOS_PER_SECOND;
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, grouped};
 
 use super::{Evidence, finding, percent};
 
@@ -15,6 +15,8 @@ const SHORT_DRIFT_MAX_RATIO: f64 = 0.2;
 /// Welch's t beyond which a difference is no scatter. Higher than the textbook's 2 because the
 /// seconds of a run are not independent of each other.
 const DRIFT_T_MIN: f64 = 4.0;
+/// Mean response times of the halves may differ by this share before a reader is told.
+const RESPONSE_DRIFT_MIN_RATIO: f64 = 0.25;
 /// A second shorter than this is part of one; its rate scatters more than the others.
 const WHOLE_SECOND_NS_MIN: u64 = NANOS_PER_SECOND * 9 / 10;
 
@@ -35,11 +37,11 @@ impl Halves {
 
     fn describe(&self) -> String {
         format!(
-            "throughput changed by {} from the first half of the window ({:.1} ops/s) to the \
-             second ({:.1} ops/s)",
+            "throughput changed by {} from the first half of the window ({} ops/s) to the second \
+             ({} ops/s)",
             percent(self.drift_ratio()),
-            self.first,
-            self.second,
+            grouped(self.first),
+            grouped(self.second),
         )
     }
 }
@@ -82,11 +84,16 @@ fn halves(e: &Evidence<'_>) -> Option<Halves> {
         .filter(|s| s.phase == Phase::Measure && s.length_ns >= WHOLE_SECOND_NS_MIN)
         .map(|s| s.done as f64 * NANOS_PER_SECOND as f64 / s.length_ns as f64)
         .collect();
-    let half = rates.len() / 2;
+    compare_halves(&rates)
+}
+
+/// First against second half of a series of one value a second.
+fn compare_halves(values: &[f64]) -> Option<Halves> {
+    let half = values.len() / 2;
     if half == 0 {
         return None;
     }
-    let (first, second) = (&rates[..half], &rates[rates.len() - half..]);
+    let (first, second) = (&values[..half], &values[values.len() - half..]);
     let (first_mean, first_variance) = moments(first);
     let (second_mean, second_variance) = moments(second);
     let standard_error = ((first_variance + second_variance) / half as f64).sqrt();
@@ -100,6 +107,28 @@ fn halves(e: &Evidence<'_>) -> Option<Halves> {
     Some(Halves { first: first_mean, second: second_mean, t })
 }
 
+/// An open load's throughput follows the schedule, so a server that is still warming up shows in
+/// its response time alone.
+pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Finding> {
+    let batches = e.seconds?.batches(|second| second.response);
+    let means: Vec<f64> =
+        batches.iter().filter(|b| b.n > 0).map(|b| b.sum_ns / b.n as f64).collect();
+    let halves = compare_halves(&means)?;
+    let beyond_chance = halves.t.is_some_and(|t| t > DRIFT_T_MIN);
+    if !beyond_chance || halves.drift_ratio().abs() < RESPONSE_DRIFT_MIN_RATIO {
+        return None;
+    }
+    finding(
+        "response_drift",
+        format!(
+            "mean response time went from {} in the first half of the window to {} in the second; \
+             the server may still have been warming up: warm up longer and compare",
+            Nanos(halves.first as u64),
+            Nanos(halves.second as u64),
+        ),
+    )
+}
+
 /// Mean and sample variance.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
@@ -110,8 +139,9 @@ fn moments(values: &[f64]) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use crate::raw::{PointTimes, SecondTimes};
     use crate::testing::{PointBuilder, TestPoint, check_rule};
-    use plimsoll_model::event::Phase;
+    use plimsoll_model::event::{OpTimes, Phase};
 
     fn with_rates(rates: impl Fn(usize) -> u64) -> TestPoint {
         let mut point = PointBuilder::closed(32).build();
@@ -120,6 +150,26 @@ mod tests {
             second.done = rates(i);
         }
         point
+    }
+
+    fn with_response(response_ns: impl Fn(u32) -> u64) -> TestPoint {
+        let mut point = PointBuilder::open(1_000.0).build();
+        let second = |second| {
+            let mut times = OpTimes::new();
+            times.response.record_n(response_ns(second), 1_000).unwrap();
+            SecondTimes { second, phase: Phase::Measure, ops: vec![times] }
+        };
+        point.seconds = Some(PointTimes::from_seconds((0..30).map(second)));
+        point
+    }
+
+    #[test]
+    fn a_response_time_that_falls_through_the_window_is_a_warning() {
+        let warns = |point: &TestPoint| {
+            point.verdict().warnings.iter().any(|warning| warning.rule == "response_drift")
+        };
+        assert!(warns(&with_response(|second| if second < 12 { 40_000_000 } else { 1_000_000 })));
+        assert!(!warns(&with_response(|second| 1_000_000 + u64::from(second % 3) * 100_000)));
     }
 
     #[test]

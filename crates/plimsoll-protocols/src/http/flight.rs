@@ -56,7 +56,14 @@ impl Flight {
         let url = site.url(op.request);
         let method = op.method.as_str();
         if !site.expected.holds(head.status) {
-            io.explain(format_args!("{method} {url}: status {}", head.status));
+            let hint = match head.status {
+                300..400 => {
+                    ", a redirect, which is not followed; ask for its Location, or accept it with \
+                     --set 'workload.expect=[\"2xx\",\"3xx\"]'"
+                }
+                _ => "",
+            };
+            io.explain(format_args!("{method} {url}: status {}{hint}", head.status));
             return OpStatus::Failed(ErrorClass::Status(u32::from(head.status)));
         }
         let actual = match op.method {

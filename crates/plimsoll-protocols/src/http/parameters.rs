@@ -174,7 +174,7 @@ fn read_expect(
 ) -> Result<Vec<String>, SuiteError> {
     let default: &[&str] = match requests {
         RequestSource::FileSet => &["200"],
-        RequestSource::Urls => &["2xx", "3xx"],
+        RequestSource::Urls => &["2xx"],
     };
     let given = table.texts("expect")?;
     let expect = given.unwrap_or_else(|| default.iter().map(|s| (*s).to_owned()).collect());

@@ -8,7 +8,7 @@ use plimsoll_model::disclosure::Setting;
 use plimsoll_model::outcome::OpKind;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Profile, Suite};
 use plimsoll_model::target::TargetUrl;
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
@@ -232,7 +232,7 @@ impl<'a> Draft<'a> {
         };
         let assumed =
             format!("{ASSUMED_PEAK_OPS_PER_S} ops/s (assumed, the peak is not known yet)");
-        let load = highest.map_or(assumed, |ops| format!("{ops} ops/s"));
+        let load = highest.map_or(assumed, |ops| format!("{} ops/s", grouped(ops)));
         let method = fileset::directories_for(highest.unwrap_or(ASSUMED_PEAK_OPS_PER_S), 1.0);
         if used != method {
             let mut why = Vec::new();

@@ -70,7 +70,7 @@ pub(crate) struct Findings {
 }
 
 /// More than these are folded.
-const FINDINGS_SHOWN_MAX: usize = 5;
+const FINDINGS_SHOWN_MAX: usize = 3;
 
 /// A reason or warning.
 #[derive(Debug, Serialize)]

@@ -26,6 +26,9 @@ pub struct ManagedRequest {
     pub tls: Option<TlsSource>,
     /// Directories to look for the program in; `None`: `PATH` and where packages put it.
     pub search: Option<Vec<PathBuf>>,
+    /// A directory of the caller's that is removed when the caller dies without stopping the
+    /// server (`kill -9`): a temporary file set of many gigabytes should not stay behind.
+    pub remove_when_killed: Option<PathBuf>,
 }
 
 /// Starts the server called `name` and waits until it answers.
@@ -76,7 +79,13 @@ mod tests {
     use super::*;
 
     fn request() -> ManagedRequest {
-        ManagedRequest { root: ".".into(), cores: vec![], tls: None, search: Some(vec![]) }
+        ManagedRequest {
+            root: ".".into(),
+            cores: vec![],
+            tls: None,
+            search: Some(vec![]),
+            remove_when_killed: None,
+        }
     }
 
     fn refusal(name: &str) -> String {

@@ -78,6 +78,7 @@ fn start_at(
         arguments: arguments(version, &scratch),
         cores: &request.cores,
         scratch: Some(scratch),
+        remove_when_killed: request.remove_when_killed.clone(),
         parent_watch: ParentWatch::Shell,
     })?;
     let software = Software { name: "nginx".to_owned(), version: version.to_owned() };
