@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::Override;
 
 pub use run::{LadderArgs, Peak, RunArgs};
-use values::{parse_override, parse_peak};
+use values::{parse_override, parse_peak, parse_rate};
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
 pub const DEFAULT_SEED: u64 = 1876;
@@ -172,7 +172,7 @@ pub struct ServeWebArgs {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Size the file set in memory for this highest load, in ops/s
-    #[arg(long, value_name = "N", default_value_t = 1_000.0, conflicts_with = "root")]
+    #[arg(long, value_name = "N", default_value_t = 1_000.0, value_parser = parse_rate, conflicts_with = "root")]
     pub peak: f64,
     /// Directories of the file set in memory, instead of --peak
     #[arg(long, value_name = "N", conflicts_with_all = ["root", "peak"])]
@@ -277,5 +277,19 @@ mod tests {
         assert!(parse(&["--peak", "-4"]).is_err());
         assert!(parse(&["--for", "0s"]).is_err());
         assert!(parse(&["--clients", "3", "--rate", "3"]).is_err());
+        assert!(parse(&["--clients", "3", "--points", "3"]).is_err());
+        assert!(parse(&["--rate", "3", "--peak", "3"]).is_err());
+        assert!(parse(&["--rate", "3", "--steps", "3"]).is_err());
+    }
+
+    #[test]
+    fn a_rate_is_a_number_above_zero() {
+        let run = |rate| Cli::try_parse_from(["plimsoll", "run", "s", "t", "--rate", rate]);
+        let serve = |peak| Cli::try_parse_from(["plimsoll", "serve", "web", "--peak", peak]);
+        for wrong in ["0", "NaN", "inf", "x", "1e12"] {
+            assert!(run(wrong).is_err() && serve(wrong).is_err(), "{wrong}");
+        }
+        assert!(run("0.5").is_ok() && serve("0.5").is_ok());
+        assert!(Cli::try_parse_from(["plimsoll", "serve", "web"]).is_ok());
     }
 }

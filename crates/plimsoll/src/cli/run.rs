@@ -7,7 +7,7 @@ use plimsoll_model::assignment::Pacing;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
-use super::values::{parse_override, parse_peak, parse_span_arg};
+use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
 use super::{DEFAULT_SEED, Output};
 
 #[derive(Debug, Args)]
@@ -74,10 +74,10 @@ pub enum Peak {
 #[command(next_help_heading = "Options of web-url")]
 pub struct UrlArgs {
     /// Closed load: so many clients, each sends its next request after the reply
-    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub clients: Option<u32>,
     /// Open load: so many requests per second, whatever the server does
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
     pub rate: Option<f64>,
     /// File of URLs or paths, one a line, optionally with a weight before it
     #[arg(long, value_name = "FILE")]

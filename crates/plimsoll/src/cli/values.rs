@@ -1,6 +1,6 @@
 //! Values of flags that need reading.
 
-use plimsoll_model::suite::Override;
+use plimsoll_model::suite::{Override, RATE_OPS_PER_S_MAX};
 use plimsoll_model::units::{Nanos, parse_span};
 
 use super::Peak;
@@ -13,6 +13,13 @@ pub(super) fn parse_span_arg(text: &str) -> Result<Nanos, String> {
     match parse_span(text) {
         Some(span) if span > Nanos::ZERO => Ok(span),
         _ => Err("write a span of time above zero, for example 30s or 500ms".to_owned()),
+    }
+}
+
+pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= RATE_OPS_PER_S_MAX => Ok(value),
+        _ => Err("write a rate above zero in ops/s, for example 500".to_owned()),
     }
 }
 

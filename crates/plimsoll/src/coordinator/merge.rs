@@ -229,8 +229,9 @@ pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.pieces += part.pieces;
     sum.piece_ns_total += part.piece_ns_total;
     sum.think_ns_total += part.think_ns_total;
-    for target in part.per_target {
-        match sum.per_target.iter_mut().find(|known| known.target == target.target) {
+    // By place: the same server may be named twice, for twice the connections.
+    for (at, target) in part.per_target.into_iter().enumerate() {
+        match sum.per_target.get_mut(at) {
             Some(known) => {
                 known.done_in_window += target.done_in_window;
                 known.errors += target.errors;
@@ -249,6 +250,8 @@ fn add_counts(sum: &mut BTreeMap<String, u64>, part: BTreeMap<String, u64>) {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::event::TargetTotals;
+
     use super::*;
 
     fn interval(worker: u32, second: u32, done: u64) -> Interval {
@@ -297,17 +300,23 @@ mod tests {
         assert_eq!(records.len(), 100);
     }
 
+    fn same_server(done_in_window: u64) -> TargetTotals {
+        TargetTotals { target: "http://h/".into(), done_in_window, ..TargetTotals::default() }
+    }
+
     #[test]
     fn totals_of_workers_add_up() {
         let one = WorkerTotals {
             due: 3,
             errors: BTreeMap::from([("timeout".into(), 1)]),
             clients_participating: 4,
+            per_target: vec![same_server(5), same_server(7)],
             ..WorkerTotals::default()
         };
         let mut sum = WorkerTotals::default();
         add_totals(&mut sum, one.clone());
         add_totals(&mut sum, one);
         assert_eq!((sum.due, sum.errors["timeout"], sum.clients_participating), (6, 2, 8));
+        assert_eq!(sum.per_target, [same_server(10), same_server(14)]);
     }
 }

@@ -56,6 +56,7 @@ pub fn resolve_all(
     let resolve = |spec: &TargetSpec| match spec {
         TargetSpec::Url(url) => {
             let port = default_port(url, protocol)?;
+            refuse_user_of_http(url)?;
             reach::resolve(url, port).map(Some)
         }
         TargetSpec::Builtin | TargetSpec::Managed(_) => Ok(None),
@@ -74,6 +75,18 @@ fn default_port(url: &TargetUrl, protocol: &Protocol) -> Result<u16, Failure> {
             schemes.join(" or ")
         ))
     })
+}
+
+/// A user name in a URL of HTTP would be dropped in silence, and every reply be a 401.
+fn refuse_user_of_http(url: &TargetUrl) -> Result<(), Failure> {
+    let named = url.user.is_some() || url.password.is_some();
+    if !named || !matches!(url.scheme.as_str(), "http" | "https") {
+        return Ok(());
+    }
+    Err(Failure::wrong(format!(
+        "target {url}: names and passwords in a URL are not sent; leave them out and write \
+         --set 'workload.headers=[\"Authorization: Basic …\"]'"
+    )))
 }
 
 /// What the servers are to be.

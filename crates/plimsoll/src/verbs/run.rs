@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -14,6 +15,7 @@ use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
+use crate::secrets::without_secrets;
 use crate::suite_source;
 use crate::terminal::{self, Live};
 
@@ -27,13 +29,17 @@ const RUNS_DIR: &str = "runs";
 /// Makes one run, or several in a row.
 pub fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     let request = request_of(args)?;
+    let places: Vec<PathBuf> = match args.repeat {
+        1 => vec![request.out.clone()],
+        count => (1..=count).map(|number| numbered(&request.out, number)).collect(),
+    };
+    // All of them now: hours may lie before the last run.
+    for out in &places {
+        BundleWriter::refuse_occupied(out)?;
+    }
     let signals = Signals::listen()?;
     let mut worst = Exit::Valid;
-    for number in 1..=args.repeat {
-        let out = match args.repeat {
-            1 => request.out.clone(),
-            _ => numbered(&request.out, number),
-        };
+    for out in places {
         let request = RunRequest { out, ..request.clone() };
         let mut live = Live::new(args.output.progress);
         let end = run(&request, &signals, &mut live)?;
@@ -185,13 +191,13 @@ fn numbered(out: &Path, number: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The command line as typed, passwords of targets left out.
+/// The command line as typed, passwords of targets and secret header fields left out.
 pub fn command_line() -> Vec<String> {
     let without_password = |argument: std::ffi::OsString| {
         let text = argument.to_string_lossy().into_owned();
         match TargetSpec::parse(&text) {
             Ok(TargetSpec::Url(url)) if url.password.is_some() => url.to_string(),
-            _ => text,
+            _ => without_secrets(&text),
         }
     };
     let arguments = std::env::args_os().skip(1).map(without_password);

@@ -98,6 +98,24 @@ fn a_wrong_target_or_flag_says_what_to_write() {
 }
 
 #[test]
+fn a_user_name_in_a_url_is_refused_and_its_password_not_shown() {
+    let ended = plimsoll(&["run", "web-url", "http://ada:hush@127.0.0.1/"]);
+    ended.check(2, &["http://ada@127.0.0.1/", "Authorization"]);
+    assert!(!ended.err.contains("hush"), "{}", ended.err);
+}
+
+#[test]
+fn every_directory_of_repeated_runs_is_looked_at_before_the_first_run() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("b-2")).unwrap();
+    std::fs::write(place.path().join("b-2/mine.txt"), "x").unwrap();
+    let out = place.path().join("b");
+    let more = ["--clients", "1", "--repeat", "2"];
+    plimsoll(&short("web-url", "builtin:", &out, &more)).check(2, &["b-2", "is not empty"]);
+    assert!(!place.path().join("b-1").exists());
+}
+
+#[test]
 fn an_existing_output_directory_is_left_alone() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("mine.txt"), "x").unwrap();
