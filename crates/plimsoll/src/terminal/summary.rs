@@ -11,6 +11,8 @@ use super::point_line::time;
 
 /// Findings shown of each kind; the report has all.
 const FINDINGS_MAX: usize = 4;
+/// How findings say that a run can go on.
+const RESUME_ADVICE: &str = "plimsoll resume DIR";
 /// Rows of the table of points; a longer ladder is thinned, its ends kept.
 const ROWS_MAX: usize = 12;
 
@@ -23,6 +25,10 @@ pub fn summary(result: &RunResult, report: Option<&Path>, style: Style) -> Strin
         [("Reasons", &result.verdict.reasons), ("Warnings", &result.verdict.warnings)]
     {
         push_findings(&mut out, title, findings, style);
+    }
+    if let Some(dir) = report.and_then(Path::parent) {
+        // Findings do not know where the bundle lies.
+        out = out.replace(RESUME_ADVICE, &format!("plimsoll resume {}", dir.display()));
     }
     if let Some(report) = report {
         let _ = writeln!(out, "\nReport: {}", report.display());
@@ -111,16 +117,35 @@ fn thinned(points: &[PointResult]) -> Vec<&PointResult> {
     (0..ROWS_MAX).map(|k| &points[k * last / (ROWS_MAX - 1)]).collect()
 }
 
+/// Where else the same rule speaks: ` (and at point 3, 5)`.
+fn elsewhere(first: &Finding, findings: &[Finding]) -> String {
+    let others: Vec<String> = findings
+        .iter()
+        .filter(|finding| finding.rule == first.rule && finding.point != first.point)
+        .filter_map(|finding| finding.point)
+        .map(|number| number.to_string())
+        .collect();
+    match others.as_slice() {
+        [] => String::new(),
+        _ => format!(" (and at point {})", others.join(", ")),
+    }
+}
+
 fn push_findings(out: &mut String, title: &str, findings: &[Finding], style: Style) {
     if findings.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n  {}", style.mixed(title));
-    for finding in findings.iter().take(FINDINGS_MAX) {
+    let first_of_rule = |(at, finding): &(usize, &Finding)| {
+        !findings[..*at].iter().any(|earlier| earlier.rule == finding.rule)
+    };
+    let rules: Vec<&Finding> =
+        findings.iter().enumerate().filter(first_of_rule).map(|(_, finding)| finding).collect();
+    for finding in rules.iter().take(FINDINGS_MAX) {
         let point = finding.point.map_or(String::new(), |number| format!("point {number}: "));
-        let _ = writeln!(out, "  - {point}{}", finding.text);
+        let _ = writeln!(out, "  - {point}{}{}", finding.text, elsewhere(finding, findings));
     }
-    if let Some(more) = findings.len().checked_sub(FINDINGS_MAX).filter(|more| *more > 0) {
+    if let Some(more) = rules.len().checked_sub(FINDINGS_MAX).filter(|more| *more > 0) {
         let _ = writeln!(out, "  - and {more} more in the report");
     }
 }
