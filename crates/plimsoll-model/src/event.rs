@@ -254,6 +254,9 @@ pub enum JournalRecord {
         at_unix_ns: u64,
         /// Version of the program that resumed.
         version: String,
+        /// That program was built with debug assertions.
+        #[serde(default)]
+        debug_build: bool,
     },
     /// A load point begins. A point without its `point_finished` did not happen.
     PointStarted {

@@ -9,7 +9,7 @@ use plimsoll_model::bundle::{
     BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, TimeKind,
     write_durably,
 };
-use plimsoll_model::event::OpTimes;
+use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::result::RunResult;
 
 use crate::exit::{Exit, Failure};
@@ -64,11 +64,21 @@ fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
         second.ops.resize_with(ops, OpTimes::new);
     }
     let times = &mut second.ops[entry.op];
-    match entry.kind {
-        TimeKind::Response => times.response = entry.times,
-        TimeKind::Service => times.service = entry.times,
-        TimeKind::SendLag => times.send_lag = entry.times,
-        TimeKind::Lateness => times.lateness = entry.times,
+    let sum = match entry.kind {
+        TimeKind::Response => &mut times.response,
+        TimeKind::Service => &mut times.service,
+        TimeKind::SendLag => &mut times.send_lag,
+        TimeKind::Lateness => &mut times.lateness,
+    };
+    add_times(sum, entry.times);
+}
+
+/// A second may have several lines: the part of a worker that was late has its own.
+fn add_times(sum: &mut Times, times: Times) {
+    if sum.is_empty() {
+        *sum = times;
+    } else {
+        sum.add(times).expect("all histograms of Plimsoll have the same bounds");
     }
 }
 
@@ -80,13 +90,26 @@ pub fn result_text(result: &RunResult) -> String {
     text
 }
 
-/// Writes all derived files of a bundle; answers with the place of the report.
-pub fn write_all(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
+/// Writes result and report of a run that has ended, and vouches for every file of its bundle.
+pub fn finish(dir: &Path) -> Result<(RunResult, PathBuf), Failure> {
+    let result = result_of(dir)?;
+    let report = write_derived(dir, &result)?;
+    Manifest::of(dir)?.write(dir)?;
+    Ok((result, report))
+}
+
+/// Writes result and report of a bundle again; the manifest keeps what it says of raw files.
+pub fn write_again(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
+    let report = write_derived(dir, result)?;
+    Manifest::refresh_derived(dir, &[RESULT_FILE, REPORT_FILE])?;
+    Ok(report)
+}
+
+fn write_derived(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
     write_durably(&dir.join(RESULT_FILE), result_text(result).as_bytes())?;
     let page = report_page(std::slice::from_ref(result))?;
     let report = dir.join(REPORT_FILE);
     write_durably(&report, page.as_bytes())?;
-    Manifest::of(dir)?.write(dir)?;
     Ok(report)
 }
 
@@ -101,4 +124,31 @@ pub fn report_page(results: &[RunResult]) -> Result<String, Failure> {
 /// How a run with this result ends.
 pub const fn exit_of(result: &RunResult) -> Exit {
     if result.verdict.valid { Exit::Valid } else { Exit::Invalid }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::event::{Phase, new_times};
+    use plimsoll_model::units::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn lines_of_one_second_add_up() {
+        let phase = Phase::Measure;
+        let mut second = SecondTimes { second: 0, phase, ops: Vec::new() };
+        for value in [5, 7] {
+            let mut times = new_times();
+            times.record(value).unwrap();
+            let (start, length) = (Nanos::ZERO, Nanos::from_secs(1));
+            let kind = TimeKind::Response;
+            put(
+                &mut second,
+                IntervalEntry { second: 0, start, length, phase, op: 0, kind, times },
+                1,
+            );
+        }
+        let response = &second.ops[0].response;
+        assert_eq!((response.len(), response.min(), response.max()), (2, 5, 7));
+    }
 }

@@ -53,7 +53,7 @@ impl Failure {
     /// Adds what remains usable of a run that could not go on.
     pub fn with_bundle(self, dir: &Path) -> Self {
         match self {
-            Self::Other { exit, message } if !message.contains("plimsoll resume") => {
+            Self::Other { exit, message } => {
                 let dir = dir.display();
                 let message = format!(
                     "{message}\n{dir} keeps every finished load point; to go on: \
@@ -61,7 +61,7 @@ impl Failure {
                 );
                 Self::Other { exit, message }
             }
-            other => other,
+            suite @ Self::Suite(_) => suite,
         }
     }
 
@@ -99,6 +99,7 @@ impl From<BundleError> for Failure {
     fn from(error: BundleError) -> Self {
         let exit = match error {
             BundleError::Occupied { .. }
+            | BundleError::InUse { .. }
             | BundleError::NotABundle { .. }
             | BundleError::Malformed { .. }
             | BundleError::Format { .. } => Exit::Wrong,

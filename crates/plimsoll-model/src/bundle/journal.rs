@@ -1,13 +1,14 @@
 //! `journal.jsonl`: one record a line, in order of time, never rewritten.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::BundleError;
 use crate::event::{JOURNAL_FORMAT, JournalRecord, PointRecord, RunStarted};
 
-/// Appends records.
+/// Appends records. The file is locked as long as this lives: two processes that write one journal
+/// would cut off each other's records.
 #[derive(Debug)]
 pub struct JournalWriter {
     file: File,
@@ -18,13 +19,22 @@ impl JournalWriter {
     /// Starts a journal; the file must not exist.
     pub fn create(path: &Path) -> Result<Self, BundleError> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
-        Self::from_open(path, file)
+        Self::from_open(path, file)?.locked()
     }
 
-    /// Goes on with a journal after its last whole record; a torn end is cut off.
+    /// Goes on with a journal after its last whole record; a torn end is cut off. An error when
+    /// another process writes it, or has written it since `journal` was read.
     pub fn reopen(path: &Path, journal: &Journal) -> Result<Self, BundleError> {
         let file = OpenOptions::new().append(true).open(path);
-        let writer = Self::from_open(path, file)?;
+        let writer = Self::from_open(path, file)?.locked()?;
+        let length = writer
+            .file
+            .metadata()
+            .map_err(|e| BundleError::storage(path, "ask for its length", e))?
+            .len();
+        if length != journal.whole_bytes + journal.torn_bytes {
+            return Err(BundleError::InUse { path: path.to_owned() });
+        }
         writer
             .file
             .set_len(journal.whole_bytes)
@@ -35,6 +45,14 @@ impl JournalWriter {
     fn from_open(path: &Path, file: std::io::Result<File>) -> Result<Self, BundleError> {
         let file = file.map_err(|e| BundleError::storage(path, "open it for writing", e))?;
         Ok(Self { file, path: path.to_owned() })
+    }
+
+    fn locked(self) -> Result<Self, BundleError> {
+        match self.file.try_lock() {
+            // A file system without locks must not keep anybody from measuring.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(self),
+            Err(TryLockError::WouldBlock) => Err(BundleError::InUse { path: self.path }),
+        }
     }
 
     /// A journal on a device whose length cannot be set, such as `/dev/full`.

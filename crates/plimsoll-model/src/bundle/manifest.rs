@@ -64,6 +64,17 @@ impl Manifest {
         write_durably(&bundle.join(MANIFEST_FILE), &text)
     }
 
+    /// Takes the checksums of these derived files again and writes the manifest. Those of raw
+    /// files stay as the run left them, so a change of theirs still shows. A bundle without a
+    /// manifest stays without: only a run may vouch for its raw files.
+    pub fn refresh_derived(bundle: &Path, names: &[&str]) -> Result<(), BundleError> {
+        let Some(mut manifest) = Self::read(bundle)? else { return Ok(()) };
+        for name in names.iter().filter(|name| !is_raw(name)) {
+            manifest.derived.insert((*name).to_owned(), checksum(&bundle.join(name))?);
+        }
+        manifest.write(bundle)
+    }
+
     /// Reads a bundle's manifest; `None` when it has none yet.
     pub fn read(bundle: &Path) -> Result<Option<Self>, BundleError> {
         let path = bundle.join(MANIFEST_FILE);

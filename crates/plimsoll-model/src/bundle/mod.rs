@@ -64,15 +64,16 @@ pub enum BundleError {
         path: PathBuf,
     },
     /// The device is full, or the user's quota is spent.
-    #[error(
-        "{path}: no space left on the device while writing; every finished load point is kept. \
-         Make room, then: plimsoll resume {bundle}"
-    )]
+    #[error("{path}: no space left on the device; make room there")]
     StorageFull {
         /// The file.
         path: PathBuf,
-        /// The bundle.
-        bundle: PathBuf,
+    },
+    /// Two processes must not write one journal.
+    #[error("{path} is being written by another plimsoll; wait until that run has ended")]
+    InUse {
+        /// The journal.
+        path: PathBuf,
     },
     /// The system refused something else.
     #[error("{path}: cannot {doing}: {source}")]
@@ -119,18 +120,10 @@ impl BundleError {
     pub fn storage(path: &Path, doing: &'static str, source: io::Error) -> Self {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded) {
-            return Self::StorageFull { path: path.to_owned(), bundle: bundle_of(path) };
+            return Self::StorageFull { path: path.to_owned() };
         }
         Self::Storage { path: path.to_owned(), doing, source }
     }
-}
-
-/// The bundle a file of it lies in.
-fn bundle_of(path: &Path) -> PathBuf {
-    let parent = path.parent().unwrap_or(path);
-    let inner = parent.file_name().is_some_and(|n| n == INTERVALS_DIR || n == MONITORS_DIR);
-    let bundle = if inner { parent.parent().unwrap_or(parent) } else { parent };
-    bundle.to_owned()
 }
 
 #[cfg(test)]

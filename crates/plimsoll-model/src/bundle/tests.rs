@@ -227,5 +227,52 @@ fn a_full_device_is_told_apart_and_names_what_is_left() {
     let mut writer = JournalWriter::open_device_for_test(full).unwrap();
     let error = writer.append_durably(&started()).unwrap_err();
     assert!(matches!(error, BundleError::StorageFull { .. }), "{error}");
-    assert!(error.to_string().contains("plimsoll resume"), "{error}");
+}
+
+#[test]
+fn two_processes_never_write_one_bundle() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("b");
+    let mut first = write_points(&dir, 1..=1);
+    let reader = BundleReader::open(&dir).unwrap();
+    let error = BundleWriter::resume(&reader).unwrap_err();
+    assert!(matches!(error, BundleError::InUse { .. }), "{error}");
+
+    first.record_durably(&JournalRecord::Interrupted { at_unix_ns: 2 }).unwrap();
+    drop(first);
+    let error = BundleWriter::resume(&reader).unwrap_err();
+    assert!(matches!(error, BundleError::InUse { .. }), "read before it was written: {error}");
+    assert_eq!(Journal::read(&dir.join(JOURNAL_FILE)).unwrap().records.len(), 3);
+    BundleWriter::resume(&BundleReader::open(&dir).unwrap()).unwrap();
+}
+
+#[test]
+fn deriving_again_does_not_vouch_for_raw_files() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("b");
+    drop(write_points(&dir, 1..=1));
+    fs::write(dir.join(RESULT_FILE), "{}").unwrap();
+    Manifest::refresh_derived(&dir, &[RESULT_FILE]).unwrap();
+    assert_eq!(Manifest::read(&dir).unwrap(), None, "only a run makes a manifest");
+
+    Manifest::of(&dir).unwrap().write(&dir).unwrap();
+    fs::write(dir.join(SUITE_FILE), "changed").unwrap();
+    fs::write(dir.join(RESULT_FILE), "{ }").unwrap();
+    Manifest::refresh_derived(&dir, &[RESULT_FILE, SUITE_FILE]).unwrap();
+    let problems = Manifest::read(&dir).unwrap().unwrap().problems(&dir).unwrap();
+    assert_eq!(problems, [ManifestProblem::Changed(SUITE_FILE.into())]);
+}
+
+#[test]
+fn a_resumed_run_forgets_what_was_derived() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("b");
+    drop(write_points(&dir, 1..=1));
+    for name in [RESULT_FILE, MANIFEST_FILE] {
+        fs::write(dir.join(name), "{}").unwrap();
+    }
+    let writer = BundleWriter::resume(&BundleReader::open(&dir).unwrap()).unwrap();
+    writer.forget_derived().unwrap();
+    assert!(!dir.join(RESULT_FILE).exists() && !dir.join(MANIFEST_FILE).exists());
+    assert!(dir.join(JOURNAL_FILE).exists());
 }

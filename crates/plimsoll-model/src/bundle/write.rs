@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::durable::{partial_path, put_in_place, sync_dir};
 use super::{
     BundleError, BundleReader, DISCLOSURE_FILE, INTERVALS_DIR, IntervalLog, IntervalSlice,
-    JOURNAL_FILE, JournalWriter, MONITORS_DIR, PARTIAL_ENDING, SUITE_FILE, write_durably,
+    JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, REPORT_FILE,
+    RESULT_FILE, SUITE_FILE, write_durably,
 };
 use crate::assignment::{OpNames, PointId};
 use crate::disclosure::Disclosure;
@@ -47,7 +48,8 @@ impl BundleWriter {
         }
     }
 
-    /// Goes on with an interrupted run; what was half written is cut off or removed.
+    /// Goes on with an interrupted run; what was half written is cut off or removed. An error when
+    /// another process writes the bundle.
     pub fn resume(reader: &BundleReader) -> Result<Self, BundleError> {
         let dir = reader.dir().to_owned();
         let journal = JournalWriter::reopen(&dir.join(JOURNAL_FILE), reader.journal())?;
@@ -55,6 +57,21 @@ impl BundleWriter {
             remove_partial_files(&dir.join(inner))?;
         }
         Ok(Self { dir, journal })
+    }
+
+    /// Removes what was derived from the run so far: it will not be true any more.
+    pub fn forget_derived(&self) -> Result<(), BundleError> {
+        // The manifest first: one that lists files which are gone would speak of damage.
+        for name in [MANIFEST_FILE, REPORT_FILE, RESULT_FILE] {
+            let path = self.dir.join(name);
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(BundleError::storage(&path, "remove what was derived", e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Where it is.

@@ -5,9 +5,13 @@ use plimsoll_model::target::TargetSpec;
 
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
+use crate::secrets::without_secrets;
 
 /// Version of `disclosure.json`.
 const DISCLOSURE_FORMAT: u32 = 1;
+/// Names of the settings that a resumed run takes up again.
+pub(super) const WORKERS: &str = "workers";
+pub(super) const PACING: &str = "pacing";
 
 /// Collects it.
 pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
@@ -49,16 +53,22 @@ fn setup(outset: &Outset) -> Vec<Setting> {
         cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
     let mut settings = vec![
-        Setting::new("workers", placement.workers.to_string()),
+        Setting::new(WORKERS, placement.workers.to_string()),
         Setting::new("cores of the generator", cores),
         Setting::new("placement", placement.why.clone()),
-        Setting::new("pacing", placement.pacing.as_str()),
+        Setting::new(PACING, placement.pacing.as_str()),
         Setting::new("driver", "epoll"),
     ];
     if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
-    settings.extend(outset.plan.facts.iter().cloned());
+    settings.extend(
+        outset
+            .plan
+            .facts
+            .iter()
+            .map(|fact| Setting { value: without_secrets(&fact.value), ..fact.clone() }),
+    );
     settings
 }
 

@@ -3,9 +3,9 @@
 use plimsoll_analysis::search::{PeakSearchConfig, SearchStep};
 use plimsoll_model::assignment::{Load, Phases, Purpose};
 use plimsoll_model::suite::{
-    Ladder, LoadSpec, Profile, ProfileName, Suite, Think, ThinkDistribution,
+    Ladder, LoadSpec, Profile, ProfileName, Rules, Suite, Think, ThinkDistribution,
 };
-use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_model::units::{Nanos, OpsPerSec, grouped};
 
 /// Timings of a search step: long enough to tell held from not held, short enough to take many.
 const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(2);
@@ -17,6 +17,10 @@ const DEMO_FIRST_RATIO: f64 = 0.7;
 const DEMO_PROBES_MAX: u32 = 2;
 const DEMO_VERIFY_STEP_RATIO: f64 = 0.2;
 const DEMO_VERIFIES_MAX: u32 = 2;
+
+/// A quick run has 90 s in all.
+const QUICK_PROBES_MAX: u32 = 5;
+const QUICK_VERIFIES_MAX: u32 = 3;
 
 /// How the loads of a ladder come about.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +65,12 @@ pub fn search_config(profile: ProfileName) -> PeakSearchConfig {
             verifies_max: DEMO_VERIFIES_MAX,
             ..PeakSearchConfig::default()
         },
-        _ => PeakSearchConfig::default(),
+        ProfileName::Quick => PeakSearchConfig {
+            probes_max: QUICK_PROBES_MAX,
+            verifies_max: QUICK_VERIFIES_MAX,
+            ..PeakSearchConfig::default()
+        },
+        ProfileName::Standard | ProfileName::Full => PeakSearchConfig::default(),
     }
 }
 
@@ -127,15 +136,21 @@ pub fn step_load(suite: &Suite, profile: &Profile, step: &SearchStep) -> Option<
     }
 }
 
-/// Every timing or scale of the profile that departs from the published one.
-pub fn profile_departures(suite: &Suite, name: ProfileName) -> Vec<String> {
-    let (own, full) = (suite.profiles.get(name), &suite.profiles.full);
+/// `source` of a suite that follows no method; nothing departs from one then.
+const NO_METHOD: &str = "no published method";
+
+/// Everything of the suite and its profile that departs from the method: timings, scale, rules,
+/// ladder. `method` is the suite as published.
+pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec<String> {
+    let published = method.source != NO_METHOD;
+    let whose = if published { "the method" } else { "the full profile" };
+    let (own, full) = (suite.profiles.get(name), &method.profiles.full);
     let mut departures = Vec::new();
     let spans =
         [("warm-up", own.warm_up, full.warm_up), ("measurement", own.measure, full.measure)];
     for (what, own, full) in spans {
         if own != full {
-            departures.push(format!("{what} {own} per load point; the method has {full}"));
+            departures.push(format!("{what} {own} per load point; {whose} has {full}"));
         }
     }
     let scales = [
@@ -145,10 +160,59 @@ pub fn profile_departures(suite: &Suite, name: ProfileName) -> Vec<String> {
     for (what, own, full) in scales {
         let matters = what == "workload" || matches!(suite.load, LoadSpec::Closed { .. });
         if own != full && matters {
-            departures.push(format!("{what} scaled to {own} of the method's ({full})"));
+            departures.push(format!("{what} scaled to {own}; {whose} has {full}"));
         }
     }
+    if suite.op_timeout != method.op_timeout {
+        let (own, full) = (suite.op_timeout, method.op_timeout);
+        departures.push(format!("op_timeout {own}; {whose} has {full}"));
+    }
+    departures.extend(rule_departures(&suite.rules, &method.rules, whose));
+    if published && !is_ladder_of(&suite.ladder, &method.ladder) {
+        let (own, full) = (ladder_text(&suite.ladder), ladder_text(&method.ladder));
+        departures.push(format!("{own}; the method has {full}"));
+    }
     departures
+}
+
+fn rule_departures(own: &Rules, full: &Rules, whose: &str) -> Vec<String> {
+    let table = |rules: &Rules| {
+        toml::Table::try_from(rules).expect("rules are numbers and spans, which TOML can say")
+    };
+    let (own, full) = (table(own), table(full));
+    let added = full.keys().filter(|key| !own.contains_key(*key));
+    let said = |table: &toml::Table, key: &str| {
+        table.get(key).map_or("none".to_owned(), toml::Value::to_string)
+    };
+    own.keys()
+        .chain(added)
+        .filter(|key| own.get(*key) != full.get(*key))
+        .map(|key| format!("rule {key} = {}; {whose} has {}", said(&own, key), said(&full, key)))
+        .collect()
+}
+
+/// A peak that the user names instead of the search leaves the ladder the method's.
+fn is_ladder_of(own: &Ladder, method: &Ladder) -> bool {
+    match (own, method) {
+        (
+            Ladder::Peak { steps, .. },
+            Ladder::Peak { steps: wanted, .. } | Ladder::Auto { steps: wanted, .. },
+        ) => steps == wanted,
+        _ => own == method,
+    }
+}
+
+fn ladder_text(ladder: &Ladder) -> String {
+    match ladder {
+        Ladder::Points { points } if points.len() == 1 => "one named load point".to_owned(),
+        Ladder::Points { points } => format!("{} named load points", points.len()),
+        Ladder::Peak { peak, steps } => {
+            format!("{steps} even load points up to {}", grouped(*peak))
+        }
+        Ladder::Auto { steps, headroom } => {
+            format!("{steps} even load points up to {headroom} of the peak")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -173,11 +237,49 @@ mod tests {
 
     #[test]
     fn the_full_profile_departs_from_nothing_and_quick_says_what_it_changed() {
-        assert!(profile_departures(&suite(), ProfileName::Full).is_empty());
-        let quick = profile_departures(&suite(), ProfileName::Quick).join("\n");
+        assert!(suite_departures(&suite(), ProfileName::Full, &suite()).is_empty());
+        let quick = suite_departures(&suite(), ProfileName::Quick, &suite()).join("\n");
         for part in ["warm-up 1.00 s", "the method has 300 s", "workload scaled to 0.1"] {
             assert!(quick.contains(part), "{part:?} in {quick}");
         }
+    }
+
+    #[test]
+    fn what_was_overridden_is_compared_with_the_method_and_not_with_itself() {
+        let (mut own, method) = (suite(), suite());
+        own.profiles.full.measure = Nanos::from_secs(5);
+        own.op_timeout = Nanos::from_secs(77);
+        own.rules.errors_max_ratio = 0.5;
+        own.rules.response_cap_ms = Some(8.0);
+        own.ladder = Ladder::Points { points: vec![1.0, 2.0] };
+        let said = suite_departures(&own, ProfileName::Full, &method).join("\n");
+        for part in [
+            "measurement 5.00 s per load point; the method has 600 s",
+            "op_timeout 77.0 s; the method has",
+            "rule errors_max_ratio = 0.5; the method has",
+            "rule response_cap_ms = 8.0; the method has none",
+            "2 named load points; the method has",
+        ] {
+            assert!(said.contains(part), "{part:?} in {said}");
+        }
+    }
+
+    #[test]
+    fn a_named_peak_keeps_the_methods_ladder_and_another_number_of_points_does_not() {
+        let method = Ladder::Auto { steps: 10, headroom: 0.95 };
+        assert!(is_ladder_of(&Ladder::Peak { peak: 5.0, steps: 10 }, &method));
+        assert!(!is_ladder_of(&Ladder::Peak { peak: 5.0, steps: 4 }, &method));
+        assert!(!is_ladder_of(&Ladder::Auto { steps: 4, headroom: 0.95 }, &method));
+    }
+
+    #[test]
+    fn without_a_method_nothing_departs_from_one() {
+        let (mut own, mut method) = (suite(), suite());
+        method.source = NO_METHOD.to_owned();
+        own.ladder = Ladder::Points { points: vec![1.0] };
+        let said = suite_departures(&own, ProfileName::Quick, &method).join("\n");
+        assert!(said.contains("the full profile has") && !said.contains("method"), "{said}");
+        assert!(!said.contains("named"), "{said}");
     }
 
     #[test]

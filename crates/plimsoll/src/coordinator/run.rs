@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::{PointTimes, RawRun, analyse};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, PointId, Purpose};
-use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR};
+use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
@@ -25,9 +25,9 @@ use super::watcher::Watcher;
 use super::{disclose, reach};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line};
+use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line, note, search_line};
 use asked::{request_of, run_started};
-use search::{Found, planned_highest};
+use search::{Found, planned_loads};
 
 /// A target that does not answer before a load point may take this long to come back.
 const COMEBACK_WAIT: Duration = Duration::from_secs(10);
@@ -60,10 +60,16 @@ pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<R
 /// Goes on with an interrupted run.
 pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
     let reader = BundleReader::open(dir)?;
+    if reader.journal().is_finished() && Manifest::read(dir)?.is_none() {
+        return finish_late(&reader);
+    }
     let request = request_of(&reader)?;
-    let found = planned_highest(reader.journal().records.iter());
-    let outset = Outset::prepare(&request, found, signals, live)?;
+    // Before the servers hear of it: another process may be measuring them.
     let bundle = BundleWriter::resume(&reader)?;
+    let found = planned_loads(&reader.journal().records);
+    let highest = found.and_then(|loads| loads.iter().copied().reduce(f64::max));
+    let outset = Outset::prepare(&request, highest, signals, live)?;
+    bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
         Some(disclosure) => disclosure,
         None => disclose::disclosure(&request, &outset),
@@ -72,8 +78,19 @@ pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, 
     let mut run = Run::new(&request, outset, bundle, disclosure, signals)?;
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    run.record_durably(JournalRecord::Resumed { at_unix_ns: unix_ns(), version })?;
+    let debug_build = cfg!(debug_assertions);
+    let at_unix_ns = unix_ns();
+    run.record_durably(JournalRecord::Resumed { at_unix_ns, version, debug_build })?;
     run.complete(live)
+}
+
+/// Every load point is there, but the disk was full or the program killed before the result was
+/// whole: derives it.
+fn finish_late(reader: &BundleReader) -> Result<RunEnd, Failure> {
+    let bundle = BundleWriter::resume(reader)?;
+    let (result, report) = derive::finish(bundle.dir())?;
+    let exit = derive::exit_of(&result);
+    Ok(RunEnd { result, report, exit })
 }
 
 /// Why the points stop.
@@ -129,7 +146,11 @@ impl<'a> Run<'a> {
 
     /// Runs what is left, then derives result and report, whatever happened.
     fn complete(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
-        let stop = self.points(live);
+        let stop = match self.points(live) {
+            // Ctrl-C while a file set was written.
+            Err(failure) if failure.exit() == Exit::Interrupted => Ok(Stop::Interrupted),
+            stop => stop,
+        };
         let at_unix_ns = unix_ns();
         let last = match &stop {
             Ok(Stop::Finished) => JournalRecord::RunFinished { at_unix_ns },
@@ -146,17 +167,15 @@ impl<'a> Run<'a> {
         let dir = bundle.dir();
         if let Err(failure) = stop {
             // The first failure is the one to tell; what can be derived still is.
-            if let Ok(result) = derive::result_of(dir) {
-                let _ = derive::write_all(dir, &result);
-            }
+            let _ = derive::finish(dir);
             return Err(failure.with_bundle(dir));
         }
-        recorded?;
+        recorded.map_err(|failure| failure.with_bundle(dir))?;
         if let Err(problem) = watched {
-            live.line(&format!("warning: {problem}"));
+            live.clear();
+            note(&format!("warning: {problem}"));
         }
-        let result = derive::result_of(dir)?;
-        let report = derive::write_all(dir, &result)?;
+        let (result, report) = derive::finish(dir).map_err(|failure| failure.with_bundle(dir))?;
         let exit = match stop {
             Ok(Stop::Interrupted) => Exit::Interrupted,
             _ => derive::exit_of(&result),
@@ -218,7 +237,11 @@ impl<'a> Run<'a> {
             PointEnd::Interrupted => Ok(None),
             PointEnd::Finished { record, times } => {
                 let result = self.judge(&record, times);
-                live.line(&finished_line(title, &result, live.style()));
+                let style = live.style();
+                live.line(&match point.purpose {
+                    Purpose::Ladder => finished_line(title, &result, style),
+                    Purpose::Probe | Purpose::Verify => search_line(title, &result, style),
+                });
                 Ok(Some(result))
             }
         }
@@ -257,8 +280,8 @@ impl<'a> Run<'a> {
 
     /// Waits until every target takes connections; false when the user asked for the end.
     fn wait_for_targets(&mut self, live: &mut Live) -> Result<bool, Failure> {
-        let waiting = Stopwatch::start();
         for target in &mut self.outset.targets {
+            let waiting = Stopwatch::start();
             let name = target.name();
             loop {
                 if self.signals.is_asked() {

@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 pub use live::{Countdown, Live, left_text};
 pub use mistake::show_failure;
-pub use point_line::{LoadUnit, finished_line, live_line};
+pub use point_line::{LoadUnit, finished_line, live_line, search_line};
 pub use style::Style;
 pub use summary::summary;
 

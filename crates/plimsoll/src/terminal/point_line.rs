@@ -1,5 +1,6 @@
 //! One load point on one line: while it runs, and when it has finished.
 
+use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::event::Phase;
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::LoadSpec;
@@ -54,8 +55,34 @@ pub fn live_line(title: &str, second: Option<&SecondView>, left: &str) -> String
     )
 }
 
-/// When a point has finished.
+/// When a point of the ladder has finished.
 pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
+    let verdict = match point.reasons.first() {
+        None if point.valid => style.good("valid"),
+        None => style.bad("invalid"),
+        Some(reason) => format!("{}: {}", style.bad("invalid"), reason.text),
+    };
+    format!("{}, {verdict}", figures(title, point))
+}
+
+/// When a step of the search has finished. A load that is too much is what a search looks for, no
+/// fault of the run.
+pub fn search_line(title: &str, point: &PointResult, style: Style) -> String {
+    let figures = figures(title, point);
+    let outcome = ProbeOutcome::of(point);
+    // The remedy after the semicolon is for loads a user asked for.
+    let cause = outcome.why_not.as_deref().and_then(|why| why.split(';').next());
+    // The closed probe asks for no load that could be held.
+    let open = outcome.offered.is_some();
+    match cause {
+        None if open => format!("{figures}, {}", style.good("held")),
+        None => figures,
+        Some(cause) if open => format!("{figures}, {}: {cause}", style.mixed("not held")),
+        Some(cause) => format!("{figures}, {cause}"),
+    }
+}
+
+fn figures(title: &str, point: &PointResult) -> String {
     let (p50, p99) = match &point.response_ns {
         Some(times) => (times.p50, times.p99),
         None => (None, None),
@@ -66,13 +93,8 @@ pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
         .generator
         .cpu_busy_ratio_max
         .map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
-    let verdict = match point.reasons.first() {
-        None if point.valid => style.good("valid"),
-        None => style.bad("invalid"),
-        Some(reason) => format!("{}: {}", style.bad("invalid"), reason.text),
-    };
     format!(
-        "{title}: {rate}/s, p50 {}, p99 {}, {errors} errors, generator {busy}, {verdict}",
+        "{title}: {rate}/s, p50 {}, p99 {}, {errors} errors, generator {busy}",
         time(p50),
         time(p99),
     )
@@ -100,6 +122,27 @@ mod tests {
             "point 1/2: 1,234/s, p50 –, p99 –, 0 errors, generator –, \
              invalid: achieved 1,234 of 2,000 ops/s"
         );
+    }
+
+    #[test]
+    fn a_search_step_is_held_or_not_and_never_invalid() {
+        let point = PointResult {
+            achieved_ops_per_s: Some(1234.0),
+            offered_ops_per_s: Some(1234.0),
+            ..PointResult::default()
+        };
+        let line = |point: &PointResult| search_line("probe", point, Style::new(false));
+        assert!(line(&point).ends_with("generator –, held"), "{}", line(&point));
+        let saturating = PointResult { offered_ops_per_s: None, ..point.clone() };
+        assert!(line(&saturating).ends_with("generator –"), "{}", line(&saturating));
+        let mut missed = point;
+        missed.reasons.push(plimsoll_model::result::Finding {
+            rule: "rate".into(),
+            text: "achieved 1,234 of 2,000 ops/s; ask for less".into(),
+            point: None,
+        });
+        let line = line(&missed);
+        assert!(line.ends_with("not held: achieved 1,234 of 2,000 ops/s"), "{line}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub fn perform(args: &AnalyseArgs) -> Result<Exit, Failure> {
         (_, Some(file)) => (curve(file)?, None),
         (Some(dir), None) => {
             let result = derive::result_of(dir)?;
-            let report = derive::write_all(dir, &result)?;
+            let report = derive::write_again(dir, &result)?;
             (result, Some(report))
         }
         (None, None) => return Err(Failure::wrong("name a bundle, or a curve with --curve")),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_model::bundle::{REPORT_FILE, write_durably};
+use plimsoll_model::bundle::{Manifest, REPORT_FILE, write_durably};
 use plimsoll_model::result::RunResult;
 
 use crate::cli::ReportArgs;
@@ -20,6 +20,7 @@ pub fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
         for (bundle, result) in args.bundles.iter().zip(&results) {
             let page = derive::report_page(std::slice::from_ref(result))?;
             write(&bundle.join(REPORT_FILE), &page)?;
+            Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
         }
     }
     if let Some(file) = &args.html {

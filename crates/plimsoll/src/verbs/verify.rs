@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_model::bundle::{BundleReader, Manifest, RESULT_FILE};
+use plimsoll_model::bundle::{Manifest, RESULT_FILE};
 
 use crate::cli::VerifyArgs;
 use crate::derive;
@@ -12,9 +12,11 @@ use crate::terminal;
 /// Checks that nothing was changed and that the result follows from the raw files.
 pub fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
     let dir = &args.bundle;
-    BundleReader::open(dir)?;
+    let result = match derive::result_of(dir) {
+        Ok(result) => result,
+        Err(failure) => return unreadable(dir, failure),
+    };
     let mut problems = changed_files(dir)?;
-    let result = derive::result_of(dir)?;
     problems.extend(stale_result(dir, &derive::result_text(&result)));
     for problem in &problems {
         terminal::print(problem);
@@ -25,6 +27,22 @@ pub fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
         terminal::print("Every file is as the run left it.");
         return Ok(derive::exit_of(&result));
     }
+    Ok(Exit::Invalid)
+}
+
+/// A bundle that cannot be read back: the files that were changed say why.
+fn unreadable(dir: &Path, failure: Failure) -> Result<Exit, Failure> {
+    let problems = match Manifest::read(dir) {
+        Ok(Some(manifest)) => manifest.problems(dir)?,
+        _ => Vec::new(),
+    };
+    if problems.is_empty() {
+        return Err(failure);
+    }
+    for problem in &problems {
+        terminal::print(&problem.to_string());
+    }
+    terminal::show_failure(&failure);
     Ok(Exit::Invalid)
 }
 

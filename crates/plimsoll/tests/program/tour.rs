@@ -46,7 +46,29 @@ fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
     let changed =
         std::fs::read_to_string(&journal).unwrap().replacen("\"seed\":1876", "\"seed\":1877", 1);
     std::fs::write(&journal, changed).unwrap();
-    plimsoll(&["verify", dir]).check(1, &["journal.jsonl was changed after the run"]);
+    let changed = "journal.jsonl was changed after the run";
+    plimsoll(&["verify", dir]).check(1, &[changed]);
+    // Neither deriving nor rendering again may hide it.
+    plimsoll(&["analyse", dir]);
+    plimsoll(&["report", dir]).check(0, &["report.html"]);
+    plimsoll(&["verify", dir]).check(1, &[changed]);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, text.replacen("\"event\"", "\"evnt\"", 1)).unwrap();
+    plimsoll(&["verify", dir]).check(1, &[changed]);
+}
+
+#[test]
+fn a_file_without_a_directory_is_written_where_the_user_stands() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    plimsoll(&short("web-url", "builtin:", &bundle, &["--clients", "1"]));
+    let status = command(&["report", "b", "--md", "r.md"])
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+    assert!(place.path().join("r.md").exists());
 }
 
 #[test]

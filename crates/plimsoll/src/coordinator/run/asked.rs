@@ -1,11 +1,14 @@
 //! What a run was asked for: into the journal at its start, out of the bundle when it goes on.
 
+use plimsoll_model::assignment::Pacing;
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
-use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, RunStarted};
-use plimsoll_model::suite::ProfileName;
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
+use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 
 use super::super::clock::unix_ns;
+use super::super::disclose::{PACING, WORKERS};
 use super::super::ladder;
 use super::super::outset::{Outset, RunRequest};
 use crate::exit::Failure;
@@ -28,10 +31,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         ))
     })?;
     let file = dir.join(SUITE_FILE).display().to_string();
-    let last = journal.records.iter().rev().find_map(|record| match record {
-        JournalRecord::PointStarted { assignment, .. } => Some(assignment),
-        _ => None,
-    });
+    let disclosed = reader.disclosure()?.unwrap_or_default();
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
     Ok(RunRequest {
         suite: suite_source::parse(&file, reader.suite_text(), &[])?,
@@ -39,11 +39,21 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         targets: targets.collect::<Result<_, _>>()?,
         seed: started.seed,
         out: dir.to_owned(),
-        workers: last.map(|assignment| assignment.workers),
-        pacing: last.map(|assignment| assignment.pacing),
-        statements: Vec::new(),
+        // Not from a load point: one of few clients has fewer workers than the run.
+        workers: setting(&disclosed, WORKERS).and_then(|text| text.parse().ok()),
+        pacing: setting(&disclosed, PACING).and_then(pacing_named),
+        statements: disclosed.statements,
         command: started.command.clone(),
     })
+}
+
+fn setting<'d>(disclosed: &'d Disclosure, name: &str) -> Option<&'d str> {
+    let found = disclosed.setup.iter().find(|setting| setting.name == name);
+    found.map(|setting| setting.value.as_str())
+}
+
+fn pacing_named(name: &str) -> Option<Pacing> {
+    [Pacing::Spin, Pacing::Precise, Pacing::Coalesce].into_iter().find(|p| p.as_str() == name)
 }
 
 fn profile_named(name: &str) -> Result<ProfileName, Failure> {
@@ -73,7 +83,16 @@ pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
 
 /// Every parameter that departs from the published method.
 pub(super) fn departures(request: &RunRequest, outset: &Outset) -> Vec<String> {
-    let mut departures = ladder::profile_departures(&request.suite, request.profile);
+    let suite = &request.suite;
+    let published = published(&suite.name);
+    let method = published.as_ref().unwrap_or(suite);
+    let mut departures = ladder::suite_departures(suite, request.profile, method);
     departures.extend(outset.plan.departures.iter().cloned());
     departures
+}
+
+/// The suite of that name as shipped, nothing overridden; a file of the user's own has none.
+fn published(name: &str) -> Option<Suite> {
+    let text = plimsoll_protocols::shipped(name)?;
+    suite_source::parse(name, text, &[]).ok()
 }

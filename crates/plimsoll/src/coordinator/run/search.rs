@@ -89,6 +89,12 @@ impl Run<'_> {
         steps: u32,
         live: &mut Live,
     ) -> Result<Vec<f64>, Failure> {
+        // A resumed run climbs the ladder it began, to the last bit.
+        if let Some(loads) = planned_loads(&self.records) {
+            return Ok(loads.to_vec());
+        }
+        // Nobody asks for fractions of an op where there are hundreds.
+        let highest = if highest >= 100.0 { highest.floor() } else { highest };
         let loads = Ladder::evenly(highest, steps);
         if self.outset.highest == Some(highest) {
             return Ok(loads);
@@ -121,12 +127,10 @@ impl Run<'_> {
     }
 }
 
-/// Highest load of the ladder that an earlier part of the run planned.
-pub(super) fn planned_highest<'r>(
-    records: impl DoubleEndedIterator<Item = &'r JournalRecord>,
-) -> Option<f64> {
-    records.rev().find_map(|record| match record {
-        JournalRecord::LadderPlanned { loads, .. } => loads.iter().copied().reduce(f64::max),
+/// The ladder that an earlier part of the run planned.
+pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
+    records.iter().rev().find_map(|record| match record {
+        JournalRecord::LadderPlanned { loads, .. } => Some(&loads[..]),
         _ => None,
     })
 }
