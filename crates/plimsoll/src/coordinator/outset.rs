@@ -219,6 +219,7 @@ fn server_of<'a>(suite: &'a Suite, target: &'a Target, name: &'a str) -> Server<
     });
     let host_field = match url.port {
         Some(port) => url.authority(port),
+        None if url.host.contains(':') => format!("[{}]", url.host),
         None => url.host.clone(),
     };
     Server { target: name, address: target.resolved.address, host: &url.host, host_field, tls }

@@ -153,6 +153,7 @@ fn start_managed(
         cores: wish.cores.to_vec(),
         tls: None,
         search: None,
+        remove_when_killed: Some(files.path().to_owned()),
     };
     let process = managed::start(name, &request)?;
     let path = if wish.file_set.is_some() { "" } else { PLAIN_FILE };
