@@ -102,12 +102,18 @@ impl Sampler {
         sample.at = at;
         let elapsed = Elapsed::from_ns(sample.elapsed_ns);
         self.host.sample(elapsed, &mut sample.host, &mut sample.cpus);
+        std::thread::sleep(BREATH);
         self.disks.sample(elapsed, &mut sample.disks);
         self.networks.sample(elapsed, &mut sample.networks);
+        std::thread::sleep(BREATH);
         self.processes.sample(elapsed, &mut sample.processes);
         sample
     }
 }
+
+/// Between groups of files: a worker that spins on the same core is then held up for a part of a
+/// sample's millisecond at a time, not for all of it.
+const BREATH: std::time::Duration = std::time::Duration::from_micros(300);
 
 /// Seconds between two samples; absent for the first.
 #[derive(Clone, Copy, Debug)]

@@ -222,13 +222,22 @@ impl Listening {
 
     fn write(&mut self, full: Vec<FullSecond>) -> Result<(), Failure> {
         for FullSecond { slice, view } in full {
+            breathe();
             self.log.write(&slice)?;
             self.last_view = Some(view);
+            breathe();
             let plimsoll_model::bundle::IntervalSlice { second, phase, ops, .. } = slice;
             self.times.add(&SecondTimes { second, phase, ops });
         }
         Ok(())
     }
+}
+
+/// Where coordinator and worker share a core, a worker that spins is held up for a part of the
+/// second's paperwork at a time, not for all of it (some 2 ms).
+fn breathe() {
+    const BREATH: Duration = Duration::from_micros(300);
+    std::thread::sleep(BREATH);
 }
 
 /// Which error samples to keep.
