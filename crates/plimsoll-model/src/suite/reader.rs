@@ -79,13 +79,12 @@ pub struct Source<'a> {
     pub text: &'a str,
     /// Values that come before the file's.
     pub overrides: &'a [Override],
-    used_overrides: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Source<'a> {
     /// A document to read.
     pub fn new(file: &'a str, text: &'a str, overrides: &'a [Override]) -> Self {
-        Self { file, text, overrides, used_overrides: RefCell::new(BTreeSet::new()) }
+        Self { file, text, overrides }
     }
 
     /// A mistake at `span`.
@@ -324,7 +323,6 @@ impl<'a> TableReader<'a> {
         self.asked.borrow_mut().insert(key);
         let path = self.full_path(key);
         if let Some(item) = self.source.overrides.iter().rev().find(|o| o.path == path) {
-            self.source.used_overrides.borrow_mut().insert(path);
             return Some(Found { value: item.value.clone(), span: None });
         }
         let item = self.table?.get(key)?;

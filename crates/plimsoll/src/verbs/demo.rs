@@ -4,12 +4,12 @@ use plimsoll_model::suite::ProfileName;
 use plimsoll_model::target::TargetSpec;
 
 use crate::cli::{DEFAULT_SEED, DemoArgs};
+use crate::coordinator::RunRequest;
 use crate::coordinator::signals::Signals;
-use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
 use crate::suite_source;
-use crate::terminal::{self, Live};
-use crate::verbs::run::{command_line, default_out, show_end};
+use crate::terminal;
+use crate::verbs::run::{command_line, default_out, run_and_show};
 
 /// The suites of the tour; later ones join as their protocols come.
 const SUITES: [&str; 1] = ["web-static"];
@@ -35,12 +35,9 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             statements: Vec::new(),
             command: command_line(),
         };
-        let mut live = Live::new(args.output.progress);
-        let end = run(&request, &signals, &mut live)?;
-        drop(live);
-        show_end(&end, args.output);
-        worst = worst.max(end.exit);
-        if end.exit == Exit::Interrupted {
+        let exit = run_and_show(&request, &signals, args.output)?;
+        worst = worst.max(exit);
+        if exit == Exit::Interrupted {
             break;
         }
     }

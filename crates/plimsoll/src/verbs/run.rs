@@ -40,17 +40,27 @@ pub fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let mut worst = Exit::Valid;
     for out in places {
-        let request = RunRequest { out, ..request.clone() };
-        let mut live = Live::new(args.output.progress);
-        let end = run(&request, &signals, &mut live)?;
-        drop(live);
-        show_end(&end, args.output);
-        worst = worst.max(end.exit);
-        if end.exit == Exit::Interrupted {
+        let exit = run_and_show(&RunRequest { out, ..request.clone() }, &signals, args.output)?;
+        worst = worst.max(exit);
+        if exit == Exit::Interrupted {
             break;
         }
     }
     Ok(worst)
+}
+
+/// Makes a run and prints its result.
+pub fn run_and_show(
+    request: &RunRequest,
+    signals: &Signals,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let mut live = Live::new(output.progress);
+    let end = run(request, signals, &mut live)?;
+    // The live line goes before the result comes.
+    drop(live);
+    show_end(&end, output);
+    Ok(end.exit)
 }
 
 /// Prints the result of a run.
