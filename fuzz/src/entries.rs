@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_engine::seam::{Io, Link, Session, Ticket};
+use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocols::http::fileset::{FileId, FileSet};
@@ -105,7 +105,7 @@ impl Driver {
 }
 
 impl Io for Driver {
-    fn connect(&mut self) -> Link {
+    fn connect(&mut self, _kind: LinkKind) -> Link {
         self.links += 1;
         self.unopened = true;
         Link(self.links)

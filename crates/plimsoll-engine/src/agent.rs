@@ -87,6 +87,7 @@ pub fn run_point(
                         assignment,
                         worker,
                         op_names: workload.op_names(),
+                        ops_per_arrival: workload.ops_per_arrival(),
                         events,
                         stop,
                         driver: SeatDriver::Epoll(driver),

@@ -13,11 +13,23 @@ use plimsoll_model::units::Nanos;
 
 use crate::worker::Seat;
 
+/// What carries a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    /// A TCP connection: bytes in order, without borders.
+    Stream,
+    /// A connected UDP socket: messages that keep their borders, and may be lost, doubled or out
+    /// of order.
+    Datagram,
+}
+
 /// A connection of a session, from [`Io::connect`] to its close. Never reused within a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link(pub u64);
 
 /// One op in flight of a session. Handed to [`Session::issue`], handed back to [`Io::complete`].
+/// Small and dense, and of one client: another client's op may have the same ticket, and so may a
+/// later op of the same client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u32);
 
@@ -39,13 +51,14 @@ impl fmt::Display for LinkError {
 /// What a session may ask for. Implemented by the worker, by byte filters (TLS) around a session,
 /// and by a recorder in tests.
 pub trait Io {
-    /// Opens a TCP connection to the client's endpoint. [`Session::on_connected`] or
-    /// [`Session::on_failed`] follows, never from within this call.
-    fn connect(&mut self) -> Link;
-    /// Queues bytes; what the socket does not take now is kept and sent in order.
+    /// Opens a link to the client's endpoint. [`Session::on_connected`] or [`Session::on_failed`]
+    /// follows, never from within this call; a datagram link says nothing about the server.
+    fn connect(&mut self, kind: LinkKind) -> Link;
+    /// Queues bytes; what the socket does not take now is kept and sent in order. On a datagram
+    /// link each call is one datagram.
     fn send(&mut self, link: Link, bytes: &[u8]);
-    /// The next `n` bytes that arrive on the link need not be handed over; they are reported
-    /// through [`Session::on_discarded`]. The kernel may drop them without a copy.
+    /// The next `n` bytes that arrive on the stream link need not be handed over; they are
+    /// reported through [`Session::on_discarded`]. The kernel may drop them without a copy.
     fn discard(&mut self, link: Link, n: u64);
     /// Closes the link; nothing more is reported about it.
     fn close(&mut self, link: Link);
@@ -60,6 +73,11 @@ pub trait Session {
     /// What a script asks this session to do.
     type Op;
 
+    /// Several [`Io::send`]s of one turn of the worker leave in one system call at its end,
+    /// instead of each at once. Pays for sessions with many ops in flight. An op's `sent` stays
+    /// the instant of its issue, so what the turn takes is part of its service time.
+    const BATCH_SENDS: bool = false;
+
     /// Which kind of op this is, for ops that never end.
     fn kind(&self, op: &Self::Op) -> OpKind;
     /// The session takes another op now.
@@ -68,7 +86,8 @@ pub trait Session {
     fn issue(&mut self, ticket: Ticket, op: Self::Op, now: Nanos, io: &mut impl Io);
     /// The link is open.
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io);
-    /// Bytes arrived. All are consumed; a session keeps what it cannot use yet.
+    /// Bytes arrived: some of a stream, or one whole datagram, which may be empty. All are
+    /// consumed; a session keeps what it cannot use yet.
     fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io);
     /// `n` bytes arrived and were dropped, as [`Io::discard`] asked.
     fn on_discarded(&mut self, link: Link, n: u64, now: Nanos, io: &mut impl Io);
@@ -80,7 +99,16 @@ pub trait Session {
     fn next_deadline(&self) -> Option<Nanos>;
     /// `now` is at or after [`Session::next_deadline`]: time out or retransmit.
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io);
-    /// Largest read that makes sense now. A session that will discard a long body asks for
+    /// The op that follows from the one of `ended`, which has just ended: a further block of a
+    /// read, say. Asked once after every [`Io::complete`]. It is due at the instant at which the
+    /// op before it ended, counts as come due then, and is issued at once, even without
+    /// [`Session::has_room`]: it takes the place of the op before it. After the end of the window
+    /// it is dropped.
+    fn take_follow_on(&mut self, ended: Ticket) -> Option<Self::Op> {
+        let _ = ended;
+        None
+    }
+    /// Largest read of a stream that makes sense now. A session that will discard a long body asks for
     /// little, so that little is copied before the body begins.
     fn read_limit(&self, link: Link) -> usize {
         let _ = link;
@@ -113,11 +141,26 @@ pub trait Script {
     /// What now? Open loads: called once per arrival, `turn.index` is the index in the schedule
     /// and the answer should depend on nothing else. Closed loads: called at the start, after
     /// every think, sleep and outcome; `turn.index` counts the calls that issued an op.
+    ///
+    /// [`Step::WaitForOutcome`] in an open load keeps the arrival first in line: the same
+    /// `turn.index` is offered again when an op of this script ends. With none in flight the
+    /// arrival is not sent, and counted so.
     fn next(&mut self, turn: Turn) -> Step<Self::Op>;
 
-    /// An op of this script ended.
-    fn on_outcome(&mut self, outcome: &Outcome, now: Nanos) {
-        let _ = (outcome, now);
+    /// The op that [`Script::next`] answered last goes out as `ticket`.
+    fn on_issued(&mut self, ticket: Ticket) {
+        let _ = ticket;
+    }
+
+    /// An op of this script ended. `ticket` tells which, unless clients share the script.
+    fn on_outcome(&mut self, ticket: Ticket, outcome: &Outcome, now: Nanos) {
+        let _ = (ticket, outcome, now);
+    }
+
+    /// The op that ended as `ended` has a follow-on, which goes out as `ticket` (the two may be
+    /// equal). Comes straight after [`Script::on_outcome`] of `ended`, without [`Script::next`].
+    fn on_follow_on(&mut self, ended: Ticket, ticket: Ticket) {
+        let _ = (ended, ticket);
     }
 }
 
@@ -156,6 +199,9 @@ pub struct ClientSeat {
     pub seed: u64,
     /// An op without a reply after this long has failed.
     pub op_timeout: Nanos,
+    /// Differs from point to point, also between runs: what a server might still remember of
+    /// another point (transaction ids) can be made different by it. Decides nothing else.
+    pub nonce: u64,
 }
 
 /// Everything a protocol brings to a load point.
@@ -165,6 +211,11 @@ pub trait Workload: Send + Sync {
     /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
     fn op_shares(&self) -> Option<Vec<f64>> {
         None
+    }
+    /// Ops that one arrival of an open load brings on average, follow-ons included; at least 1.
+    /// Arrivals come at the requested rate divided by this.
+    fn ops_per_arrival(&self) -> f64 {
+        1.0
     }
     /// Runs one worker: calls [`Seat::drive`] with a function that makes each client.
     fn run_worker(&self, seat: Seat<'_>);

@@ -2,106 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
+mod support;
 
-use plimsoll_engine::seam::Workload as _;
-use plimsoll_engine::worker::{Seat, SeatDriver};
-use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
-use plimsoll_model::event::{AgentEvent, Interval, Phase, Times, WorkerTotals, new_times};
-use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
-use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_model::assignment::{Assignment, Load, Pacing};
+use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::units::Nanos;
 use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::sim::{SimDriver, Target};
 
+use support::{Seen, assignment, closed, open};
+
 const MS: Nanos = Nanos::from_millis(1);
 
-struct Seen {
-    totals: WorkerTotals,
-    intervals: Vec<Interval>,
-    samples: usize,
-    requests: Vec<u64>,
-}
-
-impl Seen {
-    fn merged(&self, pick: impl Fn(&Interval) -> &Times) -> Times {
-        let mut all = new_times();
-        for interval in self.intervals.iter().filter(|i| i.phase != Phase::WarmUp) {
-            all.add(pick(interval)).unwrap();
-        }
-        all
-    }
-
-    fn response(&self) -> Times {
-        self.merged(|i| &i.ops[0].response)
-    }
-
-    fn lateness(&self) -> Times {
-        self.merged(|i| &i.ops[0].lateness)
-    }
-
-    fn send_lag(&self) -> Times {
-        self.merged(|i| &i.ops[0].send_lag)
-    }
-}
-
-fn open(rate: f64, clients: u32, arrivals: Arrivals, gaps: Gaps) -> Load {
-    let rate_ops_per_s = OpsPerSec::new(rate).unwrap();
-    Load::Open { rate_ops_per_s, arrivals, gaps, clients, backlog_ops_max: 65_536 }
-}
-
-fn closed(clients: u32, think: Nanos) -> Load {
-    let think = Think { mean: think, distribution: ThinkDistribution::Exponential };
-    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO }
-}
-
-fn assignment(load: Load) -> Assignment {
-    Assignment {
-        point: PointId { ordinal: 1, purpose: Purpose::Ladder },
-        load,
-        phases: Phases {
-            warm_up_ns: Nanos::from_secs(2),
-            measure_ns: Nanos::from_secs(10),
-            drain_ns: Nanos::from_secs(5),
-        },
-        seed: 11,
-        workers: 1,
-        cores: vec![],
-        pacing: Pacing::Precise,
-        op_timeout: Nanos::from_secs(10),
-        endpoints: vec![Endpoint { target: "sim".into(), address: "127.0.0.1:1".parse().unwrap() }],
-        sources: vec![],
-    }
-}
-
 fn run(assignment: &Assignment, worker: u32, driver: &mut SimDriver<impl Target>) -> Seen {
-    let (events, received) = channel();
-    let stop = AtomicBool::new(false);
-    let op_names = Echo.op_names();
-    Echo.run_worker(Seat {
-        assignment,
-        worker,
-        op_names,
-        events: &events,
-        stop: &stop,
-        driver: SeatDriver::Simulated(driver),
-    });
-    drop(events);
-    let mut seen = Seen {
-        totals: WorkerTotals::default(),
-        intervals: vec![],
-        samples: 0,
-        requests: std::mem::take(&mut driver.requests),
-    };
-    for event in received {
-        match event {
-            AgentEvent::Interval(interval) => seen.intervals.push(*interval),
-            AgentEvent::WorkerFinished(totals) => seen.totals = *totals,
-            AgentEvent::ErrorSample(_) => seen.samples += 1,
-            other => panic!("unexpected {other:?}"),
-        }
-    }
-    seen
+    support::run(&Echo, assignment, worker, driver)
 }
 
 /// Off by at most the histogram's resolution.
@@ -231,7 +145,7 @@ fn silence_is_a_timeout_and_the_drain_is_bounded() {
     assert_eq!(totals.done_in_window, 0);
     assert_eq!(totals.errors["timeout"], totals.ops["echo"].count);
     assert_eq!(totals.due, totals.ops["echo"].count + totals.not_sent);
-    assert!(seen.samples > 0 && seen.samples <= 5);
+    assert!((1..=5).contains(&seen.samples.len()));
     let last = seen.intervals.last().unwrap();
     assert!(last.end <= Nanos::from_millis(17_100), "{:?}", last.end);
 }

@@ -55,6 +55,8 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         op_timeout: Nanos::from_secs(2),
         endpoints: vec![Endpoint { target: "echo".into(), address }],
         sources: vec![],
+        reserved_ports: false,
+        nonce: 0,
     }
 }
 

@@ -33,6 +33,14 @@ pub struct Assignment {
     /// multiply the ports that connections per request use up.
     #[serde(default)]
     pub sources: Vec<IpAddr>,
+    /// Clients connect from ports below 1024, as servers that trust users by their port demand.
+    /// Where that is not permitted, or none is free, any port is taken.
+    #[serde(default)]
+    pub reserved_ports: bool,
+    /// Differs from point to point, also between runs, so that a server cannot take an op of this
+    /// one for a repetition of one from before. Decides nothing else.
+    #[serde(default)]
+    pub nonce: u64,
 }
 
 /// A server address the clients use.

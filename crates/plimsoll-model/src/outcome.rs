@@ -31,6 +31,11 @@ pub enum ErrorClass {
     Length,
     /// The reply's content differs from what the server was given.
     Corrupt,
+    /// The server refused the call before it looked at the op (ONC RPC: program, version or
+    /// procedure unavailable, arguments not understood, credentials not accepted).
+    Rejected,
+    /// The server restarted and may have lost data it had not committed (NFS write verifier).
+    Verifier,
 }
 
 impl fmt::Display for ErrorClass {
@@ -46,6 +51,8 @@ impl fmt::Display for ErrorClass {
             Self::Malformed => f.write_str("malformed"),
             Self::Length => f.write_str("length"),
             Self::Corrupt => f.write_str("corrupt"),
+            Self::Rejected => f.write_str("rejected"),
+            Self::Verifier => f.write_str("verifier"),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use plimsoll_engine::rng::{Random, Stream};
 use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, Script, Session, Step, Ticket, Turn, Workload,
+    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, Step, Ticket, Turn, Workload,
 };
 use plimsoll_engine::worker::Seat;
 use plimsoll_model::assignment::OpNames;
@@ -69,7 +69,7 @@ impl Session for EchoSession {
 
     fn issue(&mut self, ticket: Ticket, op: u64, now: Nanos, io: &mut impl Io) {
         self.under_way = Some((ticket, op, now + self.op_timeout));
-        let link = *self.link.get_or_insert_with(|| io.connect());
+        let link = *self.link.get_or_insert_with(|| io.connect(LinkKind::Stream));
         if self.open {
             io.send(link, &op.to_be_bytes());
         }

@@ -3,10 +3,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::net::SocketAddr;
 
-use plimsoll_engine::driver::{Driver, Ready, Received, Slot, Wait};
-use plimsoll_engine::seam::LinkError;
+use plimsoll_engine::driver::{Driver, Ready, Received, Route, Slot, Wait};
+use plimsoll_engine::seam::{LinkError, LinkKind};
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 
@@ -44,21 +43,46 @@ pub struct SimDriver<T> {
     pub send_cost: Nanos,
     /// Spans in which the generator itself stands still, in order.
     pub stalls: Vec<(Nanos, Nanos)>,
+    /// Sockets are small: they take some bytes, then none until the pause is over.
+    pub congestion: Option<Congestion>,
     /// Requests in the order of their arrival, as the bytes said.
     pub requests: Vec<u64>,
+    /// Sends that moved bytes; several datagrams given together are one.
+    pub sends: u64,
 }
 
-#[derive(Default)]
+/// Sockets that take only so much.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// Bytes a socket takes before it is full.
+    pub room_bytes: usize,
+    /// How long it then stays full.
+    pub pause: Nanos,
+}
+
 struct Connection {
     generation: u32,
+    kind: LinkKind,
     partial: Vec<u8>,
     inbox: VecDeque<u8>,
     refused: bool,
+    /// Bytes it has taken since it was last empty.
+    taken: usize,
+    /// It will say when it takes bytes again.
+    full: bool,
+}
+
+impl Connection {
+    fn new(generation: u32, kind: LinkKind, refused: bool) -> Self {
+        let (partial, inbox) = (Vec::new(), VecDeque::new());
+        Self { generation, kind, partial, inbox, refused, taken: 0, full: false }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Connected(Slot, u32),
+    Emptied(Slot, u32),
     Reply(Slot, u32, u64),
 }
 
@@ -73,7 +97,9 @@ impl<T: Target> SimDriver<T> {
             sequence: 0,
             send_cost: Nanos::ZERO,
             stalls: Vec::new(),
+            congestion: None,
             requests: Vec::new(),
+            sends: 0,
         }
     }
 
@@ -88,7 +114,9 @@ impl<T: Target> SimDriver<T> {
                 return;
             }
             self.events.pop();
-            let (Event::Connected(slot, generation) | Event::Reply(slot, generation, _)) = event;
+            let (Event::Connected(slot, generation)
+            | Event::Emptied(slot, generation)
+            | Event::Reply(slot, generation, _)) = event;
             let connection = &mut self.connections[slot as usize];
             if connection.generation != generation {
                 continue;
@@ -96,10 +124,47 @@ impl<T: Target> SimDriver<T> {
             let is_reply = matches!(event, Event::Reply(..));
             if let Event::Reply(_, _, number) = event {
                 connection.inbox.extend(number.to_be_bytes());
+            } else {
+                (connection.taken, connection.full) = (0, false);
             }
             let hung_up = connection.refused;
             ready.push(Ready { slot, readable: is_reply, writable: !is_reply, hung_up });
         }
+    }
+
+    /// What the socket takes of `bytes`: of a datagram, all or none.
+    fn take(&mut self, slot: Slot, bytes: usize) -> usize {
+        let Some(Congestion { room_bytes, pause }) = self.congestion else { return bytes };
+        let connection = &mut self.connections[slot as usize];
+        let fits = (room_bytes - connection.taken).min(bytes);
+        let taken = match connection.kind {
+            LinkKind::Datagram if fits < bytes => 0,
+            LinkKind::Datagram | LinkKind::Stream => fits,
+        };
+        connection.taken += taken;
+        if taken < bytes && !std::mem::replace(&mut connection.full, true) {
+            let generation = connection.generation;
+            self.schedule(self.now + pause, Event::Emptied(slot, generation));
+        }
+        taken
+    }
+
+    fn give(&mut self, slot: Slot, bytes: &[u8]) -> usize {
+        self.now += self.send_cost;
+        let taken = self.take(slot, bytes.len());
+        let connection = &mut self.connections[slot as usize];
+        connection.partial.extend_from_slice(&bytes[..taken]);
+        let generation = connection.generation;
+        let whole = connection.partial.len() / MESSAGE_BYTES * MESSAGE_BYTES;
+        let messages: Vec<u8> = connection.partial.drain(..whole).collect();
+        for message in messages.chunks_exact(MESSAGE_BYTES) {
+            let number = u64::from_be_bytes(message.try_into().unwrap());
+            self.requests.push(number);
+            if let Some(at) = self.target.departure(self.now) {
+                self.schedule(at, Event::Reply(slot, generation, number));
+            }
+        }
+        taken
     }
 }
 
@@ -108,19 +173,14 @@ impl<T: Target> Driver for SimDriver<T> {
         self.now
     }
 
-    fn connect(
-        &mut self,
-        slot: Slot,
-        _address: SocketAddr,
-        _source: Option<SocketAddr>,
-    ) -> Result<(), LinkError> {
+    fn connect(&mut self, slot: Slot, kind: LinkKind, _route: &Route) -> Result<(), LinkError> {
         let index = slot as usize;
         if self.connections.len() <= index {
-            self.connections.resize_with(index + 1, Connection::default);
+            self.connections.resize_with(index + 1, || Connection::new(0, kind, false));
         }
         let refused = self.target.refuses(self.now);
         let generation = self.connections[index].generation + 1;
-        self.connections[index] = Connection { generation, refused, ..Connection::default() };
+        self.connections[index] = Connection::new(generation, kind, refused);
         self.schedule(self.now, Event::Connected(slot, generation));
         Ok(())
     }
@@ -134,25 +194,29 @@ impl<T: Target> Driver for SimDriver<T> {
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
-        self.now += self.send_cost;
-        let connection = &mut self.connections[slot as usize];
-        connection.partial.extend_from_slice(bytes);
-        let generation = connection.generation;
-        let whole = connection.partial.len() / MESSAGE_BYTES * MESSAGE_BYTES;
-        let messages: Vec<u8> = connection.partial.drain(..whole).collect();
-        for message in messages.chunks_exact(MESSAGE_BYTES) {
-            let number = u64::from_be_bytes(message.try_into().unwrap());
-            self.requests.push(number);
-            if let Some(at) = self.target.departure(self.now) {
-                self.schedule(at, Event::Reply(slot, generation, number));
-            }
-        }
-        Ok(bytes.len())
+        let taken = self.give(slot, bytes);
+        self.sends += u64::from(taken > 0);
+        Ok(taken)
+    }
+
+    fn send_datagrams(
+        &mut self,
+        slot: Slot,
+        bytes: &[u8],
+        lengths: &[usize],
+    ) -> Result<usize, LinkError> {
+        assert!(lengths.iter().all(|length| *length == MESSAGE_BYTES), "{lengths:?}");
+        assert_eq!(bytes.len(), lengths.len() * MESSAGE_BYTES);
+        let datagrams = bytes.chunks_exact(MESSAGE_BYTES);
+        let taken = datagrams.take_while(|datagram| self.give(slot, datagram) > 0).count();
+        self.sends += u64::from(taken > 0);
+        Ok(taken)
     }
 
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
-        let inbox = &mut self.connections[slot as usize].inbox;
-        let length = inbox.len().min(buffer.len());
+        let Connection { inbox, kind, .. } = &mut self.connections[slot as usize];
+        let most = if *kind == LinkKind::Datagram { MESSAGE_BYTES } else { buffer.len() };
+        let length = inbox.len().min(most);
         if length == 0 {
             return Ok(Received::Nothing);
         }

@@ -6,8 +6,8 @@
 //! connection costs one `epoll_ctl` when it opens and none after.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
@@ -18,20 +18,30 @@ use rustix::net::{
     send, socket_with, sockopt,
 };
 
-use super::{DISCARD_BYTES_MAX, Driver, Ready, Received, Slot, Wait};
+use super::reserved::ReservedPorts;
+use super::{DISCARD_BYTES_MAX, Driver, LocalPort, Ready, Received, Route, Slot, Wait, datagrams};
 use crate::clock;
-use crate::seam::LinkError;
+use crate::seam::{LinkError, LinkKind};
 
 /// Connections one `epoll_wait` reports; more wait for the next call.
 const EVENTS_PER_WAIT: usize = 256;
+/// Asked of the kernel for each datagram socket, so that a burst of replies is not lost on our
+/// side: 64 of 8 KiB, each of which the kernel charges at about twice its size.
+const DATAGRAM_BUFFER_BYTES: usize = 1 << 20;
 
 /// Sockets of one worker.
 pub struct EpollDriver {
     epoll: OwnedFd,
-    sockets: Vec<Option<OwnedFd>>,
+    sockets: Vec<Option<Socket>>,
     events: Vec<epoll::Event>,
     dropped: Vec<u8>,
+    reserved: ReservedPorts,
     origin: Nanos,
+}
+
+struct Socket {
+    fd: OwnedFd,
+    kind: LinkKind,
 }
 
 impl EpollDriver {
@@ -43,6 +53,8 @@ impl EpollDriver {
     /// A driver on an instance, whose time starts at `origin` on the monotonic clock.
     pub fn new(instance: OwnedFd, origin: Nanos) -> Self {
         Self {
+            // The instances of a point have different numbers.
+            reserved: ReservedPorts::new(instance.as_raw_fd().unsigned_abs()),
             epoll: instance,
             sockets: Vec::new(),
             events: Vec::with_capacity(EVENTS_PER_WAIT),
@@ -58,31 +70,18 @@ impl EpollDriver {
         Ok(rustix::thread::set_current_timer_slack(Some(one_ns))?)
     }
 
-    fn socket(&self, slot: Slot) -> Result<&OwnedFd, LinkError> {
-        self.sockets
-            .get(slot as usize)
-            .and_then(Option::as_ref)
-            .ok_or_else(|| link_error(Errno::NOTCONN))
+    fn socket(&self, slot: Slot) -> Result<&Socket, LinkError> {
+        socket_in(&self.sockets, slot)
     }
 
-    fn open(
-        &mut self,
-        slot: Slot,
-        address: SocketAddr,
-        source: Option<SocketAddr>,
-    ) -> Result<(), Errno> {
-        let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-        sockopt::set_tcp_nodelay(&fd, true)?;
-        if let Some(source) = source {
-            bind(&fd, &source)?;
-        }
+    fn open(&mut self, slot: Slot, kind: LinkKind, route: &Route) -> Result<(), Errno> {
+        let fd = make_socket(kind, route.to)?;
+        self.bind_source(&fd, route)?;
         let wanted = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
-        match connect(&fd, &address) {
+        match connect(&fd, &route.to) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error),
         }
@@ -91,8 +90,24 @@ impl EpollDriver {
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, || None);
         }
-        self.sockets[index] = Some(fd);
+        self.sockets[index] = Some(Socket { fd, kind });
         Ok(())
+    }
+
+    fn bind_source(&mut self, fd: &OwnedFd, route: &Route) -> Result<(), Errno> {
+        if route.port == LocalPort::Reserved {
+            let any = match route.to {
+                SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+                SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            };
+            if self.reserved.bind(fd, route.from.unwrap_or(any))? {
+                return Ok(());
+            }
+        }
+        match route.from {
+            Some(address) => bind(fd, &SocketAddr::new(address, 0)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -107,17 +122,12 @@ impl Driver for EpollDriver {
         clock::monotonic().saturating_sub(self.origin)
     }
 
-    fn connect(
-        &mut self,
-        slot: Slot,
-        address: SocketAddr,
-        source: Option<SocketAddr>,
-    ) -> Result<(), LinkError> {
-        self.open(slot, address, source).map_err(link_error)
+    fn connect(&mut self, slot: Slot, kind: LinkKind, route: &Route) -> Result<(), LinkError> {
+        self.open(slot, kind, route).map_err(link_error)
     }
 
     fn connected(&mut self, slot: Slot) -> Result<(), LinkError> {
-        match sockopt::socket_error(self.socket(slot)?) {
+        match sockopt::socket_error(&self.socket(slot)?.fd) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) | Err(error) => Err(link_error(error)),
         }
@@ -125,30 +135,37 @@ impl Driver for EpollDriver {
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
         let socket = self.socket(slot)?;
-        match retry_on_intr(|| send(socket, bytes, SendFlags::NOSIGNAL)) {
+        match retry_on_intr(|| send(&socket.fd, bytes, SendFlags::NOSIGNAL)) {
             Ok(sent) => Ok(sent),
             Err(Errno::AGAIN) => Ok(0),
+            // Lost on the way, as a datagram may be.
+            Err(Errno::NOBUFS) if socket.kind == LinkKind::Datagram => Ok(bytes.len()),
             Err(error) => Err(link_error(error)),
         }
     }
 
+    fn send_datagrams(
+        &mut self,
+        slot: Slot,
+        bytes: &[u8],
+        lengths: &[usize],
+    ) -> Result<usize, LinkError> {
+        datagrams::send_all(&self.socket(slot)?.fd, bytes, lengths).map_err(link_error)
+    }
+
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
         let socket = self.socket(slot)?;
-        let length = retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::empty()));
-        received(length.map(|(_, length)| length))
+        let length = retry_on_intr(|| recv(&socket.fd, &mut *buffer, RecvFlags::empty()));
+        received(socket.kind, length.map(|(_, length)| length))
     }
 
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
         let limit = limit.min(DISCARD_BYTES_MAX);
-        let socket = self
-            .sockets
-            .get(slot as usize)
-            .and_then(Option::as_ref)
-            .ok_or_else(|| link_error(Errno::NOTCONN))?;
+        let socket = socket_in(&self.sockets, slot)?;
         // MSG_TRUNC on a TCP socket: the kernel drops the bytes without copying (tcp(7)).
         let buffer = &mut self.dropped[..limit];
-        let dropped = retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::TRUNC));
-        received(dropped.map(|(_, length)| length))
+        let dropped = retry_on_intr(|| recv(&socket.fd, &mut *buffer, RecvFlags::TRUNC));
+        received(socket.kind, dropped.map(|(_, length)| length))
     }
 
     fn close(&mut self, slot: Slot) {
@@ -187,9 +204,34 @@ impl Driver for EpollDriver {
     }
 }
 
-fn received(result: Result<usize, Errno>) -> Result<Received, LinkError> {
+fn socket_in(sockets: &[Option<Socket>], slot: Slot) -> Result<&Socket, LinkError> {
+    let found = sockets.get(slot as usize).and_then(Option::as_ref);
+    found.ok_or_else(|| link_error(Errno::NOTCONN))
+}
+
+fn make_socket(kind: LinkKind, to: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if to.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    match kind {
+        LinkKind::Stream => {
+            let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+            sockopt::set_tcp_nodelay(&fd, true)?;
+            Ok(fd)
+        }
+        LinkKind::Datagram => {
+            let fd = socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))?;
+            // As much as the host grants; what it drops for want of room is retransmitted.
+            if sockopt::set_socket_recv_buffer_size_force(&fd, DATAGRAM_BUFFER_BYTES).is_err() {
+                let _ = sockopt::set_socket_recv_buffer_size(&fd, DATAGRAM_BUFFER_BYTES);
+            }
+            Ok(fd)
+        }
+    }
+}
+
+fn received(kind: LinkKind, result: Result<usize, Errno>) -> Result<Received, LinkError> {
     match result {
-        Ok(0) => Ok(Received::Eof),
+        Ok(0) if kind == LinkKind::Stream => Ok(Received::Eof),
         Ok(length) => Ok(Received::Bytes(length)),
         Err(Errno::AGAIN) => Ok(Received::Nothing),
         Err(error) => Err(link_error(error)),

@@ -1,12 +1,14 @@
 //! What moves bytes and time. Narrow, so that an io_uring driver or a simulation fits behind it.
 
+mod datagrams;
 pub mod epoll;
+mod reserved;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use plimsoll_model::units::Nanos;
 
-use crate::seam::LinkError;
+use crate::seam::{LinkError, LinkKind};
 
 /// Names a connection between worker and driver; the worker chooses it, small and dense.
 pub type Slot = u32;
@@ -14,10 +16,30 @@ pub type Slot = u32;
 /// Bytes one [`Driver::discard`] drops at most.
 pub const DISCARD_BYTES_MAX: usize = 1 << 20;
 
+/// Between which addresses a client's connections are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The server.
+    pub to: SocketAddr,
+    /// Our own address; `None` leaves it to the kernel.
+    pub from: Option<IpAddr>,
+    /// Our own port.
+    pub port: LocalPort,
+}
+
+/// Which port of our own a connection takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalPort {
+    /// Whichever the kernel picks.
+    Any,
+    /// One below 1024 that is free; any where that is not permitted or none is.
+    Reserved,
+}
+
 /// What [`Driver::recv`] and [`Driver::discard`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// This many bytes, and perhaps more to come.
+    /// This many bytes, and perhaps more to come. Of a datagram: all of it, even if that is none.
     Bytes(usize),
     /// The peer closed its side.
     Eof,
@@ -49,27 +71,41 @@ pub enum Wait {
     SleepUntil(Nanos),
 }
 
-/// Sockets and time. Readiness is edge-triggered: after a [`Ready`] the worker reads until less
-/// comes than it asked for.
+/// Sockets and time. Readiness is edge-triggered: after a [`Ready`] the worker reads a stream until
+/// less comes than it asked for, and datagrams until [`Received::Nothing`].
 pub trait Driver {
     /// Waits for the start of the point, common to all workers.
     fn begin(&mut self) {}
     /// Now, from the start of the point.
     fn now(&mut self) -> Nanos;
-    /// Begins to open a TCP connection; a writable [`Ready`] follows when it is open or broken.
-    fn connect(
-        &mut self,
-        slot: Slot,
-        address: SocketAddr,
-        source: Option<SocketAddr>,
-    ) -> Result<(), LinkError>;
+    /// Begins to open a connection; a writable [`Ready`] follows when it is open or broken.
+    fn connect(&mut self, slot: Slot, kind: LinkKind, route: &Route) -> Result<(), LinkError>;
     /// Why a connection did not open; `Ok` when it did.
     fn connected(&mut self, slot: Slot) -> Result<(), LinkError>;
-    /// Sends what the socket takes; less than given means a writable [`Ready`] follows.
+    /// Sends what the socket takes; less than given means a writable [`Ready`] follows. A datagram
+    /// is taken whole or not at all.
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError>;
-    /// Receives into `buffer`.
+    /// Sends datagrams that lie one behind the other in `bytes`; how many the socket took. Fewer
+    /// than given means a writable [`Ready`] follows.
+    fn send_datagrams(
+        &mut self,
+        slot: Slot,
+        bytes: &[u8],
+        lengths: &[usize],
+    ) -> Result<usize, LinkError> {
+        let mut rest = bytes;
+        for (taken, length) in lengths.iter().enumerate() {
+            let (datagram, after) = rest.split_at(*length);
+            if self.send(slot, datagram)? < datagram.len() {
+                return Ok(taken);
+            }
+            rest = after;
+        }
+        Ok(lengths.len())
+    }
+    /// Receives into `buffer`, which holds any datagram.
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError>;
-    /// Receives and drops up to `limit` bytes without handing them over.
+    /// Receives and drops up to `limit` bytes of a stream without handing them over.
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError>;
     /// Closes; nothing more is heard of the slot until it is connected again.
     fn close(&mut self, slot: Slot);
@@ -84,19 +120,22 @@ impl<D: Driver + ?Sized> Driver for &mut D {
     fn now(&mut self) -> Nanos {
         (**self).now()
     }
-    fn connect(
-        &mut self,
-        slot: Slot,
-        address: SocketAddr,
-        source: Option<SocketAddr>,
-    ) -> Result<(), LinkError> {
-        (**self).connect(slot, address, source)
+    fn connect(&mut self, slot: Slot, kind: LinkKind, route: &Route) -> Result<(), LinkError> {
+        (**self).connect(slot, kind, route)
     }
     fn connected(&mut self, slot: Slot) -> Result<(), LinkError> {
         (**self).connected(slot)
     }
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
         (**self).send(slot, bytes)
+    }
+    fn send_datagrams(
+        &mut self,
+        slot: Slot,
+        bytes: &[u8],
+        lengths: &[usize],
+    ) -> Result<usize, LinkError> {
+        (**self).send_datagrams(slot, bytes, lengths)
     }
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
         (**self).recv(slot, buffer)

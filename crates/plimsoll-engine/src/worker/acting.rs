@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use plimsoll_model::units::Nanos;
 
+use super::Worker;
 use super::lane::{Due, Pace};
-use super::{Client, Worker};
 use crate::driver::Driver;
 use crate::recorder::Flight;
 use crate::seam::{Script, Session, Step, Ticket, Turn};
@@ -43,7 +43,7 @@ where
         self.runnable.push((lane, at));
     }
 
-    /// Lets every runnable lane do what it can, until none can.
+    /// Lets every runnable lane do what it can, until none can. So ends every turn.
     pub(super) fn run_lanes(&mut self) {
         while let Some((lane, at)) = self.runnable.pop() {
             match self.lanes[lane as usize].pace {
@@ -51,6 +51,7 @@ where
                 Pace::Closed(_) => self.act(lane, at),
             }
         }
+        self.links.end_turn(&mut self.driver);
     }
 
     /// Open: ops that wait go to clients that are free.
@@ -58,16 +59,26 @@ where
         loop {
             let state = &mut self.lanes[lane as usize];
             let Pace::Open(open) = &mut state.pace else { return };
-            if open.backlog.is_empty() {
+            if open.backlog.is_empty() || open.waits {
                 return;
             }
             let Some(client) = state.free.pop_front() else { return };
+            self.clients[client as usize].listed_free = false;
+            if !self.clients[client as usize].session.has_room() {
+                // A follow-on took it.
+                continue;
+            }
             let Some(due) = open.backlog.pop_front() else { return };
             self.backlog_ops -= 1;
-            self.clients[client as usize].listed_free = false;
             let now = self.driver.now();
             match state.script.next(Turn { index: due.index, now }) {
                 Step::Issue(op) => self.issue(client, op, due, now),
+                Step::WaitForOutcome if state.in_flight > 0 => {
+                    open.waits = true;
+                    open.backlog.push_front(due);
+                    self.backlog_ops += 1;
+                    return self.list_free(client);
+                }
                 // The script has nothing for this arrival: the client stays free.
                 Step::Think | Step::WaitForOutcome | Step::SleepUntil(_) | Step::Done => {
                     self.recorder.not_sent(due.at);
@@ -89,6 +100,12 @@ where
             let Some(client) = state.free.front().copied().filter(|_| !pace.finished) else {
                 return;
             };
+            if !self.clients[client as usize].session.has_room() {
+                // A follow-on took it.
+                state.free.pop_front();
+                self.clients[client as usize].listed_free = false;
+                return;
+            }
             match state.script.next(Turn { index: pace.issued, now }) {
                 Step::Issue(op) => {
                     let due = Due { index: pace.issued, at };
@@ -140,15 +157,21 @@ where
     }
 
     pub(super) fn issue(&mut self, client: u32, op: S::Op, due: Due, now: Nanos) {
-        let state = &mut self.clients[client as usize];
-        let ticket = free_ticket(state);
-        let kind = state.session.kind(&op);
-        state.flights[ticket.0 as usize] =
-            Some(Flight { kind, due: due.at, free: state.free_since, sent: now });
-        state.in_flight += 1;
-        self.in_flight += 1;
+        let ticket = self.begin(client, &op, due.at, now);
+        let lane = self.clients[client as usize].lane;
+        self.lanes[lane as usize].script.on_issued(ticket);
         self.call(client, now, |session, port| session.issue(ticket, op, now, port));
         self.list_free(client);
+    }
+
+    /// An op goes out at `sent`.
+    pub(super) fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos) -> Ticket {
+        let state = &mut self.clients[client as usize];
+        let kind = state.session.kind(op);
+        let ticket = state.begin(Flight { kind, due, free: state.free_since, sent });
+        self.lanes[state.lane as usize].in_flight += 1;
+        self.in_flight += 1;
+        ticket
     }
 
     /// Puts the client into its lane's list when it has room and is not there yet.
@@ -159,12 +182,4 @@ where
             self.lanes[state.lane as usize].free.push_back(client);
         }
     }
-}
-
-fn free_ticket<S>(client: &mut Client<S>) -> Ticket {
-    let index = client.flights.iter().position(Option::is_none).unwrap_or_else(|| {
-        client.flights.push(None);
-        client.flights.len() - 1
-    });
-    Ticket(index as u32)
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_model::assignment::{Assignment, Load};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Nanos, OpsPerSec};
 
 use crate::pacer::{Arrivals, Thinker, start_delay};
 
@@ -23,6 +23,8 @@ pub(super) struct Lane<C> {
     pub(super) pace: Pace,
     /// Clients with room for an op, the longest idle first.
     pub(super) free: VecDeque<u32>,
+    /// Ops under way, of all its clients.
+    pub(super) in_flight: u32,
 }
 
 /// What makes a lane act.
@@ -41,6 +43,8 @@ pub(super) struct OpenPace {
     pub(super) next: Option<Due>,
     /// Due, and waiting for a free client.
     pub(super) backlog: VecDeque<Due>,
+    /// The script waits for an op to end before it takes the first of the backlog.
+    pub(super) waits: bool,
 }
 
 /// A client that waits for its replies.
@@ -75,11 +79,16 @@ impl OpenPace {
 
 impl<C> Lane<C> {
     /// The lane of one client.
-    pub(super) fn of_client(script: C, assignment: &Assignment, client: u32) -> Self {
+    pub(super) fn of_client(
+        script: C,
+        assignment: &Assignment,
+        client: u32,
+        ops_per_arrival: f64,
+    ) -> Self {
         let pace = match &assignment.load {
             Load::Open { rate_ops_per_s, gaps, clients, .. } => {
-                let arrivals =
-                    Arrivals::new(*rate_ops_per_s, *gaps, assignment.seed, client, *clients);
+                let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
+                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, client, *clients);
                 Pace::Open(open_pace(arrivals, 1, 0))
             }
             Load::Closed { think, start_delay_ns, .. } => Pace::Closed(ClosedPace {
@@ -93,19 +102,34 @@ impl<C> Lane<C> {
                 asleep: true,
             }),
         };
-        Self { script, pace, free: VecDeque::new() }
+        Self { script, pace, free: VecDeque::new(), in_flight: 0 }
     }
 
     /// The lane of a shared schedule: this worker's part of it.
-    pub(super) fn shared(script: C, assignment: &Assignment, worker: u32) -> Self {
+    pub(super) fn shared(
+        script: C,
+        assignment: &Assignment,
+        worker: u32,
+        ops_per_arrival: f64,
+    ) -> Self {
         match &assignment.load {
             Load::Open { rate_ops_per_s, gaps, .. } => {
-                let arrivals = Arrivals::new(*rate_ops_per_s, *gaps, assignment.seed, 0, 1);
+                let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
+                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, 0, 1);
                 let stride = u64::from(assignment.workers.max(1));
                 let pace = Pace::Open(open_pace(arrivals, stride, u64::from(worker)));
-                Self { script, pace, free: VecDeque::new() }
+                Self { script, pace, free: VecDeque::new(), in_flight: 0 }
             }
-            Load::Closed { .. } => Self::of_client(script, assignment, worker),
+            Load::Closed { .. } => Self::of_client(script, assignment, worker, ops_per_arrival),
+        }
+    }
+
+    /// An op of the lane ended; true when its script waited for that.
+    pub(super) fn outcome(&mut self) -> bool {
+        self.in_flight -= 1;
+        match &mut self.pace {
+            Pace::Open(open) => std::mem::take(&mut open.waits),
+            Pace::Closed(_) => false,
         }
     }
 
@@ -119,7 +143,12 @@ impl<C> Lane<C> {
 }
 
 fn open_pace(arrivals: Arrivals, stride: u64, offset: u64) -> OpenPace {
-    let mut pace = OpenPace { arrivals, stride, offset, next: None, backlog: VecDeque::new() };
+    let backlog = VecDeque::new();
+    let mut pace = OpenPace { arrivals, stride, offset, next: None, backlog, waits: false };
     pace.advance();
     pace
+}
+
+fn arrivals_per_s(ops_per_s: OpsPerSec, ops_per_arrival: f64) -> OpsPerSec {
+    OpsPerSec::new(ops_per_s.get() / ops_per_arrival.max(1.0)).unwrap_or(ops_per_s)
 }

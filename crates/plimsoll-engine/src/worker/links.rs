@@ -1,12 +1,16 @@
 //! The connections of one worker, and the [`Io`] a session sees.
 
 use std::fmt;
-use std::net::SocketAddr;
 
 use plimsoll_model::outcome::Outcome;
 
-use crate::driver::{Driver, Slot};
-use crate::seam::{Io, Link, LinkError, Ticket};
+use super::unsent::{Memory, Unsent};
+use crate::driver::{Driver, Route, Slot};
+use crate::seam::{Io, Link, LinkError, LinkKind, Ticket};
+
+/// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
+/// requests stays far below, 30 writes of 8 KiB do not.
+const BATCH_BYTES_MAX: usize = 256 * 1024;
 
 /// State of one connection.
 pub(super) struct LinkState {
@@ -14,8 +18,13 @@ pub(super) struct LinkState {
     /// The client whose session owns it.
     pub(super) client: u32,
     pub(super) stage: Stage,
-    /// Bytes the socket has not taken yet. Allocated only while there are any.
-    unsent: Vec<u8>,
+    pub(super) kind: LinkKind,
+    /// Waits for the connection, for the socket, or for the end of the turn.
+    unsent: Unsent,
+    /// The socket took less than it was given; it will say when it takes more.
+    blocked: bool,
+    /// Is flushed at the end of the turn.
+    queued: bool,
     /// Bytes still to be dropped on arrival.
     pub(super) discard_left: u64,
 }
@@ -30,8 +39,8 @@ pub(super) enum Stage {
 }
 
 /// All connections of one worker.
-#[derive(Default)]
 pub(super) struct Links {
+    sending: Sending,
     states: Vec<LinkState>,
     free: Vec<Slot>,
     /// Closed in this round. Reused only in the next: the driver's list of ready connections may
@@ -39,13 +48,37 @@ pub(super) struct Links {
     resting: Vec<Slot>,
     /// Broken within a session's own call; reported in the next round.
     pub(super) broken: Vec<(Link, LinkError)>,
+    /// To be flushed at the end of the turn.
+    queued: Vec<Link>,
     /// Bytes sent since the last [`Links::take_sent`].
     pub(super) bytes_sent: u64,
     /// Connections opened since the start.
     pub(super) connects: u64,
 }
 
+/// When bytes leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// With each [`Io::send`].
+    AtOnce,
+    /// At the end of the worker's turn.
+    Batched,
+}
+
 impl Links {
+    pub(super) const fn new(sending: Sending) -> Self {
+        Self {
+            sending,
+            states: Vec::new(),
+            free: Vec::new(),
+            resting: Vec::new(),
+            broken: Vec::new(),
+            queued: Vec::new(),
+            bytes_sent: 0,
+            connects: 0,
+        }
+    }
+
     /// The link in this slot, when it is in use.
     pub(super) fn link(&self, slot: Slot) -> Option<Link> {
         let state = self.states.get(slot as usize)?;
@@ -73,25 +106,82 @@ impl Links {
         self.flush(link, driver);
     }
 
+    /// The turn is over: what was collected in it is sent.
+    pub(super) fn end_turn<D: Driver>(&mut self, driver: &mut D) {
+        for at in 0..self.queued.len() {
+            let link = self.queued[at];
+            if let Some(state) = self.get(link) {
+                state.queued = false;
+                if !state.blocked {
+                    self.flush(link, driver);
+                }
+            }
+        }
+        self.queued.clear();
+    }
+
     /// Sends what waits, as far as the socket takes it.
     pub(super) fn flush<D: Driver>(&mut self, link: Link, driver: &mut D) {
         let slot = link.split().1;
+        let memory = match self.sending {
+            Sending::AtOnce => Memory::Free,
+            Sending::Batched => Memory::Keep,
+        };
         let Some(state) = self.get(link) else { return };
         if state.stage != Stage::Open || state.unsent.is_empty() {
             return;
         }
-        match driver.send(slot, &state.unsent) {
-            Ok(sent) if sent == state.unsent.len() => {
-                state.unsent = Vec::new();
-                self.bytes_sent += sent as u64;
-            }
+        match state.unsent.send(state.kind, slot, driver) {
             Ok(sent) => {
-                state.unsent.drain(..sent);
+                state.blocked = !state.unsent.is_empty();
+                if !state.blocked {
+                    state.unsent.clear(memory);
+                }
                 self.bytes_sent += sent as u64;
             }
-            Err(error) => {
-                state.stage = Stage::Broken;
-                self.broken.push((link, error));
+            Err(error) => self.broke(link, error),
+        }
+    }
+
+    /// The session hears of it in the next round.
+    fn broke(&mut self, link: Link, error: LinkError) {
+        if let Some(state) = self.get(link) {
+            state.stage = Stage::Broken;
+        }
+        self.broken.push((link, error));
+    }
+
+    /// Sends, now or at the end of the turn or when the socket takes it.
+    fn send<D: Driver>(&mut self, link: Link, bytes: &[u8], driver: &mut D) {
+        let batched = self.sending == Sending::Batched;
+        let Some(state) = self.get(link) else { return };
+        match state.stage {
+            Stage::Broken | Stage::Free => {}
+            Stage::Open if !batched && state.unsent.is_empty() => {
+                match driver.send(link.split().1, bytes) {
+                    Ok(sent) => {
+                        if sent < bytes.len() {
+                            state.unsent.push(state.kind, &bytes[sent..]);
+                            state.blocked = true;
+                        }
+                        self.bytes_sent += sent as u64;
+                    }
+                    Err(error) => self.broke(link, error),
+                }
+            }
+            Stage::Open | Stage::Connecting => {
+                state.unsent.push(state.kind, bytes);
+                if state.stage == Stage::Connecting || state.blocked {
+                    return;
+                }
+                let full = state.unsent.len() >= BATCH_BYTES_MAX;
+                let fresh = !std::mem::replace(&mut state.queued, true);
+                if full {
+                    self.flush(link, driver);
+                }
+                if fresh {
+                    self.queued.push(link);
+                }
             }
         }
     }
@@ -102,25 +192,30 @@ impl Links {
         let Some(state) = self.get(link) else { return };
         state.stage = Stage::Free;
         state.generation = state.generation.wrapping_add(1);
-        state.unsent = Vec::new();
+        state.unsent.clear(Memory::Free);
+        (state.blocked, state.queued) = (false, false);
         state.discard_left = 0;
         driver.close(slot);
         self.resting.push(slot);
     }
 
-    fn open_slot(&mut self, client: u32) -> Link {
+    fn open_slot(&mut self, client: u32, kind: LinkKind) -> Link {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.states.push(LinkState {
                 generation: 0,
                 client,
                 stage: Stage::Free,
-                unsent: Vec::new(),
+                kind,
+                unsent: Unsent::default(),
+                blocked: false,
+                queued: false,
                 discard_left: 0,
             });
             (self.states.len() - 1) as Slot
         });
         let state = &mut self.states[slot as usize];
         state.client = client;
+        state.kind = kind;
         state.stage = Stage::Connecting;
         Link::join(state.generation, slot)
     }
@@ -139,11 +234,19 @@ impl Link {
 /// What a session's calls produced, collected until the session returns.
 #[derive(Default)]
 pub(super) struct Produced {
-    pub(super) completions: Vec<(Ticket, Outcome)>,
+    pub(super) completions: Vec<Completion>,
     /// Words for the failure that completes next.
     pub(super) detail: Option<String>,
     /// A further error sample would be kept.
     pub(super) wants_detail: bool,
+}
+
+/// An op that ended.
+pub(super) struct Completion {
+    pub(super) ticket: Ticket,
+    pub(super) outcome: Outcome,
+    /// Why it failed, in words.
+    pub(super) detail: Option<String>,
 }
 
 /// The [`Io`] of one client during one call of its session.
@@ -152,40 +255,20 @@ pub(super) struct Port<'w, D> {
     pub(super) links: &'w mut Links,
     pub(super) produced: &'w mut Produced,
     pub(super) client: u32,
-    pub(super) endpoint: SocketAddr,
-    pub(super) source: Option<SocketAddr>,
+    pub(super) route: Route,
 }
 
 impl<D: Driver> Io for Port<'_, D> {
-    fn connect(&mut self) -> Link {
-        let link = self.links.open_slot(self.client);
-        if let Err(error) = self.driver.connect(link.split().1, self.endpoint, self.source) {
-            if let Some(state) = self.links.get(link) {
-                state.stage = Stage::Broken;
-            }
-            self.links.broken.push((link, error));
+    fn connect(&mut self, kind: LinkKind) -> Link {
+        let link = self.links.open_slot(self.client, kind);
+        if let Err(error) = self.driver.connect(link.split().1, kind, &self.route) {
+            self.links.broke(link, error);
         }
         link
     }
 
     fn send(&mut self, link: Link, bytes: &[u8]) {
-        let slot = link.split().1;
-        let Some(state) = self.links.get(link) else { return };
-        let waits = state.stage == Stage::Connecting || !state.unsent.is_empty();
-        match state.stage {
-            _ if waits => state.unsent.extend_from_slice(bytes),
-            Stage::Open => match self.driver.send(slot, bytes) {
-                Ok(sent) => {
-                    state.unsent.extend_from_slice(&bytes[sent..]);
-                    self.links.bytes_sent += sent as u64;
-                }
-                Err(error) => {
-                    state.stage = Stage::Broken;
-                    self.links.broken.push((link, error));
-                }
-            },
-            Stage::Connecting | Stage::Broken | Stage::Free => {}
-        }
+        self.links.send(link, bytes, self.driver);
     }
 
     fn discard(&mut self, link: Link, n: u64) {
@@ -195,6 +278,10 @@ impl<D: Driver> Io for Port<'_, D> {
     }
 
     fn close(&mut self, link: Link) {
+        // What the session sent in this turn still leaves, as it would without batches.
+        if self.links.get(link).is_some_and(|state| !state.blocked) {
+            self.links.flush(link, self.driver);
+        }
         self.links.release(link, self.driver);
     }
 
@@ -205,6 +292,7 @@ impl<D: Driver> Io for Port<'_, D> {
     }
 
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
-        self.produced.completions.push((ticket, outcome));
+        let detail = self.produced.detail.take();
+        self.produced.completions.push(Completion { ticket, outcome, detail });
     }
 }

@@ -11,8 +11,8 @@ mod links;
 mod network;
 mod rounds;
 mod settling;
+mod unsent;
 
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
@@ -21,13 +21,13 @@ use plimsoll_model::event::AgentEvent;
 use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::Nanos;
 
-use crate::driver::Driver;
 use crate::driver::epoll::EpollDriver;
+use crate::driver::{Driver, LocalPort, Route};
 use crate::recorder::{Flight, Recorder};
-use crate::seam::{ClientSeat, Script, Session, SessionCounters};
+use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
 
 use lane::Lane;
-use links::{Links, Produced};
+use links::{Links, Produced, Sending};
 
 /// Bytes one read may hand to a session.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
@@ -40,6 +40,8 @@ pub struct Seat<'a> {
     pub worker: u32,
     /// Names of the workload's ops.
     pub op_names: OpNames,
+    /// Ops that one arrival of an open load brings on average; at least 1.
+    pub ops_per_arrival: f64,
     /// Where events go.
     pub events: &'a Sender<AgentEvent>,
     /// Set from outside to end the point early.
@@ -82,16 +84,39 @@ struct Client<S> {
     session: S,
     lane: u32,
     endpoint: usize,
-    source: Option<SocketAddr>,
+    route: Route,
     /// By ticket.
     flights: Vec<Option<Flight>>,
+    /// Tickets that no op has, the one used last on top.
+    free_tickets: Vec<Ticket>,
     in_flight: u32,
-    /// When its last op ended.
+    /// Since when it could have taken an op.
     free_since: Nanos,
     /// Stands in its lane's list of free clients.
     listed_free: bool,
     /// Earliest entry of this client in the deadline heap.
     deadline: Nanos,
+}
+
+impl<S> Client<S> {
+    /// An op goes out.
+    fn begin(&mut self, flight: Flight) -> Ticket {
+        self.in_flight += 1;
+        if let Some(ticket) = self.free_tickets.pop() {
+            self.flights[ticket.0 as usize] = Some(flight);
+            return ticket;
+        }
+        self.flights.push(Some(flight));
+        Ticket(self.flights.len() as u32 - 1)
+    }
+
+    /// The op ended; `None` when there is no such op.
+    fn end(&mut self, ticket: Ticket) -> Option<Flight> {
+        let flight = self.flights.get_mut(ticket.0 as usize)?.take()?;
+        self.free_tickets.push(ticket);
+        self.in_flight -= 1;
+        Some(flight)
+    }
 }
 
 /// One loop with everything it owns.
@@ -128,7 +153,8 @@ where
         let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
         let recorder =
             Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets);
-        let (clients, lanes) = seats(assignment, seat.worker, &mut make);
+        let (clients, lanes) = seats(seat, &mut make);
+        let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
         let backlog_ops_max = match assignment.load {
             Load::Open { backlog_ops_max, .. } => {
                 u64::from(backlog_ops_max.div_ceil(assignment.workers.max(1)))
@@ -143,7 +169,7 @@ where
             recorder,
             clients,
             lanes,
-            links: Links::default(),
+            links: Links::new(sending),
             produced: Produced::default(),
             timers: rounds::Timers::default(),
             runnable: Vec::new(),
@@ -164,40 +190,38 @@ where
 
 /// Clients and lanes of one worker: client i belongs to worker i mod n.
 fn seats<S, C>(
-    assignment: &Assignment,
-    worker: u32,
+    place: &Seat<'_>,
     make: &mut impl FnMut(ClientSeat) -> (S, C),
 ) -> (Vec<Client<S>>, Vec<Lane<C>>)
 where
     S: Session,
     C: Script<Op = S::Op>,
 {
+    let Seat { assignment, worker, ops_per_arrival, .. } = *place;
     let total = assignment.load.clients();
     let shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
     let mut clients = Vec::new();
     let mut lanes = Vec::new();
     if shared {
         let (_, script) = make(client_seat(assignment, 0));
-        lanes.push(Lane::shared(script, assignment, worker));
+        lanes.push(Lane::shared(script, assignment, worker, ops_per_arrival));
     }
     for number in (worker..total).step_by(assignment.workers.max(1) as usize) {
         let seat = client_seat(assignment, number);
         let (session, script) = make(seat);
         let index = clients.len() as u32;
         if !shared {
-            lanes.push(Lane::of_client(script, assignment, number));
+            lanes.push(Lane::of_client(script, assignment, number, ops_per_arrival));
         }
         let lane = if shared { 0 } else { index };
         lanes[lane as usize].free.push_back(index);
-        let source = (!assignment.sources.is_empty()).then(|| {
-            SocketAddr::new(assignment.sources[number as usize % assignment.sources.len()], 0)
-        });
         clients.push(Client {
             session,
             lane,
             endpoint: seat.endpoint,
-            source,
+            route: route(assignment, &seat),
             flights: Vec::new(),
+            free_tickets: Vec::new(),
             in_flight: 0,
             free_since: Nanos::ZERO,
             listed_free: true,
@@ -207,11 +231,22 @@ where
     (clients, lanes)
 }
 
+fn route(assignment: &Assignment, seat: &ClientSeat) -> Route {
+    let sources = &assignment.sources;
+    let reserved = assignment.reserved_ports;
+    Route {
+        to: assignment.endpoints[seat.endpoint].address,
+        from: (!sources.is_empty()).then(|| sources[seat.client as usize % sources.len()]),
+        port: if reserved { LocalPort::Reserved } else { LocalPort::Any },
+    }
+}
+
 fn client_seat(assignment: &Assignment, client: u32) -> ClientSeat {
     ClientSeat {
         client,
         endpoint: client as usize % assignment.endpoints.len().max(1),
         seed: assignment.seed,
         op_timeout: assignment.op_timeout,
+        nonce: assignment.nonce,
     }
 }

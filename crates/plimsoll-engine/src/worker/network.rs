@@ -5,10 +5,12 @@ use plimsoll_model::units::Nanos;
 use super::Worker;
 use super::links::Stage;
 use crate::driver::{DISCARD_BYTES_MAX, Driver, Ready, Received};
-use crate::seam::{Link, LinkError, Script, Session};
+use crate::seam::{Link, LinkError, LinkKind, Script, Session};
 
 /// Reads of one connection in a row; then the others have their turn.
 const READS_PER_TURN: u32 = 32;
+/// Datagrams of one connection in a row.
+const DATAGRAMS_PER_TURN: u32 = 256;
 
 impl<S, C, D> Worker<'_, S, C, D>
 where
@@ -19,7 +21,7 @@ where
     pub(super) fn serve(&mut self, event: Ready) {
         let Some(link) = self.links.link(event.slot) else { return };
         let Some(state) = self.links.get(link) else { return };
-        let client = state.client;
+        let (client, kind) = (state.client, state.kind);
         match state.stage {
             Stage::Connecting if event.writable => match self.driver.connected(event.slot) {
                 Ok(()) => {
@@ -33,9 +35,39 @@ where
             _ => {}
         }
         if event.readable || event.hung_up {
-            self.read(link, client, event);
+            match kind {
+                LinkKind::Stream => self.read(link, client, event),
+                LinkKind::Datagram => self.read_datagrams(link, client, event),
+            }
         }
         self.run_lanes();
+    }
+
+    /// Reads until there is nothing, which re-arms the edge.
+    fn read_datagrams(&mut self, link: Link, client: u32, event: Ready) {
+        for _ in 0..DATAGRAMS_PER_TURN {
+            if self.links.get(link).is_none_or(|state| state.stage != Stage::Open) {
+                return;
+            }
+            let result = self.driver.recv(event.slot, &mut self.buffer);
+            let now = self.driver.now();
+            match result {
+                Ok(Received::Bytes(length)) => {
+                    self.round.bytes_received += length as u64;
+                    self.received(link, client, length, now);
+                }
+                Ok(Received::Nothing | Received::Eof) => return,
+                Err(error) => return self.fail(link, client, error),
+            }
+        }
+        self.come_back_to(link, event);
+    }
+
+    /// There may be more to read; the others have their turn first.
+    fn come_back_to(&mut self, link: Link, event: Ready) {
+        if !self.round.unread.iter().any(|(waiting, _)| *waiting == link) {
+            self.round.unread.push((link, event));
+        }
     }
 
     /// Reads until less comes than was asked for, which re-arms the edge.
@@ -68,6 +100,11 @@ where
                     if (length < asked || done) && !event.hung_up {
                         return;
                     }
+                    if S::BATCH_SENDS {
+                        // A full read means that many replies are under way: what they lead to
+                        // goes out before the next read.
+                        self.run_lanes();
+                    }
                 }
                 Ok(Received::Eof) => {
                     return self.call(client, now, |session, port| session.on_eof(link, now, port));
@@ -76,9 +113,7 @@ where
                 Err(error) => return self.fail(link, client, error),
             }
         }
-        if !self.round.unread.iter().any(|(waiting, _)| *waiting == link) {
-            self.round.unread.push((link, event));
-        }
+        self.come_back_to(link, event);
     }
 
     pub(super) fn received(&mut self, link: Link, client: u32, length: usize, now: Nanos) {

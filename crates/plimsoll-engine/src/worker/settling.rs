@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use plimsoll_model::event::AgentEvent;
-use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, OpStatus, Outcome};
+use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
 use super::lane::Pace;
-use super::links::Port;
+use super::links::{Completion, Port};
 use crate::driver::Driver;
 use crate::seam::{Script, Session, Ticket};
 
@@ -29,21 +29,15 @@ where
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
         self.produced.wants_detail = self.recorder.wants_sample();
-        let state = &mut self.clients[client as usize];
-        let had_room = state.session.has_room();
-        let mut port = Port {
-            driver: &mut self.driver,
-            links: &mut self.links,
-            produced: &mut self.produced,
-            client,
-            endpoint: self.assignment.endpoints[state.endpoint].address,
-            source: state.source,
-        };
-        f(&mut state.session, &mut port);
+        let had_room = self.clients[client as usize].session.has_room();
+        self.visit(client, f);
         let mut next = 0;
-        while let Some((ticket, outcome)) = self.produced.completions.get(next).copied() {
+        // A follow-on may add to them.
+        while let Some(completion) = self.produced.completions.get_mut(next) {
+            let Completion { ticket, outcome, .. } = *completion;
+            let detail = completion.detail.take();
             next += 1;
-            self.settle(client, ticket, &outcome, now);
+            self.settle(client, Completion { ticket, outcome, detail }, now);
         }
         self.produced.completions.clear();
         if !had_room {
@@ -52,42 +46,62 @@ where
         self.note_deadline(client);
     }
 
+    fn visit(&mut self, client: u32, f: impl FnOnce(&mut S, &mut Port<'_, D>)) {
+        let state = &mut self.clients[client as usize];
+        let mut port = Port {
+            driver: &mut self.driver,
+            links: &mut self.links,
+            produced: &mut self.produced,
+            client,
+            route: state.route,
+        };
+        f(&mut state.session, &mut port);
+    }
+
     /// A session may find room without an op ending: it has logged on, it has connected again.
     fn notice_room(&mut self, client: u32, now: Nanos) {
-        let state = &self.clients[client as usize];
+        let state = &mut self.clients[client as usize];
         if !state.listed_free && state.session.has_room() {
             let lane = state.lane;
+            state.free_since = now;
             self.list_free(client);
             self.runnable.push((lane, now));
         }
     }
 
     /// An op ended at `now`.
-    pub(super) fn settle(&mut self, client: u32, ticket: Ticket, outcome: &Outcome, now: Nanos) {
+    fn settle(&mut self, client: u32, completion: Completion, now: Nanos) {
+        let Completion { ticket, ref outcome, detail } = completion;
         let state = &mut self.clients[client as usize];
-        let Some(flight) = state.flights.get_mut(ticket.0 as usize).and_then(Option::take) else {
+        let Some(flight) = state.end(ticket) else {
             debug_assert!(false, "a session completed a ticket it does not hold");
             return;
         };
-        state.in_flight -= 1;
-        state.free_since = now;
+        // A follow-on is sent after the `now` of its turn, and may fail at once.
+        let now = now.max(flight.sent);
         self.in_flight -= 1;
         let (lane, endpoint) = (state.lane, state.endpoint);
+        let waited = self.lanes[lane as usize].outcome();
+        let state = &mut self.clients[client as usize];
+        if waited || !state.listed_free {
+            state.free_since = now;
+        }
         if now >= self.recorder.boundary() {
             self.roll_intervals(now);
         }
         self.recorder.record(flight, outcome, endpoint, now);
         let mut pause = None;
         if let OpStatus::Failed(class) = outcome.status {
-            self.sample(class, outcome.kind, now);
+            self.sample(class, outcome.kind, detail, now);
             pause = no_connection(class).then_some(RECONNECT_PAUSE);
         }
-        self.produced.detail = None;
+        self.lanes[lane as usize].script.on_outcome(ticket, outcome, now);
+        let goes_on = self.follow_on(client, ticket, now);
         self.list_free(client);
-        let state = &mut self.lanes[lane as usize];
-        state.script.on_outcome(outcome, now);
-        match &mut state.pace {
+        match &mut self.lanes[lane as usize].pace {
             Pace::Open(_) => self.runnable.push((lane, now)),
+            Pace::Closed(_) if goes_on && C::EVERY_OP_IS_A_PIECE => {}
+            Pace::Closed(_) if goes_on => self.runnable.push((lane, now)),
             Pace::Closed(pace) => match pause {
                 Some(pause) => {
                     // Neither the failed piece nor the pause after it is a cycle of the client.
@@ -101,14 +115,30 @@ where
         }
     }
 
-    pub(super) fn sample(&mut self, class: ErrorClass, kind: OpKind, now: Nanos) {
+    /// Issues what follows from the op that ended; false when nothing does.
+    fn follow_on(&mut self, client: u32, ended: Ticket, now: Nanos) -> bool {
+        let state = &mut self.clients[client as usize];
+        let Some(op) = state.session.take_follow_on(ended) else { return false };
+        if now >= self.assignment.phases.window_end() {
+            return false;
+        }
+        let lane = state.lane;
+        let sent = self.driver.now();
+        self.recorder.came_due(now);
+        let ticket = self.begin(client, &op, now, sent);
+        self.lanes[lane as usize].script.on_follow_on(ended, ticket);
+        self.visit(client, |session, port| session.issue(ticket, op, sent, port));
+        true
+    }
+
+    fn sample(&mut self, class: ErrorClass, kind: OpKind, detail: Option<String>, now: Nanos) {
         if !self.recorder.take_sample(class) {
             return;
         }
         let sample = ErrorSample {
             op: self.recorder.op_name(kind).to_owned(),
             class: class.to_string(),
-            detail: self.produced.detail.take().unwrap_or_default(),
+            detail: detail.unwrap_or_default(),
             at_ns: now.0,
         };
         self.tell(AgentEvent::ErrorSample(sample));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_engine::seam::{Io, Link, LinkError, Session, Ticket};
+use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -26,7 +26,7 @@ pub struct Recorder {
 }
 
 impl Io for Recorder {
-    fn connect(&mut self) -> Link {
+    fn connect(&mut self, _kind: LinkKind) -> Link {
         self.links += 1;
         Link(self.links)
     }

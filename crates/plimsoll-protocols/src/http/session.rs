@@ -4,7 +4,9 @@
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
+use plimsoll_engine::seam::{
+    Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
+};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
@@ -119,7 +121,7 @@ impl HttpSession {
     }
 
     fn connect(&mut self, io: &mut impl Io) {
-        let link = io.connect();
+        let link = io.connect(LinkKind::Stream);
         self.open = Some(OpenLink { link, connected: false, reused: false });
     }
 

@@ -9,7 +9,9 @@ use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, Session, SessionCounters, Ticket};
+use plimsoll_engine::seam::{
+    Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
+};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use rustls::{ClientConfig, ClientConnection};
@@ -291,14 +293,18 @@ impl<S: Session> Session for Tls<S> {
         self.session.on_timer(now, &mut io);
     }
 
+    fn take_follow_on(&mut self, ended: Ticket) -> Option<Self::Op> {
+        self.session.take_follow_on(ended)
+    }
+
     fn take_counters(&mut self) -> SessionCounters {
         self.session.take_counters()
     }
 }
 
 impl<I: Io> Io for TlsIo<'_, I> {
-    fn connect(&mut self) -> Link {
-        let link = self.io.connect();
+    fn connect(&mut self, kind: LinkKind) -> Link {
+        let link = self.io.connect(kind);
         let fresh =
             TlsLink { link, connection: None, ready: false, ended: false, discard_bytes: 0 };
         self.links.open.push(fresh);

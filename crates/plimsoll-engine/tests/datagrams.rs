@@ -1,0 +1,213 @@
+//! Datagrams and reserved ports on real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_engine::agent::run_point;
+use plimsoll_engine::driver::epoll::EpollDriver;
+use plimsoll_engine::driver::{Driver as _, LocalPort, Ready, Received, Route, Slot, Wait};
+use plimsoll_engine::seam::LinkKind;
+use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
+use plimsoll_model::event::{AgentEvent, WorkerTotals};
+use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_testkit::pipeline::Pipeline;
+
+/// The longest datagram UDP carries over IPv4.
+const LONGEST: usize = 65_507;
+
+fn driver() -> EpollDriver {
+    EpollDriver::new(EpollDriver::instance().unwrap(), Nanos::ZERO)
+}
+
+fn route(to: SocketAddr, port: LocalPort) -> Route {
+    Route { to, from: None, port }
+}
+
+/// Waits until something is ready on the slot.
+fn wait(driver: &mut EpollDriver, slot: Slot, what: impl Fn(&Ready) -> bool) {
+    let until = driver.now() + Nanos::from_secs(5);
+    let mut ready = Vec::new();
+    while !ready.iter().any(|event: &Ready| event.slot == slot && what(event)) {
+        assert!(driver.now() < until, "nothing happened on slot {slot}");
+        driver.wait(Wait::Until(until), &mut ready);
+    }
+}
+
+fn peer() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+#[test]
+fn datagrams_keep_their_borders_and_an_empty_one_is_not_the_end() {
+    let (server, address) = peer();
+    let mut driver = driver();
+    driver.connect(0, LinkKind::Datagram, &route(address, LocalPort::Any)).unwrap();
+    wait(&mut driver, 0, |event| event.writable);
+    driver.connected(0).unwrap();
+
+    let lengths = [3, 0, 1, 1_472, 9_000, LONGEST, 2];
+    let bytes: Vec<u8> = (0..lengths.iter().sum()).map(|i: usize| (i % 251) as u8).collect();
+    assert_eq!(driver.send_datagrams(0, &bytes, &lengths).unwrap(), lengths.len());
+    let mut buffer = vec![0; 1 << 17];
+    let mut rest = &bytes[..];
+    for length in lengths {
+        let (got, from) = server.recv_from(&mut buffer).unwrap();
+        let (sent, after) = rest.split_at(length);
+        assert_eq!(&buffer[..got], sent);
+        server.send_to(&buffer[..got], from).unwrap();
+        rest = after;
+    }
+    let mut rest = &bytes[..];
+    for length in lengths {
+        let received = loop {
+            match driver.recv(0, &mut buffer).unwrap() {
+                Received::Nothing => wait(&mut driver, 0, |event| event.readable),
+                received => break received,
+            }
+        };
+        let (sent, after) = rest.split_at(length);
+        assert_eq!(received, Received::Bytes(length));
+        assert_eq!(&buffer[..length], sent);
+        rest = after;
+    }
+    assert_eq!(driver.recv(0, &mut buffer).unwrap(), Received::Nothing);
+}
+
+#[test]
+fn a_datagram_that_does_not_fit_is_an_error_of_its_link() {
+    let (_server, address) = peer();
+    let mut driver = driver();
+    driver.connect(0, LinkKind::Datagram, &route(address, LocalPort::Any)).unwrap();
+    let too_long = vec![0; LONGEST + 1];
+    assert!(driver.send(0, &too_long).is_err());
+    assert!(driver.send_datagrams(0, &too_long, &[LONGEST + 1]).is_err());
+    assert!(driver.send_datagrams(0, &vec![0; LONGEST + 9], &[8, LONGEST + 1]).is_err());
+}
+
+/// A port below 1024 may be had here.
+fn may_have_reserved_ports() -> bool {
+    (600..1024).any(|port| match UdpSocket::bind(("127.0.0.1", port)) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::AddrInUse,
+    })
+}
+
+#[test]
+fn reserved_ports_are_below_1024_and_each_link_has_its_own() {
+    let (server, address) = peer();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut driver = driver();
+    let mut ports = Vec::new();
+    for slot in 0..4 {
+        driver.connect(slot, LinkKind::Datagram, &route(address, LocalPort::Reserved)).unwrap();
+        driver.send(slot, b"who").unwrap();
+        ports.push(server.recv_from(&mut [0; 8]).unwrap().1.port());
+        let stream = route(listener.local_addr().unwrap(), LocalPort::Reserved);
+        driver.connect(slot + 4, LinkKind::Stream, &stream).unwrap();
+        ports.push(listener.accept().unwrap().1.port());
+    }
+    if !may_have_reserved_ports() {
+        println!("SKIPPED: no permission for ports below 1024 here; any port was taken: {ports:?}");
+        return;
+    }
+    assert!(ports.iter().all(|port| (512..1024).contains(port)), "{ports:?}");
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), 8);
+}
+
+fn assignment(address: SocketAddr, workers: u32) -> Assignment {
+    Assignment {
+        point: PointId { ordinal: 1, purpose: Purpose::Ladder },
+        load: Load::Open {
+            rate_ops_per_s: OpsPerSec::new(4_000.0).unwrap(),
+            arrivals: Arrivals::PerClient,
+            gaps: Gaps::Uniform,
+            clients: 4,
+            backlog_ops_max: 10_000,
+        },
+        phases: Phases {
+            warm_up_ns: Nanos::from_millis(100),
+            measure_ns: Nanos::from_millis(400),
+            drain_ns: Nanos::from_secs(5),
+        },
+        seed: 1,
+        workers,
+        cores: vec![],
+        pacing: Pacing::Coalesce,
+        op_timeout: Nanos::from_secs(5),
+        endpoints: vec![Endpoint { target: "echo".into(), address }],
+        sources: vec![],
+        reserved_ports: true,
+        nonce: 0,
+    }
+}
+
+fn run(pipeline: &Pipeline, assignment: &Assignment) -> Vec<WorkerTotals> {
+    let (events, received) = channel();
+    run_point(assignment, pipeline, &events, &AtomicBool::new(false)).unwrap();
+    drop(events);
+    let finished = |event| match event {
+        AgentEvent::WorkerFinished(totals) => Some(*totals),
+        AgentEvent::WorkerPanicked { message } => panic!("{message}"),
+        _ => None,
+    };
+    received.into_iter().filter_map(finished).collect()
+}
+
+#[test]
+fn pipelines_over_datagrams_lose_nothing_that_can_be_sent_again() {
+    for batch in [false, true] {
+        let (server, address) = peer();
+        let echo = thread::spawn(move || {
+            server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            let mut buffer = [0; 64];
+            let mut count = 0u64;
+            while let Ok((length, from)) = server.recv_from(&mut buffer) {
+                count += 1;
+                if !count.is_multiple_of(50) {
+                    let _ = server.send_to(&buffer[..length], from);
+                }
+            }
+        });
+        let pipeline = Pipeline {
+            kind: LinkKind::Datagram,
+            room: 256,
+            follow_ons: 1,
+            ops_per_arrival: 2.0,
+            retry_after: Some(Nanos::from_millis(30)),
+            batch,
+            ..Pipeline::default()
+        };
+        let totals = run(&pipeline, &assignment(address, 2));
+        let sum = |pick: fn(&WorkerTotals) -> u64| totals.iter().map(pick).sum::<u64>();
+        let ended: u64 = totals.iter().flat_map(|t| t.ops.values()).map(|op| op.count).sum();
+        assert_eq!(sum(|t| t.due), ended + sum(|t| t.not_sent));
+        assert_eq!(sum(|t| t.not_sent + t.unfinished), 0);
+        assert_eq!(sum(|t| t.errors.values().sum()), 0, "{:?}", totals[0].errors);
+        assert!(ended > 1_200, "{ended}");
+        assert!(sum(|t| t.retransmissions) > 10);
+        echo.join().unwrap();
+    }
+}
+
+#[test]
+fn a_port_nobody_listens_on_fails_datagrams_as_it_does_streams() {
+    let (server, address) = peer();
+    drop(server);
+    let pipeline = Pipeline { kind: LinkKind::Datagram, ..Pipeline::default() };
+    let totals = run(&pipeline, &assignment(address, 1));
+    let ended = totals[0].ops["first"].count;
+    assert_eq!(totals[0].errors["transport"], ended);
+    assert_eq!(totals[0].due, ended);
+}

@@ -1,0 +1,282 @@
+//! Many ops in flight, ops that follow from others, scripts that wait, sends that leave together:
+//! on the simulated clock, where every number is known.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod support;
+
+use plimsoll_engine::seam::{LinkKind, Workload};
+use plimsoll_engine::worker::Seat;
+use plimsoll_model::assignment::{Assignment, Load, OpNames, Pacing};
+use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::units::Nanos;
+use plimsoll_testkit::echo::Echo;
+use plimsoll_testkit::pipeline::Pipeline;
+use plimsoll_testkit::sim::{Congestion, SimDriver, Target};
+
+use support::{Seen, assignment, closed, open, run};
+
+const MS: Nanos = Nanos::from_millis(1);
+const MS_10: Nanos = Nanos::from_millis(10);
+
+/// Every op is answered after 10 ms.
+fn steady() -> SimDriver<impl Target> {
+    SimDriver::new(|now: Nanos| Some(now + MS_10))
+}
+
+/// A load at which every client has a schedule of its own, evenly spaced.
+fn even(ops_per_s: f64, clients: u32) -> Assignment {
+    assignment(open(ops_per_s, clients, Arrivals::PerClient, Gaps::Uniform))
+}
+
+fn ended(seen: &Seen) -> u64 {
+    seen.totals.ops.values().map(|op| op.count).sum()
+}
+
+fn failed(seen: &Seen) -> u64 {
+    seen.totals.ops.values().map(|op| op.errors).sum()
+}
+
+#[test]
+fn a_follow_on_comes_due_when_the_op_before_it_ends_and_counts_as_an_op() {
+    let pipeline = Pipeline { follow_ons: 2, ops_per_arrival: 3.0, ..Pipeline::default() };
+    let mut driver = steady();
+    driver.send_cost = Nanos(100);
+    let seen = run(&pipeline, &even(3_000.0, 4), 0, &mut driver);
+    let count = |name: &str| seen.totals.ops[name].count;
+    // 1,000 arrivals a second for 10 s. The last ones' follow-ons come due after the window, and
+    // the first ones' belong to arrivals before it.
+    assert_eq!(count("first"), 10_000);
+    assert_eq!(count("follow_on"), 20_000);
+    assert_eq!(seen.totals.due, 30_000);
+    assert_eq!(seen.totals.not_sent + seen.totals.unfinished, 0);
+    assert_eq!((ended(&seen), failed(&seen)), (30_000, 0));
+    assert!(seen.totals.done_in_window.abs_diff(30_000) < 40, "{}", seen.totals.done_in_window);
+    // Each is on its own: the second does not inherit the time of the first.
+    let response = seen.response_of(1);
+    assert!(response.min() >= 9_990_000 && response.max() <= 10_020_000, "{response:?}");
+    assert!(seen.lateness().max() < 1_000, "{}", seen.lateness().max());
+}
+
+#[test]
+fn nothing_follows_after_the_window_and_the_drain_is_short() {
+    let pipeline = Pipeline { follow_ons: 100, room: 512, ..Pipeline::default() };
+    let seen = run(&pipeline, &even(100.0, 1), 0, &mut steady());
+    let totals = &seen.totals;
+    assert_eq!(totals.due, ended(&seen));
+    assert_eq!((totals.not_sent, totals.unfinished), (0, 0));
+    let last = seen.intervals.last().unwrap();
+    assert!(last.end <= Nanos::from_millis(12_020), "{:?}", last.end);
+}
+
+/// Says that each arrival brings so many ops.
+struct Several(f64);
+
+impl Workload for Several {
+    fn op_names(&self) -> OpNames {
+        Echo.op_names()
+    }
+    fn ops_per_arrival(&self) -> f64 {
+        self.0
+    }
+    fn run_worker(&self, seat: Seat<'_>) {
+        Echo.run_worker(seat);
+    }
+}
+
+#[test]
+fn arrivals_come_at_the_rate_divided_by_the_ops_each_brings() {
+    for arrivals in [Arrivals::PerClient, Arrivals::Shared] {
+        let task = assignment(open(1_000.0, 4, arrivals, Gaps::Uniform));
+        let due = |ops_per_arrival: f64| {
+            run(&Several(ops_per_arrival), &task, 0, &mut steady()).totals.due
+        };
+        assert_eq!((due(1.0), due(2.0), due(2.5)), (10_000, 5_000, 4_000), "{arrivals:?}");
+        // What makes no sense changes nothing.
+        assert_eq!((due(0.5), due(f64::NAN)), (10_000, 10_000));
+    }
+}
+
+#[test]
+fn a_script_that_waits_for_an_outcome_keeps_its_ops_in_order_and_loses_none() {
+    // 200 ops/s are possible with two outstanding; the script itself asserts that what had to
+    // wait comes again first.
+    let pipeline = Pipeline { outstanding_max: 2, ..Pipeline::default() };
+    let mut task = assignment(open(190.0, 1, Arrivals::PerClient, Gaps::Exponential));
+    task.phases.drain_ns = Nanos::from_secs(20);
+    let seen = run(&pipeline, &task, 0, &mut steady());
+    assert_eq!((seen.totals.not_sent, seen.totals.unfinished), (0, 0));
+    assert_eq!(seen.totals.due, ended(&seen));
+    assert!(seen.requests.windows(2).all(|pair| pair[0] + 1 == pair[1]), "in order");
+    assert!(seen.response().max() > 20_000_000, "some had to wait");
+    // The wait is the script's, not the generator's.
+    assert_eq!(seen.lateness().max(), 0);
+}
+
+#[test]
+fn ops_that_wait_beyond_the_backlog_are_counted_as_not_sent() {
+    let mut load = open(1_000.0, 1, Arrivals::PerClient, Gaps::Uniform);
+    if let Load::Open { backlog_ops_max, .. } = &mut load {
+        *backlog_ops_max = 50;
+    }
+    let pipeline = Pipeline { outstanding_max: 2, ..Pipeline::default() };
+    let seen = run(&pipeline, &assignment(load), 0, &mut steady());
+    let totals = &seen.totals;
+    assert_eq!((totals.due, totals.done_in_window), (10_000, 2_000));
+    assert_eq!(totals.due, totals.not_sent + ended(&seen));
+}
+
+#[test]
+fn a_script_that_waits_for_nothing_sends_nothing_and_it_is_counted() {
+    let pipeline = Pipeline { outstanding_max: 0, ..Pipeline::default() };
+    let seen = run(&pipeline, &even(100.0, 2), 0, &mut steady());
+    assert_eq!((seen.totals.due, seen.totals.not_sent, ended(&seen)), (1_000, 1_000, 0));
+}
+
+#[test]
+fn waiting_and_follow_ons_go_together() {
+    // Each arrival occupies one of four places for 3 x 10 ms: 133 a second are possible.
+    let pipeline = Pipeline { follow_ons: 2, outstanding_max: 4, room: 4, ..Pipeline::default() };
+    let mut task = even(120.0, 1);
+    task.load = open(120.0, 1, Arrivals::PerClient, Gaps::Exponential);
+    let seen = run(&pipeline, &task, 0, &mut steady());
+    let totals = &seen.totals;
+    assert_eq!((totals.not_sent, totals.unfinished), (0, 0));
+    assert_eq!(totals.due, ended(&seen));
+    let (first, follow_on) = (totals.ops["first"].count, totals.ops["follow_on"].count);
+    assert!(follow_on.abs_diff(2 * first) <= 16, "{first} {follow_on}");
+}
+
+#[test]
+fn one_client_keeps_many_ops_in_flight() {
+    let pipeline = Pipeline { room: 256, ..Pipeline::default() };
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(20)));
+    let seen = run(&pipeline, &even(10_000.0, 1), 0, &mut driver);
+    assert_eq!((seen.totals.due, ended(&seen), failed(&seen)), (100_000, 100_000, 0));
+    let response = seen.response();
+    assert!(response.min() >= 19_980_000 && response.max() <= 20_030_000, "{response:?}");
+}
+
+#[test]
+fn lateness_of_a_generator_that_stands_still_is_not_hidden_by_outcomes_in_between() {
+    // The client had room all the time: the stall is ours, whatever ended meanwhile.
+    let mut driver = steady();
+    driver.stalls = vec![(Nanos::from_secs(5), Nanos::from_millis(5_100))];
+    let seen = run(&Pipeline::default(), &even(200.0, 1), 0, &mut driver);
+    assert!(seen.lateness().max() >= 94_000_000, "{}", seen.lateness().max());
+}
+
+#[test]
+fn a_closed_load_uses_all_room_when_its_script_always_issues() {
+    let pipeline = Pipeline { room: 16, ..Pipeline::default() };
+    let seen = run(&pipeline, &assignment(closed(2, Nanos::ZERO)), 0, &mut steady());
+    assert_eq!(seen.totals.done_in_window, 32_000);
+    assert_eq!(seen.totals.due, ended(&seen));
+}
+
+#[test]
+fn a_closed_script_that_waits_for_an_outcome_is_asked_again() {
+    let pipeline = Pipeline { room: 16, outstanding_max: 3, ..Pipeline::default() };
+    let seen = run(&pipeline, &assignment(closed(2, Nanos::ZERO)), 0, &mut steady());
+    assert_eq!(seen.totals.done_in_window, 6_000);
+}
+
+#[test]
+fn a_piece_of_a_closed_load_ends_with_its_last_follow_on() {
+    let pipeline = Pipeline { room: 1, follow_ons: 2, pieces: true, ..Pipeline::default() };
+    let seen = run(&pipeline, &assignment(closed(4, Nanos::ZERO)), 0, &mut steady());
+    let totals = &seen.totals;
+    assert_eq!(totals.done_in_window, 4_000);
+    assert!(totals.pieces.abs_diff(1_333) <= 4, "{}", totals.pieces);
+    assert_eq!(totals.piece_ns_total / totals.pieces, 30_000_000);
+    assert_eq!(totals.due, ended(&seen));
+}
+
+#[test]
+fn sends_of_a_turn_leave_together_when_the_session_asks_for_it() {
+    let sends = |kind: LinkKind, batch: bool| {
+        // Eight ops come due per tick of the coalescing pacer, all of one client.
+        let mut task = even(20_000.0, 1);
+        task.pacing = Pacing::Coalesce;
+        let mut driver = SimDriver::new(|now: Nanos| Some(now + MS));
+        let pipeline = Pipeline { kind, batch, room: 64, ..Pipeline::default() };
+        let seen = run(&pipeline, &task, 0, &mut driver);
+        assert_eq!((seen.totals.due, ended(&seen), failed(&seen)), (200_000, 200_000, 0));
+        assert!(seen.requests.windows(2).all(|pair| pair[0] + 1 == pair[1]), "in order");
+        (driver.sends, seen.requests.len() as u64)
+    };
+    for kind in [LinkKind::Stream, LinkKind::Datagram] {
+        let (alone, ops) = sends(kind, false);
+        // But for those that waited for the connection.
+        assert!(ops - alone < 10, "{kind:?} {alone} {ops}");
+        let (together, ops) = sends(kind, true);
+        assert!(together.abs_diff(ops / 8) < ops / 80, "{kind:?} {together} {ops}");
+    }
+}
+
+#[test]
+fn a_full_socket_keeps_order_and_borders_and_loses_nothing() {
+    for kind in [LinkKind::Stream, LinkKind::Datagram] {
+        for batch in [false, true] {
+            // 20 and a half ops, then nothing for 15 ms: less than what comes due meanwhile.
+            let mut driver = SimDriver::new(|now: Nanos| Some(now + MS));
+            driver.congestion = Some(Congestion { room_bytes: 164, pause: Nanos::from_millis(15) });
+            let pipeline = Pipeline { kind, batch, room: 256, ..Pipeline::default() };
+            let seen = run(&pipeline, &even(1_200.0, 1), 0, &mut driver);
+            let totals = &seen.totals;
+            assert_eq!((totals.due, ended(&seen), failed(&seen)), (12_000, 12_000, 0));
+            assert!(seen.requests.windows(2).all(|pair| pair[0] + 1 == pair[1]), "in order");
+            assert!(seen.response().max() > 10_000_000, "{kind:?} {batch}: some had to wait");
+        }
+    }
+}
+
+/// Every tenth request is lost.
+fn lossy() -> SimDriver<impl Target> {
+    let mut count = 0u64;
+    SimDriver::new(move |now: Nanos| {
+        count += 1;
+        (!count.is_multiple_of(10)).then_some(now + MS)
+    })
+}
+
+#[test]
+fn a_lost_datagram_times_out_by_the_sessions_timer() {
+    let pipeline = Pipeline { kind: LinkKind::Datagram, ..Pipeline::default() };
+    let mut task = even(500.0, 2);
+    task.op_timeout = Nanos::from_millis(50);
+    let seen = run(&pipeline, &task, 0, &mut lossy());
+    let totals = &seen.totals;
+    assert_eq!((totals.due, ended(&seen)), (5_000, 5_000));
+    assert_eq!(totals.errors["timeout"], 500);
+    assert!(seen.response().max().abs_diff(50_000_000) < 100_000);
+}
+
+#[test]
+fn a_lost_datagram_that_is_sent_again_is_no_error_and_is_counted() {
+    let retry_after = Some(Nanos::from_millis(20));
+    let pipeline = Pipeline { kind: LinkKind::Datagram, retry_after, ..Pipeline::default() };
+    let seen = run(&pipeline, &even(500.0, 2), 0, &mut lossy());
+    let totals = &seen.totals;
+    assert_eq!((totals.due, ended(&seen), failed(&seen)), (5_000, 5_000, 0));
+    assert!(totals.retransmissions.abs_diff(555) < 5, "{}", totals.retransmissions);
+}
+
+#[test]
+fn every_lost_op_of_a_broken_link_is_counted_and_sampled_with_its_own_words() {
+    struct Refusing;
+    impl Target for Refusing {
+        fn departure(&mut self, now: Nanos) -> Option<Nanos> {
+            Some(now + MS)
+        }
+        fn refuses(&mut self, _now: Nanos) -> bool {
+            true
+        }
+    }
+    let mut task = even(20_000.0, 1);
+    task.pacing = Pacing::Coalesce;
+    let seen = run(&Pipeline::default(), &task, 0, &mut SimDriver::new(Refusing));
+    assert_eq!(seen.totals.errors["transport"], ended(&seen));
+    let words = ["lost with 0 before it", "lost with 1 before it", "lost with 2 before it"];
+    assert_eq!(seen.samples[..3], words);
+}
