@@ -1,4 +1,4 @@
-//! `builtin:` targets: the reference server, in a process of its own.
+//! `builtin:` targets: a reference server, in a process of its own.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -32,39 +32,87 @@ pub struct BuiltinWeb {
 impl BuiltinWeb {
     /// Starts it and waits until it says where it listens.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
+        let Self { program, arguments, cores, version } = self;
+        Builtin { verb: "web", program, arguments, cores, version }.start()
+    }
+}
+
+/// A reference NFS server to start: `serve nfs` of a program, on a free port of 127.0.0.1.
+#[derive(Clone, Debug)]
+pub struct BuiltinNfs {
+    /// The program; normally [`std::env::current_exe`].
+    pub program: PathBuf,
+    /// Arguments after `serve nfs --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]`.
+    pub arguments: Vec<OsString>,
+    /// Cores to pin it to, one UDP thread each; empty: anywhere.
+    pub cores: Vec<u32>,
+    /// Version to disclose.
+    pub version: String,
+}
+
+impl BuiltinNfs {
+    /// Starts it and waits until it says where it listens.
+    pub fn start(&self) -> Result<ServerProcess, ServerError> {
+        let Self { program, arguments, cores, version } = self;
+        Builtin { verb: "nfs", program, arguments, cores, version }.start()
+    }
+}
+
+/// What all reference servers have in common.
+struct Builtin<'a> {
+    verb: &'static str,
+    program: &'a PathBuf,
+    arguments: &'a [OsString],
+    cores: &'a [u32],
+    version: &'a str,
+}
+
+impl Builtin<'_> {
+    fn start(&self) -> Result<ServerProcess, ServerError> {
         let arguments = self.all_arguments();
         let shown: Vec<_> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
         let mut process = Process::start(Launch {
             program: self.program.clone(),
             arguments,
-            cores: &self.cores,
+            cores: self.cores,
             scratch: None,
             remove_when_killed: None,
             parent_watch: ParentWatch::Stdin,
         })?;
-        let software =
-            Software { name: "plimsoll serve web".into(), version: self.version.clone() };
-        let (scheme, address) = wait_for_announcement(&mut process, &software)?;
+        let name = format!("plimsoll serve {}", self.verb);
+        let software = Software { name, version: self.version.to_owned() };
+        let Announced { scheme, address, path } = wait_for_announcement(&mut process, &software)?;
         let configuration = format!("plimsoll {}", shown.join(" "));
-        let facts = Facts { scheme, software, configuration, cores: self.cores.clone() };
+        let facts = Facts { scheme, path, software, configuration, cores: self.cores.to_vec() };
         Ok(ServerProcess::new(process, address, facts))
     }
 
     fn all_arguments(&self) -> Vec<OsString> {
         let mut all: Vec<OsString> =
-            ["serve", "web", "--listen", "127.0.0.1:0", "--stop-with-stdin"].map(Into::into).into();
+            ["serve", self.verb, "--listen", "127.0.0.1:0", "--stop-with-stdin"]
+                .map(Into::into)
+                .into();
         if !self.cores.is_empty() {
-            all.extend(["--cores".into(), cores::list(&self.cores).into()]);
+            all.extend(["--cores".into(), cores::list(self.cores).into()]);
         }
         all.extend(self.arguments.iter().cloned());
         all
     }
 }
 
+/// Where a reference server says it listens.
+#[derive(Debug, PartialEq, Eq)]
+struct Announced {
+    scheme: &'static str,
+    address: SocketAddr,
+    /// What follows the address in the URL.
+    path: String,
+}
+
 fn wait_for_announcement(
     process: &mut Process,
     software: &Software,
-) -> Result<(&'static str, SocketAddr), ServerError> {
+) -> Result<Announced, ServerError> {
     let (sender, announced) = mpsc::channel();
     if let Some(stdout) = process.take_stdout() {
         std::thread::spawn(move || {
@@ -93,12 +141,36 @@ fn wait_for_announcement(
     }
 }
 
-fn parse_announcement(line: &str) -> Option<(&'static str, SocketAddr)> {
-    let url = line.strip_prefix(ANNOUNCEMENT)?;
-    let (scheme, rest) = match url.split_once("://")? {
-        ("http", rest) => ("http", rest),
-        ("https", rest) => ("https", rest),
-        _ => return None,
-    };
-    Some((scheme, rest.strip_suffix('/')?.parse().ok()?))
+fn parse_announcement(line: &str) -> Option<Announced> {
+    let (scheme, rest) = line.strip_prefix(ANNOUNCEMENT)?.split_once("://")?;
+    let scheme = ["http", "https", "nfs"].into_iter().find(|known| *known == scheme)?;
+    let (address, _) = rest.split_once('/')?;
+    let path = rest[address.len()..].to_owned();
+    Some(Announced { scheme, address: address.parse().ok()?, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announcement_is_a_url_with_a_port() {
+        let parsed = |line| {
+            parse_announcement(line).map(|a| (a.scheme, a.address.to_string(), a.path))
+        };
+        let found = |scheme, address: &str, path: &str| {
+            Some((scheme, address.to_owned(), path.to_owned()))
+        };
+        assert_eq!(
+            parsed("listening on https://[::1]:8443/"),
+            found("https", "[::1]:8443", "/")
+        );
+        assert_eq!(
+            parsed("listening on nfs://127.0.0.1:2049/export?mountport=2049"),
+            found("nfs", "127.0.0.1:2049", "/export?mountport=2049")
+        );
+        for wrong in ["listening on ftp://127.0.0.1:1/", "listening on http://host/", "ready"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
 }

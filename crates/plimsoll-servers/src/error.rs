@@ -17,6 +17,15 @@ pub enum ServerError {
         /// What the system said.
         source: io::Error,
     },
+    /// The portmapper's address is taken, mostly by a portmapper.
+    #[error("cannot listen on {address} as a portmapper: {source}; another one may run there, and \
+             the ports in the URL make it unnecessary")]
+    Portmapper {
+        /// Address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The document root cannot be used.
     #[error("cannot serve the directory {}: {source}", path.display())]
     Root {
@@ -67,14 +76,36 @@ pub enum ServerError {
         name: &'static str,
     },
     /// The managed server is not installed.
-    #[error("managed:{name}: no {name} found in {searched}; install it ({install}) or give a URL")]
+    #[error(
+        "managed:{name}: no {program} found in {searched}; install it ({install}) or give a URL"
+    )]
     NotInstalled {
-        /// Name of the program.
+        /// Name after `managed:`.
         name: &'static str,
+        /// Name of the program that is missing.
+        program: &'static str,
         /// Where it was looked for.
         searched: String,
         /// How to get it.
         install: &'static str,
+    },
+    /// A managed server that speaks another protocol than the suite.
+    #[error("managed:{name} serves {serves}, not {asked}; choose a suite for it or another server")]
+    OtherService {
+        /// Name as typed.
+        name: &'static str,
+        /// What it serves.
+        serves: &'static str,
+        /// What was asked for.
+        asked: &'static str,
+    },
+    /// A managed server that only root can start.
+    #[error("managed:{name} needs root: {why}; run as root, or start a server and give its URL")]
+    NeedsRoot {
+        /// Name as typed.
+        name: &'static str,
+        /// What only root may do.
+        why: &'static str,
     },
     /// The program did not start.
     #[error("cannot start {}: {source}", program.display())]

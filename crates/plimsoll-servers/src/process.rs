@@ -53,8 +53,10 @@ pub enum ServerState {
 pub struct ServerProcess {
     /// Where it listens.
     pub address: SocketAddr,
-    /// `http` or `https`.
+    /// `http`, `https` or `nfs`.
     pub scheme: &'static str,
+    /// What follows the address in its URL: path and query.
+    pub path: String,
     /// Name and version.
     pub software: Software,
     /// Its whole configuration, for the disclosure.
@@ -66,8 +68,8 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     pub(crate) fn new(process: Process, address: SocketAddr, facts: Facts) -> Self {
-        let Facts { scheme, software, configuration, cores } = facts;
-        Self { address, scheme, software, configuration, cores, process }
+        let Facts { scheme, path, software, configuration, cores } = facts;
+        Self { address, scheme, path, software, configuration, cores, process }
     }
 
     /// Id of the process that was started (the master, where there are workers).
@@ -80,9 +82,9 @@ impl ServerProcess {
         processes_of_group(self.pid())
     }
 
-    /// `http://127.0.0.1:PORT/`.
+    /// `http://127.0.0.1:PORT/`, `nfs://127.0.0.1:PORT/export?mountport=PORT`.
     pub fn url(&self) -> String {
-        format!("{}://{}/", self.scheme, self.address)
+        format!("{}://{}{}", self.scheme, self.address, self.path)
     }
 
     /// Whether it still runs. Does not wait.
@@ -119,6 +121,8 @@ impl ServerProcess {
 /// What a starter knows of the server besides its process and address.
 pub(crate) struct Facts {
     pub(crate) scheme: &'static str,
+    /// What follows the address in its URL.
+    pub(crate) path: String,
     pub(crate) software: Software,
     pub(crate) configuration: String,
     pub(crate) cores: Vec<u32>,

@@ -6,11 +6,18 @@
     reason = "a test that cannot be set up has failed, and a panic says so at once"
 )]
 
+pub mod capture;
 pub mod clock;
+pub mod cut_proxy;
 pub mod delay_server;
 pub mod echo;
 pub mod fault_server;
+pub mod flip_proxy;
 mod http_request;
+pub mod lossy_proxy;
+pub mod nfs_peers;
 pub mod peers;
+pub mod pipeline;
+mod relay;
 pub mod sim;
 pub mod tls;

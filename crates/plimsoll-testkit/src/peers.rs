@@ -28,6 +28,17 @@ pub fn require_peer(name: &str) -> Option<PathBuf> {
     found
 }
 
+/// For tests that only root can run: `None`, after a loud line, for everybody else.
+pub fn require_root(what: &str) -> Option<()> {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!in_ci, "{what} needs root, and CI=true allows no skipping");
+        eprintln!("SKIP ===== {what} needs root; this test shows nothing here =====");
+    }
+    is_root.then_some(())
+}
+
 /// A real nginx that serves `root`, or `None` (see [`require_peer`]). Stops when dropped.
 pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     require_peer("nginx")?;

@@ -1,6 +1,8 @@
 //! `managed:NAME` targets: real servers, started with a temporary configuration on a free port of
 //! 127.0.0.1, watched, stopped.
 
+mod ganesha;
+mod knock;
 mod nginx;
 
 use std::path::{Path, PathBuf};
@@ -9,9 +11,9 @@ use crate::web::TlsSource;
 use crate::{ServerError, ServerProcess};
 
 /// Names that `managed:` takes.
-pub const NAMES: [&str; 1] = ["nginx"];
+pub const NAMES: [&str; 2] = ["nginx", "ganesha"];
 /// Names that are meant to come.
-const PLANNED: [&str; 3] = ["caddy", "samba", "ganesha"];
+const PLANNED: [&str; 2] = ["caddy", "samba"];
 /// Below this likeness (0 to 1) a suggestion would only confuse.
 const LIKENESS_MIN: f64 = 0.6;
 
@@ -31,14 +33,48 @@ pub struct ManagedRequest {
     pub remove_when_killed: Option<PathBuf>,
 }
 
-/// Starts the server called `name` and waits until it answers.
+/// What a managed NFS server is to be. It exports an empty directory of its own, which goes when
+/// the server does, also after `kill -9` of this process.
+#[derive(Clone, Debug, Default)]
+pub struct NfsRequest {
+    /// Cores to pin it to; empty: wherever the system puts it.
+    pub cores: Vec<u32>,
+    /// Size of the export, which then lies in memory; `None`: on the file system of the temporary
+    /// directory, as large as that is.
+    pub export_bytes: Option<u64>,
+    /// Directories to look for programs in; `None`: `PATH` and where packages put them.
+    pub search: Option<Vec<PathBuf>>,
+}
+
+/// Starts the web server called `name` and waits until it answers.
 pub fn start(name: &str, request: &ManagedRequest) -> Result<ServerProcess, ServerError> {
-    if let Some(planned) = PLANNED.into_iter().find(|planned| *planned == name) {
-        return Err(ServerError::NotSupportedYet { name: planned });
-    }
     match name {
         "nginx" => nginx::start(request),
-        _ => Err(ServerError::UnknownManaged { name: name.to_owned(), suggestion: near(name) }),
+        "ganesha" => {
+            Err(ServerError::OtherService { name: "ganesha", serves: "NFS", asked: "HTTP" })
+        }
+        _ => Err(stranger(name)),
+    }
+}
+
+/// Starts the NFS server called `name` on `cores` and waits until it answers.
+pub fn start_nfs(name: &str, cores: &[u32]) -> Result<ServerProcess, ServerError> {
+    start_nfs_as(name, &NfsRequest { cores: cores.to_vec(), ..NfsRequest::default() })
+}
+
+/// Starts the NFS server called `name` as `request` says and waits until it answers.
+pub fn start_nfs_as(name: &str, request: &NfsRequest) -> Result<ServerProcess, ServerError> {
+    match name {
+        "ganesha" => ganesha::start(request),
+        "nginx" => Err(ServerError::OtherService { name: "nginx", serves: "HTTP", asked: "NFS" }),
+        _ => Err(stranger(name)),
+    }
+}
+
+fn stranger(name: &str) -> ServerError {
+    match PLANNED.into_iter().find(|planned| *planned == name) {
+        Some(planned) => ServerError::NotSupportedYet { name: planned },
+        None => ServerError::UnknownManaged { name: name.to_owned(), suggestion: near(name) },
     }
 }
 
@@ -95,9 +131,32 @@ mod tests {
     #[test]
     fn a_misspelt_name_gets_a_suggestion_and_a_strange_one_the_list() {
         assert_eq!(refusal("ngnix"), "there is no managed:ngnix; did you mean managed:nginx?");
-        assert_eq!(refusal("iis"), "there is no managed:iis; known: nginx");
+        assert_eq!(refusal("iis"), "there is no managed:iis; known: nginx, ganesha");
         let planned = "managed:caddy is not supported yet; start it yourself and give its URL";
         assert_eq!(refusal("caddy"), planned);
+    }
+
+    #[test]
+    fn a_server_of_another_protocol_is_refused() {
+        assert_eq!(
+            refusal("ganesha"),
+            "managed:ganesha serves NFS, not HTTP; choose a suite for it or another server"
+        );
+        assert_eq!(
+            start_nfs("nginx", &[]).unwrap_err().to_string(),
+            "managed:nginx serves HTTP, not NFS; choose a suite for it or another server"
+        );
+    }
+
+    #[test]
+    fn a_missing_ganesha_says_how_to_get_it() {
+        let request = NfsRequest { search: Some(vec![]), ..NfsRequest::default() };
+        let message = start_nfs_as("ganesha", &request).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "managed:ganesha: no ganesha.nfsd found in PATH, /usr/sbin, /usr/local/sbin, /usr/bin \
+             or /sbin; install it (apt install nfs-ganesha nfs-ganesha-vfs rpcbind) or give a URL"
+        );
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
         let [first, second, last] = USUAL_PLACES;
         ServerError::NotInstalled {
             name: "nginx",
+            program: "nginx",
             searched: format!("PATH, {first}, {second} or {last}"),
             install: "apt install nginx-light",
         }
@@ -84,7 +85,8 @@ fn start_at(
     let software = Software { name: "nginx".to_owned(), version: version.to_owned() };
     let scheme = if request.tls.is_some() { "https" } else { "http" };
     wait_until_it_answers(&mut process, address, &pid_file, (&software, scheme))?;
-    let facts = Facts { scheme, software, configuration, cores: request.cores.clone() };
+    let (path, cores) = ("/".to_owned(), request.cores.clone());
+    let facts = Facts { scheme, path, software, configuration, cores };
     Ok(ServerProcess::new(process, address, facts))
 }
 

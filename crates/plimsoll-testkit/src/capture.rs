@@ -1,0 +1,196 @@
+//! tshark as a judge: what RPC calls really went over the wire.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::peers::{require_peer, require_root};
+
+/// The kernel's buffer: what tshark is too slow to write waits here.
+const BUFFER_MIB: &str = "256";
+/// A capture larger than this ends by itself, and [`Capture::finish`] fails.
+const FILE_KIB_MAX: &str = "2000000";
+/// Packets may still be on their way from the kernel when the last reply has come.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// A running capture of one port of the loopback interface.
+pub struct Capture {
+    port: u16,
+    dumpcap: Child,
+    stderr: BufReader<ChildStderr>,
+    file: PathBuf,
+    tshark: PathBuf,
+}
+
+/// What tshark found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapturedCalls {
+    /// Calls by program, version and procedure; a call that was sent again counts once.
+    pub by_procedure: BTreeMap<(u32, u32, u32), u64>,
+    /// Calls that had been sent before: same client, same xid.
+    pub repeated: u64,
+    /// Packets the capture lost. Above zero the counts are too low.
+    pub dropped: u64,
+}
+
+impl CapturedCalls {
+    /// Calls of a procedure of NFS (program 100003).
+    pub fn nfs(&self, version: u32, procedure: u32) -> u64 {
+        self.by_procedure.get(&(100_003, version, procedure)).copied().unwrap_or(0)
+    }
+
+    /// Calls of all procedures of a version of NFS but NULL.
+    pub fn nfs_total(&self, version: u32) -> u64 {
+        let ours = |&(&(program, of, number), _): &(&(u32, u32, u32), &u64)| {
+            program == 100_003 && of == version && number != 0
+        };
+        self.by_procedure.iter().filter(ours).map(|(_, count)| count).sum()
+    }
+}
+
+impl Capture {
+    /// Begins, and returns once packets are being captured; `None` where tshark is missing or this
+    /// is not root (see [`require_peer`]).
+    pub fn start(port: u16) -> Option<Self> {
+        let (dumpcap, tshark) = (require_peer("dumpcap")?, require_peer("tshark")?);
+        require_root("a capture")?;
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("plimsoll-capture-{}-{number}.pcapng", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let mut dumpcap = Command::new(dumpcap)
+            .args(["-q", "-i", "lo", "-f", &format!("port {port}")])
+            .args(["-B", BUFFER_MIB, "-a", &format!("filesize:{FILE_KIB_MAX}"), "-w"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(dumpcap.stderr.take().unwrap());
+        // `Capturing on 'Loopback: lo'`, then `File: …` once the file is open.
+        let mut line = String::new();
+        while !line.starts_with("File: ") {
+            line.clear();
+            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "dumpcap ended at once");
+        }
+        Some(Self { port, dumpcap, stderr, file, tshark })
+    }
+
+    /// Ends the capture and counts the calls to the port.
+    pub fn finish(mut self) -> CapturedCalls {
+        std::thread::sleep(SETTLE);
+        let is_running = self.dumpcap.try_wait().unwrap().is_none();
+        assert!(is_running, "the capture was larger than {FILE_KIB_MAX} KiB, or dumpcap failed");
+        kill_process(Pid::from_child(&self.dumpcap), Signal::INT).unwrap();
+        let mut said = String::new();
+        self.stderr.read_to_string(&mut said).unwrap();
+        assert!(self.dumpcap.wait().unwrap().success(), "{said}");
+        let lines = self.dissect();
+        CapturedCalls { dropped: dropped(&said), ..counted(&lines) }
+    }
+
+    /// One line per packet: port of the client, then xids, programs, versions and procedures of all
+    /// calls in it.
+    fn dissect(&self) -> String {
+        let port = self.port;
+        let calls = format!("rpc.msgtyp == 0 && (tcp.dstport == {port} || udp.dstport == {port})");
+        let mut command = Command::new(&self.tshark);
+        command.arg("-r").arg(&self.file).args(["-Y", &calls, "-T", "fields"]);
+        for field in ["tcp.srcport", "udp.srcport"].into_iter().chain(RPC_FIELDS) {
+            command.args(["-e", field]);
+        }
+        for layer in ["tcp", "udp"] {
+            command.args(["-d", &format!("{layer}.port=={port},rpc")]);
+        }
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // After `finish` there is nothing left to kill.
+        let _ = self.dumpcap.kill();
+        let _ = self.dumpcap.wait();
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+const RPC_FIELDS: [&str; 4] = ["rpc.xid", "rpc.program", "rpc.programversion", "rpc.procedure"];
+
+/// `Packets received/dropped on interface 'Loopback: lo': 120/0 (pcap:0/dumpcap:0/…) (100.0%)`.
+fn dropped(said: &str) -> u64 {
+    let line = said.lines().find(|line| line.starts_with("Packets received/dropped")).unwrap();
+    let (_, numbers) = line.rsplit_once(": ").unwrap();
+    let counts = numbers.split_whitespace().next().unwrap();
+    counts.rsplit_once('/').unwrap().1.parse().unwrap()
+}
+
+fn counted(lines: &str) -> CapturedCalls {
+    let mut calls = CapturedCalls::default();
+    let mut seen = HashSet::new();
+    for line in lines.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [tcp, udp, fields @ ..] = columns.as_slice() else { panic!("{line}") };
+        let client = format!("{tcp} {udp}");
+        let calls_in_packet = fields.first().map_or(0, |xids| numbers(xids).len());
+        let lists: Vec<_> = fields.iter().map(|l| one_each(numbers(l), calls_in_packet)).collect();
+        let [xids, programs, versions, procedures] = lists.as_slice() else { panic!("{line}") };
+        for (index, &xid) in xids.iter().enumerate() {
+            if seen.insert((client.clone(), xid)) {
+                let key = (programs[index], versions[index], procedures[index]);
+                *calls.by_procedure.entry(key).or_default() += 1;
+            } else {
+                calls.repeated += 1;
+            }
+        }
+    }
+    calls
+}
+
+/// tshark names the version of a call twice: in the header and with the program.
+fn one_each(numbers: Vec<u32>, calls: usize) -> Vec<u32> {
+    assert!(
+        calls > 0 && !numbers.is_empty() && numbers.len().is_multiple_of(calls),
+        "tshark's columns do not match: {calls} calls, {numbers:?}"
+    );
+    let times = numbers.len() / calls;
+    numbers.into_iter().step_by(times).collect()
+}
+
+/// `0x0000002a,43`.
+fn numbers(list: &str) -> Vec<u32> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
+        None => text.parse().unwrap(),
+    };
+    list.split(',').filter(|text| !text.is_empty()).map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_of_a_packet_counts_and_a_repeated_one_once() {
+        let lines = "1001\t\t0x00000001,0x00000002\t100003,100003\t3,3,3,3\t1,6\n\
+                     1001\t\t0x00000002\t100003\t3\t6\n\
+                     \t1001\t0x00000002\t100003\t3\t6\n";
+        let calls = counted(lines);
+        assert_eq!((calls.nfs(3, 1), calls.nfs(3, 6), calls.nfs_total(3)), (1, 2, 3));
+        assert_eq!(calls.repeated, 1);
+    }
+
+    #[test]
+    fn dropped_packets_are_read_off_the_last_line() {
+        let said = "Packets captured: 118\nPackets received/dropped on interface 'Loopback: lo': \
+                    118/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.3%)\n";
+        assert_eq!(dropped(said), 2);
+    }
+}

@@ -1,0 +1,91 @@
+//! A bad network for datagrams: some are lost, some come twice, some overtake each other. Every
+//! misfortune follows from a seed and is counted.
+
+use std::net::SocketAddr;
+
+use plimsoll_engine::rng::{Random, Stream};
+
+pub use crate::relay::Direction;
+pub use crate::relay::udp::{BothCounts, Counts};
+use crate::relay::udp::{Fate, UdpRelay};
+
+/// How likely each misfortune is for a datagram; together at most 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mischief {
+    /// It is lost.
+    pub lose: f64,
+    /// It comes twice.
+    pub duplicate: f64,
+    /// A later one of the same client comes before it.
+    pub reorder: f64,
+}
+
+impl Mischief {
+    /// Nothing happens.
+    pub const NONE: Self = Self { lose: 0.0, duplicate: 0.0, reorder: 0.0 };
+
+    fn fate(self, draw: f64) -> Fate {
+        let Self { lose, duplicate, reorder } = self;
+        if draw < lose {
+            Fate::Lose
+        } else if draw < lose + duplicate {
+            Fate::Duplicate
+        } else if draw < lose + duplicate + reorder {
+            Fate::HoldBack
+        } else {
+            Fate::Pass
+        }
+    }
+}
+
+/// What happens to the datagrams.
+#[derive(Clone, Copy, Debug)]
+pub struct LossyConfig {
+    /// The same seed gives the n-th datagram of a direction the same fate.
+    pub seed: u64,
+    /// On the way to the server.
+    pub to_server: Mischief,
+    /// On the way back.
+    pub to_client: Mischief,
+}
+
+/// A running proxy; stops when dropped.
+pub struct LossyProxy(UdpRelay);
+
+impl LossyProxy {
+    /// Takes datagrams on a free port of 127.0.0.1 for `server`.
+    pub fn start(server: SocketAddr, config: LossyConfig) -> Self {
+        let mut to_server = Random::new(config.seed, Stream::Data, 0);
+        let mut to_client = Random::new(config.seed, Stream::Data, 1);
+        let decide = move |direction, _: &mut Vec<u8>| match direction {
+            Direction::ToServer => config.to_server.fate(to_server.unit()),
+            Direction::ToClient => config.to_client.fate(to_client.unit()),
+        };
+        Self(UdpRelay::start(server, Box::new(decide)))
+    }
+
+    /// Where clients send to.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> BothCounts {
+        self.0.counts()
+    }
+
+    /// From now on everything is lost, as if the server had died; lost ones are counted as such.
+    pub fn go_down(&self) {
+        self.0.go_down();
+    }
+
+    /// Datagrams go on again.
+    pub fn come_back(&self) {
+        self.0.come_back();
+    }
+
+    /// Datagrams go on again, to the server that is at `server` now.
+    pub fn come_back_at(&self, server: SocketAddr) {
+        self.0.come_back_at(server);
+    }
+}

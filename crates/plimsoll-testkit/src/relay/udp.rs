@@ -1,0 +1,298 @@
+//! Datagrams, in one thread.
+
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
+
+use super::{Direction, lock};
+use crate::clock::monotonic_ns;
+
+/// How often the thread looks whether it is to stop.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// While a datagram is held back.
+const LOOK_SOON: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000 };
+/// A datagram that nothing overtakes goes on after this.
+const HOLD_NS: u64 = 3_000_000;
+/// The proxy itself must not lose what it does not count.
+const BUFFER_BYTES: usize = 8 << 20;
+const DATAGRAM_BYTES_MAX: usize = 64 << 10;
+
+/// What happens to a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on.
+    Pass,
+    /// It is gone.
+    Lose,
+    /// It goes on twice.
+    Duplicate,
+    /// The next one of the same client and direction goes first.
+    HoldBack,
+}
+
+/// Decides, and may change the datagram.
+pub type Decide = dyn FnMut(Direction, &mut Vec<u8>) -> Fate + Send;
+
+/// What happened in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Datagrams that came.
+    pub seen: u64,
+    /// Those that went no further.
+    pub lost: u64,
+    /// Those that went on twice.
+    pub duplicated: u64,
+    /// Those that were overtaken by a later one.
+    pub reordered: u64,
+}
+
+/// What happened in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BothCounts {
+    /// Calls, for RPC.
+    pub to_server: Counts,
+    /// Replies, for RPC.
+    pub to_client: Counts,
+}
+
+impl BothCounts {
+    fn of(&mut self, direction: Direction) -> &mut Counts {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        }
+    }
+}
+
+/// A socket whose datagrams are passed on. Stops when dropped.
+pub struct UdpRelay {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    server: Mutex<SocketAddr>,
+    counts: Mutex<BothCounts>,
+    /// Everything is lost.
+    down: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl UdpRelay {
+    /// Takes datagrams on a free port of 127.0.0.1 for `server`.
+    pub fn start(server: SocketAddr, decide: Box<Decide>) -> Self {
+        let front = socket();
+        let address = front.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            server: Mutex::new(server),
+            counts: Mutex::default(),
+            down: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        });
+        let mut passing = Passing {
+            front,
+            flows: HashMap::new(),
+            server,
+            decide,
+            shared: Arc::clone(&shared),
+            buffer: vec![0; DATAGRAM_BYTES_MAX],
+        };
+        let thread = Some(std::thread::spawn(move || passing.run()));
+        Self { address, shared, thread }
+    }
+
+    /// Where clients send to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> BothCounts {
+        *lock(&self.shared.counts)
+    }
+
+    /// Loses everything from now on.
+    pub fn go_down(&self) {
+        self.shared.down.store(true, Ordering::SeqCst);
+    }
+
+    /// Passes datagrams on again.
+    pub fn come_back(&self) {
+        self.shared.down.store(false, Ordering::SeqCst);
+    }
+
+    /// Passes datagrams on again, to the server that is at `server` now.
+    pub fn come_back_at(&self, server: SocketAddr) {
+        *lock(&self.shared.server) = server;
+        self.come_back();
+    }
+}
+
+impl Drop for UdpRelay {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        let ended = self.thread.take().unwrap().join();
+        if !std::thread::panicking() {
+            ended.unwrap();
+        }
+    }
+}
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    // Only root may go beyond the system's limit; what it grants is enough for everybody else.
+    if sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).is_err() {
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES);
+    }
+    socket
+}
+
+struct Passing {
+    front: UdpSocket,
+    flows: HashMap<SocketAddr, Flow>,
+    /// Where the flows' sockets are connected to.
+    server: SocketAddr,
+    decide: Box<Decide>,
+    shared: Arc<Shared>,
+    buffer: Vec<u8>,
+}
+
+/// One client.
+struct Flow {
+    upstream: UdpSocket,
+    held_to_server: Option<Held>,
+    held_to_client: Option<Held>,
+}
+
+struct Held {
+    datagram: Vec<u8>,
+    until_ns: u64,
+}
+
+impl Flow {
+    fn to(server: SocketAddr) -> Self {
+        let upstream = socket();
+        upstream.connect(server).unwrap();
+        Self { upstream, held_to_server: None, held_to_client: None }
+    }
+
+    fn held(&mut self, direction: Direction) -> &mut Option<Held> {
+        match direction {
+            Direction::ToServer => &mut self.held_to_server,
+            Direction::ToClient => &mut self.held_to_client,
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.held_to_server.is_some() || self.held_to_client.is_some()
+    }
+}
+
+impl Passing {
+    fn run(&mut self) {
+        while !self.shared.stop.load(Ordering::SeqCst) {
+            self.wait();
+            self.follow_the_server();
+            while let Ok((bytes, client)) = self.front.recv_from(&mut self.buffer) {
+                self.flows.entry(client).or_insert_with(|| Flow::to(self.server));
+                self.pass(Direction::ToServer, client, bytes);
+            }
+            let clients: Vec<SocketAddr> = self.flows.keys().copied().collect();
+            for client in clients {
+                // A refusal by the server's host comes as an error, like any silence.
+                while let Ok(bytes) = self.flows[&client].upstream.recv(&mut self.buffer) {
+                    self.pass(Direction::ToClient, client, bytes);
+                }
+                self.release_the_overdue(client);
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut watched = vec![PollFd::new(&self.front, PollFlags::IN)];
+        watched.extend(self.flows.values().map(|f| PollFd::new(&f.upstream, PollFlags::IN)));
+        let holding = self.flows.values().any(Flow::holds);
+        let _ = poll(&mut watched, Some(if holding { &LOOK_SOON } else { &LOOK_AGAIN }));
+    }
+
+    fn follow_the_server(&mut self) {
+        let server = *lock(&self.shared.server);
+        if server != self.server {
+            self.server = server;
+            for flow in self.flows.values() {
+                flow.upstream.connect(server).unwrap();
+            }
+        }
+    }
+
+    /// Of the datagram in the first `bytes` of the buffer.
+    fn pass(&mut self, direction: Direction, client: SocketAddr, bytes: usize) {
+        let mut datagram = self.buffer[..bytes].to_vec();
+        let fate = match self.shared.down.load(Ordering::SeqCst) {
+            true => Fate::Lose,
+            false => (self.decide)(direction, &mut datagram),
+        };
+        let Some(flow) = self.flows.get_mut(&client) else { return };
+        let held = flow.held(direction).take();
+        // One at a time: a second one would be overtaken by the first.
+        let fate = if held.is_some() && fate == Fate::HoldBack { Fate::Pass } else { fate };
+        let shared = Arc::clone(&self.shared);
+        let mut counts = lock(&shared.counts);
+        let counts = counts.of(direction);
+        counts.seen += 1;
+        let times = match fate {
+            Fate::Pass => 1,
+            Fate::Duplicate => 2,
+            Fate::Lose | Fate::HoldBack => 0,
+        };
+        for _ in 0..times {
+            self.send(direction, client, &datagram);
+        }
+        counts.lost += u64::from(fate == Fate::Lose);
+        counts.duplicated += u64::from(fate == Fate::Duplicate);
+        match held {
+            Some(held) if times > 0 => {
+                counts.reordered += 1;
+                self.send(direction, client, &held.datagram);
+            }
+            // Nothing went past it.
+            Some(held) => self.hold(direction, client, held),
+            None if fate == Fate::HoldBack => {
+                let until_ns = monotonic_ns() + HOLD_NS;
+                self.hold(direction, client, Held { datagram, until_ns });
+            }
+            None => {}
+        }
+    }
+
+    fn hold(&mut self, direction: Direction, client: SocketAddr, held: Held) {
+        if let Some(flow) = self.flows.get_mut(&client) {
+            *flow.held(direction) = Some(held);
+        }
+    }
+
+    fn release_the_overdue(&mut self, client: SocketAddr) {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let Some(flow) = self.flows.get_mut(&client) else { return };
+            let overdue = flow.held(direction).take_if(|held| held.until_ns <= monotonic_ns());
+            if let Some(held) = overdue {
+                self.send(direction, client, &held.datagram);
+            }
+        }
+    }
+
+    /// An error is a datagram lost on the way, as with any network; a client that has gone, mostly.
+    fn send(&self, direction: Direction, client: SocketAddr, datagram: &[u8]) {
+        let _ = match direction {
+            Direction::ToServer => self.flows[&client].upstream.send(datagram),
+            Direction::ToClient => self.front.send_to(datagram, client),
+        };
+    }
+}

@@ -1,0 +1,160 @@
+//! The proxies do what they say, no more and no less.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use plimsoll_testkit::cut_proxy::CutProxy;
+use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Sends every datagram back. Ends with the test process.
+fn udp_echo() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 64];
+        while let Ok((bytes, peer)) = socket.recv_from(&mut buffer) {
+            socket.send_to(&buffer[..bytes], peer).unwrap();
+        }
+    });
+    address
+}
+
+fn client_of(proxy: &LossyProxy) -> UdpSocket {
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.connect(proxy.address()).unwrap();
+    client.set_read_timeout(Some(WAIT)).unwrap();
+    client
+}
+
+/// Sends numbers in small bursts and answers with what came back, in order.
+fn exchange(client: &UdpSocket, datagrams: u32) -> Vec<u32> {
+    const BURST: u32 = 8;
+    let mut back = Vec::new();
+    let mut bytes = [0; 4];
+    for first in (0..datagrams).step_by(BURST as usize) {
+        for number in first..(first + BURST).min(datagrams) {
+            client.send(&number.to_be_bytes()).unwrap();
+        }
+        client.set_read_timeout(Some(Duration::from_millis(8))).unwrap();
+        while client.recv(&mut bytes).is_ok() {
+            back.push(u32::from_be_bytes(bytes));
+        }
+    }
+    client.set_read_timeout(Some(WAIT)).unwrap();
+    while client.recv(&mut bytes).is_ok() {
+        back.push(u32::from_be_bytes(bytes));
+    }
+    back
+}
+
+#[test]
+fn without_mischief_everything_arrives_in_order() {
+    let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let proxy = LossyProxy::start(udp_echo(), config);
+    let back = exchange(&client_of(&proxy), 100);
+    assert_eq!(back, (0..100).collect::<Vec<_>>());
+    assert_eq!(proxy.counts().to_server.seen, 100);
+    assert_eq!(proxy.counts().to_client.seen, 100);
+}
+
+#[test]
+fn every_datagram_is_accounted_for() {
+    const SENT: u32 = 800;
+    let mischief = Mischief { lose: 0.1, duplicate: 0.1, reorder: 0.1 };
+    let config = LossyConfig { seed: 7, to_server: mischief, to_client: mischief };
+    let proxy = LossyProxy::start(udp_echo(), config);
+    let back = exchange(&client_of(&proxy), SENT);
+    let counts = proxy.counts();
+    assert_eq!(counts.to_server.seen, u64::from(SENT));
+    let forwarded = |of: plimsoll_testkit::lossy_proxy::Counts| of.seen - of.lost + of.duplicated;
+    assert_eq!(counts.to_client.seen, forwarded(counts.to_server));
+    assert_eq!(back.len() as u64, forwarded(counts.to_client));
+    for of in [counts.to_server, counts.to_client] {
+        let tenth = of.seen as f64 / 10.0;
+        for count in [of.lost, of.duplicated] {
+            assert!((count as f64 - tenth).abs() < 0.4 * tenth, "{counts:?}");
+        }
+        assert!(of.reordered > 0, "{counts:?}");
+    }
+    let mut copies = BTreeMap::new();
+    for number in &back {
+        *copies.entry(number).or_insert(0) += 1;
+    }
+    assert!(copies.values().all(|copies| *copies <= 4));
+    assert!(!back.is_sorted(), "something overtook something");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_fates() {
+    let mischief = Mischief { lose: 0.2, duplicate: 0.2, reorder: 0.0 };
+    let config = LossyConfig { seed: 3, to_server: mischief, to_client: Mischief::NONE };
+    let run = || exchange(&client_of(&LossyProxy::start(udp_echo(), config)), 200);
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn two_clients_do_not_hear_each_other() {
+    let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let proxy = LossyProxy::start(udp_echo(), config);
+    let (first, second) = (client_of(&proxy), client_of(&proxy));
+    first.send(b"1111").unwrap();
+    second.send(b"2222").unwrap();
+    let mut bytes = [0; 4];
+    second.recv(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"2222");
+    first.recv(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"1111");
+}
+
+#[test]
+fn while_it_is_down_datagrams_are_lost_and_counted() {
+    let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let proxy = LossyProxy::start(udp_echo(), config);
+    let client = client_of(&proxy);
+    proxy.go_down();
+    assert_eq!(exchange(&client, 5), Vec::<u32>::new());
+    assert_eq!(proxy.counts().to_server.lost, 5);
+    proxy.come_back_at(udp_echo());
+    assert_eq!(exchange(&client, 5), vec![0, 1, 2, 3, 4]);
+}
+
+/// Answers the first byte of each connection with `greeting`. Ends with the test process.
+fn tcp_greeter(greeting: &'static [u8; 4]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                while stream.read_exact(&mut [0]).is_ok() && stream.write_all(greeting).is_ok() {}
+            });
+        }
+    });
+    address
+}
+
+fn ask(stream: &mut TcpStream) -> std::io::Result<[u8; 4]> {
+    stream.write_all(b"?")?;
+    let mut reply = [0; 4];
+    stream.read_exact(&mut reply)?;
+    Ok(reply)
+}
+
+#[test]
+fn a_cut_connection_ends_and_a_new_one_reaches_the_new_server() {
+    let mut proxy = CutProxy::start(tcp_greeter(b"old!"));
+    let mut stream = TcpStream::connect(proxy.address()).unwrap();
+    assert_eq!(&ask(&mut stream).unwrap(), b"old!");
+    proxy.go_down();
+    assert!(ask(&mut stream).is_err());
+    assert!(TcpStream::connect(proxy.address()).is_err(), "new connections are refused");
+    proxy.come_back_at(tcp_greeter(b"new!"));
+    let mut stream = TcpStream::connect(proxy.address()).unwrap();
+    assert_eq!(&ask(&mut stream).unwrap(), b"new!");
+    assert_eq!(proxy.accepted(), 2);
+}
