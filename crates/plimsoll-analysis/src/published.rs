@@ -1,16 +1,28 @@
 //! Transcribed results of the source reports, for `plimsoll published`. Facts and figures only;
 //! what is computed from them here is marked as computed.
 
+mod tables;
+
+use std::fmt;
+
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::units::grouped;
+use plimsoll_model::result::OverallResponse;
 use serde::Deserialize;
+
+use crate::overall::{CurvePoint, overall_response};
 
 /// Version of the files' format.
 pub const PUBLISHED_FORMAT: u32 = 1;
 
 /// Name and text of every file.
-const FILES: [(&str, &str); 1] =
-    [("web-n440bx-1998", include_str!("../../../published/web-n440bx-1998.toml"))];
+const FILES: [(&str, &str); 4] = [
+    ("nfs-ort-curves", include_str!("../../../published/nfs-ort-curves.toml")),
+    ("nfs-pseries-v2-2002", include_str!("../../../published/nfs-pseries-v2-2002.toml")),
+    ("nfs-pseries-v3-2002", include_str!("../../../published/nfs-pseries-v3-2002.toml")),
+    ("web-n440bx-1998", include_str!("../../../published/web-n440bx-1998.toml")),
+];
+/// Printed with two decimals, so that a computed figure may be off by half of the last.
+const OVERALL_TOLERANCE_MS: f64 = 0.005;
 
 /// One report.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -33,12 +45,22 @@ pub struct Published {
     /// What a reader must know of the figures.
     pub notes: Vec<String>,
     /// What the report discloses of its hosts.
+    #[serde(default)]
     pub disclosure: Vec<Setting>,
-    /// What was measured.
+    /// What was measured, point by point.
+    #[serde(default)]
     pub configurations: Vec<Configuration>,
-    /// Pairs the report compares.
+    /// Results of which the report prints the peak only, in its order.
+    #[serde(default)]
+    pub results: Vec<ListedResult>,
+    /// Response time over throughput with its overall figure.
+    #[serde(default)]
+    pub curves: Vec<Curve>,
+    /// Pairs the report compares, by name of configuration or result.
+    #[serde(default)]
     pub comparisons: Vec<Comparison>,
     /// Further figures.
+    #[serde(default)]
     pub tables: Vec<Table>,
 }
 
@@ -56,6 +78,76 @@ pub struct Configuration {
     pub points_ops_per_s: Vec<f64>,
     /// The published result.
     pub peak_ops_per_s: f64,
+}
+
+/// One row of a report's list of results.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListedResult {
+    /// Who published it.
+    pub company: String,
+    /// The server, as printed.
+    pub system: String,
+    /// What carried the protocol.
+    pub transport: Transport,
+    /// Processors of the server.
+    pub processors: u32,
+    /// The published result.
+    pub peak_ops_per_s: f64,
+}
+
+impl ListedResult {
+    /// What a comparison calls it: system and transport, of which each pair is listed once.
+    pub fn label(&self) -> String {
+        format!("{}, {}", self.system, self.transport)
+    }
+}
+
+/// What carries a file protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+        })
+    }
+}
+
+/// Response time over throughput, as printed, with the overall response time printed for it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// Name.
+    pub name: String,
+    /// Throughput of each load point.
+    pub throughput_ops_per_s: Vec<f64>,
+    /// Mean response time of each load point.
+    pub response_ms: Vec<f64>,
+    /// The published figure, by the definition `origin`, with two decimals.
+    pub overall_response_ms: f64,
+}
+
+impl Curve {
+    /// Overall response time of its points, computed by both definitions.
+    pub fn overall(&self) -> OverallResponse {
+        let points = self.throughput_ops_per_s.iter().zip(&self.response_ms);
+        let curve: Vec<CurvePoint> = points
+            .map(|(achieved_ops_per_s, response_ms)| CurvePoint {
+                achieved_ops_per_s: *achieved_ops_per_s,
+                response_ms: *response_ms,
+            })
+            .collect();
+        overall_response(&curve)
+    }
 }
 
 /// Two configurations the report compares.
@@ -163,59 +255,21 @@ pub fn catalogue() -> Result<Table, PublishedError> {
 }
 
 impl Published {
-    /// Everything to show, in order: points, computed comparisons, then the report's own tables.
-    pub fn tables(&self) -> Vec<Table> {
-        let mut tables = vec![self.points_table(), self.comparisons_table()];
-        tables.extend(self.tables.iter().cloned());
-        tables
-    }
-
     /// The configuration of that name.
     pub fn configuration(&self, name: &str) -> Option<&Configuration> {
         self.configurations.iter().find(|configuration| configuration.name == name)
     }
 
-    /// Ratio of the two configurations' peaks, computed.
+    /// Ratio of the two peaks, computed.
     pub fn ratio(&self, comparison: &Comparison) -> Option<f64> {
-        let peak = |name: &str| self.configuration(name).map(|c| c.peak_ops_per_s);
-        Some(peak(&comparison.to)? / peak(&comparison.from)?)
+        Some(self.peak(&comparison.to)? / self.peak(&comparison.from)?)
     }
 
-    /// Throughput of each load point, a column per configuration; the last row is the peak.
-    pub fn points_table(&self) -> Table {
-        let named = self.configurations.iter().map(|c| c.name.clone());
-        let count = self.configurations.iter().map(|c| c.points_ops_per_s.len()).max();
-        let row = |title: String, value: &dyn Fn(&Configuration) -> Option<f64>| -> Vec<String> {
-            let values = self.configurations.iter().map(value);
-            let texts = values.map(|v| v.map(grouped).unwrap_or_default());
-            std::iter::once(title).chain(texts).collect()
-        };
-        let mut rows: Vec<Vec<String>> = (0..count.unwrap_or(0))
-            .map(|i| row((i + 1).to_string(), &|c| c.points_ops_per_s.get(i).copied()))
-            .collect();
-        rows.push(row("peak".to_owned(), &|c| Some(c.peak_ops_per_s)));
-        Table {
-            name: format!("throughput in {}", self.unit),
-            columns: std::iter::once("point".to_owned()).chain(named).collect(),
-            rows,
-        }
-    }
-
-    /// Ratios of peaks with the gain in percent, and what the report prints for the same pair.
-    pub fn comparisons_table(&self) -> Table {
-        let row = |comparison: &Comparison| {
-            let ratio = self.ratio(comparison);
-            let texts = ratio.map(|r| (format!("{r:.3}"), format!("{:+.1} %", (r - 1.0) * 100.0)));
-            let (ratio, gain) = texts.unwrap_or_default();
-            vec![comparison.name.clone(), ratio, gain, comparison.printed.clone()]
-        };
-        Table {
-            name: "comparisons of the peaks".to_owned(),
-            columns: ["change", "ratio, computed", "gain, computed", "as printed"]
-                .map(str::to_owned)
-                .to_vec(),
-            rows: self.comparisons.iter().map(row).collect(),
-        }
+    /// The peak of a configuration by its name, or of a result by its label.
+    fn peak(&self, name: &str) -> Option<f64> {
+        let listed = || self.results.iter().find(|result| result.label() == name);
+        let configured = self.configuration(name).map(|c| c.peak_ops_per_s);
+        configured.or_else(|| listed().map(|result| result.peak_ops_per_s))
     }
 
     fn inconsistency(&self) -> Option<String> {
@@ -229,89 +283,40 @@ impl Published {
                 ));
             }
         }
+        if let Some(twice) = self.listed_twice() {
+            return Some(twice);
+        }
         if let Some(bad) = self.comparisons.iter().find(|c| self.ratio(c).is_none()) {
-            return Some(format!("comparison {:?} names no known configuration", bad.name));
+            return Some(format!(
+                "comparison {:?} names no known configuration or result",
+                bad.name
+            ));
         }
         let ragged = |t: &&Table| t.rows.iter().any(|row| row.len() != t.columns.len());
-        let table = self.tables.iter().find(ragged)?;
-        Some(format!("table {:?} has a row with another number of fields", table.name))
+        if let Some(table) = self.tables.iter().find(ragged) {
+            return Some(format!("table {:?} has a row with another number of fields", table.name));
+        }
+        self.curves.iter().find_map(mistake_of_curve)
     }
+
+    fn listed_twice(&self) -> Option<String> {
+        let repeats = |(at, result): &(usize, &ListedResult)| {
+            self.results[..*at].iter().any(|earlier| earlier.label() == result.label())
+        };
+        let (_, result) = self.results.iter().enumerate().find(repeats)?;
+        Some(format!("result {:?} is listed twice", result.label()))
+    }
+}
+
+fn mistake_of_curve(curve: &Curve) -> Option<String> {
+    if curve.throughput_ops_per_s.len() != curve.response_ms.len() {
+        return Some(format!("curve {:?} has more of one column than of the other", curve.name));
+    }
+    let off = |origin: f64| (origin - curve.overall_response_ms).abs() > OVERALL_TOLERANCE_MS;
+    curve.overall().origin.is_none_or(off).then(|| {
+        format!("the overall response time of curve {:?} is not what its points give", curve.name)
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn web() -> Published {
-        published("web-n440bx-1998").unwrap()
-    }
-
-    #[test]
-    fn every_file_reads_and_carries_its_own_name() {
-        for name in names() {
-            let published = published(name).unwrap();
-            assert_eq!(published.name, name);
-        }
-        assert_eq!(catalogue().unwrap().rows.len(), FILES.len());
-    }
-
-    #[test]
-    fn the_golden_ratios_of_the_web_report_are_computed_from_its_peaks() {
-        let rows = web().comparisons_table().rows;
-        let computed: Vec<(&str, &str)> =
-            rows.iter().map(|row| (row[1].as_str(), row[2].as_str())).collect();
-        assert_eq!(
-            computed,
-            [("1.661", "+66.1 %"), ("1.587", "+58.7 %"), ("1.150", "+15.0 %"), ("1.099", "+9.9 %")]
-        );
-    }
-
-    #[test]
-    fn every_configuration_has_ten_evenly_spaced_points() {
-        for configuration in web().configurations {
-            let step = configuration.peak_ops_per_s / 10.0;
-            assert_eq!(configuration.points_ops_per_s.len(), 10, "{}", configuration.name);
-            for (k, point) in (1..).zip(&configuration.points_ops_per_s) {
-                assert!((point - step * f64::from(k)).abs() <= 1.0, "{point}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_directory_counts_follow_the_methods_formula() {
-        let web = web();
-        let table = web.tables.iter().find(|t| t.name.starts_with("file set")).unwrap();
-        for row in &table.rows {
-            let ops_per_s: f64 = row[0].parse().unwrap();
-            let directories = 10.0 * (ops_per_s / 5.0).sqrt();
-            assert_eq!(directories.floor().to_string(), row[1]);
-            // MiB of the unrounded count; the report rounds.
-            let size: f64 = row[2].parse().unwrap();
-            assert!((directories * 4.882 - size).abs() < 1.0, "{ops_per_s}");
-        }
-    }
-
-    #[test]
-    fn the_points_table_ends_with_the_peaks() {
-        let table = web().points_table();
-        assert_eq!(table.columns.len(), 5);
-        assert_eq!(table.rows.len(), 11);
-        assert_eq!(table.rows[10], ["peak", "1,000", "1,661", "1,150", "1,825"]);
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        let check = |change: (&str, &str), message: &str| {
-            let text = FILES[0].1.replacen(change.0, change.1, 1);
-            let error = parse("test", &text).unwrap_err().to_string();
-            assert!(error.contains(message), "{error}");
-        };
-        check(("format = 1", "format = 2"), "has format 2");
-        check(("peak_ops_per_s = 1661", "peak_ops_per_s = 1700"), "is not its highest point");
-        check(("to = \"2 CPU 350 MHz\"", "to = \"4 CPU\""), "names no known configuration");
-        check(("[\"1\", \"4\", \"22\"]", "[\"1\", \"4\"]"), "another number of fields");
-        check(("clock_mhz", "clock"), "clock");
-        let unknown = published("nothing").unwrap_err().to_string();
-        assert!(unknown.contains("there are: web-n440bx-1998"), "{unknown}");
-    }
-}
+mod tests;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use plimsoll_model::result::RunResult;
+
 use crate::support::{plimsoll, short};
 
 fn check_suite(change: impl Fn(String) -> String, parts: &[&str]) {
@@ -146,10 +148,37 @@ fn a_curve_from_elsewhere_is_analysed_and_a_bad_one_refused() {
 }
 
 #[test]
+fn published_curves_give_their_published_overall_response_time() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("curve.csv");
+    let published = plimsoll_analysis::published::published("nfs-ort-curves").unwrap();
+    let mut spans = Vec::new();
+    for curve in &published.curves {
+        let mut text = "load,throughput,response_ms\n".to_owned();
+        for (ops, ms) in curve.throughput_ops_per_s.iter().zip(&curve.response_ms) {
+            text.push_str(&format!("{ops},{ops},{ms}\n"));
+        }
+        std::fs::write(&file, text).unwrap();
+        let ended = plimsoll(&["analyse", "--curve", file.to_str().unwrap(), "--json"]);
+        ended.check(0, &[]);
+        let result: RunResult = serde_json::from_str(&ended.out).unwrap();
+        let overall = result.summary.overall_response_ms;
+        let printed = format!("{:.2}", curve.overall_response_ms);
+        assert_eq!(format!("{:.2}", overall.origin.unwrap()), printed, "{}", curve.name);
+        spans.push(format!("{:.2}", overall.span.unwrap()));
+    }
+    // By hand: (origin × peak − the triangle below the first point) ÷ (peak − first point).
+    assert_eq!(spans, ["1.70", "1.82"]);
+}
+
+#[test]
 fn inventory_and_published_results_are_shown() {
     plimsoll(&["inventory"]).check(0, &["kernel", "memory"]);
     plimsoll(&["published"]).check(0, &["web-n440bx-1998"]);
     plimsoll(&["published", "show", "web-n440bx-1998"]).check(0, &["1,661"]);
+    plimsoll(&["published", "show", "nfs-pseries-v2-2002"]).check(0, &["111,687", "-17.6 %"]);
+    plimsoll(&["published", "show", "nfs-pseries-v3-2002"]).check(0, &["61,120", "RainFiler"]);
+    plimsoll(&["published", "show", "nfs-ort-curves"]).check(0, &["1.58", "1.67"]);
     plimsoll(&["published", "show", "nothing"]).check(2, &["web-n440bx-1998"]);
 }
 
