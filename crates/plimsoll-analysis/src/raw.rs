@@ -8,7 +8,7 @@ use plimsoll_model::event::{JournalRecord, OpTimes, Phase, PointRecord, RunStart
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::{ProfileName, Suite};
 
-use crate::times::{Batch, SecondSummary, add_op_times, summarise_second};
+use crate::times::{Batch, SecondSummary, summarise_second};
 
 /// A parsed bundle.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl PointTimes {
                 self.window.resize_with(second.ops.len(), OpTimes::new);
             }
             for (sum, times) in self.window.iter_mut().zip(&second.ops) {
-                add_op_times(sum, times);
+                sum.add(times);
             }
         }
         let key = (second.second, second.phase);
@@ -78,7 +78,7 @@ impl PointTimes {
     pub fn window_total(&self) -> OpTimes {
         let mut total = OpTimes::new();
         for times in &self.window {
-            add_op_times(&mut total, times);
+            total.add(times);
         }
         total
     }

@@ -1,6 +1,6 @@
-//! Distributions of times: merging, and what a sample of a given size can say.
+//! Distributions of times: summaries, and what a sample of a given size can say.
 
-use plimsoll_model::event::{OpTimes, Times};
+use plimsoll_model::event::{OpTimes, Times, add_times};
 use plimsoll_model::result::TimeSummary;
 
 /// Samples that must lie beyond a percentile before it is shown. With ten beyond, the share
@@ -66,23 +66,6 @@ impl Batch {
     }
 }
 
-/// Adds `from` to `into`, exactly; a value above the bounds counts as the bound.
-pub fn merge_times(into: &mut Times, from: &Times) {
-    if into.add(from).is_err() {
-        for value in from.iter_recorded() {
-            into.saturating_record_n(value.value_iterated_to(), value.count_at_value());
-        }
-    }
-}
-
-/// Adds all distributions.
-pub fn add_op_times(into: &mut OpTimes, from: &OpTimes) {
-    merge_times(&mut into.response, &from.response);
-    merge_times(&mut into.service, &from.service);
-    merge_times(&mut into.send_lag, &from.send_lag);
-    merge_times(&mut into.lateness, &from.lateness);
-}
-
 /// Merges one second's ops and keeps what the timeline and the error of means need.
 pub fn summarise_second(ops: &[OpTimes]) -> SecondSummary {
     let mut summary = SecondSummary::default();
@@ -94,7 +77,7 @@ pub fn summarise_second(ops: &[OpTimes]) -> SecondSummary {
         summary.lateness.add(Batch::of(&op.lateness));
         match &mut response {
             None => response = Some(op.response.clone()),
-            Some(sum) => merge_times(sum, &op.response),
+            Some(sum) => add_times(sum, &op.response),
         }
     }
     if let Some(response) = response.filter(|times| !times.is_empty()) {
@@ -250,7 +233,7 @@ mod tests {
         ) {
             let cut = cut.min(values.len());
             let mut merged = times(values[..cut].iter().copied());
-            merge_times(&mut merged, &times(values[cut..].iter().copied()));
+            add_times(&mut merged, &times(values[cut..].iter().copied()));
             prop_assert_eq!(merged, times(values.iter().copied()));
         }
     }

@@ -28,6 +28,16 @@ pub fn new_times() -> Times {
         .expect("the bounds are constants that the histogram accepts")
 }
 
+/// Adds `other` to `sum`, exactly; a value above the bounds of `sum`, which only a histogram from
+/// elsewhere can hold, counts as the bound.
+pub fn add_times(sum: &mut Times, other: &Times) {
+    if sum.add(other).is_err() {
+        for value in other.iter_recorded() {
+            sum.saturating_record_n(value.value_iterated_to(), value.count_at_value());
+        }
+    }
+}
+
 /// From an agent while it works on a load point.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
@@ -131,6 +141,14 @@ impl OpTimes {
             send_lag: new_times(),
             lateness: new_times(),
         }
+    }
+
+    /// Adds each distribution to its like.
+    pub fn add(&mut self, other: &Self) {
+        add_times(&mut self.response, &other.response);
+        add_times(&mut self.service, &other.service);
+        add_times(&mut self.send_lag, &other.send_lag);
+        add_times(&mut self.lateness, &other.lateness);
     }
 }
 

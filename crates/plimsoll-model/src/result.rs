@@ -47,7 +47,7 @@ pub struct RunResult {
 }
 
 /// What the report says of the suite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteSummary {
     /// Short name.
@@ -56,6 +56,10 @@ pub struct SuiteSummary {
     pub title: String,
     /// The method it follows.
     pub source: String,
+    /// Mean service time above which the suite does not count a load point; absent without one.
+    /// Suites that have it report an overall response time beside their peak.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_cap_ms: Option<f64>,
 }
 
 /// Can the figures be trusted.
@@ -195,6 +199,18 @@ pub struct PointResult {
     pub reasons: Vec<Finding>,
     /// What a reader must know all the same.
     pub warnings: Vec<Finding>,
+    /// Why the suite itself does not count the point (its mean service time is above the cap). No
+    /// fault of the measurement: it says nothing about `valid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<Finding>,
+}
+
+impl PointResult {
+    /// May the point's figures enter the result of the run? Every rule held, and the suite does
+    /// not leave it out.
+    pub const fn counts(&self) -> bool {
+        self.valid && self.not_counted.is_none()
+    }
 }
 
 /// Summary of a distribution of times. Percentiles are `null` where the sample is too small.
@@ -231,6 +247,12 @@ pub struct OpResult {
     pub errors: u64,
     /// Failed as wanted.
     pub expected_failures: u64,
+    /// Of all ops that ended, this part was of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_ratio: Option<f64>,
+    /// The part the method wants; absent when the mix is not fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_ratio: Option<f64>,
     /// done − due.
     pub response_ns: Option<TimeSummary>,
     /// done − sent.

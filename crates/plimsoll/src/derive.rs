@@ -9,7 +9,7 @@ use plimsoll_model::bundle::{
     BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, TimeKind,
     write_durably,
 };
-use plimsoll_model::event::{OpTimes, Times};
+use plimsoll_model::event::{OpTimes, add_times};
 use plimsoll_model::result::RunResult;
 
 use crate::exit::{Exit, Failure};
@@ -70,15 +70,11 @@ fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
         TimeKind::SendLag => &mut times.send_lag,
         TimeKind::Lateness => &mut times.lateness,
     };
-    add_times(sum, entry.times);
-}
-
-/// A second may have several lines: the part of a worker that was late has its own.
-fn add_times(sum: &mut Times, times: Times) {
+    // A second may have several lines: the part of a worker that was late has its own.
     if sum.is_empty() {
-        *sum = times;
+        *sum = entry.times;
     } else {
-        sum.add(times).expect("all histograms of Plimsoll have the same bounds");
+        add_times(sum, &entry.times);
     }
 }
 

@@ -178,6 +178,10 @@ pub struct Rules {
     pub send_lag_p99_max: Nanos,
     /// Each op's share of the ops done may differ from the method's by this many percentage points.
     pub op_mix_max_points: f64,
+    /// Each target's ops may differ from an equal part of all by this share of that part; absent
+    /// means not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_share_max_ratio: Option<f64>,
 }
 
 /// The named profiles.

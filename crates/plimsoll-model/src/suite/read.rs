@@ -192,6 +192,7 @@ fn read_rules(rules: &TableReader<'_>) -> Result<Rules, SuiteError> {
             .unwrap_or(0.9),
         send_lag_p99_max: positive_span(rules, "send_lag_p99_max", Nanos::from_millis(1))?,
         op_mix_max_points: rules.number_in("op_mix_max_points", 0.0..=100.0)?.unwrap_or(1.0),
+        target_share_max_ratio: rules.number_in("target_share_max_ratio", 0.0..=1.0)?,
     };
     rules.finish()?;
     Ok(value)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, WorkerTotals, new_times,
+    Interval, OpTimes, Phase, SecondRecord, WorkerHealth, WorkerTotals, add_times, new_times,
 };
 use plimsoll_model::units::Nanos;
 
@@ -155,10 +155,7 @@ impl Joined {
             self.slice.ops.resize_with(interval.ops.len(), OpTimes::new);
         }
         for (sum, times) in self.slice.ops.iter_mut().zip(&interval.ops) {
-            add_times(&mut sum.response, &times.response);
-            add_times(&mut sum.service, &times.service);
-            add_times(&mut sum.send_lag, &times.send_lag);
-            add_times(&mut sum.lateness, &times.lateness);
+            sum.add(times);
         }
     }
 }
@@ -169,10 +166,6 @@ fn add_record(known: &mut SecondRecord, record: &SecondRecord) {
     known.errors += record.errors;
     known.bytes_read += record.bytes_read;
     known.bytes_written += record.bytes_written;
-}
-
-fn add_times(sum: &mut Times, times: &Times) {
-    sum.add(times).expect("all histograms of Plimsoll have the same bounds");
 }
 
 fn view(slice: &IntervalSlice, record: &SecondRecord, generator_busy_ratio: f64) -> SecondView {
