@@ -10,7 +10,7 @@ use plimsoll_model::suite::LoadSpec;
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::summary::summarise_run;
-use crate::validity::{Evidence, check_point, check_run, lateness_limit};
+use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
 pub fn analyse(raw: &RawRun<'_>) -> RunResult {
@@ -48,6 +48,7 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     };
     let Verdict { valid, reasons, warnings } = check_point(&evidence);
     (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+    result.not_counted = check_counted(&evidence);
     result.generator.cpu_busy_ratio_limit = Some(raw.suite.rules.generator_cpu_max_ratio);
     result.generator.lateness_limit_ns =
         totals.as_ref().map(|times| lateness_limit(raw.suite, times).0);
@@ -66,6 +67,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
             name: raw.suite.name.clone(),
             title: raw.suite.title.clone(),
             source: raw.suite.source.clone(),
+            response_cap_ms: raw.suite.rules.response_cap_ms,
         }),
         targets: started.map(|s| s.targets.clone()).unwrap_or_default(),
         profile: started.map(|s| s.profile.clone()),

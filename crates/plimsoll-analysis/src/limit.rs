@@ -60,6 +60,9 @@ fn ladder_missed(points: &[PointResult]) -> Option<usize> {
 }
 
 fn held_text(suite: &Suite, points: &[PointResult]) -> String {
+    if let Some(text) = cap_text(suite, points) {
+        return text;
+    }
     match points.iter().find(|p| p.warnings.iter().any(|w| w.rule == "connections")) {
         Some(point) => format!(
             "the load was held, but from {} on ops waited for a free connection; more clients \
@@ -69,6 +72,17 @@ fn held_text(suite: &Suite, points: &[PointResult]) -> String {
         None => "not saturated: throughput still followed the requested load at the last point"
             .to_owned(),
     }
+}
+
+/// The load was held, but too slowly for the suite to count it.
+fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
+    let cap_ms = suite.rules.response_cap_ms?;
+    let above = points.iter().find(|point| point.not_counted.is_some())?;
+    Some(format!(
+        "the suite's cap on response time: from {} on the mean service time is above {cap_ms} ms, \
+         though the load was held",
+        load_text(suite, above),
+    ))
 }
 
 /// Share of the clients' time under way from which the clients are all busy.
@@ -238,6 +252,15 @@ mod tests {
         let text = analyse(&run.raw()).summary.limit.unwrap();
         assert!(text.starts_with("server saturated at about 1,500 ops/s: in the search"), "{text}");
         assert!(text.contains("3,000 ops/s requested were not held"), "{text}");
+    }
+
+    #[test]
+    fn a_load_held_above_the_response_cap_names_the_cap() {
+        let slow = PointBuilder::open(1_000.0).response_ns(50_000_000);
+        let mut run = RunBuilder::of([PointBuilder::open(500.0), slow]);
+        run.suite.rules.response_cap_ms = Some(40.0);
+        let text = analyse(&run.raw()).summary.limit.unwrap();
+        assert!(text.contains("from 1,000 ops/s requested on the mean service time"), "{text}");
     }
 
     #[test]

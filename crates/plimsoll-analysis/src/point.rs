@@ -76,9 +76,11 @@ fn op_results(
     times: Option<&PointTimes>,
 ) -> BTreeMap<String, OpResult> {
     let mut results: BTreeMap<String, OpResult> = BTreeMap::new();
+    let ended: u64 = record.totals.ops.values().map(|counts| counts.count).sum();
     for (name, counts) in &record.totals.ops {
         let result = results.entry(name.clone()).or_default();
         result.count = counts.count;
+        result.share_ratio = (ended > 0).then(|| counts.count as f64 / ended as f64);
         result.errors = counts.errors;
         result.expected_failures = counts.expected_failures;
     }
@@ -87,6 +89,11 @@ fn op_results(
         let result = results.entry(name.clone()).or_default();
         result.response_ns = Some(summarise(&op.response, &[]));
         result.service_ns = Some(summarise(&op.service, &[]));
+    }
+    let wanted = started.op_shares.as_deref().unwrap_or_default();
+    let whole: f64 = wanted.iter().sum();
+    for (name, share) in started.op_names.0.iter().zip(wanted).filter(|_| whole > 0.0) {
+        results.entry(name.clone()).or_default().wanted_ratio = Some(share / whole);
     }
     results
 }
@@ -108,4 +115,35 @@ fn per_target(record: &PointRecord) -> Vec<TargetResult> {
             bytes_read: totals.bytes_read,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse;
+    use crate::testing::RunBuilder;
+    use plimsoll_model::event::{JournalRecord, OpCounts};
+
+    #[test]
+    fn each_op_has_its_share_of_the_ops_and_the_methods_beside_it() {
+        let mut run = RunBuilder::open(&[500.0]);
+        let started = run.started_mut();
+        started.op_names.0 = vec!["get".to_owned(), "put".to_owned()];
+        // Weights, as the method prints them: their sum need not be 100.
+        started.op_shares = Some(vec![74.0, 25.0]);
+        for record in &mut run.journal {
+            if let JournalRecord::PointFinished(point) = record {
+                let counts = OpCounts { count: 5_000, ..OpCounts::default() };
+                point.totals.ops.insert("put".to_owned(), counts);
+            }
+        }
+        let ops = &analyse(&run.raw()).points[0].ops;
+        assert_eq!((ops["get"].share_ratio, ops["put"].share_ratio), (Some(0.75), Some(0.25)));
+        assert_eq!(ops["put"].wanted_ratio, Some(25.0 / 99.0));
+    }
+
+    #[test]
+    fn ops_of_a_free_mix_have_no_wanted_share() {
+        let ops = &analyse(&RunBuilder::open(&[500.0]).raw()).points[0].ops;
+        assert_eq!((ops["get"].share_ratio, ops["get"].wanted_ratio), (Some(1.0), None));
+    }
 }

@@ -101,7 +101,8 @@ pub struct ProbeOutcome {
     pub achieved: f64,
     /// Ops per second that came due; absent for the closed probe.
     pub offered: Option<f64>,
-    /// The load was held: rate, errors, unsent ops, send lag and generator within their limits.
+    /// The load was held: rate, errors, unsent ops, send lag and generator within their limits, and
+    /// the mean service time below the suite's cap.
     pub held: bool,
     /// The generator, not the server, is why it was not held.
     pub generator_limited: bool,
@@ -113,6 +114,8 @@ impl ProbeOutcome {
     /// The outcome of an analysed point.
     pub fn of(point: &PointResult) -> Self {
         let breach = point.reasons.iter().find(|r| HELD_RULES.contains(&r.rule.as_str()));
+        // A load that the suite would not count cannot be its peak.
+        let breach = breach.or(point.not_counted.as_ref());
         Self {
             requested: point.requested,
             achieved: point.achieved_ops_per_s.unwrap_or_default(),

@@ -15,8 +15,10 @@ pub(crate) fn summarise_run(
     points: &[PointResult],
     probes: &[PointResult],
 ) -> Summary {
-    let best = best_valid(points);
+    let best = best_counted(points);
+    let capped = suite.rules.response_cap_ms.is_some();
     let metric = match (&suite.load, best) {
+        (LoadSpec::Open { .. }, _) if capped => "peak throughput".to_owned(),
         (LoadSpec::Open { .. }, _) => "highest sustained load".to_owned(),
         (LoadSpec::Closed { .. }, None) => "peak throughput".to_owned(),
         (LoadSpec::Closed { .. }, Some(best)) => {
@@ -36,9 +38,9 @@ pub(crate) fn summarise_run(
     }
 }
 
-/// The valid point that achieved most; the first of equals.
-fn best_valid(points: &[PointResult]) -> Option<&PointResult> {
-    points.iter().filter(|point| point.valid).fold(None, |best: Option<&PointResult>, point| {
+/// The counted point that achieved most; the first of equals.
+fn best_counted(points: &[PointResult]) -> Option<&PointResult> {
+    points.iter().filter(|point| point.counts()).fold(None, |best: Option<&PointResult>, point| {
         match best {
             Some(best) if point.achieved_ops_per_s <= best.achieved_ops_per_s => Some(best),
             _ => Some(point),
@@ -51,11 +53,11 @@ fn bytes_per_s(point: &PointResult) -> Option<f64> {
     point.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| bytes as f64 / seconds)
 }
 
-/// Mean service time over achieved throughput of the valid points, in the ladder's order.
+/// Mean service time over achieved throughput of the counted points, in the ladder's order.
 fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
     points
         .iter()
-        .filter(|point| point.valid)
+        .filter(|point| point.counts())
         .filter_map(|point| {
             Some(CurvePoint {
                 achieved_ops_per_s: point.achieved_ops_per_s?,

@@ -8,12 +8,12 @@ use plimsoll_model::event::{
     JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
     WorkerHealth, WorkerTotals,
 };
-use plimsoll_model::result::Verdict;
+use plimsoll_model::result::{Finding, Verdict};
 use plimsoll_model::suite::{Arrivals, Gaps, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 use crate::raw::{PointTimes, PointView, RawRun, SecondTimes};
-use crate::validity::{Evidence, check_point};
+use crate::validity::{Evidence, check_counted, check_point};
 
 const WARM_UP_SECONDS: u32 = 10;
 const MEASURE_SECONDS: u32 = 30;
@@ -40,13 +40,22 @@ pub struct TestPoint {
 
 impl TestPoint {
     pub fn verdict(&self) -> Verdict {
+        self.judge(check_point)
+    }
+
+    /// Why the suite does not count it.
+    pub fn not_counted(&self) -> Option<Finding> {
+        self.judge(check_counted)
+    }
+
+    fn judge<T>(&self, judge: impl Fn(&Evidence<'_>) -> T) -> T {
         let view = PointView {
             record: &self.record,
             samples: Vec::new(),
             lost: self.lost.iter().map(String::as_str).collect(),
             position: 1,
         };
-        check_point(&Evidence {
+        judge(&Evidence {
             suite: &self.suite,
             started: &self.started,
             view: &view,

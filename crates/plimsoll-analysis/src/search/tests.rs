@@ -39,6 +39,17 @@ impl Server {
     }
 }
 
+#[test]
+fn a_load_that_the_suite_would_not_count_is_not_held() {
+    let mut run = RunBuilder::of([PointBuilder::open(1_000.0).response_ns(50_000_000)]);
+    let outcome = |run: &RunBuilder| ProbeOutcome::of(&analyse(&run.raw()).points[0]);
+    assert!(outcome(&run).held);
+    run.suite.rules.response_cap_ms = Some(40.0);
+    let above = outcome(&run);
+    assert!(!above.held && !above.generator_limited);
+    assert!(above.why_not.unwrap().contains("cap of 40 ms"));
+}
+
 /// Steps of a search that never ends would be more than this.
 const STEPS_MAX: usize = 20;
 

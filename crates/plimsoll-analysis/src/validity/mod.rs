@@ -7,6 +7,7 @@ mod data;
 mod generator;
 mod host;
 mod load;
+mod resent;
 mod run;
 mod steady;
 
@@ -50,7 +51,7 @@ const REASONS: [Rule; 19] = [
     load::clients_lost,
     load::closed_loop,
     load::op_mix,
-    load::response_cap,
+    load::target_shares,
     load::link_capacity,
     steady::not_steady,
     generator::monitors,
@@ -59,28 +60,35 @@ const REASONS: [Rule; 19] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 8] = [
+const WARNINGS: [Rule; 10] = [
     host::other_work,
     host::stolen,
     host::pacing,
     generator::connections,
     data::warm_up_errors,
     load::op_mix_by_chance,
+    resent::retransmissions,
+    resent::ambiguous,
     steady::drifting,
     steady::response_drift,
 ];
 
-/// Rules whose verdict on one point leaves the run valid: the suite excludes that point.
-const EXCLUDED_BY_SUITE: [&str; 1] = ["response_cap"];
-
 /// Checks every rule on one point.
 pub(crate) fn check_point(evidence: &Evidence<'_>) -> Verdict {
     let check = |rules: &[Rule]| -> Vec<Finding> {
-        let place = |finding: Finding| Finding { point: Some(evidence.view.position), ..finding };
-        rules.iter().filter_map(|rule| rule(evidence)).map(place).collect()
+        rules.iter().filter_map(|rule| rule(evidence)).map(|f| placed(evidence, f)).collect()
     };
     let reasons = check(&REASONS);
     Verdict { valid: reasons.is_empty(), reasons, warnings: check(&WARNINGS) }
+}
+
+/// Why the suite itself does not count the point, valid or not. No fault of the measurement.
+pub(crate) fn check_counted(evidence: &Evidence<'_>) -> Option<Finding> {
+    load::response_cap(evidence).map(|finding| placed(evidence, finding))
+}
+
+fn placed(evidence: &Evidence<'_>, finding: Finding) -> Finding {
+    Finding { point: Some(evidence.view.position), ..finding }
 }
 
 fn finding(rule: &str, text: String) -> Option<Finding> {
@@ -124,7 +132,9 @@ mod tests {
         let sources = [
             include_str!("data.rs"),
             include_str!("generator.rs"),
+            include_str!("host.rs"),
             include_str!("load.rs"),
+            include_str!("resent.rs"),
             include_str!("run.rs"),
             include_str!("steady.rs"),
         ];

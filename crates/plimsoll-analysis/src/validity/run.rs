@@ -3,7 +3,7 @@
 use plimsoll_model::result::{Finding, PointResult, Verdict};
 use plimsoll_model::suite::{Ladder, Suite};
 
-use super::{EXCLUDED_BY_SUITE, Evidence, finding};
+use super::{Evidence, finding};
 use crate::raw::{Ending, RunView};
 
 /// A panic of a worker is a bug: nothing it counted can be trusted.
@@ -15,20 +15,15 @@ pub(super) fn panicked(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// The run's verdict: its own rules, then its ladder's points in order.
+/// The run's verdict: its own rules, then its ladder's points in order. A point that the suite
+/// does not count leaves the run as it is: only its other reasons, if it has any, are reasons.
 pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult]) -> Verdict {
     let own = [incomplete(suite, view), stopped(view), debug_build(view)];
     let mut reasons: Vec<Finding> = own.into_iter().flatten().collect();
     let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
     for point in points {
-        let (excluded, counted): (Vec<Finding>, Vec<Finding>) = point
-            .reasons
-            .iter()
-            .cloned()
-            .partition(|reason| EXCLUDED_BY_SUITE.contains(&reason.rule.as_str()));
-        reasons.extend(counted);
-        warnings.extend(excluded);
-        warnings.extend(point.warnings.iter().cloned());
+        reasons.extend(point.reasons.iter().cloned());
+        warnings.extend(point.not_counted.iter().chain(&point.warnings).cloned());
     }
     let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
@@ -190,14 +185,70 @@ mod tests {
         assert_eq!(rules(&run), ["debug_build"]);
     }
 
+    /// 20 ms and 30 ms under a cap of 40 ms, then the last point.
+    fn capped(last: PointBuilder) -> RunBuilder {
+        let held = [(500.0, 20), (1_000.0, 30)];
+        let held = held.map(|(rate, ms)| PointBuilder::open(rate).response_ns(ms * 1_000_000));
+        let mut run = RunBuilder::of(held.into_iter().chain([last]));
+        run.suite.rules.response_cap_ms = Some(40.0);
+        run
+    }
+
     #[test]
-    fn a_point_over_the_response_cap_leaves_the_run_valid() {
+    fn a_point_above_the_response_cap_is_not_counted_and_leaves_the_run_valid() {
+        let result = analyse(&capped(PointBuilder::open(2_000.0).response_ns(50_000_000)).raw());
+        let last = &result.points[2];
+        assert!(last.valid && last.reasons.is_empty(), "{:?}", last.reasons);
+        assert!(!last.counts() && result.points[1].counts());
+        assert_eq!(last.not_counted.as_ref().unwrap().point, Some(3));
+        assert!(result.verdict.valid, "{:?}", result.verdict);
+        assert_eq!(result.verdict.warnings[0].rule, "response_cap");
+
+        let (summary, below) = (result.summary, analyse(&run_below_the_cap().raw()).summary);
+        assert_eq!(summary.value, Some(1_000.0));
+        assert_eq!(summary.overall_response_ms, below.overall_response_ms);
+        assert_eq!(summary.peak_ops_per_s, Some(2_000.0), "the highest of any point stays known");
+        assert_eq!(result.suite.unwrap().response_cap_ms, Some(40.0));
+    }
+
+    fn run_below_the_cap() -> RunBuilder {
+        let mut run = capped(PointBuilder::open(2_000.0));
+        let last_point = run.journal.len() - 2;
+        run.journal.remove(last_point);
+        run
+    }
+
+    #[test]
+    fn a_point_above_the_cap_with_other_reasons_stays_invalid_and_so_does_the_run() {
+        let missed = PointBuilder::open(2_000.0).achieved(1_500).response_ns(50_000_000);
+        let result = analyse(&capped(missed).raw());
+        let last = &result.points[2];
+        assert!(!last.valid && last.not_counted.is_some());
+        assert_eq!(last.reasons.iter().map(|r| r.rule.as_str()).collect::<Vec<_>>(), ["rate"]);
+        assert!(!result.verdict.valid);
+        assert_eq!(result.verdict.reasons.len(), 1);
+        assert_eq!(result.summary.value, Some(1_000.0));
+    }
+
+    #[test]
+    fn the_cap_is_on_service_time_not_on_what_ops_waited_before_they_were_sent() {
+        let waited = PointBuilder::open(2_000.0).response_ns(60_000_000).send_lag_ns(25_000_000);
+        let point = |run: &RunBuilder| analyse(&run.raw()).points.pop().unwrap();
+        let run = capped(waited.clone().lateness_ns(10_000));
+        let held = point(&run);
+        assert!(held.counts(), "{:?} {:?}", held.reasons, held.not_counted);
+        assert!(held.response_ns.unwrap().mean.unwrap() > 59e6, "the due-based time beside it");
+        assert!((held.service_ns.unwrap().mean.unwrap() / 35e6 - 1.0).abs() < 0.001);
+        assert!(!point(&capped(waited.send_lag_ns(10_000))).counts());
+    }
+
+    #[test]
+    fn a_run_whose_every_point_is_above_the_cap_has_no_figure() {
         let mut run = run();
         run.suite.rules.response_cap_ms = Some(0.5);
         let result = analyse(&run.raw());
-        assert!(!result.points[0].valid);
         assert!(result.verdict.valid, "{:?}", result.verdict);
-        assert_eq!(result.verdict.warnings[0].rule, "response_cap");
         assert_eq!(result.summary.value, None);
+        assert_eq!(result.summary.overall_response_ms.origin, None);
     }
 }

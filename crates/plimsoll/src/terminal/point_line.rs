@@ -57,10 +57,11 @@ pub fn live_line(title: &str, second: Option<&SecondView>, left: &str) -> String
 
 /// When a point of the ladder has finished.
 pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
-    let verdict = match point.reasons.first() {
-        None if point.valid => style.good("valid"),
-        None => style.bad("invalid"),
-        Some(reason) => format!("{}: {}", style.bad("invalid"), reason.text),
+    let verdict = match (point.reasons.first(), &point.not_counted) {
+        (Some(reason), _) => format!("{}: {}", style.bad("invalid"), reason.text),
+        (None, Some(why)) => format!("{}: {}", style.mixed("not counted"), why.text),
+        (None, None) if point.valid => style.good("valid"),
+        (None, None) => style.bad("invalid"),
     };
     format!("{}, {verdict}", figures(title, point))
 }
@@ -122,6 +123,19 @@ mod tests {
             "point 1/2: 1,234/s, p50 –, p99 –, 0 errors, generator –, \
              invalid: achieved 1,234 of 2,000 ops/s"
         );
+    }
+
+    #[test]
+    fn a_point_that_the_suite_does_not_count_is_not_called_invalid() {
+        let above = plimsoll_model::result::Finding {
+            rule: "response_cap".into(),
+            text: "mean service time 50.00 ms is above".into(),
+            point: Some(3),
+        };
+        let point =
+            PointResult { valid: true, not_counted: Some(above), ..PointResult::default() };
+        let line = finished_line("point 3/3", &point, Style::new(false));
+        assert!(line.ends_with(", not counted: mean service time 50.00 ms is above"), "{line}");
     }
 
     #[test]

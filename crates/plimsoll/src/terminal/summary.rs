@@ -58,8 +58,10 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
         let _ = writeln!(out, "  peak: {} ops/s{bytes}", grouped(peak));
     }
     let curve = result.points.len() > 1;
-    if let Some(overall) = summary.overall_response_ms.origin.filter(|_| curve) {
-        let _ = writeln!(out, "  overall response: {overall:.3} ms");
+    if let Some(origin) = summary.overall_response_ms.origin.filter(|_| curve) {
+        let span = summary.overall_response_ms.span;
+        let span = span.map_or(String::new(), |span| format!(" (origin), {span:.3} ms (span)"));
+        let _ = writeln!(out, "  overall response: {origin:.3} ms{span}");
     }
     if let Some(limit) = &summary.limit {
         let _ = writeln!(out, "  limit: {limit}");
@@ -97,7 +99,11 @@ fn row(point: &PointResult, style: Style) -> String {
         .generator
         .cpu_busy_ratio_max
         .map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
-    let mark = if point.valid { style.good("valid") } else { style.bad("invalid") };
+    let mark = match (point.valid, &point.not_counted) {
+        (false, _) => style.bad("invalid"),
+        (true, Some(_)) => style.mixed("not counted"),
+        (true, None) => style.good("valid"),
+    };
     format!(
         "{:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {errors:>7}  {busy:>5}  {mark}",
         grouped(point.requested),

@@ -1,6 +1,6 @@
 use crate::testing::{PointBuilder, TestPoint, check_rule};
 use plimsoll_model::disclosure::{Disclosure, Host, Network, TargetDisclosure};
-use plimsoll_model::event::OpCounts;
+use plimsoll_model::event::{OpCounts, TargetTotals};
 
 fn changed(change: impl Fn(&mut TestPoint)) -> TestPoint {
     let mut point = PointBuilder::open(1_000.0).build();
@@ -134,7 +134,30 @@ fn the_response_cap_is_on_the_mean_service_time() {
         point.suite.rules.response_cap_ms = Some(40.0);
         point
     };
-    check_rule("response_cap", &at(41_000_000), &at(39_000_000));
+    let above = at(41_000_000).not_counted().unwrap();
+    assert_eq!(above.rule, "response_cap");
+    assert!(above.text.contains("is above the suite's cap of 40 ms"), "{}", above.text);
+    assert_eq!(at(39_000_000).not_counted(), None);
+}
+
+#[test]
+fn targets_share_the_load_evenly_where_the_suite_wants_it() {
+    let shares = |first: u64, limit: Option<f64>| {
+        changed(move |p| {
+            p.suite.rules.target_share_max_ratio = limit;
+            let target = |name: &str, done_in_window| TargetTotals {
+                target: name.to_owned(),
+                done_in_window,
+                ..TargetTotals::default()
+            };
+            p.record.totals.per_target = vec![target("a", first), target("b", 30_000 - first)];
+        })
+    };
+    // A twentieth of 15,000 ops is 750.
+    check_rule("target_shares", &shares(14_240, Some(0.05)), &shares(14_250, Some(0.05)));
+    check_rule("target_shares", &shares(15_760, Some(0.05)), &shares(10_000, None));
+    let text = &shares(12_000, Some(0.05)).verdict().reasons[0].text;
+    assert!(text.contains("ops where an equal part is 15,000: 20 % off (limit 5 %)"), "{text}");
 }
 
 #[test]
