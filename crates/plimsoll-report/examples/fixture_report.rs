@@ -1,5 +1,5 @@
 //! Writes a page made from the fixtures, to look at: `fixture_report FILE [valid|invalid|full|
-//! interrupted|curve|single|several]`.
+//! interrupted|curve|single|nfs|several]`.
 
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("interrupted") => vec![fixture::interrupted()],
         Some("curve") => vec![fixture::curve()],
         Some("single") => vec![fixture::single()],
+        Some("nfs") => vec![fixture::nfs(30)],
         Some("several") => vec![fixture::valid(30), fixture::invalid(3)],
         Some(other) => return Err(format!("{other:?} is no kind of fixture").into()),
     };

@@ -101,6 +101,7 @@ fn points(run: &RunResult) -> Sheet {
     header.extend(headers(&[
         "valid",
         "reasons",
+        "not_counted",
         "offered_ops_per_s",
         "achieved_ops_per_s",
         "clients_requested",
@@ -128,6 +129,7 @@ fn points(run: &RunResult) -> Sheet {
         row.extend([
             p.valid.to_string(),
             reasons.join(" "),
+            text(p.not_counted.as_ref().map(|finding| &finding.rule)),
             text(p.offered_ops_per_s),
             text(p.achieved_ops_per_s),
             text(p.clients_requested),
@@ -155,7 +157,14 @@ fn points(run: &RunResult) -> Sheet {
 
 fn ops(run: &RunResult) -> Sheet {
     let mut header = key_headers(run);
-    header.extend(headers(&["op", "count", "errors", "expected_failures"]));
+    header.extend(headers(&[
+        "op",
+        "count",
+        "errors",
+        "expected_failures",
+        "share_ratio",
+        "wanted_ratio",
+    ]));
     header.extend(["response", "service"].into_iter().flat_map(time_headers));
     let mut sheet = Sheet::new(&header);
     for (kind, point) in all(run) {
@@ -164,6 +173,7 @@ fn ops(run: &RunResult) -> Sheet {
             let counts = [op.count, op.errors, op.expected_failures].map(|n| n.to_string());
             row.push(name.clone());
             row.extend(counts);
+            row.extend([text(op.share_ratio), text(op.wanted_ratio)]);
             row.extend([op.response_ns, op.service_ns].into_iter().flat_map(times));
             sheet.row(row);
         }

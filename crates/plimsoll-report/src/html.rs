@@ -7,7 +7,7 @@ use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
 use crate::svg::{Frame, generator_chart, load_chart, percentile_chart, timeline_chart};
-use crate::table::Table;
+use crate::table::{Mark, Table};
 use crate::view::{CLOSING, RunView, comparison, timeline_table};
 
 const WIDE: f64 = 1000.0;
@@ -87,7 +87,11 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
         let frame = Frame { id: &chart_id, width: SMALL };
         let drawing = Value::from_safe_string(timeline_chart(frame, point, top)?);
         let load = crate::text::load(point.requested, &run.axis);
-        let judged = if point.valid { "" } else { " · ✗ invalid" };
+        let judged = match Mark::of(run, point) {
+            Mark::Sound => "",
+            Mark::NotCounted => " · not counted",
+            Mark::Invalid => " · ✗ invalid",
+        };
         let title = format!("Point {} · {load}{judged}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });

@@ -1,5 +1,6 @@
 //! A table as both HTML and Markdown show it.
 
+use plimsoll_model::result::{PointResult, RunResult};
 use serde::Serialize;
 
 use crate::text::ABSENT;
@@ -22,8 +23,38 @@ pub(crate) struct Column {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
-    /// Whether to mark the row as of an invalid point.
-    pub(crate) invalid: bool,
+    /// Class of the row: empty, or how the point it stands for was judged.
+    pub(crate) class: &'static str,
+}
+
+/// How a point was judged, where a table or chart marks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Counted, or judged by nobody.
+    Sound,
+    /// Valid, and left out of the result by the suite's own rule.
+    NotCounted,
+    /// A rule was broken.
+    Invalid,
+}
+
+impl Mark {
+    /// Of a point of this run. Nobody judged the points of a curve from elsewhere.
+    pub(crate) fn of(run: &RunResult, point: &PointResult) -> Self {
+        match (point.valid || run.suite.is_none(), &point.not_counted) {
+            (false, _) => Self::Invalid,
+            (true, Some(_)) => Self::NotCounted,
+            (true, None) => Self::Sound,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Sound => "",
+            Self::NotCounted => "not-counted",
+            Self::Invalid => "invalid",
+        }
+    }
 }
 
 impl Table {
@@ -32,16 +63,20 @@ impl Table {
     }
 
     pub(crate) fn push(&mut self, cells: Vec<String>) {
-        self.rows.push(Row { cells, invalid: false });
+        self.push_marked(cells, Mark::Sound);
     }
 
-    pub(crate) fn push_judged(&mut self, cells: Vec<String>, valid: bool) {
-        self.rows.push(Row { cells, invalid: !valid });
+    pub(crate) fn push_marked(&mut self, cells: Vec<String>, mark: Mark) {
+        self.rows.push(Row { cells, class: mark.class() });
     }
 
     /// Some value is absent.
     pub(crate) fn has_gaps(&self) -> bool {
-        self.rows.iter().any(|row| row.cells.iter().any(|cell| cell == ABSENT))
+        self.any_cell(|cell| cell == ABSENT)
+    }
+
+    pub(crate) fn any_cell(&self, is_so: impl Fn(&str) -> bool) -> bool {
+        self.rows.iter().any(|row| row.cells.iter().any(|cell| is_so(cell)))
     }
 
     /// Leaves out columns without any value.

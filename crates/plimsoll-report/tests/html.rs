@@ -156,6 +156,40 @@ fn a_single_point_against_two_targets_shows_both_and_the_clients_that_stayed() {
 }
 
 #[test]
+fn file_serving_shows_its_peak_with_its_overall_response_time_and_marks_what_is_not_counted() {
+    let html = page(&[fixture::nfs(30)]);
+    let first = html.split("<section>").next().unwrap();
+    for text in ["peak throughput", "1.58", "1.70", "overall response, span", "divided by the peak"]
+    {
+        assert!(first.contains(text), "{text:?} on the first screen");
+    }
+    for text in [
+        "above the cap, not counted",
+        "✗ errors; above the cap",
+        "class=\"not-counted\"",
+        "class=\"ring s1\"",
+        "Mean service time, ms",
+        "cap: not counted above",
+        "sent again",
+        "ambiguous",
+        "readdirplus",
+        "may have lost writes",
+        "refused the call itself",
+        "not comparable with official results",
+    ] {
+        assert!(html.contains(text), "{text:?} in the report");
+    }
+}
+
+#[test]
+fn a_web_report_has_no_columns_of_file_serving() {
+    let html = page(&[fixture::valid(30)]);
+    for text in ["sent again", "ambiguous", "service mean", "overall response, span", "ring s1"] {
+        assert!(!html.contains(&format!(">{text}")), "{text:?} in a web report");
+    }
+}
+
+#[test]
 fn several_runs_stand_one_after_another_below_a_comparison() {
     let html = page(&[fixture::valid(3), fixture::invalid(3), fixture::curve()]);
     let table = html.find("The runs of this report").unwrap();

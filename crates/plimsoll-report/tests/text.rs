@@ -8,6 +8,33 @@ fn markdown_of_an_invalid_run_reads_as_a_report() {
 }
 
 #[test]
+fn markdown_of_file_serving_shows_its_mix_its_cap_and_what_was_sent_again() {
+    let mut run = fixture::nfs(3);
+    run.points.retain(|p| [1, 8, 9, 10].contains(&p.position));
+    run.probes.clear();
+    run.disclosure = None;
+    insta::assert_snapshot!(plimsoll_report::markdown(&[run]));
+}
+
+#[test]
+fn csv_of_file_serving_has_what_was_sent_again_and_what_is_not_counted() {
+    let mut run = fixture::nfs(3);
+    run.points.retain(|p| p.position > 8);
+    run.probes.clear();
+    let files = plimsoll_report::csv(&run);
+    let points: Vec<Vec<&str>> = files[0].1.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| points[0].iter().position(|header| *header == name).unwrap();
+    let values = |name: &str| points[1..].iter().map(|row| row[column(name)]).collect::<Vec<_>>();
+    assert_eq!(values("valid"), ["true", "false"]);
+    assert_eq!(values("not_counted"), ["response_cap", "response_cap"]);
+    assert_eq!(values("retransmissions"), ["18", "41207"]);
+    assert_eq!(values("ambiguous_ops"), ["1", "2"]);
+    let (name, ops) = &files[1];
+    assert!(name == "ops.csv" && ops.contains("lookup"), "{ops}");
+    assert_eq!(ops.lines().count(), 1 + 2 * 13);
+}
+
+#[test]
 fn markdown_of_sparse_results_leaves_out_what_is_absent() {
     insta::assert_snapshot!(plimsoll_report::markdown(&[fixture::interrupted(), fixture::curve()]));
 }

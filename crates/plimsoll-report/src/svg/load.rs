@@ -4,7 +4,8 @@ use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
 use super::Frame;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
-use crate::text::{TimeUnit, axis_name, number, percent};
+use crate::table::Mark;
+use crate::text::{TimeUnit, axis_name, number, percent, three_digits};
 
 /// An axis ends at this multiple of the largest value of a valid point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
@@ -15,15 +16,21 @@ const POINTS_MIN: usize = 2;
 
 /// Achieved rate and response times over load.
 pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    let panels: Vec<Panel> = [throughput(run), response(run)].into_iter().flatten().collect();
+    let panels: Vec<Panel> =
+        [throughput(run), capped_service(run), response(run)].into_iter().flatten().collect();
     if panels.is_empty() || run.points.len() < POINTS_MIN {
         return None;
     }
-    let invalid = run.points.iter().filter(|p| !sound(run, p)).count();
+    let count = |mark| run.points.iter().filter(|p| Mark::of(run, p) == mark).count();
+    let rings = match count(Mark::NotCounted) {
+        0 => String::new(),
+        n => format!("; {n} not counted and drawn as rings"),
+    };
     let desc = format!(
-        "{} load points, {invalid} of them invalid and drawn as crosses. The table of load points \
+        "{} load points, {} of them invalid and drawn as crosses{rings}. The table of load points \
          holds the same figures.",
-        run.points.len()
+        run.points.len(),
+        count(Mark::Invalid),
     );
     let stack =
         Stack { title: "Throughput and response time over load".to_owned(), ..base(run, desc) };
@@ -62,6 +69,24 @@ fn throughput(run: &RunResult) -> Option<Panel> {
         top,
         series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
         guide: same_unit.then_some(Guide::Diagonal("achieved = requested")),
+    })
+}
+
+/// What a suite with a response cap judges and averages, with the cap where it is near.
+fn capped_service(run: &RunResult) -> Option<Panel> {
+    let cap_ms = run.suite.as_ref()?.response_cap_ms?;
+    let mean_ms = |p: &PointResult| Some(p.service_ns?.mean? / 1e6);
+    let dots = dots(run, mean_ms, |v| format!("{} ms", three_digits(v)));
+    let seen = largest(&dots);
+    let counted = run.points.iter().filter(|p| p.counts()).filter_map(mean_ms);
+    let top = counted.reduce(f64::max).map_or(seen, |c| seen.min((c * HEADROOM).max(cap_ms * 1.1)));
+    let guide = (cap_ms <= top).then_some(Guide::Level(cap_ms, "cap: not counted above"));
+    (seen > 0.0).then(|| Panel {
+        title: "Mean service time, ms".to_owned(),
+        height: 160.0,
+        top,
+        series: vec![Series { class: "s1", label: "mean".to_owned(), dots }],
+        guide,
     })
 }
 
@@ -156,14 +181,9 @@ fn dots(
         .filter_map(|p| {
             let y = value(p).filter(|y| y.is_finite())?;
             let x = Some(p.requested).filter(|x| x.is_finite())?;
-            Some(Dot { x, y, valid: sound(run, p), position: p.position, text: text(y) })
+            Some(Dot { x, y, mark: Mark::of(run, p), position: p.position, text: text(y) })
         })
         .collect()
-}
-
-/// Nobody judged the points of a curve from elsewhere; they are not drawn as invalid.
-fn sound(run: &RunResult, point: &PointResult) -> bool {
-    point.valid || run.suite.is_none()
 }
 
 fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {

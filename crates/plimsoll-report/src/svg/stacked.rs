@@ -3,13 +3,14 @@
 use super::Frame;
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, spread, tick_room, tick_text, ticks};
+use crate::table::Mark;
 
 /// One measured value.
 #[derive(Clone, Debug)]
 pub(super) struct Dot {
     pub(super) x: f64,
     pub(super) y: f64,
-    pub(super) valid: bool,
+    pub(super) mark: Mark,
     /// Position in the ladder.
     pub(super) position: u32,
     /// The value as text, for a mark beyond the axis.
@@ -132,7 +133,8 @@ fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     label_beyond(drawing, place, panel);
     // Beside a limit's line there is no room for words; the shape says it there.
     if !matches!(panel.guide, Some(Guide::Level(..))) {
-        label_invalid(drawing, place, panel);
+        label_marked(drawing, place, panel, (Mark::Invalid, "invalid"));
+        label_marked(drawing, place, panel, (Mark::NotCounted, "not counted"));
     }
 }
 
@@ -154,7 +156,11 @@ fn draw_guide(drawing: &mut Drawing, place: &Place, guide: &Guide) {
 }
 
 fn tip(series: &Series, dot: &Dot) -> String {
-    let judged = if dot.valid { "" } else { " (invalid)" };
+    let judged = match dot.mark {
+        Mark::Sound => "",
+        Mark::NotCounted => " (not counted)",
+        Mark::Invalid => " (invalid)",
+    };
     format!("point {}{judged}: {} {}", dot.position, series.label, dot.text)
 }
 
@@ -164,10 +170,12 @@ fn draw_dot(drawing: &mut Drawing, place: &Place, series: &Series, dot: &Dot) {
     if dot.y > place.y.max() {
         let class = format!("beyond {}", series.class);
         drawing.arrow(&class, (at.0, place.top - 1.0), &tip);
-    } else if dot.valid {
-        drawing.dot(&format!("dot {}", series.class), at, 3.2, &tip);
-    } else {
-        drawing.cross(&format!("cross {}", series.class), at, &tip);
+        return;
+    }
+    match dot.mark {
+        Mark::Sound => drawing.dot(&format!("dot {}", series.class), at, 3.2, &tip),
+        Mark::NotCounted => drawing.dot(&format!("ring {}", series.class), at, 3.4, &tip),
+        Mark::Invalid => drawing.cross(&format!("cross {}", series.class), at, &tip),
     }
 }
 
@@ -234,22 +242,23 @@ fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     }
 }
 
-/// Says "invalid" in words, one label for neighbours that stand too close for one each.
-fn label_invalid(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+/// Says a mark in words, one label for neighbours that stand too close for one each.
+fn label_marked(drawing: &mut Drawing, place: &Place, panel: &Panel, (mark, word): (Mark, &str)) {
     const ROOM: f64 = 62.0;
     let Some(series) = panel.series.first() else { return };
-    let invalid = series.dots.iter().filter(|d| !d.valid && d.y <= place.y.max());
-    for group in neighbours(invalid, place, ROOM) {
+    let marked = series.dots.iter().filter(|d| d.mark == mark && d.y <= place.y.max());
+    for group in neighbours(marked, place, ROOM) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let lowest = group.iter().map(|d| d.y).fold(f64::INFINITY, f64::min);
         let x = f64::midpoint(place.x.at(first.x), place.x.at(last.x));
         let below = place.y.at(lowest) + 20.0;
         let y = if below < place.bottom - 4.0 { below } else { place.y.at(lowest) - 12.0 };
         let text = match group.len() {
-            1 => "invalid".to_owned(),
-            _ => format!("{}–{} invalid", first.position, last.position),
+            1 => word.to_owned(),
+            _ => format!("{}–{} {word}", first.position, last.position),
         };
-        drawing.text("value", (x, y), Anchor::Middle, &text);
+        let class = if mark == Mark::Invalid { "value" } else { "guide-name" };
+        drawing.text(class, (x, y), Anchor::Middle, &text);
     }
 }
 

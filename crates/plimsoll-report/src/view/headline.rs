@@ -4,10 +4,16 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
+use crate::table::Mark;
 use crate::text::{ABSENT, load, number, three_digits, time};
 
 /// Said where no load point earned a value.
 const NONE: &str = "none";
+
+/// What the overall figures are.
+const OVERALL_NOTE: &str = " Overall response is the area under mean service time over achieved \
+    throughput up to the peak: from an added (0, 0) point and divided by the peak; or, as span, \
+    between first and last point and divided by their distance.";
 
 /// One large figure with its name.
 #[derive(Debug, Serialize)]
@@ -19,16 +25,16 @@ pub(crate) struct Figure {
     pub(crate) main: bool,
 }
 
-/// The point the headline speaks of: the valid one that reached the summary's value, else the last
-/// valid one, else the last.
+/// The point the headline speaks of: the counted one that reached the summary's value, else the
+/// last counted one, else the last.
 pub(crate) fn headline_point(run: &RunResult) -> Option<&PointResult> {
-    let valid = || run.points.iter().filter(|p| p.valid || run.suite.is_none());
+    let counted = || run.points.iter().filter(|p| p.counts() || run.suite.is_none());
     let is_headline = |p: &&PointResult| {
         run.summary.value.is_some_and(|value| {
             p.achieved_ops_per_s.is_some_and(|a| close(a, value)) || close(p.requested, value)
         })
     };
-    valid().rfind(is_headline).or_else(|| valid().next_back()).or_else(|| run.points.last())
+    counted().rfind(is_headline).or_else(|| counted().next_back()).or_else(|| run.points.last())
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -52,6 +58,10 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
         main: true,
     }];
     let point = headline_point(run);
+    let overall_first = overall_is_a_result(run);
+    if overall_first {
+        figures.extend(overall(run));
+    }
     if let Some(response) = point.and_then(|p| p.response_ns) {
         for (name, nanos) in [("p50", response.p50), ("p95", response.p95), ("p99", response.p99)] {
             figures.push(figure(&format!("response {name}"), time(nanos)));
@@ -66,13 +76,29 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     if let Some(rate) = run.summary.peak_bytes_per_s.filter(|r| r.is_finite()) {
         figures.push(figure("most data", format!("{}/s", Bytes(rate.round() as u64))));
     }
-    if let Some(origin) = run.summary.overall_response_ms.origin {
-        figures.push(figure("overall response", format!("{} ms", three_digits(origin))));
+    if !overall_first {
+        figures.extend(overall(run).into_iter().take(1));
     }
     if let Some(score) = run.summary.score {
         figures.push(figure("score", number(Some(score))));
     }
     (figures, note(run, point))
+}
+
+/// Suites that cap the response time publish the overall one beside the peak, and a curve from
+/// elsewhere is analysed for its sake.
+fn overall_is_a_result(run: &RunResult) -> bool {
+    run.suite.as_ref().is_none_or(|suite| suite.response_cap_ms.is_some())
+}
+
+/// Overall response time by both definitions, as far as the points give it.
+fn overall(run: &RunResult) -> Vec<Figure> {
+    let overall = run.summary.overall_response_ms;
+    let figures = [("overall response", overall.origin), ("overall response, span", overall.span)];
+    figures
+        .into_iter()
+        .filter_map(|(label, ms)| Some(figure(label, format!("{} ms", three_digits(ms?)))))
+        .collect()
 }
 
 fn figure(label: &str, text: String) -> Figure {
@@ -88,13 +114,20 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
         return "No load point was finished, so there are no figures.".to_owned();
     };
     let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
-    let mut note = if point.valid || run.suite.is_none() {
-        format!("The times are those of {place}.")
-    } else {
-        format!("No load point is valid. The times are those of {place}, which is invalid.")
+    let mut note = match Mark::of(run, point) {
+        Mark::Sound => format!("The times are those of {place}."),
+        Mark::NotCounted => format!(
+            "No load point is below the cap. The times are those of {place}, which is not counted."
+        ),
+        Mark::Invalid => {
+            format!("No load point counts. The times are those of {place}, which is invalid.")
+        }
     };
     if point.response_ns.is_some_and(|t| t.p50.is_none() || t.p95.is_none() || t.p99.is_none()) {
         note.push_str(&format!(" {ABSENT} where the sample is too small for the percentile."));
+    }
+    if overall_is_a_result(run) && run.summary.overall_response_ms.origin.is_some() {
+        note.push_str(OVERALL_NOTE);
     }
     note
 }

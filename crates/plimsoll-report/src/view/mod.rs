@@ -1,17 +1,19 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
 mod disclosure;
+mod errors;
 mod headline;
 mod points;
 mod resources;
+mod shares;
 
 use std::collections::BTreeSet;
 
 use plimsoll_model::result::{Finding, RunResult};
 use serde::Serialize;
 
-use crate::table::{Table, figures, words};
-use crate::text::{command_line, instant};
+use crate::table::{Mark, Table, figures, words};
+use crate::text::{command_line, instant, number};
 
 pub(crate) use disclosure::Section;
 pub(crate) use headline::{Figure, headline_point};
@@ -46,6 +48,8 @@ pub(crate) struct RunView {
     pub(crate) command: String,
     pub(crate) points: Table,
     pub(crate) points_note: String,
+    /// The suite caps the mean service time of the points it counts.
+    pub(crate) caps: bool,
     /// The generator's health, where a chart would hold one dot.
     pub(crate) generator_note: String,
     pub(crate) resources: Table,
@@ -111,14 +115,15 @@ impl RunView {
             departures: run.departures.clone(),
             command: command_line(&run.command),
             points_note: points::note(run, &points),
+            caps: points::caps(run),
             points,
             generator_note: points::generator_note(run),
             resources: resources::table(run),
-            errors: points::errors_table(run),
-            unexpected: points::unexpected_table(run),
-            error_samples: points::error_samples(run),
-            ops: points::ops_tables(run),
-            per_target: points::per_target_table(run),
+            errors: errors::errors_table(run),
+            unexpected: errors::unexpected_table(run),
+            error_samples: errors::error_samples(run),
+            ops: shares::ops_tables(run),
+            per_target: shares::per_target_table(run),
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),
@@ -176,6 +181,9 @@ fn facts(run: &RunResult) -> Vec<(String, String)> {
     add("Profile", run.profile.clone());
     add("Load points", (!run.points.is_empty()).then(|| run.points.len().to_string()));
     add("Measured per point", headline::window(run));
+    let cap_ms = run.suite.as_ref().and_then(|suite| suite.response_cap_ms);
+    let cap = cap_ms.map(|cap| format!("mean service time {} ms", number(Some(cap))));
+    add("Response cap", cap);
     add("Seed", run.seed.map(|s| s.to_string()));
     let tool = run.disclosure.as_ref().map(|d| &d.tool);
     add("Plimsoll", tool.map(|t| format!("{} ({} build)", t.version, t.build)));
@@ -201,20 +209,21 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
     );
     for (i, run) in runs.iter().enumerate() {
         let time = headline_point(run).and_then(|p| p.response_ns);
-        table.push_judged(
+        let sound = run.verdict.valid || run.suite.is_none();
+        table.push_marked(
             vec![
                 (i + 1).to_string(),
                 run.suite.as_ref().map_or_else(|| "–".to_owned(), |s| s.name.clone()),
                 run.targets.join(", "),
                 format!("{} {}", symbol(run), verdict(run)),
                 headline::value(run),
-                crate::text::number(run.summary.peak_ops_per_s),
+                number(run.summary.peak_ops_per_s),
                 crate::text::time(time.and_then(|t| t.p50)),
                 crate::text::time(time.and_then(|t| t.p95)),
                 crate::text::time(time.and_then(|t| t.p99)),
                 run.started.as_deref().map_or_else(|| "–".to_owned(), instant),
             ],
-            run.verdict.valid || run.suite.is_none(),
+            if sound { Mark::Sound } else { Mark::Invalid },
         );
     }
     table

@@ -1,13 +1,23 @@
-//! Tables of load points, their ops, errors and seconds.
+//! Tables of load points, their percentiles and seconds.
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 
 use crate::svg::{selected_points, timeline_spans, timeline_time};
-use crate::table::{Column, Table, figures, words};
+use crate::table::{Column, Mark, Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
 /// Rows of a timeline's table; the whole of it is in `timeline.csv`.
 const TIMELINE_ROWS_MAX: usize = 40;
+
+/// Ops from which the share beyond a percentile is known to a twentieth of itself with 99 %
+/// confidence: (2.5758 / 0.05)² × p / (1 − p), for p = 99 %.
+const P99_OPS_MIN: u64 = 262_742;
+/// The same for p = 99.9 %.
+const P999_OPS_MIN: u64 = 2_651_305;
+/// Before a percentile from fewer ops.
+const ROUGH: char = '≈';
+/// Of a valid point that the suite leaves out.
+const ABOVE_CAP: &str = "above the cap, not counted";
 
 pub(super) fn points_table(run: &RunResult) -> Table {
     let caption = match run.suite {
@@ -23,77 +33,111 @@ pub(super) fn probes_table(run: &RunResult) -> Table {
         .without_empty_columns()
 }
 
+/// A column of the table of points with what stands in its cells.
+type Filled = (Column, Box<dyn Fn(&PointResult) -> String>);
+
 fn table_of(run: &RunResult, points: &[PointResult], caption: &str) -> Table {
-    let unit = time_unit(points);
-    let mut table = Table::new(caption, columns(run, points, unit));
+    let filled = columns(run, points);
+    let (columns, cells): (Vec<Column>, Vec<_>) = filled.into_iter().unzip();
+    let mut table = Table::new(caption, columns);
     for point in points {
-        table.push_judged(cells(run, point, unit, points), point.valid || run.suite.is_none());
+        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(run, point));
     }
     table
 }
 
-fn columns(run: &RunResult, points: &[PointResult], unit: TimeUnit) -> Vec<Column> {
-    let time = unit.name();
-    let mut columns = vec![
-        figures("point", ""),
-        figures("requested", &run.axis.unit),
-        figures("offered", "ops/s"),
-        figures("achieved", "ops/s"),
-        figures("p50", time),
-        figures("p95", time),
-        figures("p99", time),
-        figures("p99.9", time),
-        figures("max", time),
-        figures(if run.suite.is_some() { "mean\u{a0}±\u{a0}95\u{a0}%" } else { "mean" }, time),
-        figures("not sent", ""),
-        figures("busy", "worker"),
-        figures("send lag p99", lag_unit(points).name()),
-        words("errors"),
-        words("valid"),
-    ];
-    if loses_clients(points) {
-        columns.insert(2, figures("clients", ""));
-    }
+fn columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+    let mut columns = load_columns(run, points);
+    columns.extend(time_columns(run, points));
+    columns.extend(health_columns(run, points));
     columns
 }
 
-fn loses_clients(points: &[PointResult]) -> bool {
-    points.iter().any(|p| p.clients_requested != p.clients_participating)
+fn filled(column: Column, cell: impl Fn(&PointResult) -> String + 'static) -> Filled {
+    (column, Box::new(cell))
 }
 
-fn cells(
-    run: &RunResult,
-    point: &PointResult,
-    unit: TimeUnit,
-    points: &[PointResult],
-) -> Vec<String> {
-    let times = point.response_ns.unwrap_or_default();
-    let lag = point.send_lag_ns.unwrap_or_default();
-    let nanos = |n: Option<u64>| unit.text(n.map(|n| n as f64));
-    let foreign = run.suite.is_none();
-    let mut cells = vec![
-        point.position.to_string(),
-        number(Some(point.requested)),
-        number(point.offered_ops_per_s),
-        number(point.achieved_ops_per_s),
-        nanos(times.p50),
-        nanos(times.p95),
-        nanos(times.p99),
-        nanos(times.p999),
-        nanos(times.max),
-        mean(point, unit),
-        count(point.not_sent),
-        percent(point.generator.cpu_busy_ratio_max),
-        lag_unit(points).text(lag.p99.map(|n| n as f64)),
-        if foreign && point.errors.is_empty() { ABSENT.to_owned() } else { errors(point) },
-        if foreign { ABSENT.to_owned() } else { judged(point) },
+fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+    let mut columns = vec![
+        filled(figures("point", ""), |p| p.position.to_string()),
+        filled(figures("requested", &run.axis.unit), |p| number(Some(p.requested))),
     ];
-    if loses_clients(points) {
-        let (taking_part, asked) = (point.clients_participating, point.clients_requested);
-        let part = |n: Option<u32>| count(n.map(u64::from));
-        cells.insert(2, format!("{}\u{a0}of\u{a0}{}", part(taking_part), part(asked)));
+    if points.iter().any(|p| p.clients_requested != p.clients_participating) {
+        columns.push(filled(figures("clients", ""), clients));
     }
-    cells
+    columns.extend([
+        filled(figures("offered", "ops/s"), |p| number(p.offered_ops_per_s)),
+        filled(figures("achieved", "ops/s"), |p| number(p.achieved_ops_per_s)),
+    ]);
+    columns
+}
+
+fn clients(point: &PointResult) -> String {
+    let part = |n: Option<u32>| count(n.map(u64::from));
+    let (taking_part, asked) = (point.clients_participating, point.clients_requested);
+    format!("{}\u{a0}of\u{a0}{}", part(taking_part), part(asked))
+}
+
+fn time_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+    type Pick = fn(&TimeSummary) -> Option<u64>;
+    let unit = time_unit(points);
+    let column = move |name: &str, pick: Pick, ops_min: u64| {
+        filled(figures(name, unit.name()), move |p| {
+            let times = p.response_ns.unwrap_or_default();
+            let text = unit.text(pick(&times).map(|n| n as f64));
+            let rough = times.n < ops_min && text != ABSENT;
+            if rough { format!("{ROUGH}{text}") } else { text }
+        })
+    };
+    let mut columns = Vec::new();
+    if caps(run) {
+        let service = |p: &PointResult| p.service_ns.and_then(|t| t.mean);
+        let name = "service mean";
+        columns.push(filled(figures(name, unit.name()), move |p| unit.text(service(p))));
+    }
+    columns.extend([
+        column("p50", |t| t.p50, 0),
+        column("p95", |t| t.p95, 0),
+        column("p99", |t| t.p99, P99_OPS_MIN),
+        column("p99.9", |t| t.p999, P999_OPS_MIN),
+        column("max", |t| t.max, 0),
+    ]);
+    let name = if run.suite.is_some() { "mean\u{a0}±\u{a0}95\u{a0}%" } else { "mean" };
+    columns.push(filled(figures(name, unit.name()), move |p| mean(p, unit)));
+    columns
+}
+
+fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+    let foreign = run.suite.is_none();
+    let lag_unit = lag_unit(points);
+    let mut columns = vec![filled(figures("not sent", ""), |p| count(p.not_sent))];
+    let seen = |pick: fn(&PointResult) -> Option<u64>| {
+        caps(run) || points.iter().any(|p| pick(p).is_some_and(|n| n > 0))
+    };
+    if seen(|p| p.retransmissions) {
+        columns.push(filled(figures("sent again", ""), |p| count(p.retransmissions)));
+    }
+    if seen(|p| p.ambiguous) {
+        columns.push(filled(figures("ambiguous", ""), |p| count(p.ambiguous)));
+    }
+    columns.extend([
+        filled(figures("busy", "worker"), |p| percent(p.generator.cpu_busy_ratio_max)),
+        filled(figures("send lag p99", lag_unit.name()), move |p| {
+            let lag = p.send_lag_ns.unwrap_or_default();
+            lag_unit.text(lag.p99.map(|n| n as f64))
+        }),
+        filled(words("errors"), move |p| match foreign && p.errors.is_empty() {
+            true => ABSENT.to_owned(),
+            false => errors(p),
+        }),
+        filled(words("valid"), move |p| if foreign { ABSENT.to_owned() } else { judged(p) }),
+    ]);
+    columns
+}
+
+/// Does the suite cap the mean service time of the points it counts?
+pub(super) fn caps(run: &RunResult) -> bool {
+    run.suite.as_ref().is_some_and(|suite| suite.response_cap_ms.is_some())
 }
 
 fn mean(point: &PointResult, unit: TimeUnit) -> String {
@@ -116,14 +160,16 @@ fn errors(point: &PointResult) -> String {
 }
 
 fn judged(point: &PointResult) -> String {
+    let above = point.not_counted.is_some();
     if point.valid {
-        return "✓".to_owned();
+        return if above { ABOVE_CAP.to_owned() } else { "✓".to_owned() };
     }
     let mut rules: Vec<_> = point.reasons.iter().map(|r| r.rule.replace('_', " ")).collect();
     rules.dedup();
+    let cap = if above { "; above the cap" } else { "" };
     match rules.is_empty() {
-        true => "✗ invalid".to_owned(),
-        false => format!("✗ {}", rules.join(", ")),
+        true => format!("✗ invalid{cap}"),
+        false => format!("✗ {}{cap}", rules.join(", ")),
     }
 }
 
@@ -143,15 +189,33 @@ pub(super) fn generator_note(run: &RunResult) -> String {
     busy.into_iter().chain(lag).collect::<Vec<_>>().join(" ")
 }
 
-/// What an absent value in the table means.
+/// What marks and absent values in the table mean.
 pub(super) fn note(run: &RunResult, table: &Table) -> String {
     if run.suite.is_none() {
         return "The curve comes from elsewhere: columns it does not fill are left out.".to_owned();
     }
-    if !table.has_gaps() {
-        return String::new();
+    let mut notes = Vec::new();
+    if table.has_gaps() {
+        notes.push(format!(
+            "{ABSENT} means not measured, or a sample too small to support the percentile."
+        ));
     }
-    format!("{ABSENT} means not measured, or a sample too small to support the percentile.")
+    if table.any_cell(|cell| cell.starts_with(ROUGH)) {
+        notes.push(format!(
+            "{ROUGH} marks a percentile from fewer ops ({} for p99, {} for p99.9) than it takes to \
+             know the share beyond it to a twentieth, with 99 % confidence: do not compare runs by it.",
+            count(Some(P99_OPS_MIN)),
+            count(Some(P999_OPS_MIN)),
+        ));
+    }
+    if let Some(cap_ms) = run.suite.as_ref().and_then(|suite| suite.response_cap_ms) {
+        notes.push(format!(
+            "The suite counts points with a mean service time of up to {} ms, and the overall \
+             response time rests on that mean; the percentiles are those of the response time.",
+            number(Some(cap_ms)),
+        ));
+    }
+    notes.join(" ")
 }
 
 fn time_unit(points: &[PointResult]) -> TimeUnit {
@@ -165,112 +229,6 @@ fn time_unit(points: &[PointResult]) -> TimeUnit {
 fn lag_unit(points: &[PointResult]) -> TimeUnit {
     let largest = points.iter().filter_map(|p| p.send_lag_ns?.p99).max();
     TimeUnit::for_largest(largest.unwrap_or(0) as f64)
-}
-
-pub(super) fn errors_table(run: &RunResult) -> Table {
-    let columns = vec![figures("point", ""), words("class"), figures("ops", "")];
-    let mut table = Table::new("Errors by class", columns);
-    for point in &run.points {
-        for (class, n) in point.errors.iter().filter(|(_, n)| **n > 0) {
-            table.push(vec![point.position.to_string(), class.clone(), count(Some(*n))]);
-        }
-    }
-    table
-}
-
-pub(super) fn unexpected_table(run: &RunResult) -> Table {
-    let columns = vec![
-        figures("point", ""),
-        words("op"),
-        figures("expected status", ""),
-        figures("seen", ""),
-        figures("ops", ""),
-    ];
-    let mut table = Table::new("Statuses other than expected", columns);
-    for point in &run.points {
-        for seen in &point.unexpected {
-            table.push(vec![
-                point.position.to_string(),
-                seen.op.clone(),
-                seen.expected.to_string(),
-                seen.actual.to_string(),
-                count(Some(seen.count)),
-            ]);
-        }
-    }
-    table
-}
-
-pub(super) fn error_samples(run: &RunResult) -> Vec<(String, Vec<String>)> {
-    let failed = run.points.iter().filter(|p| !p.error_samples.is_empty());
-    failed.map(|p| (format!("point {}", p.position), p.error_samples.clone())).collect()
-}
-
-/// One table for each point.
-pub(super) fn ops_tables(run: &RunResult) -> Vec<Table> {
-    run.points.iter().filter(|p| !p.ops.is_empty()).map(|p| ops_table(run, p)).collect()
-}
-
-fn ops_table(run: &RunResult, point: &PointResult) -> Table {
-    let times = || point.ops.values().filter_map(|op| op.response_ns?.p50);
-    let unit = TimeUnit::for_largest(times().max().unwrap_or(0).max(1_000_000) as f64);
-    let load = load(point.requested, &run.axis);
-    let mut table = Table::new(
-        format!("Point {} · {load}", point.position),
-        vec![
-            words("op"),
-            figures("count", ""),
-            figures("errors", ""),
-            figures("failed as expected", ""),
-            figures("response p50", unit.name()),
-            figures("p95", unit.name()),
-            figures("p99", unit.name()),
-            figures("max", unit.name()),
-            figures("service p50", unit.name()),
-            figures("p99", unit.name()),
-        ],
-    );
-    for (name, op) in &point.ops {
-        let (response, service) =
-            (op.response_ns.unwrap_or_default(), op.service_ns.unwrap_or_default());
-        let nanos = |n: Option<u64>| unit.text(n.map(|n| n as f64));
-        table.push(vec![
-            name.clone(),
-            count(Some(op.count)),
-            count(Some(op.errors)),
-            count(Some(op.expected_failures)),
-            nanos(response.p50),
-            nanos(response.p95),
-            nanos(response.p99),
-            nanos(response.max),
-            nanos(service.p50),
-            nanos(service.p99),
-        ]);
-    }
-    table
-}
-
-pub(super) fn per_target_table(run: &RunResult) -> Table {
-    let columns = vec![
-        figures("point", ""),
-        words("target"),
-        figures("achieved", "ops/s"),
-        figures("errors", ""),
-        figures("read", ""),
-    ];
-    let mut table = Table::new("By target", columns);
-    for point in run.points.iter().filter(|p| p.per_target.len() > 1) {
-        for share in &point.per_target {
-            table.push(vec![
-                point.position.to_string(),
-                share.target.clone(),
-                number(Some(share.achieved_ops_per_s)),
-                count(Some(share.errors)),
-                crate::text::bytes(Some(share.bytes_read)),
-            ]);
-        }
-    }
-    table
 }
 
 /// What the chart of percentiles draws.

@@ -1,0 +1,103 @@
+//! What went wrong, by class and status, and what the clients saw of it.
+
+use plimsoll_model::result::RunResult;
+
+use crate::table::{Table, figures, words};
+use crate::text::{ABSENT, count};
+
+pub(super) fn errors_table(run: &RunResult) -> Table {
+    let columns =
+        vec![figures("point", ""), words("class"), figures("ops", ""), words("what it means")];
+    let mut table = Table::new("Errors by class", columns);
+    for point in &run.points {
+        for (class, n) in point.errors.iter().filter(|(_, n)| **n > 0) {
+            table.push(vec![
+                point.position.to_string(),
+                class.clone(),
+                count(Some(*n)),
+                meaning(class).to_owned(),
+            ]);
+        }
+    }
+    table
+}
+
+/// The classes of `docs/validity.md` in a few words each.
+fn meaning(class: &str) -> &'static str {
+    match class {
+        "timeout" => "no reply within the time limit of an op",
+        "transport" => "connection refused, reset, or closed before the reply",
+        "tls" => "the TLS handshake or record layer failed",
+        "ports_exhausted" => "no local port was free",
+        "descriptors_exhausted" => "this process may open no more connections",
+        "truncated" => "the reply broke off",
+        "malformed" => "the reply is not of the protocol",
+        "length" => "the reply has another length than the file",
+        "corrupt" => "the reply held other data than the file",
+        "rejected" => {
+            "the server refused the call itself: program, version, procedure, or credentials"
+        }
+        "verifier" => "the server restarted and may have lost writes it had not committed",
+        status if status.starts_with("status:") => "the server answered with this status",
+        _ => ABSENT,
+    }
+}
+
+pub(super) fn unexpected_table(run: &RunResult) -> Table {
+    let columns = vec![
+        figures("point", ""),
+        words("op"),
+        figures("expected status", ""),
+        figures("seen", ""),
+        figures("ops", ""),
+    ];
+    let mut table = Table::new("Statuses other than expected", columns);
+    for point in &run.points {
+        for seen in &point.unexpected {
+            table.push(vec![
+                point.position.to_string(),
+                seen.op.clone(),
+                seen.expected.to_string(),
+                seen.actual.to_string(),
+                count(Some(seen.count)),
+            ]);
+        }
+    }
+    table
+}
+
+pub(super) fn error_samples(run: &RunResult) -> Vec<(String, Vec<String>)> {
+    let failed = run.points.iter().filter(|p| !p.error_samples.is_empty());
+    failed.map(|p| (format!("point {}", p.position), p.error_samples.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::outcome::ErrorClass;
+
+    #[test]
+    fn every_class_of_errors_is_explained_in_words_here_and_in_the_document() {
+        let document = include_str!("../../../../docs/validity.md");
+        for class in [
+            ErrorClass::Timeout,
+            ErrorClass::Transport,
+            ErrorClass::Tls,
+            ErrorClass::PortsExhausted,
+            ErrorClass::DescriptorsExhausted,
+            ErrorClass::Status(70),
+            ErrorClass::Truncated,
+            ErrorClass::Malformed,
+            ErrorClass::Length,
+            ErrorClass::Corrupt,
+            ErrorClass::Rejected,
+            ErrorClass::Verifier,
+        ] {
+            let key = class.to_string();
+            assert_ne!(meaning(&key), ABSENT, "{key}");
+            let name = key.split(':').next().unwrap_or_default();
+            assert!(document.contains(&format!("`{name}")), "{name}");
+        }
+        assert_eq!(meaning("of tomorrow"), ABSENT);
+    }
+}

@@ -1,0 +1,91 @@
+//! How the ops of a point divide: by op and by target.
+
+use plimsoll_model::result::{OpResult, PointResult, RunResult};
+
+use crate::table::{Table, figures, words};
+use crate::text::{ABSENT, TimeUnit, count, load, number};
+
+/// One table for each point.
+pub(super) fn ops_tables(run: &RunResult) -> Vec<Table> {
+    run.points.iter().filter(|p| !p.ops.is_empty()).map(|p| ops_table(run, p)).collect()
+}
+
+fn ops_table(run: &RunResult, point: &PointResult) -> Table {
+    let times = || point.ops.values().filter_map(|op| op.response_ns?.p50);
+    let unit = TimeUnit::for_largest(times().max().unwrap_or(0).max(1_000_000) as f64);
+    let load = load(point.requested, &run.axis);
+    let mut table = Table::new(
+        format!("Point {} · {load}", point.position),
+        vec![
+            words("op"),
+            figures("count", ""),
+            figures("share", "%"),
+            figures("wanted", "%"),
+            figures("errors", ""),
+            figures("failed as expected", ""),
+            figures("response p50", unit.name()),
+            figures("p95", unit.name()),
+            figures("p99", unit.name()),
+            figures("max", unit.name()),
+            figures("service p50", unit.name()),
+            figures("p99", unit.name()),
+        ],
+    );
+    for (name, op) in by_wanted_share(point) {
+        let (response, service) =
+            (op.response_ns.unwrap_or_default(), op.service_ns.unwrap_or_default());
+        let nanos = |n: Option<u64>| unit.text(n.map(|n| n as f64));
+        table.push(vec![
+            name.clone(),
+            count(Some(op.count)),
+            share(op.share_ratio),
+            share(op.wanted_ratio),
+            count(Some(op.errors)),
+            count(Some(op.expected_failures)),
+            nanos(response.p50),
+            nanos(response.p95),
+            nanos(response.p99),
+            nanos(response.max),
+            nanos(service.p50),
+            nanos(service.p99),
+        ]);
+    }
+    table.without_empty_columns()
+}
+
+/// The method's order of weight; by name where no mix is fixed.
+fn by_wanted_share(point: &PointResult) -> Vec<(&String, &OpResult)> {
+    let mut ops: Vec<_> = point.ops.iter().collect();
+    let wanted = |op: &OpResult| op.wanted_ratio.unwrap_or_default();
+    ops.sort_by(|(_, a), (_, b)| wanted(b).total_cmp(&wanted(a)));
+    ops
+}
+
+/// Two decimals, since a mix is judged to a percentage point.
+fn share(ratio: Option<f64>) -> String {
+    let ratio = ratio.filter(|ratio| ratio.is_finite());
+    ratio.map_or_else(|| ABSENT.to_owned(), |ratio| format!("{:.2}", ratio * 100.0))
+}
+
+pub(super) fn per_target_table(run: &RunResult) -> Table {
+    let columns = vec![
+        figures("point", ""),
+        words("target"),
+        figures("achieved", "ops/s"),
+        figures("errors", ""),
+        figures("read", ""),
+    ];
+    let mut table = Table::new("By target", columns);
+    for point in run.points.iter().filter(|p| p.per_target.len() > 1) {
+        for share in &point.per_target {
+            table.push(vec![
+                point.position.to_string(),
+                share.target.clone(),
+                number(Some(share.achieved_ops_per_s)),
+                count(Some(share.errors)),
+                crate::text::bytes(Some(share.bytes_read)),
+            ]);
+        }
+    }
+    table
+}
