@@ -1,0 +1,193 @@
+//! The calls in flight, by slot. A call's xid names its slot, so a reply finds its call without a
+//! search; a generation in the xid makes late and repeated replies strangers.
+
+use plimsoll_engine::rng::{Random, Stream};
+use plimsoll_engine::seam::Ticket;
+use plimsoll_model::outcome::{OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::super::op::{NfsCall, NfsOp};
+
+/// Most calls one session may have in flight: 24 bits of the xid are left for generations, so an
+/// xid comes back after 16 million calls on its slot.
+pub const CALLS_MAX: u32 = 256;
+
+/// A call in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) ticket: Ticket,
+    pub(super) op: NfsOp,
+    /// Without a reply by then it has failed.
+    pub(super) deadline: Nanos,
+    /// Next retransmission of a datagram; [`Nanos::MAX`] on streams and before the first send.
+    pub(super) retry_at: Nanos,
+    /// Times it was sent.
+    pub(super) sends: u32,
+}
+
+impl Call {
+    /// It was sent again, and doing it twice is not the same as doing it once.
+    fn is_ambiguous(&self) -> bool {
+        self.sends > 1 && matches!(self.op.call, NfsCall::Create(_) | NfsCall::Remove(..))
+    }
+
+    /// It ended so; without bytes of data.
+    pub(super) fn outcome(&self, status: OpStatus) -> Outcome {
+        let ambiguous = self.is_ambiguous();
+        Outcome { kind: self.op.kind, status, bytes_read: 0, bytes_written: 0, ambiguous }
+    }
+}
+
+/// Room for one call.
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    call: Option<Call>,
+    /// The encoded call, kept to be sent again. Reused by the next call of this slot.
+    buffer: Vec<u8>,
+}
+
+/// All calls of one session.
+#[derive(Debug)]
+pub(super) struct Calls {
+    slots: Vec<Slot>,
+    /// The one used last is used first: its buffer is in the cache.
+    free: Vec<usize>,
+    slot_bits: u32,
+    base: u32,
+}
+
+impl Calls {
+    /// Room for `outstanding_max` calls (1 to [`CALLS_MAX`]). Xids begin at a place that depends
+    /// on `nonce` and `client`, so that those of two load points do not meet in a server's cache.
+    pub(super) fn new(outstanding_max: u32, nonce: u64, client: u32) -> Self {
+        let room = outstanding_max.clamp(1, CALLS_MAX);
+        let slots = (0..room).map(|_| Slot::default()).collect();
+        Self {
+            slots,
+            free: (0..room as usize).rev().collect(),
+            slot_bits: room.next_power_of_two().trailing_zeros(),
+            base: Random::new(nonce, Stream::Data, u64::from(client)).bits() as u32,
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Takes a slot for `call` and has `encode` write it, given its xid. `None` when all are taken.
+    pub(super) fn start(
+        &mut self,
+        call: Call,
+        encode: impl FnOnce(&mut Vec<u8>, u32),
+    ) -> Option<usize> {
+        let at = self.free.pop()?;
+        let xid = self.xid(at);
+        let slot = &mut self.slots[at];
+        slot.call = Some(call);
+        slot.buffer.clear();
+        encode(&mut slot.buffer, xid);
+        Some(at)
+    }
+
+    /// The call with this xid.
+    pub(super) fn find(&self, xid: u32) -> Option<(usize, &Call)> {
+        let id = xid.wrapping_sub(self.base);
+        let at = (id & ((1 << self.slot_bits) - 1)) as usize;
+        let slot = self.slots.get(at)?;
+        let same = slot.generation == id >> self.slot_bits;
+        slot.call.as_ref().filter(|_| same).map(|call| (at, call))
+    }
+
+    /// The call of a slot and its bytes.
+    pub(super) fn get(&mut self, at: usize) -> Option<(&mut Call, &[u8])> {
+        let slot = self.slots.get_mut(at)?;
+        Some((slot.call.as_mut()?, &slot.buffer))
+    }
+
+    /// The call has ended; whatever still comes with its xid is a stranger.
+    pub(super) fn end(&mut self, at: usize) -> Option<Call> {
+        let slot = self.slots.get_mut(at)?;
+        let call = slot.call.take()?;
+        slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> self.slot_bits);
+        self.free.push(at);
+        Some(call)
+    }
+
+    /// Number of slots, for going through all calls while they change.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn xid(&self, at: usize) -> u32 {
+        // A slot number needs `slot_bits` bits and a generation the rest.
+        let id = self.slots[at].generation << self.slot_bits | at as u32;
+        self.base.wrapping_add(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use plimsoll_model::outcome::OpKind;
+
+    use super::*;
+
+    fn call(number: u32) -> Call {
+        Call {
+            ticket: Ticket(number),
+            op: NfsOp { kind: OpKind(0), call: NfsCall::FsStat },
+            deadline: Nanos::MAX,
+            retry_at: Nanos::MAX,
+            sends: 0,
+        }
+    }
+
+    fn start(calls: &mut Calls, number: u32) -> Option<u32> {
+        let mut xid = 0;
+        calls.start(call(number), |_, given| xid = given).map(|_| xid)
+    }
+
+    #[test]
+    fn every_call_is_found_by_its_xid_until_it_ends() {
+        for room in [1, 2, 3, 32, 33, CALLS_MAX] {
+            let mut calls = Calls::new(room, 7, 1);
+            let mut seen = HashSet::new();
+            for _ in 0..3 {
+                let xids: Vec<u32> =
+                    (0..room).map(|n| start(&mut calls, n).expect("there is room")).collect();
+                assert_eq!(start(&mut calls, 0), None);
+                for (number, xid) in xids.iter().enumerate() {
+                    assert!(seen.insert(*xid));
+                    let (at, call) = calls.find(*xid).expect("it is in flight");
+                    assert_eq!(call.ticket, Ticket(number as u32));
+                    assert!(calls.end(at).is_some());
+                    assert!(calls.find(*xid).is_none());
+                    assert!(calls.end(at).is_none());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_generation_wraps_without_touching_the_slot() {
+        let mut calls = Calls::new(CALLS_MAX, 7, 1);
+        calls.slots[255].generation = u32::MAX >> 8;
+        calls.free = vec![255];
+        let last = start(&mut calls, 1).expect("there is room");
+        let at = calls.find(last).expect("it is in flight").0;
+        calls.end(at);
+        let first = start(&mut calls, 2).expect("there is room");
+        assert_eq!(calls.find(first).map(|found| found.0), Some(255));
+        assert!(calls.find(last).is_none());
+    }
+
+    #[test]
+    fn xids_of_two_points_and_of_two_clients_begin_apart() {
+        let first = |nonce, client| start(&mut Calls::new(32, nonce, client), 0);
+        assert_ne!(first(1, 0), first(2, 0));
+        assert_ne!(first(1, 0), first(1, 1));
+        assert_eq!(first(1, 0), first(1, 0));
+    }
+}

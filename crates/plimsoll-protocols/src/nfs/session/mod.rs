@@ -1,0 +1,320 @@
+//! The client's side of NFS as a state machine: many calls in flight over one TCP connection or
+//! one UDP socket.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `calls` | the calls in flight, by slot and xid |
+//! | `line` | the link, and when a lost one is opened again |
+//! | `encode` | from an op to the bytes of a call |
+//! | `check` | from the bytes of a reply to a verdict |
+//! | `words` | what an error sample says |
+//!
+//! A lost connection is opened again and every pending call sent again with its xid; a datagram
+//! without reply is sent again after [`RETRY_AFTER`], then after twice as long, and so on. Either
+//! way a call ends once: by its reply, by its timeout, or by a failure nothing can mend.
+
+mod calls;
+mod check;
+mod encode;
+mod line;
+mod words;
+
+#[cfg(test)]
+mod recorder;
+#[cfg(test)]
+mod replies;
+#[cfg(test)]
+mod tests;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{
+    ClientSeat, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
+};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use self::calls::{Call, Calls};
+use self::check::{Asked, Checked, ServerRun};
+use self::line::{Line, Trouble};
+use self::words::{Complaint, Described};
+use super::fileset::{BLOCK_BYTES, Content};
+use super::handles::Handles;
+use super::op::{NfsCall, NfsOp, Span};
+use super::wire::record::Assembler;
+use super::wire::rpc::Credential;
+
+pub use self::calls::CALLS_MAX;
+pub use self::line::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX};
+pub use super::mix::NfsVersion;
+
+/// First retransmission of a datagram; each further one waits twice as long.
+pub const RETRY_AFTER: Nanos = Nanos::from_secs(1);
+
+/// One server as its sessions need it.
+#[derive(Clone, Debug)]
+pub struct NfsSite {
+    /// What is spoken with it.
+    pub version: NfsVersion,
+    /// What carries the calls.
+    pub link: LinkKind,
+    /// Who calls.
+    pub credential: Credential,
+    /// What it calls the things of the set.
+    pub handles: Arc<Handles>,
+    /// What is in the files.
+    pub content: Content,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct NfsSession {
+    site: Rc<NfsSite>,
+    op_timeout: Nanos,
+    outstanding_max: usize,
+    calls: Calls,
+    line: Line,
+    assembler: Assembler,
+    /// Nothing has to be done before this instant. Never too late; may be too early.
+    wake: Nanos,
+    run: ServerRun,
+    /// By ticket: what follows from the op that ended there.
+    follow_ons: Vec<Option<NfsOp>>,
+    counters: SessionCounters,
+}
+
+impl NfsSession {
+    /// A client of `site` with at most `outstanding_max` calls in flight.
+    pub fn new(site: Rc<NfsSite>, seat: ClientSeat, outstanding_max: u32) -> Self {
+        Self {
+            op_timeout: seat.op_timeout,
+            outstanding_max: outstanding_max.clamp(1, CALLS_MAX) as usize,
+            calls: Calls::new(outstanding_max, seat.nonce, seat.client),
+            line: Line::new(site.link),
+            assembler: Assembler::default(),
+            wake: Nanos::MAX,
+            run: ServerRun::default(),
+            follow_ons: Vec::new(),
+            counters: SessionCounters::default(),
+            site,
+        }
+    }
+
+    /// Sends a call, again or for the first time, when there is a link.
+    fn send(&mut self, at: usize, now: Nanos, io: &mut impl Io) {
+        let Some(link) = self.line.up() else { return };
+        let Some((call, bytes)) = self.calls.get(at) else { return };
+        io.send(link, bytes);
+        self.counters.retransmissions += u64::from(call.sends > 0);
+        if self.line.kind == LinkKind::Datagram {
+            // Far more doublings than fit into any timeout.
+            let wait = Nanos(RETRY_AFTER.0 << call.sends.min(16));
+            call.retry_at = now.saturating_add(wait);
+            self.wake = self.wake.min(call.retry_at);
+        }
+        call.sends += 1;
+    }
+
+    /// Opens a link if there is none and it is time; else asks to be woken when it is.
+    fn reach_out(&mut self, now: Nanos, io: &mut impl Io) {
+        match self.line.down_until() {
+            Some(from) if from <= now => self.line.connect(io),
+            Some(from) => self.wake = self.wake.min(from),
+            None => {}
+        }
+    }
+
+    /// One whole message arrived.
+    fn on_message(&mut self, message: &[u8], io: &mut impl Io) {
+        let Some(xid) = message.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) else {
+            return;
+        };
+        // A second reply, one to a call that has timed out, or a stranger's.
+        let Some((at, call)) = self.calls.find(xid) else { return };
+        self.line.proved();
+        let asked = Asked { site: &self.site, call: call.op.call, resent: call.sends > 1 };
+        match asked.judge(message, &mut self.run) {
+            Ok(checked) => self.succeed(at, checked, io),
+            Err(complaint) => self.fail(at, complaint, io),
+        }
+    }
+
+    fn succeed(&mut self, at: usize, checked: Checked, io: &mut impl Io) {
+        let Some(call) = self.calls.end(at) else { return };
+        self.counters.verified += u64::from(checked.verified);
+        self.keep_follow_on(call.ticket, next_block(call.op));
+        let outcome = Outcome {
+            bytes_read: checked.bytes_read,
+            bytes_written: checked.bytes_written,
+            ..call.outcome(checked.status)
+        };
+        io.complete(call.ticket, outcome);
+    }
+
+    fn fail(&mut self, at: usize, complaint: Complaint<'_>, io: &mut impl Io) {
+        let Some(call) = self.calls.end(at) else { return };
+        self.keep_follow_on(call.ticket, None);
+        io.explain(format_args!("{}: {complaint}", Described(call.op.call)));
+        let outcome =
+            Outcome { bytes_read: complaint.bytes_read(), ..call.outcome(complaint.status()) };
+        io.complete(call.ticket, outcome);
+    }
+
+    fn fail_all(&mut self, complaint: Complaint<'_>, io: &mut impl Io) {
+        for at in 0..self.calls.slots() {
+            self.fail(at, complaint, io);
+        }
+    }
+
+    fn keep_follow_on(&mut self, ended: Ticket, op: Option<NfsOp>) {
+        let at = ended.0 as usize;
+        // Tickets are small and dense.
+        if self.follow_ons.len() <= at {
+            self.follow_ons.resize(at + 1, None);
+        }
+        self.follow_ons[at] = op;
+    }
+
+    /// The link is gone, and closed already.
+    fn lost(&mut self, trouble: Trouble, now: Nanos, io: &mut impl Io) {
+        self.line.lost(trouble, now);
+        self.assembler.reset();
+        if let Trouble::Failed(LinkError { class, .. }) = trouble
+            && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
+        {
+            // The generator's own limits; the server has no part in them.
+            self.fail_all(Complaint::NoLink(trouble, class), io);
+        }
+        if self.calls.in_flight() > 0 {
+            self.reach_out(now, io);
+        }
+    }
+}
+
+impl Session for NfsSession {
+    type Op = NfsOp;
+
+    const BATCH_SENDS: bool = true;
+
+    fn kind(&self, op: &NfsOp) -> OpKind {
+        op.kind
+    }
+
+    fn has_room(&self) -> bool {
+        self.calls.in_flight() < self.outstanding_max
+    }
+
+    fn issue(&mut self, ticket: Ticket, op: NfsOp, now: Nanos, io: &mut impl Io) {
+        let deadline = now.saturating_add(self.op_timeout);
+        let call = Call { ticket, op, deadline, retry_at: Nanos::MAX, sends: 0 };
+        let site = &self.site;
+        let started = self.calls.start(call, |out, xid| site.encode(op.call, xid, out));
+        let Some(at) = started else {
+            debug_assert!(false, "the engine issues an op only where there is room");
+            io.complete(ticket, call.outcome(OpStatus::Failed(ErrorClass::Transport)));
+            return;
+        };
+        self.wake = self.wake.min(deadline);
+        self.reach_out(now, io);
+        self.send(at, now, io);
+    }
+
+    fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        if !self.line.is(link) {
+            return;
+        }
+        self.line.connected(link);
+        for at in 0..self.calls.slots() {
+            let Some((call, _)) = self.calls.get(at) else { continue };
+            // A new connection has seen no call; of datagrams only the timer knows which are lost.
+            let is_due = call.sends == 0 || call.retry_at <= now;
+            if is_due || self.line.kind == LinkKind::Stream {
+                self.send(at, now, io);
+            }
+        }
+    }
+
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
+        if !self.line.is(link) {
+            return;
+        }
+        if self.line.kind == LinkKind::Datagram {
+            return self.on_message(bytes, io);
+        }
+        let mut assembler = std::mem::take(&mut self.assembler);
+        let read = assembler.push(bytes, |message| self.on_message(message, io));
+        self.assembler = assembler;
+        if let Err(too_long) = read {
+            io.close(link);
+            self.fail_all(Complaint::Stream(too_long), io);
+            self.lost(Trouble::Garbled, now, io);
+        }
+    }
+
+    fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
+        // Nothing is ever discarded: every reply is decoded.
+    }
+
+    fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        if self.line.is(link) {
+            io.close(link);
+            self.lost(Trouble::Closed, now, io);
+        }
+    }
+
+    fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io) {
+        if self.line.is(link) {
+            self.lost(Trouble::Failed(error), now, io);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        (self.calls.in_flight() > 0).then_some(self.wake)
+    }
+
+    fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        self.wake = Nanos::MAX;
+        for at in 0..self.calls.slots() {
+            let Some((call, _)) = self.calls.get(at) else { continue };
+            let (deadline, retry_at, sends) = (call.deadline, call.retry_at, call.sends);
+            if deadline <= now {
+                let (after, trouble) = (self.op_timeout, self.line.trouble);
+                self.fail(at, Complaint::Timeout { after, sends, trouble }, io);
+                continue;
+            }
+            self.wake = self.wake.min(deadline);
+            if retry_at <= now {
+                self.send(at, now, io);
+            } else {
+                self.wake = self.wake.min(retry_at);
+            }
+        }
+        if self.calls.in_flight() > 0 {
+            self.reach_out(now, io);
+        }
+    }
+
+    fn take_follow_on(&mut self, ended: Ticket) -> Option<NfsOp> {
+        self.follow_ons.get_mut(ended.0 as usize)?.take()
+    }
+
+    fn take_counters(&mut self) -> SessionCounters {
+        std::mem::take(&mut self.counters)
+    }
+}
+
+/// The next block of the same read or write.
+fn next_block(op: NfsOp) -> Option<NfsOp> {
+    let next = |span: Span| {
+        let blocks_left = span.blocks_left.checked_sub(1)?;
+        let offset = span.offset + u64::from(span.bytes);
+        Some(Span { offset, bytes: BLOCK_BYTES, blocks_left, ..span })
+    };
+    let call = match op.call {
+        NfsCall::Read(span, verify) => NfsCall::Read(next(span)?, verify),
+        NfsCall::Write(span, stability) => NfsCall::Write(next(span)?, stability),
+        _ => return None,
+    };
+    Some(NfsOp { call, ..op })
+}

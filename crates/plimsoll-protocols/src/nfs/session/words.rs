@@ -1,0 +1,223 @@
+//! Why a call failed, as a class for the statistics and in words for an error sample.
+
+use std::fmt;
+
+use plimsoll_model::outcome::{ErrorClass, OpStatus};
+use plimsoll_model::units::Nanos;
+
+use super::super::fileset::EntryName;
+use super::super::op::{Accessed, NfsCall};
+use super::super::wire::record::RecordTooLong;
+use super::super::wire::rpc::ReplyOutcome;
+use super::super::wire::{Path, XdrError};
+use super::line::Trouble;
+
+/// Why a call failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Complaint<'m> {
+    /// The server's NFS status; RFC 1094 and RFC 1813 give the same names and numbers.
+    Status { code: u32, name: Option<&'static str> },
+    /// It should have failed with one status, and ended with another.
+    Unexpected { expected: u32, actual: u32 },
+    /// The RPC layer refused it.
+    Refused(ReplyOutcome),
+    /// The reply is not what RPC and NFS say it must be.
+    Undecodable(XdrError),
+    /// Decodable, yet not a reply to this call.
+    Nonsense(&'static str),
+    /// The reply speaks of an object of another kind (`ftype3`; `ftype` has the same numbers).
+    Kind { expected: u32, found: u32 },
+    /// The name leads to another handle than the one it led to before the run.
+    Handle,
+    /// A link's text is another.
+    LinkText { expected: EntryName, found: Path<'m> },
+    /// More or fewer bytes than asked for.
+    Length { asked: u64, got: u64 },
+    /// A file is smaller than it was made.
+    Shrunk { made: u64, found: u64 },
+    /// A byte differs from what was written.
+    Content { at: u64, expected: u8, found: u8, bytes: u64 },
+    /// ACCESS does not grant reading.
+    Unreadable,
+    /// The server restarted since the last write.
+    Verifier,
+    /// No reply in time.
+    Timeout { after: Nanos, sends: u32, trouble: Option<Trouble> },
+    /// No link, and waiting would not bring one.
+    NoLink(Trouble, ErrorClass),
+    /// The stream of replies cannot be read any further.
+    Stream(RecordTooLong),
+}
+
+impl Complaint<'_> {
+    pub(super) fn status(&self) -> OpStatus {
+        OpStatus::Failed(match *self {
+            Self::Unexpected { expected, actual } => {
+                return OpStatus::Unexpected { expected, actual };
+            }
+            Self::Status { code, .. } => ErrorClass::Status(code),
+            Self::Refused(_) => ErrorClass::Rejected,
+            Self::Undecodable(_) | Self::Nonsense(_) | Self::Stream(_) => ErrorClass::Malformed,
+            Self::Length { .. } | Self::Shrunk { .. } => ErrorClass::Length,
+            Self::Kind { .. }
+            | Self::Handle
+            | Self::LinkText { .. }
+            | Self::Content { .. }
+            | Self::Unreadable => ErrorClass::Corrupt,
+            Self::Verifier => ErrorClass::Verifier,
+            Self::Timeout { .. } => ErrorClass::Timeout,
+            Self::NoLink(_, class) => class,
+        })
+    }
+
+    /// File data that came all the same.
+    pub(super) fn bytes_read(&self) -> u64 {
+        match *self {
+            Self::Content { bytes, .. } => bytes,
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Complaint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Status { code, name } => {
+                write!(f, "{} ({code}){}", name.unwrap_or("a status no RFC names"), hint(code))
+            }
+            Self::Unexpected { expected, actual } => {
+                write!(f, "expected status {expected}, the server answered {actual}")
+            }
+            Self::Refused(outcome) => write!(f, "refused by the server's RPC layer: {outcome}"),
+            Self::Undecodable(error) => write!(f, "the reply is no reply to this call: {error}"),
+            Self::Nonsense(what) => f.write_str(what),
+            Self::Kind { expected, found } => {
+                write!(f, "attributes of a {}, and not of a {}", kind(found), kind(expected))
+            }
+            Self::Handle => f.write_str("the name leads to another file than before the run"),
+            Self::LinkText { expected, found } => {
+                write!(f, "the link says {found:?}, but {expected:?} was written")
+            }
+            Self::Length { asked, got } => write!(f, "asked for {asked} bytes, got {got}"),
+            Self::Shrunk { made, found } => {
+                write!(f, "made with {made} bytes, the server says it has {found}")
+            }
+            Self::Content { at, expected, found, .. } => write!(
+                f,
+                "first wrong byte at offset {at}: 0x{found:02x}, but 0x{expected:02x} was written"
+            ),
+            Self::Unreadable => f.write_str("the server does not grant READ on a file of ours"),
+            Self::Verifier => f.write_str(
+                "the write verifier changed: the server restarted and may have lost data that \
+                 was not committed",
+            ),
+            Self::Timeout { after, sends: 0, trouble } => {
+                write!(f, "no connection within {after}{}", Because(trouble))
+            }
+            Self::Timeout { after, sends, trouble } => {
+                let again = if sends > 1 { "; sent more than once" } else { "" };
+                write!(f, "no reply within {after}{again}{}", Because(trouble))
+            }
+            Self::NoLink(trouble, _) => write!(f, "no connection: {trouble}"),
+            Self::Stream(error) => write!(f, "{error}; the connection is closed"),
+        }
+    }
+}
+
+/// What a status means for the run, where its name does not say it.
+fn hint(code: u32) -> &'static str {
+    match code {
+        70 => {
+            ": the file handle is stale; the file was removed or the export changed during the \
+             run, or the server restarted and forgot it"
+        }
+        1 | 13 => ": the export does not permit this to the user and host of the generator",
+        28 | 69 => ": the server's disk or quota is full",
+        30 => ": the export is read-only",
+        10008 => ": the server is busy and asks to try later",
+        _ => "",
+    }
+}
+
+/// Name of a file type. RFC 1813 §2.5
+fn kind(number: u32) -> &'static str {
+    match number {
+        1 => "regular file",
+        2 => "directory",
+        5 => "symbolic link",
+        _ => "special file",
+    }
+}
+
+/// Why there is no link now, when that is known.
+struct Because(Option<Trouble>);
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |trouble| write!(f, ": {trouble}"))
+    }
+}
+
+/// An op and its object, as in `READ of dir00001/file0000193 at offset 8192`.
+pub(super) struct Described(pub(super) NfsCall);
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let op = operation(self.0);
+        match self.0 {
+            NfsCall::GetAttr(file)
+            | NfsCall::SetAttr(file)
+            | NfsCall::Lookup(file)
+            | NfsCall::Access(file)
+            | NfsCall::Commit(file) => write!(f, "{op} of {}", InSet(file)),
+            NfsCall::Read(span, _) | NfsCall::Write(span, _) => {
+                write!(f, "{op} of {} at offset {}", InSet(span.file), span.offset)
+            }
+            NfsCall::ReadLink(link) => {
+                write!(f, "{op} of {}/{}", link.directory().name(), link.name())
+            }
+            NfsCall::Create(slot) | NfsCall::Remove(slot, _) => {
+                write!(f, "{op} of {}/{}", slot.directory().name(), slot.name())
+            }
+            NfsCall::ReadDir(dir) | NfsCall::ReadDirPlus(dir) => {
+                write!(f, "{op} of {}", dir.name())
+            }
+            NfsCall::FsStat => f.write_str(op),
+        }
+    }
+}
+
+/// Name of the procedure. RFC 1813 §3.3; NFSv2 has the same, and STATFS for FSSTAT.
+fn operation(call: NfsCall) -> &'static str {
+    match call {
+        NfsCall::GetAttr(_) => "GETATTR",
+        NfsCall::SetAttr(_) => "SETATTR",
+        NfsCall::Lookup(_) => "LOOKUP",
+        NfsCall::Access(_) => "ACCESS",
+        NfsCall::ReadLink(_) => "READLINK",
+        NfsCall::Read(..) => "READ",
+        NfsCall::Write(..) => "WRITE",
+        NfsCall::Create(_) => "CREATE",
+        NfsCall::Remove(..) => "REMOVE",
+        NfsCall::ReadDir(_) => "READDIR",
+        NfsCall::ReadDirPlus(_) => "READDIRPLUS",
+        NfsCall::FsStat => "FSSTAT",
+        NfsCall::Commit(_) => "COMMIT",
+    }
+}
+
+/// Path of a file below the set's directory.
+struct InSet(Accessed);
+
+impl fmt::Display for InSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.0.file();
+        write!(f, "{}/{}", file.directory().name(), file.name())
+    }
+}
+
+impl From<XdrError> for Complaint<'_> {
+    fn from(error: XdrError) -> Self {
+        Self::Undecodable(error)
+    }
+}
