@@ -155,16 +155,11 @@ mod tests {
 
     #[test]
     fn an_announcement_is_a_url_with_a_port() {
-        let parsed = |line| {
-            parse_announcement(line).map(|a| (a.scheme, a.address.to_string(), a.path))
-        };
-        let found = |scheme, address: &str, path: &str| {
-            Some((scheme, address.to_owned(), path.to_owned()))
-        };
-        assert_eq!(
-            parsed("listening on https://[::1]:8443/"),
-            found("https", "[::1]:8443", "/")
-        );
+        let parsed =
+            |line| parse_announcement(line).map(|a| (a.scheme, a.address.to_string(), a.path));
+        let found =
+            |scheme, address: &str, path: &str| Some((scheme, address.to_owned(), path.to_owned()));
+        assert_eq!(parsed("listening on https://[::1]:8443/"), found("https", "[::1]:8443", "/"));
         assert_eq!(
             parsed("listening on nfs://127.0.0.1:2049/export?mountport=2049"),
             found("nfs", "127.0.0.1:2049", "/export?mountport=2049")

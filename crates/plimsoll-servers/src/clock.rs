@@ -1,6 +1,8 @@
-//! The only place of this crate that reads a clock: deadlines of bounded waits.
+//! The only place of this crate that reads a clock: deadlines of bounded waits, file times.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::nfs::store::Time;
 
 /// How often a bounded wait looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(4);
@@ -26,4 +28,13 @@ impl Deadline {
         std::thread::sleep(left.min(LOOK_AGAIN));
         !left.is_zero()
     }
+}
+
+/// Now, as times of files have it.
+#[allow(clippy::disallowed_methods, reason = "times of files are those of the wall clock")]
+pub(crate) fn wall() -> Time {
+    // Before 1970 and after 2106 there is no NFSv3.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
+    Time { seconds, nanoseconds: since.subsec_nanos() }
 }

@@ -6,11 +6,12 @@ mod clock;
 pub mod cores;
 mod error;
 pub mod managed;
+pub mod nfs;
 mod process;
 mod stop;
 pub mod web;
 
-pub use builtin::{ANNOUNCEMENT, BuiltinWeb};
+pub use builtin::{ANNOUNCEMENT, BuiltinNfs, BuiltinWeb};
 pub use error::ServerError;
 pub use process::{ServerProcess, ServerState, Software};
 pub use stop::Stop;
