@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use plimsoll_engine::agent::run_point;
 use plimsoll_engine::driver::epoll::EpollDriver;
-use plimsoll_engine::driver::{Driver as _, LocalPort, Ready, Received, Route, Slot, Wait};
+use plimsoll_engine::driver::{
+    Datagrams, Driver as _, LocalPort, Ready, Received, Route, Slot, Wait,
+};
 use plimsoll_engine::seam::LinkKind;
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
 use plimsoll_model::event::{AgentEvent, WorkerTotals};
@@ -81,6 +83,45 @@ fn datagrams_keep_their_borders_and_an_empty_one_is_not_the_end() {
         rest = after;
     }
     assert_eq!(driver.recv(0, &mut buffer).unwrap(), Received::Nothing);
+}
+
+#[test]
+fn many_datagrams_are_received_together_and_keep_their_borders_and_order() {
+    let (server, address) = peer();
+    let mut driver = driver();
+    driver.connect(0, LinkKind::Datagram, &route(address, LocalPort::Any)).unwrap();
+    driver.send(0, b"here I am").unwrap();
+    let client = server.recv_from(&mut [0; 16]).unwrap().1;
+
+    let sent: Vec<Vec<u8>> = (0..40u8).map(|i| vec![i; usize::from(i) * 30]).collect();
+    for datagram in &sent {
+        server.send_to(datagram, client).unwrap();
+    }
+    let mut batch = Datagrams::default();
+    let mut received: Vec<Vec<u8>> = Vec::new();
+    let mut counts = Vec::new();
+    while received.len() < sent.len() {
+        driver.recv_datagrams(0, &mut batch).unwrap();
+        received.extend(batch.received().map(<[u8]>::to_vec));
+        counts.push(batch.received().count());
+        assert_eq!(batch.is_full(), counts.last() == Some(&Datagrams::MOST));
+        if batch.is_empty() {
+            wait(&mut driver, 0, |event| event.readable);
+        }
+    }
+    assert!(received == sent, "{counts:?}");
+    driver.recv_datagrams(0, &mut batch).unwrap();
+    assert!(batch.is_empty() && batch.received().count() == 0);
+
+    // The longest, and an error instead of datagrams.
+    server.send_to(&vec![7; LONGEST], client).unwrap();
+    wait(&mut driver, 0, |event| event.readable);
+    driver.recv_datagrams(0, &mut batch).unwrap();
+    assert!(batch.received().eq([&vec![7; LONGEST][..]]));
+    drop(server);
+    driver.send(0, b"nobody is there").unwrap();
+    wait(&mut driver, 0, |event| event.hung_up);
+    assert!(driver.recv_datagrams(0, &mut batch).is_err());
 }
 
 #[test]

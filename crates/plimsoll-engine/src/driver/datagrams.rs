@@ -1,12 +1,15 @@
 //! Several datagrams in one system call.
 
 use std::array;
-use std::io::IoSlice;
-use std::os::fd::OwnedFd;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::slice;
 
+use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg};
+
+use super::Datagrams;
 
 /// Datagrams one system call sends. A turn of a client seldom has more; each costs 64 bytes of
 /// headers to write, used or not.
@@ -52,4 +55,42 @@ fn send_some(socket: &OwnedFd, bytes: &[u8], lengths: &[usize]) -> Result<usize,
         MMsgHdr::new(slice::from_ref(content), control)
     });
     sendmmsg(socket, &mut messages[..lengths.len()], SendFlags::NOSIGNAL)
+}
+
+/// What the kernel writes about datagrams it hands over, kept from call to call.
+pub(super) struct Receiver(MultiHeaders<()>);
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        Self(MultiHeaders::preallocate(Datagrams::MOST, None))
+    }
+
+    /// Receives what there is, up to [`Datagrams::MOST`].
+    pub(super) fn receive(&mut self, socket: &OwnedFd, into: &mut Datagrams) -> Result<(), Errno> {
+        let mut lengths = [0; Datagrams::MOST];
+        let count = self.receive_into(socket, into.slots(), &mut lengths)?;
+        into.lengths.extend_from_slice(&lengths[..count]);
+        Ok(())
+    }
+
+    fn receive_into<'a>(
+        &mut self,
+        socket: &OwnedFd,
+        mut slots: impl Iterator<Item = &'a mut [u8]>,
+        lengths: &mut [usize],
+    ) -> Result<usize, Errno> {
+        let mut buffers: [_; Datagrams::MOST] = array::from_fn(|_| {
+            [IoSliceMut::new(slots.next().expect("as many as there are buffers"))]
+        });
+        // A call that does not wait is not interrupted.
+        let flags = MsgFlags::MSG_DONTWAIT;
+        match recvmmsg(socket.as_raw_fd(), &mut self.0, &mut buffers, flags, None) {
+            Ok(messages) => {
+                let received = messages.zip(lengths);
+                Ok(received.map(|(message, length)| *length = message.bytes).count())
+            }
+            Err(nix::Error::EAGAIN) => Ok(0),
+            Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+        }
+    }
 }

@@ -18,8 +18,9 @@ use rustix::net::{
     send, socket_with, sockopt,
 };
 
+use super::datagrams::{self, Receiver};
 use super::reserved::ReservedPorts;
-use super::{DISCARD_BYTES_MAX, Driver, LocalPort, Ready, Received, Route, Slot, Wait, datagrams};
+use super::{DISCARD_BYTES_MAX, Datagrams, Driver, LocalPort, Ready, Received, Route, Slot, Wait};
 use crate::clock;
 use crate::seam::{LinkError, LinkKind};
 
@@ -35,6 +36,7 @@ pub struct EpollDriver {
     sockets: Vec<Option<Socket>>,
     events: Vec<epoll::Event>,
     dropped: Vec<u8>,
+    receiver: Receiver,
     reserved: ReservedPorts,
     origin: Nanos,
 }
@@ -60,6 +62,7 @@ impl EpollDriver {
             events: Vec::with_capacity(EVENTS_PER_WAIT),
             // Its pages are never touched: the kernel drops the bytes without a copy.
             dropped: vec![0; DISCARD_BYTES_MAX],
+            receiver: Receiver::new(),
             origin,
         }
     }
@@ -157,6 +160,11 @@ impl Driver for EpollDriver {
         let socket = self.socket(slot)?;
         let length = retry_on_intr(|| recv(&socket.fd, &mut *buffer, RecvFlags::empty()));
         received(socket.kind, length.map(|(_, length)| length))
+    }
+
+    fn recv_datagrams(&mut self, slot: Slot, into: &mut Datagrams) -> Result<(), LinkError> {
+        let socket = socket_in(&self.sockets, slot)?;
+        self.receiver.receive(&socket.fd, into).map_err(link_error)
     }
 
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {

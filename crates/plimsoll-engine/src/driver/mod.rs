@@ -47,6 +47,44 @@ pub enum Received {
     Nothing,
 }
 
+/// Datagrams received together, each in a slot of its own that holds any.
+#[derive(Default)]
+pub struct Datagrams {
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl Datagrams {
+    /// Of one call.
+    pub const MOST: usize = 16;
+    /// More than the longest datagram, and no power of two: slots do not share cache sets.
+    const SLOT_BYTES: usize = 17 * 4096;
+
+    /// Those received, in order.
+    pub fn received(&self) -> impl Iterator<Item = &[u8]> {
+        let slots = self.bytes.chunks_exact(Self::SLOT_BYTES);
+        slots.zip(&self.lengths).map(|(slot, length)| &slot[..*length])
+    }
+
+    /// None was received.
+    pub fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    /// There may be more.
+    pub fn is_full(&self) -> bool {
+        self.lengths.len() == Self::MOST
+    }
+
+    /// Forgets what was received; room for the next.
+    fn slots(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.lengths.clear();
+        // At first use. Its pages are touched only as far as datagrams reach into their slots.
+        self.bytes.resize(Self::MOST * Self::SLOT_BYTES, 0);
+        self.bytes.chunks_exact_mut(Self::SLOT_BYTES)
+    }
+}
+
 /// A connection on which something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
@@ -72,7 +110,7 @@ pub enum Wait {
 }
 
 /// Sockets and time. Readiness is edge-triggered: after a [`Ready`] the worker reads a stream until
-/// less comes than it asked for, and datagrams until [`Received::Nothing`].
+/// less comes than it asked for, and datagrams until fewer come than would have had room.
 pub trait Driver {
     /// Waits for the start of the point, common to all workers.
     fn begin(&mut self) {}
@@ -105,6 +143,22 @@ pub trait Driver {
     }
     /// Receives into `buffer`, which holds any datagram.
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError>;
+    /// Receives the datagrams that there are, up to [`Datagrams::MOST`].
+    fn recv_datagrams(&mut self, slot: Slot, into: &mut Datagrams) -> Result<(), LinkError> {
+        let mut lengths = [0; Datagrams::MOST];
+        let mut count = 0;
+        for buffer in into.slots() {
+            match self.recv(slot, buffer) {
+                Ok(Received::Bytes(length)) => lengths[count] = length,
+                Ok(Received::Nothing | Received::Eof) => break,
+                Err(error) if count == 0 => return Err(error),
+                Err(_) => break,
+            }
+            count += 1;
+        }
+        into.lengths.extend_from_slice(&lengths[..count]);
+        Ok(())
+    }
     /// Receives and drops up to `limit` bytes of a stream without handing them over.
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError>;
     /// Closes; nothing more is heard of the slot until it is connected again.
@@ -139,6 +193,9 @@ impl<D: Driver + ?Sized> Driver for &mut D {
     }
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
         (**self).recv(slot, buffer)
+    }
+    fn recv_datagrams(&mut self, slot: Slot, into: &mut Datagrams) -> Result<(), LinkError> {
+        (**self).recv_datagrams(slot, into)
     }
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
         (**self).discard(slot, limit)

@@ -22,7 +22,7 @@ use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::Nanos;
 
 use crate::driver::epoll::EpollDriver;
-use crate::driver::{Driver, LocalPort, Route};
+use crate::driver::{Datagrams, Driver, LocalPort, Route};
 use crate::recorder::{Flight, Recorder};
 use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
 
@@ -134,6 +134,7 @@ struct Worker<'a, S, C, D> {
     /// Lanes that may do something at once, and when it was due.
     runnable: Vec<(u32, Nanos)>,
     buffer: Vec<u8>,
+    datagrams: Datagrams,
     round: rounds::Round,
     backlog_ops: u64,
     backlog_ops_max: u64,
@@ -174,6 +175,7 @@ where
             timers: rounds::Timers::default(),
             runnable: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
+            datagrams: Datagrams::default(),
             round: rounds::Round::default(),
             backlog_ops: 0,
             backlog_ops_max,

@@ -4,13 +4,13 @@ use plimsoll_model::units::Nanos;
 
 use super::Worker;
 use super::links::Stage;
-use crate::driver::{DISCARD_BYTES_MAX, Driver, Ready, Received};
+use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received};
 use crate::seam::{Link, LinkError, LinkKind, Script, Session};
 
 /// Reads of one connection in a row; then the others have their turn.
 const READS_PER_TURN: u32 = 32;
-/// Datagrams of one connection in a row.
-const DATAGRAMS_PER_TURN: u32 = 256;
+/// Batches of datagrams of one connection in a row.
+const BATCHES_PER_TURN: u32 = 16;
 
 impl<S, C, D> Worker<'_, S, C, D>
 where
@@ -43,24 +43,42 @@ where
         self.run_lanes();
     }
 
-    /// Reads until there is nothing, which re-arms the edge.
+    /// Reads until there is nothing left, which re-arms the edge.
     fn read_datagrams(&mut self, link: Link, client: u32, event: Ready) {
-        for _ in 0..DATAGRAMS_PER_TURN {
-            if self.links.get(link).is_none_or(|state| state.stage != Stage::Open) {
+        for _ in 0..BATCHES_PER_TURN {
+            if !self.is_open(link) {
                 return;
             }
-            let result = self.driver.recv(event.slot, &mut self.buffer);
+            let mut datagrams = std::mem::take(&mut self.datagrams);
+            let result = self.driver.recv_datagrams(event.slot, &mut datagrams);
             let now = self.driver.now();
+            if result.is_ok() {
+                self.datagrams_came(link, client, &datagrams, now);
+            }
+            let drained = datagrams.is_empty() || !datagrams.is_full() && !event.hung_up;
+            self.datagrams = datagrams;
             match result {
-                Ok(Received::Bytes(length)) => {
-                    self.round.bytes_received += length as u64;
-                    self.received(link, client, length, now);
-                }
-                Ok(Received::Nothing | Received::Eof) => return,
+                Ok(()) if drained => return,
+                Ok(()) => {}
                 Err(error) => return self.fail(link, client, error),
             }
         }
         self.come_back_to(link, event);
+    }
+
+    fn datagrams_came(&mut self, link: Link, client: u32, datagrams: &Datagrams, now: Nanos) {
+        for bytes in datagrams.received() {
+            if !self.is_open(link) {
+                // Closed by the session, or broken, over one of those before.
+                return;
+            }
+            self.round.bytes_received += bytes.len() as u64;
+            self.call(client, now, |session, port| session.on_bytes(link, bytes, now, port));
+        }
+    }
+
+    fn is_open(&mut self, link: Link) -> bool {
+        self.links.get(link).is_some_and(|state| state.stage == Stage::Open)
     }
 
     /// There may be more to read; the others have their turn first.
