@@ -7,22 +7,48 @@ use crate::{Result, command};
 
 /// A program some tests need.
 struct Peer {
-    /// Its command.
+    /// Its command; of a library, its header's path.
     program: &'static str,
-    /// Debian's package that holds it.
-    package: &'static str,
+    /// Debian's packages that hold it and what it loads.
+    packages: &'static [&'static str],
     /// What is not tested without it.
     tests: &'static str,
 }
 
-const PEERS: [Peer; 3] = [
+const PEERS: [Peer; 9] = [
     Peer {
         program: "nginx",
-        package: "nginx-light",
+        packages: &["nginx-light"],
         tests: "every test against a real nginx, `managed:nginx` among them",
     },
-    Peer { program: "curl", package: "curl", tests: "the reference web server judged by curl" },
-    Peer { program: "kill", package: "procps", tests: "servers that stall and die" },
+    Peer { program: "curl", packages: &["curl"], tests: "the reference web server judged by curl" },
+    Peer { program: "kill", packages: &["procps"], tests: "servers that stall and die" },
+    Peer {
+        program: "ganesha.nfsd",
+        packages: &["nfs-ganesha", "nfs-ganesha-vfs"],
+        tests: "every test against a real NFS server, `managed:ganesha` among them",
+    },
+    Peer {
+        program: "rpcbind",
+        packages: &["rpcbind"],
+        tests: "the same: NFS-Ganesha does not start without a portmapper",
+    },
+    Peer {
+        program: "nfs-ls",
+        packages: &["libnfs-utils"],
+        tests: "the reference NFS server and the proxies judged by libnfs",
+    },
+    Peer {
+        program: "/usr/include/nfsc/libnfs-raw-nfs.h",
+        packages: &["libnfs-dev"],
+        tests: "the reference NFS server judged by a client of NFSv2; `bench nfs`",
+    },
+    Peer { program: "cc", packages: &["gcc", "libc6-dev"], tests: "the same" },
+    Peer {
+        program: "tshark",
+        packages: &["tshark"],
+        tests: "op counts compared with those of a capture",
+    },
 ];
 
 /// A continuous-integration run: what is missing there is a failure, not a skip.
@@ -45,7 +71,7 @@ pub fn prepare() -> Result<()> {
     for peer in &absent {
         println!("SKIPPED, {} is not installed: {}", peer.program, peer.tests);
     }
-    let packages: Vec<_> = absent.iter().map(|p| p.package).collect();
+    let packages = packages_of(&absent);
     let remedy = format!("to run them: sudo apt-get install {}", packages.join(" "));
     if must_be_complete() {
         return Err(format!("CI is set and peers are missing; {remedy}"));
@@ -56,6 +82,10 @@ pub fn prepare() -> Result<()> {
 
 fn missing() -> Vec<&'static Peer> {
     PEERS.iter().filter(|peer| command::find(peer.program).is_none()).collect()
+}
+
+fn packages_of(absent: &[&Peer]) -> Vec<&'static str> {
+    absent.iter().flat_map(|peer| peer.packages).copied().collect()
 }
 
 fn can_install() -> bool {
@@ -69,7 +99,7 @@ fn is_root() -> bool {
 }
 
 fn install(absent: &[&Peer]) -> Result<()> {
-    let packages: Vec<_> = absent.iter().map(|p| p.package).collect();
+    let packages = packages_of(absent);
     println!("installing {} (root on Debian)", packages.join(", "));
     // A stale list names versions the mirror no longer has; a mirror out of reach is told apart
     // by the second command.

@@ -53,6 +53,21 @@ fn it_exports_a_directory_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn it_answers_over_udp_too() {
+    let Some(server) = ganesha(&[]) else { return };
+    let client = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    // RFC 5531 §9: xid, CALL, RPC 2, NFS version 3, NULL, no credential, no verifier.
+    let call = [7_u32, 0, 2, 100_003, 3, 0, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+    client.send_to(&call, server.address).unwrap();
+    let mut reply = [0; 64];
+    let bytes = client.recv(&mut reply).unwrap();
+    // xid, REPLY, accepted, no verifier, SUCCESS.
+    let expected = [7_u32, 1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+    assert_eq!(&reply[..bytes], expected);
+}
+
+#[test]
 fn two_at_the_same_time_serve_each_its_own() {
     let Some(first) = ganesha(&[]) else { return };
     let Some(second) = ganesha(&[]) else { return };

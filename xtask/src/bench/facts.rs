@@ -5,25 +5,33 @@ use std::process::Command;
 
 use crate::command;
 
-/// One line per fact, as a Markdown list.
-pub fn facts() -> String {
-    let facts = [
+/// One line per fact, as a Markdown list: of the machine and of what `part` compares.
+pub fn facts(part: &str) -> String {
+    let mut facts = vec![
         ("processor", processor()),
         ("processors online", std::thread::available_parallelism().ok().map(|n| n.to_string())),
         ("kernel", file("/proc/sys/kernel/osrelease")),
         ("congestion control", file("/proc/sys/net/ipv4/tcp_congestion_control")),
-        ("nginx", version("nginx", "-v")),
-        ("wrk", version("wrk", "-v")),
-        ("h2load", version("h2load", "--version")),
-        ("ab", version("ab", "-V")),
-        ("oha", version("oha", "--version")),
-        ("plimsoll", Some(env!("CARGO_PKG_VERSION").to_owned())),
-        ("commit", commit()),
     ];
-    let lines = facts.map(|(name, value)| {
+    match part {
+        "nfs" => facts.extend([
+            ("NFS-Ganesha", version("ganesha.nfsd", "-v")),
+            ("libnfs", package_version("libnfs-dev")),
+        ]),
+        _ => facts.extend([
+            ("nginx", version("nginx", "-v")),
+            ("wrk", version("wrk", "-v")),
+            ("h2load", version("h2load", "--version")),
+            ("ab", version("ab", "-V")),
+            ("oha", version("oha", "--version")),
+        ]),
+    }
+    facts.push(("plimsoll", Some(env!("CARGO_PKG_VERSION").to_owned())));
+    facts.push(("commit", commit()));
+    let line = |(name, value): (&str, Option<String>)| {
         format!("- {name}: {}\n", value.unwrap_or_else(|| "not known".to_owned()))
-    });
-    lines.concat()
+    };
+    facts.into_iter().map(line).collect()
 }
 
 fn processor() -> Option<String> {
@@ -44,6 +52,13 @@ fn version(program: &str, option: &str) -> Option<String> {
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?;
     Some(line.trim().to_owned())
+}
+
+/// Of a library, which has no command to ask.
+fn package_version(package: &str) -> Option<String> {
+    let mut query = Command::new(command::find("dpkg-query")?);
+    let output = query.args(["-W", "-f", "${Version}", package]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn commit() -> Option<String> {

@@ -233,7 +233,7 @@ fn read_oha(output: &str) -> Option<Reading> {
 }
 
 /// `requests=700000 seconds=5.000012 p50_ns=40000 p99_ns=…`.
-fn read_bare(output: &str) -> Option<Reading> {
+pub fn read_bare(output: &str) -> Option<Reading> {
     let value = |name: &str| {
         let words = output.split_whitespace();
         let mut pairs = words.filter_map(|word| word.split_once('='));

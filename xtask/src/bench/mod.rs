@@ -5,10 +5,12 @@
 mod facts;
 mod generators;
 mod memory;
+mod nfs;
 mod nginx;
 mod place;
 mod process;
 mod record;
+mod tables;
 mod web;
 
 use std::path::PathBuf;
@@ -36,16 +38,16 @@ impl Options {
     }
 }
 
-/// `bench web` or `bench memory`, with options.
+/// `bench web`, `bench nfs` or `bench memory`, with options.
 pub fn bench(words: &[&str]) -> Result<()> {
-    let ["web" | "memory", rest @ ..] = words else {
-        return Err("usage: cargo xtask bench web|memory [--rounds 5] [--seconds 5] \
-                    [--only PART,PART] [--write]"
-            .to_owned());
-    };
-    let memory = words[0] == "memory";
-    let options = options(rest, if memory { 600 } else { 5 })?;
-    if memory { memory::memory(&options) } else { web::web(&options) }
+    match words {
+        ["web", rest @ ..] => web::web(&options(rest, 5)?),
+        ["nfs", rest @ ..] => nfs::nfs(&options(rest, 5)?),
+        ["memory", rest @ ..] => memory::memory(&options(rest, 600)?),
+        _ => Err("usage: cargo xtask bench web|nfs|memory [--rounds 5] [--seconds 5] \
+                  [--only PART,PART] [--write]"
+            .to_owned()),
+    }
 }
 
 fn options(words: &[&str], seconds: u64) -> Result<Options> {

@@ -15,14 +15,16 @@ pub fn record(part: &str, tables: &str, options: &Options) -> Result<()> {
         only if only.is_empty() => only,
         only => format!(" --only {only}"),
     };
-    let rounds =
-        if part == "web" { format!(" --rounds {}", options.rounds) } else { String::new() };
+    let rounds = match part {
+        "memory" => String::new(),
+        _ => format!(" --rounds {}", options.rounds),
+    };
     let text = format!(
         "Command: `cargo xtask bench {part}{rounds} --seconds {}{only}`\n\n\
          Server on core {SERVER_CORE}, generator on core {GENERATOR_CORE}, loopback.\n\n\
          {}\n{}",
         options.seconds,
-        facts::facts(),
+        facts::facts(part),
         tables.trim_end()
     );
     println!("{text}");
@@ -61,7 +63,7 @@ mod tests {
     #[test]
     fn the_page_has_a_place_for_every_part() {
         let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
-        for part in ["web", "memory"] {
+        for part in ["web", "memory", "nfs"] {
             assert!(placed(&page, part, "").is_some(), "{part}");
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::generators::{Generator, Job, Reading};
 use super::nginx::Nginx;
 use super::place::Place;
+use super::tables::{shown, spread};
 use super::{Options, build, median, process, record};
 use crate::Result;
 
@@ -97,7 +98,11 @@ impl Row {
     }
 
     fn cpu(&self) -> Option<f64> {
-        self.median(|s| Some(s.cpu_us_per_request))
+        median(&self.cpu_values())
+    }
+
+    fn cpu_values(&self) -> Vec<f64> {
+        self.samples.iter().map(|s| s.cpu_us_per_request).collect()
     }
 }
 
@@ -221,7 +226,7 @@ fn open_cells(row: &Row) -> Vec<String> {
         time(|r| r.p50_us),
         time(|r| r.p99_us),
         time(|r| r.p999_us),
-        spread(row),
+        spread(&row.cpu_values(), 2),
         shown(row.median(|s| Some(s.peak_rss_mb)), 0),
     ]
 }
@@ -230,21 +235,8 @@ fn closed_cells(row: &Row, ours: Option<f64>) -> Vec<String> {
     let ratio = ours.zip(row.cpu()).map(|(ours, its)| ours / its);
     vec![
         shown(row.median(|s| Some(s.reading.requests_per_s)), 0),
-        spread(row),
+        spread(&row.cpu_values(), 2),
         shown(ratio, 2),
         shown(row.median(|s| Some(s.peak_rss_mb)), 0),
     ]
-}
-
-/// The median with the range it comes from.
-fn spread(row: &Row) -> String {
-    let Some(middle) = row.cpu() else { return "—".to_owned() };
-    let values = row.samples.iter().map(|s| s.cpu_us_per_request);
-    let lowest = values.clone().fold(f64::INFINITY, f64::min);
-    let highest = values.fold(0.0, f64::max);
-    format!("{middle:.2} ({lowest:.2}–{highest:.2})")
-}
-
-fn shown(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(|| "—".to_owned(), |value| format!("{value:.decimals$}"))
 }

@@ -1,0 +1,311 @@
+//! `bench nfs`: CPU per operation next to libnfs, the reference server next to NFS-Ganesha, and how
+//! fast a file set comes into being.
+
+mod creation;
+mod rival;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use plimsoll_servers::{BuiltinNfs, ServerProcess, managed};
+use serde_json::Value;
+
+use self::rival::Rival;
+use super::place::Place;
+use super::tables::{shown, spread};
+use super::web::free_bundle;
+use super::{GENERATOR_CORE, Options, SERVER_CORE, build, median, process, record};
+use crate::Result;
+
+/// Calls of one connection that are on their way at the same time.
+const OUTSTANDING: u32 = 32;
+/// More than any server here answers, so that there is always a next op; what is too much waits
+/// in the backlog and is then dropped, which costs us a little CPU.
+const MORE_THAN_ENOUGH_PER_S: u32 = 150_000;
+/// With that many requested ops/s: some 5,700 files, 150 MiB, a tenth of them accessed.
+const MIB_PER_OP_PER_S: f64 = 0.001;
+
+/// One kind of call.
+#[derive(Clone, Copy)]
+struct Job {
+    part: &'static str,
+    title: &'static str,
+    /// For the rival.
+    op: &'static str,
+    /// For us.
+    settings: &'static [&'static str],
+}
+
+const GETATTR: Job = Job {
+    part: "getattr",
+    title: "GETATTR, 1 connection, 32 outstanding",
+    op: "getattr",
+    settings: &[],
+};
+/// Reads of two blocks choose files that have them, so each of their RPCs is a whole block.
+const READ: Job = Job {
+    part: "read",
+    title: "READ of 8 KiB, 1 connection, 32 outstanding",
+    op: "read",
+    settings: &["workload.reads_outstanding_max=32", "workload.read_blocks=[0,100,0,0,0]"],
+};
+
+/// One run of one generator against one server.
+struct Sample {
+    ops_per_s: f64,
+    generator_us_per_op: f64,
+    server_us_per_op: f64,
+    peak_rss_mb: f64,
+}
+
+/// All runs of one pair.
+struct Row {
+    name: String,
+    samples: Vec<Sample>,
+}
+
+impl Row {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), samples: Vec::new() }
+    }
+
+    fn take(&mut self, outcome: Result<Sample>) {
+        match outcome {
+            Ok(sample) => {
+                eprintln!(
+                    "{:24} {:9.0}/s {:7.2} µs generator {:7.2} µs server",
+                    self.name,
+                    sample.ops_per_s,
+                    sample.generator_us_per_op,
+                    sample.server_us_per_op
+                );
+                self.samples.push(sample);
+            }
+            Err(message) => eprintln!("FAILED: {}: {message}", self.name),
+        }
+    }
+
+    fn values(&self, of: fn(&Sample) -> f64) -> Vec<f64> {
+        self.samples.iter().map(of).collect()
+    }
+
+    fn median(&self, of: fn(&Sample) -> f64) -> Option<f64> {
+        median(&self.values(of))
+    }
+}
+
+/// Measures every part that was asked for and prints one table each.
+pub fn nfs(options: &Options) -> Result<()> {
+    let program = build()?.join("plimsoll");
+    let mut text = String::new();
+    for job in [GETATTR, READ] {
+        if options.wants(job.part) {
+            add(&mut text, job.title, beside_libnfs(job, &program, options));
+        }
+    }
+    if options.wants("server") {
+        let title = "Reference server beside NFS-Ganesha: GETATTR, 1 connection, 32 outstanding";
+        add(&mut text, title, beside_ganesha(&program, options));
+    }
+    if options.wants("creation") {
+        let title = "Creating a file set through the reference server on a directory";
+        add(&mut text, title, creation::measure(&program, options));
+    }
+    record::record("nfs", &text, options)
+}
+
+/// What could not be measured is named in its place.
+fn add(text: &mut String, title: &str, table: Result<String>) {
+    eprintln!("\n== {title} ==");
+    let table = table.unwrap_or_else(|message| {
+        eprintln!("NOT MEASURED: {message}");
+        format!("Not measured: {message}\n")
+    });
+    text.push_str(&format!("### {title}\n\n{table}\n"));
+}
+
+fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> {
+    let server = start_ganesha()?;
+    let generator = Ours { program, server: &server, job };
+    generator.run(1)?;
+    let rival = Rival::build(&server);
+    let mut ours = Row::new("**plimsoll**");
+    let mut its = Row::new("libnfs, raw async");
+    for round in 1..=options.rounds {
+        if let Ok(rival) = &rival {
+            its.take(rival.run(job.op, OUTSTANDING, options.seconds, &server));
+        }
+        ours.take(generator.run(options.seconds));
+        eprintln!("round {round} of {} done", options.rounds);
+    }
+    let mut table = String::from(
+        "| generator | ops/s | CPU µs per op (lowest–highest) | plimsoll's CPU ÷ its | server's CPU \
+         µs per op | peak memory MB |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
+    for row in [&ours, &its] {
+        let ratio = ours.median(cost).zip(row.median(cost)).map(|(ours, its)| ours / its);
+        table.push_str(&format!(
+            "| {} | {} | {} | {} | {} | {} |\n",
+            row.name,
+            shown(row.median(|s| s.ops_per_s), 0),
+            spread(&row.values(cost), 2),
+            shown(ratio, 2),
+            shown(row.median(|s| s.server_us_per_op), 2),
+            shown(row.median(|s| s.peak_rss_mb), 0),
+        ));
+    }
+    if let Err(message) = rival {
+        table.push_str(&format!("\nlibnfs was not measured: {message}\n"));
+    }
+    Ok(table)
+}
+
+fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
+    let (reference, ganesha) = (start_reference(program, &[])?, start_ganesha()?);
+    let on = |server| Ours { program, server, job: GETATTR };
+    let mut rows = [
+        (Row::new("**plimsoll serve nfs**, in memory"), on(&reference)),
+        (Row::new("NFS-Ganesha, VFS"), on(&ganesha)),
+    ];
+    for (_, generator) in &rows {
+        generator.run(1)?;
+    }
+    for round in 1..=options.rounds {
+        for (row, generator) in &mut rows {
+            row.take(generator.run(options.seconds));
+        }
+        eprintln!("round {round} of {} done", options.rounds);
+    }
+    let mut table = String::from(
+        "| server | GETATTRs/s | server's CPU µs per GETATTR (lowest–highest) | GETATTRs per CPU \
+         second | the reference server's ÷ its |\n| --- | --- | --- | --- | --- |\n",
+    );
+    let cost: fn(&Sample) -> f64 = |s| s.server_us_per_op;
+    let ours = rows[0].0.median(cost);
+    for (row, _) in &rows {
+        let ratio = row.median(cost).zip(ours).map(|(its, ours)| its / ours);
+        table.push_str(&format!(
+            "| {} | {} | {} | {} | {} |\n",
+            row.name,
+            shown(row.median(|s| s.ops_per_s), 0),
+            spread(&row.values(cost), 2),
+            shown(row.median(cost).map(|us| 1e6 / us), 0),
+            shown(ratio, 2),
+        ));
+    }
+    Ok(table)
+}
+
+fn start_ganesha() -> Result<ServerProcess> {
+    managed::start_nfs("ganesha", &[SERVER_CORE]).map_err(|e| e.to_string())
+}
+
+/// `plimsoll serve nfs` with more arguments.
+fn start_reference(program: &Path, arguments: &[&std::ffi::OsStr]) -> Result<ServerProcess> {
+    let server = BuiltinNfs {
+        program: program.to_owned(),
+        arguments: arguments.iter().map(Into::into).collect(),
+        cores: vec![SERVER_CORE],
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    server.start().map_err(|e| e.to_string())
+}
+
+/// This project as the generator.
+struct Ours<'a> {
+    program: &'a Path,
+    server: &'a ServerProcess,
+    job: Job,
+}
+
+impl Ours<'_> {
+    fn run(&self, seconds: u64) -> Result<Sample> {
+        let bundle = free_bundle();
+        let before = process::cpu_of(self.server.pid())?;
+        let limit = Duration::from_secs(3 * seconds + 120);
+        let finished = process::run(&mut self.command(seconds, &bundle), limit, |_, _| ());
+        let server_cpu = process::cpu_of(self.server.pid())?.saturating_sub(before);
+        let _ = std::fs::remove_dir_all(&bundle);
+        let finished = finished?;
+        let good = matches!(finished.code, Some(0 | 1));
+        let counted = good.then(|| counted(&finished.output)).flatten();
+        let Some((ops, ops_per_s)) = counted else {
+            let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
+            let said: String = said.trim().chars().take(2_000).collect();
+            return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
+        };
+        Ok(Sample {
+            ops_per_s,
+            generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
+            server_us_per_op: server_cpu.as_secs_f64() * 1e6 / ops,
+            peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
+        })
+    }
+
+    /// One client whose connection is always full.
+    fn command(&self, seconds: u64, bundle: &Path) -> Command {
+        let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
+        command.args(["run", "nfs-v3", &self.server.url()]);
+        command.args(["--points", &MORE_THAN_ENOUGH_PER_S.to_string(), "--workers", "1"]);
+        let mut settings = vec![
+            "load.clients=1".to_owned(),
+            "profiles.standard.warm_up=1s".to_owned(),
+            format!("profiles.standard.measure={seconds}s"),
+            "profiles.standard.drain=1s".to_owned(),
+            format!("workload.mix={{{}=1}}", self.job.op),
+            format!("workload.outstanding_max={OUTSTANDING}"),
+            format!("workload.mib_per_op_per_s={MIB_PER_OP_PER_S}"),
+        ];
+        settings.extend(self.job.settings.iter().map(ToString::to_string));
+        for setting in settings {
+            command.args(["--set", &setting]);
+        }
+        command.args(["--progress", "none", "--json", "--out"]).arg(bundle);
+        command
+    }
+}
+
+/// Ops in all, and per second of the window, of a `result.json`.
+fn counted(output: &str) -> Option<(f64, f64)> {
+    let result: Value = serde_json::from_str(output).ok()?;
+    let point = &result["points"][0];
+    let ops_per_s = point["achieved_ops_per_s"].as_f64()?;
+    // Warm-up and window are whole seconds, so each entry stands for one.
+    let seconds = point["timeline"].as_array()?.iter();
+    let ops: f64 = seconds.filter_map(|second| second["ops_per_s"].as_f64()).sum();
+    (ops > 0.0).then_some((ops, ops_per_s))
+}
+
+/// A folder for one measurement, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self> {
+        let path =
+            std::env::temp_dir().join(format!("plimsoll-bench-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ops_of_warm_up_and_drain_count_too() {
+        let output = r#"{"points":[{"achieved_ops_per_s":50.0,"timeline":[
+            {"phase":"warm-up","ops_per_s":40.0},{"phase":"measure","ops_per_s":50.0},
+            {"phase":"drain","ops_per_s":1.0}]}]}"#;
+        assert_eq!(counted(output), Some((91.0, 50.0)));
+    }
+}
