@@ -1,3 +1,4 @@
 //! Entry points of the fuzz targets. `cargo xtask fuzz` runs them all.
 
 pub mod entries;
+pub mod nfs_entries;

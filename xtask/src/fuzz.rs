@@ -16,7 +16,9 @@ struct Target {
     dictionary: Option<&'static str>,
 }
 
-const TARGETS: [Target; 2] = [
+const TARGETS: [Target; 4] = [
+    Target { name: "nfs_reply", seeds: None, dictionary: Some("fuzz/nfs.dict") },
+    Target { name: "nfs_request", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "reply", seeds: None, dictionary: Some("fuzz/reply.dict") },
     Target { name: "suite", seeds: Some("suites"), dictionary: None },
 ];

@@ -4,6 +4,8 @@
 
 #[path = "../../../fuzz/src/entries.rs"]
 mod entries;
+#[path = "../../../fuzz/src/nfs_entries.rs"]
+mod nfs_entries;
 
 use plimsoll_protocols::SHIPPED;
 use proptest::prelude::*;
@@ -65,5 +67,66 @@ proptest! {
             bytes[at] = byte & 0x7f;
         }
         entries::suite(&bytes);
+    }
+}
+
+/// Words that messages are made of, in the order in which random choices need them.
+fn nfs_word() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0u32..4, 1 => 4u32..70, 1 => 100_000u32..100_006, 1 => any::<u32>()]
+}
+
+/// Begins of records: calls and replies, whole and in fragments.
+fn nfs_begin() -> impl Strategy<Value = Vec<u32>> {
+    let last = 0x8000_0000;
+    prop_oneof![
+        (24u32..200).prop_map(move |n| vec![last | n, 7, 1, 0, 0, 0, 0]),
+        (40u32..200, 0u32..22).prop_map(move |(n, p)| vec![
+            last | n,
+            7,
+            0,
+            2,
+            100_003,
+            3,
+            p,
+            0,
+            0,
+            0,
+            0
+        ]),
+        (40u32..200, 0u32..18).prop_map(move |(n, p)| vec![
+            last | n,
+            7,
+            0,
+            2,
+            100_003,
+            2,
+            p,
+            0,
+            0,
+            0,
+            0
+        ]),
+        (0u32..64).prop_map(|n| vec![n]),
+        Just(Vec::new()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn no_bytes_break_the_decoders_of_nfs(
+        head in any::<[u8; 2]>(),
+        records in prop::collection::vec(
+            (nfs_begin(), prop::collection::vec(nfs_word(), 0..50)),
+            1..4,
+        ),
+    ) {
+        let mut data = head.to_vec();
+        for (begin, words) in records {
+            data.extend(begin.iter().chain(&words).flat_map(|word| word.to_be_bytes()));
+        }
+        nfs_entries::nfs_request(&data);
+        nfs_entries::nfs_reply(&data);
     }
 }
