@@ -43,3 +43,57 @@ impl ReservedPorts {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::thread;
+
+    use rustix::net::{AddressFamily, SocketType, getsockname, ipproto, socket};
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    use super::*;
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn datagram_socket() -> OwnedFd {
+        socket(AddressFamily::INET, SocketType::DGRAM, Some(ipproto::UDP)).unwrap()
+    }
+
+    fn port(socket: &OwnedFd) -> u16 {
+        SocketAddr::try_from(getsockname(socket).unwrap()).unwrap().port()
+    }
+
+    #[test]
+    fn a_port_in_use_is_passed_over() {
+        let sockets = [(); 3].map(|()| datagram_socket());
+        // All three begin at the same place.
+        let bound = sockets
+            .each_ref()
+            .map(|socket| ReservedPorts::new(400).bind(socket, LOOPBACK).unwrap());
+        if bound == [false; 3] {
+            println!("SKIPPED: no permission for ports below 1024 here");
+            return;
+        }
+        let [first, second, third] = sockets.each_ref().map(port);
+        assert!(first != second && second != third && first != third);
+        assert!([first, second, third].iter().all(|port| (512..1024).contains(port)));
+    }
+
+    #[test]
+    fn who_may_not_have_a_reserved_port_asks_once_and_goes_without() {
+        // Capabilities are those of the thread.
+        let without = thread::spawn(|| {
+            let mut sets = capabilities(None).unwrap();
+            sets.effective.remove(CapabilitySet::NET_BIND_SERVICE);
+            set_capabilities(None, sets).unwrap();
+            let mut ports = ReservedPorts::new(0);
+            let bound = ports.bind(&datagram_socket(), LOOPBACK).unwrap();
+            (bound, ports.permitted)
+        });
+        match without.join().unwrap() {
+            (true, _) => println!("SKIPPED: ports below 1024 are open to everybody here"),
+            refused => assert_eq!(refused, (false, false)),
+        }
+    }
+}
