@@ -1,0 +1,86 @@
+//! What a server calls the things of the file set.
+
+use std::fmt;
+
+use super::op::{Accessed, DirNo, LinkNo};
+
+/// Longest handle of NFSv3 (RFC 1813 §2.4); NFSv2 handles have 32 bytes.
+pub const HANDLE_BYTES_MAX: usize = 64;
+
+/// A file handle that outlives the reply it came in: no allocation, cheap to copy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OwnedHandle {
+    bytes_used: u8,
+    bytes: [u8; HANDLE_BYTES_MAX],
+}
+
+impl OwnedHandle {
+    /// `None` when longer than any handle may be.
+    pub fn new(handle: &[u8]) -> Option<Self> {
+        let mut bytes = [0; HANDLE_BYTES_MAX];
+        bytes.get_mut(..handle.len())?.copy_from_slice(handle);
+        Some(Self { bytes_used: u8::try_from(handle.len()).ok()?, bytes })
+    }
+
+    /// As the server gave it.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.bytes_used)).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for OwnedHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnedHandle(")?;
+        self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str(")")
+    }
+}
+
+/// Handles of a prepared file set on one server, by the numbers of [`super::fileset`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handles {
+    /// The set's own directory; FSSTAT asks about it.
+    pub root: OwnedHandle,
+    /// By [`DirNo`].
+    pub dirs: Vec<OwnedHandle>,
+    /// By [`Accessed`].
+    pub files: Vec<OwnedHandle>,
+    /// By [`LinkNo`].
+    pub links: Vec<OwnedHandle>,
+}
+
+impl Handles {
+    /// Handle of an accessed file, when the set holds it.
+    pub fn file(&self, file: Accessed) -> Option<&OwnedHandle> {
+        self.files.get(index(file.0))
+    }
+
+    /// Handle of a directory, when the set holds it.
+    pub fn dir(&self, dir: DirNo) -> Option<&OwnedHandle> {
+        self.dirs.get(index(dir.0))
+    }
+
+    /// Handle of a symbolic link, when the set holds it.
+    pub fn link(&self, link: LinkNo) -> Option<&OwnedHandle> {
+        self.links.get(index(link.0))
+    }
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_comes_back_as_the_server_gave_it_and_none_is_too_long() {
+        for length in [0, 1, 32, HANDLE_BYTES_MAX] {
+            let given: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
+            assert_eq!(OwnedHandle::new(&given).unwrap().as_bytes(), given);
+        }
+        assert_eq!(OwnedHandle::new(&[0; HANDLE_BYTES_MAX + 1]), None);
+        assert_eq!(format!("{:?}", OwnedHandle::new(&[1, 255]).unwrap()), "OwnedHandle(01ff)");
+    }
+}

@@ -1,0 +1,449 @@
+//! From a URL to the root handle of an export: portmapper, MOUNT, FSINFO.
+
+mod place;
+mod ports;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::units::Bytes;
+
+use super::answer::{self, Limits};
+use super::client::{Bare, ClientSeed, Encoded, RpcClient};
+use super::handles::OwnedHandle;
+use super::parameters::NfsVersion;
+use super::refusal::{CallError, NfsStatus};
+use super::remote::Remote;
+use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply, MountStatus};
+use super::wire::mount::{Procedure, UnmountArgs};
+use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome};
+use super::wire::text::{Name, Path};
+use super::wire::xdr::{Decode, Encode, Words, XdrIn};
+use crate::ResolvedTarget;
+use crate::keyed::key;
+use crate::net::{ChannelError, Dial, ErrandError, LinkKind, SourcePort};
+
+pub use self::place::Place;
+pub use self::ports::{KnownBy, Ports};
+
+/// Transfers of the method's blocks need this much.
+pub const TRANSFER_BYTES_MIN: u32 = 8192;
+/// Exports an error message names.
+const EXPORTS_NAMED_MAX: usize = 8;
+
+/// Who we say we are (AUTH_SYS).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Name of this host.
+    pub machine: String,
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+impl Identity {
+    /// As every call carries it.
+    pub fn credential(&self) -> Credential {
+        Credential::system(&AuthSys {
+            stamp: 0,
+            machine: Name::from(self.machine.as_str()),
+            uid: self.uid,
+            gid: self.gid,
+            gids: Groups(Words::new(&[])),
+        })
+    }
+}
+
+/// What to mount.
+#[derive(Clone, Copy, Debug)]
+pub struct MountRequest<'a> {
+    /// The server and its export.
+    pub target: &'a ResolvedTarget,
+    /// Version of NFS the suite speaks.
+    pub version: NfsVersion,
+    /// Transport when the URL names none.
+    pub transport: LinkKind,
+    /// Who we say we are.
+    pub identity: &'a Identity,
+    /// Ports to connect from; where a server refuses any, those below 1024 are tried.
+    pub source: SourcePort,
+    /// Differs from run to run, so that xids do.
+    pub nonce: u64,
+}
+
+/// An export that can be used.
+pub struct Mounted {
+    /// As the user named it, without password.
+    pub target: String,
+    /// Version of NFS.
+    pub version: NfsVersion,
+    /// How calls travel.
+    pub kind: LinkKind,
+    /// Where the services are.
+    pub ports: Ports,
+    /// Handle of the export's root.
+    pub root: OwnedHandle,
+    /// What the server can transfer.
+    pub limits: Limits,
+    /// Ports to connect from.
+    pub source: SourcePort,
+    /// Sent with every call.
+    pub credential: Credential,
+    identity: Identity,
+    nonce: u64,
+    clients_made: AtomicU32,
+}
+
+/// Why an export cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// The URL says what cannot be.
+    #[error("target {target}: {parameter} is not possible; {help}")]
+    Parameter {
+        /// The URL.
+        target: String,
+        /// `key=value`.
+        parameter: String,
+        /// What is possible.
+        help: String,
+    },
+    /// No portmapper, and no port in the URL.
+    #[error(
+        "target {target}: it names no port, and no portmapper answers at {portmapper}: {source}; \
+         write nfs://host:PORT/export?mountport=PORT"
+    )]
+    NoPortmapper {
+        /// The URL.
+        target: String,
+        /// Where it was looked for.
+        portmapper: SocketAddr,
+        /// What happened.
+        source: CallError,
+    },
+    /// The port of MOUNT is known to nobody.
+    #[error(
+        "target {target}: no portmapper answers at {portmapper} to say where MOUNT is ({source}), \
+         and port {nfs} does not serve it; add ?mountport=N to the URL"
+    )]
+    NoMountPort {
+        /// The URL.
+        target: String,
+        /// Where it was looked for.
+        portmapper: SocketAddr,
+        /// Port of NFS, where MOUNT was tried too.
+        nfs: u16,
+        /// What happened.
+        source: CallError,
+    },
+    /// The portmapper knows no such program.
+    #[error(
+        "target {target}: its portmapper knows no {program} version {version} over {transport}; \
+         let the server serve that, choose another suite or transport, or name the ports in the \
+         URL (nfs://host:PORT/export?mountport=PORT)"
+    )]
+    NotRegistered {
+        /// The URL.
+        target: String,
+        /// NFS or MOUNT.
+        program: &'static str,
+        /// Its version.
+        version: u32,
+        /// TCP or UDP.
+        transport: &'static str,
+    },
+    /// MNT was answered with an error.
+    #[error(
+        "target {target}: the server refuses to mount {export} ({status}); {}",
+        refusal_help(*status, exports)
+    )]
+    Export {
+        /// The URL.
+        target: String,
+        /// Path asked for.
+        export: String,
+        /// The answer.
+        status: MountStatus,
+        /// What the server exports, as far as it says.
+        exports: Vec<String>,
+    },
+    /// The server transfers less than a block.
+    #[error(
+        "target {target}: the server transfers at most {bytes} bytes in a READ or WRITE, the \
+         method's blocks have {TRANSFER_BYTES_MIN}; raise the server's limit"
+    )]
+    Transfers {
+        /// The URL.
+        target: String,
+        /// The lower of both limits.
+        bytes: u32,
+    },
+    /// A call failed.
+    #[error("{0}")]
+    Call(ErrandError, #[source] Option<PortRefusal>),
+}
+
+/// The refusal may be because of the source port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server may want a source port below 1024")]
+pub struct PortRefusal;
+
+fn refusal_help(status: MountStatus, exports: &[String]) -> String {
+    let known = match exports {
+        [] => "the server lists no exports".to_owned(),
+        some => {
+            let named = &some[..some.len().min(EXPORTS_NAMED_MAX)];
+            let more = if named.len() < some.len() { ", …" } else { "" };
+            format!("it exports {}{more}", named.join(", "))
+        }
+    };
+    match status {
+        MountStatus::ACCES | MountStatus::PERM => format!(
+            "let it be exported to this host, with sec=sys and source ports above 1023 (export \
+             option insecure), or run with permission to use reserved ports; {known}"
+        ),
+        _ => known,
+    }
+}
+
+impl From<MountError> for ErrandError {
+    fn from(error: MountError) -> Self {
+        match error {
+            MountError::Call(error, _) => error,
+            MountError::Parameter { .. } => Self::Wrong(error.to_string()),
+            _ => Self::Unusable(error.to_string()),
+        }
+    }
+}
+
+impl MountError {
+    fn may_be_the_port(&self) -> bool {
+        match self {
+            Self::Export { status, .. } => {
+                matches!(*status, MountStatus::ACCES | MountStatus::PERM)
+            }
+            Self::Call(_, refusal) => refusal.is_some(),
+            _ => false,
+        }
+    }
+}
+
+/// What all calls of a mounting share.
+pub struct Reach<'a> {
+    target: String,
+    ip: IpAddr,
+    dial: &'a dyn Dial,
+    credential: Credential,
+    nonce: u64,
+    clients_made: AtomicU32,
+}
+
+impl Reach<'_> {
+    fn client(
+        &self,
+        address: SocketAddr,
+        kind: LinkKind,
+        source: SourcePort,
+    ) -> Result<RpcClient, ChannelError> {
+        let seed = ClientSeed {
+            credential: self.credential.clone(),
+            first_xid: first_xid(self.nonce, &self.clients_made),
+            stop: Arc::new(AtomicBool::new(false)),
+        };
+        Ok(RpcClient::new(self.dial.dial(address, kind, source)?, kind, seed))
+    }
+
+    fn failed(&self, doing: &str, at: SocketAddr) -> impl FnOnce(CallError) -> MountError {
+        let place = format!("target {}, {at}", self.target);
+        let doing = doing.to_owned();
+        move |error| {
+            let refused = match &error {
+                CallError::Refused(refusal) => {
+                    matches!(refusal.outcome, ReplyOutcome::AuthError(_))
+                }
+                CallError::Status(status) => {
+                    matches!(*status, NfsStatus::PERM | NfsStatus::ACCES)
+                }
+                _ => false,
+            };
+            MountError::Call(error.unable_to(&doing, place), refused.then_some(PortRefusal))
+        }
+    }
+}
+
+/// 2²⁴ xids lie between two clients, and another run's begin elsewhere.
+fn first_xid(nonce: u64, clients_made: &AtomicU32) -> u32 {
+    let client = clients_made.fetch_add(1, Ordering::Relaxed);
+    (key(&[nonce]) as u32).wrapping_add(client << 24)
+}
+
+/// Mounts an export; when it is refused, once more from a port below 1024.
+pub fn mount(request: &MountRequest<'_>, dial: &dyn Dial) -> Result<Mounted, MountError> {
+    let place = Place::read(&request.target.url, request.version, request.transport)?;
+    let reach = Reach {
+        target: request.target.url.to_string(),
+        ip: request.target.address.ip(),
+        dial,
+        credential: request.identity.credential(),
+        nonce: request.nonce,
+        clients_made: AtomicU32::new(0),
+    };
+    let ports = ports::find(&place, request.version, &reach)?;
+    match attempt(&place, request, ports, &reach, request.source) {
+        Err(error) if error.may_be_the_port() && request.source == SourcePort::Any => {
+            attempt(&place, request, ports, &reach, SourcePort::Reserved)
+        }
+        other => other,
+    }
+}
+
+fn attempt(
+    place: &Place,
+    request: &MountRequest<'_>,
+    ports: Ports,
+    reach: &Reach<'_>,
+    source: SourcePort,
+) -> Result<Mounted, MountError> {
+    let failed = |doing| reach.failed(doing, ports.nfs);
+    let client = reach
+        .client(ports.nfs, place.kind, source)
+        .map_err(|error| failed("reach NFS")(error.into()))?;
+    let mut remote = Remote::new(client, request.version);
+    remote.null().map_err(failed("call NFS"))?;
+    let root = mount_root(place, request.version, ports, reach, source)?;
+    let limits = remote.limits(&root).map_err(failed("ask for the server's limits (FSINFO)"))?;
+    let bytes = limits.read_bytes_max.min(limits.write_bytes_max);
+    if bytes < TRANSFER_BYTES_MIN {
+        return Err(MountError::Transfers { target: reach.target.clone(), bytes });
+    }
+    Ok(Mounted {
+        target: reach.target.clone(),
+        version: request.version,
+        kind: place.kind,
+        ports,
+        root,
+        limits,
+        source,
+        credential: reach.credential.clone(),
+        identity: request.identity.clone(),
+        nonce: request.nonce,
+        clients_made: AtomicU32::new(reach.clients_made.load(Ordering::Relaxed)),
+    })
+}
+
+fn mount_root(
+    place: &Place,
+    version: NfsVersion,
+    ports: Ports,
+    reach: &Reach<'_>,
+    source: SourcePort,
+) -> Result<OwnedHandle, MountError> {
+    let service = ports::mount_service(version);
+    let failed = |doing| reach.failed(doing, ports.mount);
+    let mut client = reach
+        .client(ports.mount, ports.mount_kind, source)
+        .map_err(|error| failed("reach MOUNT")(error.into()))?;
+    let path = Path(&place.export);
+    let ask = Encoded(Procedure::Mount.number(), |out: &mut Vec<u8>| {
+        MountArgs { path }.encode(out);
+    });
+    let results = client.call(service, &ask).map_err(failed("mount the export"))?;
+    let reply = root_handle(version, &results).map_err(failed("mount the export"))?;
+    let status = match reply {
+        MountReply::Ok(handle) => {
+            // The server's list of mounts is for people; nothing depends on our leaving it.
+            let _ = client.call(
+                service,
+                &Encoded(Procedure::Unmount.number(), |out: &mut Vec<u8>| {
+                    UnmountArgs { path }.encode(out);
+                }),
+            );
+            return Ok(handle);
+        }
+        MountReply::Err(status) => status,
+    };
+    let exports = client.call(service, &Bare(Procedure::Export.number()));
+    Err(MountError::Export {
+        target: reach.target.clone(),
+        export: path.to_string(),
+        status,
+        exports: exports.map(|results| export_names(&results)).unwrap_or_default(),
+    })
+}
+
+fn root_handle(version: NfsVersion, results: &[u8]) -> Result<MountReply<OwnedHandle>, CallError> {
+    let input = &mut XdrIn::new(results);
+    let reply = match version {
+        NfsVersion::V2 => match Mount1Res::decode(input)? {
+            MountReply::Ok(ok) => Ok(answer::owned(&ok.handle.0)?),
+            MountReply::Err(status) => Err(status),
+        },
+        NfsVersion::V3 => match Mount3Res::decode(input)? {
+            MountReply::Ok(ok) => Ok(answer::owned(ok.handle.bytes())?),
+            MountReply::Err(status) => Err(status),
+        },
+    };
+    Ok(reply.map_or_else(MountReply::Err, MountReply::Ok))
+}
+
+fn export_names(results: &[u8]) -> Vec<String> {
+    let exports = ExportRes::decode(&mut XdrIn::new(results));
+    exports
+        .map(|list| list.into_iter().map(|export| export.directory.to_string()).collect())
+        .unwrap_or_default()
+}
+
+fn transport(kind: LinkKind) -> &'static str {
+    match kind {
+        LinkKind::Stream => "TCP",
+        LinkKind::Datagram => "UDP",
+    }
+}
+
+impl Mounted {
+    /// A channel to the export. `stop` ends what is under way on it.
+    pub fn remote(&self, dial: &dyn Dial, stop: Arc<AtomicBool>) -> Result<Remote, ErrandError> {
+        let channel = dial
+            .dial(self.ports.nfs, self.kind, self.source)
+            .map_err(|error| CallError::from(error).unable_to("reach NFS", self.place()))?;
+        let seed = ClientSeed {
+            credential: self.credential.clone(),
+            first_xid: first_xid(self.nonce, &self.clients_made),
+            stop,
+        };
+        Ok(Remote::new(RpcClient::new(channel, self.kind, seed), self.version))
+    }
+
+    /// For messages: the target.
+    pub fn place(&self) -> String {
+        format!("target {}", self.target)
+    }
+
+    /// What was found, for the disclosure.
+    pub fn facts(&self) -> Vec<Setting> {
+        let Ports { nfs, mount, nfs_known_by, mount_known_by, .. } = self.ports;
+        let version = match self.version {
+            NfsVersion::V2 => 2,
+            NfsVersion::V3 => 3,
+        };
+        let Identity { uid, gid, .. } = self.identity;
+        let read = Bytes(u64::from(self.limits.read_bytes_max));
+        let write = Bytes(u64::from(self.limits.write_bytes_max));
+        vec![
+            Setting::new("NFS", format!("version {version} over {}", transport(self.kind))),
+            Setting::new("NFS service", format!("{nfs}, {}", nfs_known_by.as_str())),
+            Setting::new("MOUNT service", format!("{mount}, {}", mount_known_by.as_str())),
+            Setting::new("identity", format!("AUTH_SYS, uid {uid}, gid {gid}")),
+            Setting::new("transfer limits", format!("READ {read}, WRITE {write}")),
+            Setting::new(
+                "source ports",
+                match self.source {
+                    SourcePort::Any => "any",
+                    SourcePort::Reserved => "below 1024 when permitted",
+                },
+            ),
+        ]
+    }
+}

@@ -1,0 +1,114 @@
+//! Several channels at work on one server, and one place that hears how far they are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use super::super::mounting::Mounted;
+use super::super::remote::Remote;
+use crate::net::{Dial, ErrandError, GoOn};
+
+/// How often the caller is asked whether to go on.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Channels to one server.
+#[derive(Clone, Copy)]
+pub struct Crew<'a> {
+    /// The server.
+    pub mounted: &'a Mounted,
+    /// Opens the channels.
+    pub dial: &'a dyn Dial,
+    /// How many, at most one per job.
+    pub channels: usize,
+}
+
+/// What the one place does with results.
+pub trait Overseer<R> {
+    /// Job `at` has ended.
+    fn on_done(&mut self, at: usize, result: R) -> Result<(), ErrandError>;
+    /// Called several times a second.
+    fn tick(&mut self) -> GoOn;
+}
+
+impl Crew<'_> {
+    /// Does all jobs, each on one channel, in about their order. The first failure, or a stop,
+    /// ends all within a tenth of a second.
+    pub fn work<J: Sync, R: Send>(
+        &self,
+        jobs: &[J],
+        each: impl Fn(&mut Remote, &J) -> Result<R, ErrandError> + Sync,
+        overseer: &mut impl Overseer<R>,
+    ) -> Result<(), ErrandError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let bench = Bench { jobs, next: AtomicUsize::new(0), each, stop: &stop };
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            for _ in 0..self.channels.clamp(1, jobs.len().max(1)) {
+                let (bench, sender) = (&bench, sender.clone());
+                scope.spawn(move || {
+                    if let Err(error) = self.one_channel(bench, &sender) {
+                        bench.stop.store(true, Ordering::Relaxed);
+                        // Nobody listens only when all has ended.
+                        let _ = sender.send(Err(error));
+                    }
+                });
+            }
+            drop(sender);
+            oversee(&receiver, &stop, overseer)
+        })
+    }
+
+    fn one_channel<J, R, F: Fn(&mut Remote, &J) -> Result<R, ErrandError>>(
+        &self,
+        bench: &Bench<'_, J, F>,
+        sender: &Sender<Result<(usize, R), ErrandError>>,
+    ) -> Result<(), ErrandError> {
+        let mut remote = self.mounted.remote(self.dial, Arc::clone(bench.stop))?;
+        loop {
+            if bench.stop.load(Ordering::Relaxed) {
+                return Err(ErrandError::Stopped);
+            }
+            let at = bench.next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = bench.jobs.get(at) else { return Ok(()) };
+            let result = (bench.each)(&mut remote, job)?;
+            if sender.send(Ok((at, result))).is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What lies before all channels.
+struct Bench<'b, J, F> {
+    jobs: &'b [J],
+    next: AtomicUsize,
+    each: F,
+    stop: &'b Arc<AtomicBool>,
+}
+
+fn oversee<R>(
+    receiver: &Receiver<Result<(usize, R), ErrandError>>,
+    stop: &AtomicBool,
+    overseer: &mut impl Overseer<R>,
+) -> Result<(), ErrandError> {
+    let mut failure = None;
+    loop {
+        let ended = match receiver.recv_timeout(TICK) {
+            Ok(Ok((at, result))) if failure.is_none() => overseer.on_done(at, result),
+            Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(Err(error)) => Err(error),
+            Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
+        };
+        let ended = match ended {
+            Ok(()) if failure.is_none() && overseer.tick() == GoOn::No => Err(ErrandError::Stopped),
+            other => other,
+        };
+        if let Err(error) = ended {
+            stop.store(true, Ordering::Relaxed);
+            // A channel that was told to stop says so; what made it stop came first.
+            failure.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Content and attributes of a file.
+
+use super::super::answer::Kind;
+use super::super::ask::{Ask, FILE_MODE};
+use super::super::fileset::BLOCK_BYTES;
+use super::super::handles::OwnedHandle;
+use super::super::op::Stability;
+use super::super::parameters::NfsVersion;
+use super::super::wire::v3::access;
+use super::{Checks, ValidateError};
+
+/// Not a multiple of anything: a partial block, two blocks in one write, a partial one again.
+const WRITES: [(u64, usize); 5] =
+    [(0, 1_000), (1_000, 7_192), (8_192, 8_192), (16_384, 8_192), (24_576, 333)];
+const BYTES: usize = 24_909;
+
+/// Checks CREATE, GETATTR, WRITE, COMMIT, READ, SETATTR, ACCESS and FSSTAT.
+pub(super) fn check(checks: &mut Checks<'_>) -> Result<(), ValidateError> {
+    let file = checks.call("create a file", |remote, dir| remote.create(dir, b"data"))?;
+    attributes(checks, &file)?;
+    let content: Vec<u8> = (0..BYTES).map(|at| (at * 7 + at / 251) as u8).collect();
+    writes(checks, &file, &content)?;
+    reads(checks, &file, &content)?;
+    overwrite(checks, &file, content)?;
+    sizes(checks, &file)?;
+    if checks.version() == NfsVersion::V3 {
+        rights(checks, &file)?;
+    }
+    space(checks)
+}
+
+fn attributes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
+    let check = "attributes after create";
+    let found = checks.attributes(check, file)?;
+    checks.holds(check, found.kind == Kind::File, || {
+        ("a regular file".to_owned(), format!("{:?}", found.kind))
+    })?;
+    checks.same("size after create", 0, found.size)?;
+    checks.holds("mode after create", found.mode == FILE_MODE, || {
+        (format!("{FILE_MODE:04o}"), format!("{:04o}", found.mode))
+    })
+}
+
+fn writes(
+    checks: &mut Checks<'_>,
+    file: &OwnedHandle,
+    content: &[u8],
+) -> Result<(), ValidateError> {
+    let check = "write";
+    let mut verifiers = Vec::new();
+    for (offset, bytes) in WRITES {
+        let data = &content[offset as usize..][..bytes];
+        let stability = Stability::Unstable;
+        let written =
+            checks.call(check, |remote, _| remote.write(file, offset, data, stability))?;
+        checks.same("bytes taken by write", bytes as u64, u64::from(written.bytes))?;
+        verifiers.extend(written.verifier);
+    }
+    let size = checks.attributes("size after write", file)?.size;
+    checks.same("size after write", BYTES as u64, size)?;
+    if checks.version() == NfsVersion::V2 {
+        return Ok(());
+    }
+    let check = "verifier of commit";
+    let committed = checks.call(check, |remote, _| remote.commit(file))?;
+    checks.holds(check, verifiers.iter().all(|verifier| *verifier == committed), || {
+        ("that of the writes".to_owned(), "another one".to_owned())
+    })
+}
+
+fn reads(checks: &mut Checks<'_>, file: &OwnedHandle, content: &[u8]) -> Result<(), ValidateError> {
+    let check = "read back after write";
+    let mut at = 0;
+    while at < content.len() {
+        let wanted = (content.len() - at).min(BLOCK_BYTES as usize);
+        let read = checks.call(check, |remote, _| remote.read(file, at as u64, BLOCK_BYTES))?;
+        checks.same("bytes read back", wanted as u64, read.data.len() as u64)?;
+        checks.same("count of read", read.data.len() as u64, u64::from(read.count))?;
+        let is_same = read.data == content[at..at + wanted];
+        checks.holds(check, is_same, || {
+            let first = read.data.iter().zip(&content[at..]).position(|(a, b)| a != b);
+            let place = at + first.unwrap_or_default();
+            ("what was written".to_owned(), format!("other bytes from offset {place} on"))
+        })?;
+        at += wanted;
+        if let Some(is_end) = read.is_end {
+            checks.same("end of file", at == content.len(), is_end)?;
+        }
+    }
+    let beyond = checks.call("read beyond the end", |remote, _| {
+        remote.read(file, content.len() as u64, BLOCK_BYTES)
+    })?;
+    checks.same("read beyond the end", 0, beyond.data.len() as u64)
+}
+
+fn overwrite(
+    checks: &mut Checks<'_>,
+    file: &OwnedHandle,
+    mut content: Vec<u8>,
+) -> Result<(), ValidateError> {
+    let check = "read back after overwrite";
+    let (offset, fresh) = (5_000, [0xa5; 4_000]);
+    content[offset..offset + fresh.len()].copy_from_slice(&fresh);
+    let stability = Stability::FileSync;
+    checks.call(check, |remote, _| remote.write(file, offset as u64, &fresh, stability))?;
+    reads_as(checks, check, file, &content[..BLOCK_BYTES as usize])?;
+    let size = checks.attributes("size after overwrite", file)?.size;
+    checks.same("size after overwrite", BYTES as u64, size)
+}
+
+fn reads_as(
+    checks: &mut Checks<'_>,
+    check: &'static str,
+    file: &OwnedHandle,
+    content: &[u8],
+) -> Result<(), ValidateError> {
+    let read = checks.call(check, |remote, _| remote.read(file, 0, BLOCK_BYTES))?;
+    checks.holds(check, read.data == content, || {
+        (format!("{} bytes as written", content.len()), "other bytes".to_owned())
+    })
+}
+
+fn sizes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
+    let check = "set size";
+    checks.call(check, |remote, _| remote.set(Ask::SetSize(file, 100)))?;
+    let size = checks.attributes(check, file)?.size;
+    checks.same(check, 100, size)?;
+    let content: Vec<u8> = (0..100_usize).map(|at| (at * 7) as u8).collect();
+    reads_as(checks, "read back after set size", file, &content)?;
+    for mode in [0o600, FILE_MODE] {
+        let check = "set mode";
+        checks.call(check, |remote, _| remote.set(Ask::SetMode(file, mode)))?;
+        let got = checks.attributes(check, file)?.mode;
+        checks.holds(check, got == mode, || (format!("{mode:04o}"), format!("{got:04o}")))?;
+    }
+    Ok(())
+}
+
+fn rights(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
+    let check = "access to one's own file";
+    let asked = access::READ | access::MODIFY | access::EXTEND;
+    let granted = checks.call(check, |remote, _| remote.access(file, asked))?;
+    checks.holds(check, granted == asked, || {
+        ("to read, modify and extend".to_owned(), format!("bits {granted:#x} of {asked:#x}"))
+    })
+}
+
+fn space(checks: &mut Checks<'_>) -> Result<(), ValidateError> {
+    let check = "space of the file system";
+    let space = checks.call(check, |remote, dir| remote.space(dir))?;
+    let is_good = space.total_bytes > 0
+        && space.free_bytes <= space.total_bytes
+        && space.available_bytes <= space.total_bytes;
+    checks.holds(check, is_good, || {
+        let got = format!(
+            "{} free, {} available of {}",
+            space.free_bytes, space.available_bytes, space.total_bytes
+        );
+        ("no more free than there is".to_owned(), got)
+    })
+}
