@@ -7,9 +7,12 @@ use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use crate::table::Mark;
 use crate::text::{TimeUnit, axis_name, number, percent, three_digits};
 
-/// An axis ends at this multiple of the largest value of a valid point, so that one overloaded
+/// An axis ends at this multiple of the largest value of a counted point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
 const HEADROOM: f64 = 1.5;
+/// A response cap further than this multiple of the largest counted mean is left out, for the same
+/// reason.
+const CAP_SHOWN_MAX: f64 = 6.0;
 
 /// One point has no course over load; the tables say what there is to say of it.
 const POINTS_MIN: usize = 2;
@@ -78,9 +81,10 @@ fn capped_service(run: &RunResult) -> Option<Panel> {
     let mean_ms = |p: &PointResult| Some(p.service_ns?.mean? / 1e6);
     let dots = dots(run, mean_ms, |v| format!("{} ms", three_digits(v)));
     let seen = largest(&dots);
-    let counted = run.points.iter().filter(|p| p.counts()).filter_map(mean_ms);
-    let top = counted.reduce(f64::max).map_or(seen, |c| seen.min((c * HEADROOM).max(cap_ms * 1.1)));
-    let guide = (cap_ms <= top).then_some(Guide::Level(cap_ms, "cap: not counted above"));
+    let counted = cap(run, mean_ms).unwrap_or(seen);
+    let near = cap_ms <= counted / HEADROOM * CAP_SHOWN_MAX;
+    let top = if near { counted.max(cap_ms * 1.1) } else { seen.min(counted) };
+    let guide = near.then_some(Guide::Level(cap_ms, "cap: not counted above"));
     (seen > 0.0).then(|| Panel {
         title: "Mean service time, ms".to_owned(),
         height: 160.0,
@@ -187,8 +191,8 @@ fn dots(
 }
 
 fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {
-    let valid = run.points.iter().filter(|p| p.valid).filter_map(value);
-    valid.filter(|v| *v > 0.0).reduce(f64::max).map(|v| v * HEADROOM)
+    let counted = run.points.iter().filter(|p| p.counts()).filter_map(value);
+    counted.filter(|v| *v > 0.0).reduce(f64::max).map(|v| v * HEADROOM)
 }
 
 fn largest(dots: &[Dot]) -> f64 {

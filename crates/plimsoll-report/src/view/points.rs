@@ -17,7 +17,7 @@ const P999_OPS_MIN: u64 = 2_651_305;
 /// Before a percentile from fewer ops.
 const ROUGH: char = '≈';
 /// Of a valid point that the suite leaves out.
-const ABOVE_CAP: &str = "above the cap, not counted";
+const ABOVE_CAP: &str = "above the cap, not\u{a0}counted";
 
 pub(super) fn points_table(run: &RunResult) -> Table {
     let caption = match run.suite {
@@ -112,9 +112,9 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     let lag_unit = lag_unit(points);
     let mut columns = vec![filled(figures("not sent", ""), |p| count(p.not_sent))];
     let seen = |pick: fn(&PointResult) -> Option<u64>| {
-        caps(run) || points.iter().any(|p| pick(p).is_some_and(|n| n > 0))
+        points.iter().any(|p| pick(p).is_some_and(|n| n > 0))
     };
-    if seen(|p| p.retransmissions) {
+    if caps(run) || seen(|p| p.retransmissions) {
         columns.push(filled(figures("sent again", ""), |p| count(p.retransmissions)));
     }
     if seen(|p| p.ambiguous) {
