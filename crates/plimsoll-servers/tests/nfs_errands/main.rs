@@ -2,21 +2,27 @@
 
 mod memory;
 mod mounting;
+mod points;
 mod preparing;
+mod sockets;
 mod validating;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory::{HOST, Host, PORT};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocols::ResolvedTarget;
-use plimsoll_protocols::net::{ErrandError, ErrandProgress, GoOn, LinkKind, SourcePort};
+use plimsoll_protocols::net::{Dial, ErrandError, ErrandProgress, GoOn, LinkKind, SourcePort};
 use plimsoll_protocols::nfs::fileset::{Content, FileSet};
 use plimsoll_protocols::nfs::mounting::{Identity, MountRequest, Mounted, mount};
 use plimsoll_protocols::nfs::parameters::NfsVersion;
 use plimsoll_protocols::nfs::prepare::{self, Known, Order};
 use plimsoll_protocols::nfs::remote::Remote;
+
+/// Every mount is another run's: a server that remembers replies must not take one for another.
+static RUNS: AtomicU64 = AtomicU64::new(7);
 
 /// More than any set of these tests.
 const ROOMY: u64 = 1 << 30;
@@ -26,16 +32,31 @@ fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, Err
         url: TargetUrl::parse(url).unwrap(),
         address: SocketAddr::new(HOST, PORT),
     };
+    mount_target(host, &target, version)
+}
+
+/// Mounts at the address that the URL names.
+fn mount_at(dial: &dyn Dial, url: &str, version: NfsVersion) -> Result<Mounted, ErrandError> {
+    let url = TargetUrl::parse(url).unwrap();
+    let address = SocketAddr::new(url.host.parse().unwrap(), url.port.unwrap());
+    mount_target(dial, &ResolvedTarget { url, address }, version)
+}
+
+fn mount_target(
+    dial: &dyn Dial,
+    target: &ResolvedTarget,
+    version: NfsVersion,
+) -> Result<Mounted, ErrandError> {
     let identity = Identity { machine: "client".to_owned(), uid: 0, gid: 0 };
     let request = MountRequest {
-        target: &target,
+        target,
         version,
         transport: LinkKind::Stream,
         identity: &identity,
         source: SourcePort::Any,
-        nonce: 7,
+        nonce: RUNS.fetch_add(1, Ordering::Relaxed),
     };
-    Ok(mount(&request, host)?)
+    Ok(mount(&request, dial)?)
 }
 
 fn mounted(host: &Host, version: NfsVersion, kind: LinkKind) -> Mounted {
@@ -46,20 +67,20 @@ fn mounted(host: &Host, version: NfsVersion, kind: LinkKind) -> Mounted {
     mount_url(host, &format!("nfs://server/export?transport={transport}"), version).unwrap()
 }
 
-fn remote(host: &Host, mounted: &Mounted) -> Remote {
+fn remote(host: &dyn Dial, mounted: &Mounted) -> Remote {
     mounted.remote(host, Arc::default()).unwrap()
 }
 
 /// A set in the making, as a load point makes it.
 struct Making<'a> {
-    host: &'a Host,
+    host: &'a dyn Dial,
     mounted: &'a Mounted,
     content: &'a Content,
     seen: Vec<ErrandProgress>,
 }
 
 impl<'a> Making<'a> {
-    fn new(host: &'a Host, mounted: &'a Mounted, content: &'a Content) -> Self {
+    fn new(host: &'a dyn Dial, mounted: &'a Mounted, content: &'a Content) -> Self {
         Self { host, mounted, content, seen: Vec::new() }
     }
 

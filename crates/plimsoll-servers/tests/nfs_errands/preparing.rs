@@ -10,7 +10,7 @@ use plimsoll_protocols::nfs::remote::Listing;
 use super::*;
 
 /// What the server holds is what the numbering says, to the byte.
-fn check_set(host: &Host, mounted: &Mounted, content: &Content, known: &Known) {
+pub fn check_set(host: &dyn Dial, mounted: &Mounted, content: &Content, known: &Known) {
     let mut remote = remote(host, mounted);
     let (set, handles) = (known.set, &known.handles);
     let lengths = (handles.dirs.len(), handles.links.len(), handles.files.len());

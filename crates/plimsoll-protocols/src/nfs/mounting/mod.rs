@@ -273,6 +273,12 @@ impl Reach<'_> {
     }
 }
 
+/// Exports of one server have xids of their own: to its memory of replies they are one client.
+fn nonce_of(request: &MountRequest<'_>) -> u64 {
+    let url = request.target.url.to_string();
+    url.bytes().fold(request.nonce, |sum, byte| key(&[sum, u64::from(byte)]))
+}
+
 /// 2²⁴ xids lie between two clients, and another run's begin elsewhere.
 fn first_xid(nonce: u64, clients_made: &AtomicU32) -> u32 {
     let client = clients_made.fetch_add(1, Ordering::Relaxed);
@@ -287,7 +293,7 @@ pub fn mount(request: &MountRequest<'_>, dial: &dyn Dial) -> Result<Mounted, Mou
         ip: request.target.address.ip(),
         dial,
         credential: request.identity.credential(),
-        nonce: request.nonce,
+        nonce: nonce_of(request),
         clients_made: AtomicU32::new(0),
     };
     let ports = ports::find(&place, request.version, &reach)?;
@@ -328,7 +334,7 @@ fn attempt(
         source,
         credential: reach.credential.clone(),
         identity: request.identity.clone(),
-        nonce: request.nonce,
+        nonce: reach.nonce,
         clients_made: AtomicU32::new(reach.clients_made.load(Ordering::Relaxed)),
     })
 }
