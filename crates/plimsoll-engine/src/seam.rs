@@ -108,8 +108,8 @@ pub trait Session {
         let _ = ended;
         None
     }
-    /// Largest read of a stream that makes sense now. A session that will discard a long body asks for
-    /// little, so that little is copied before the body begins.
+    /// Largest read of a stream that makes sense now. A session that will discard a long body asks
+    /// for little, so that little is copied before the body begins.
     fn read_limit(&self, link: Link) -> usize {
         let _ = link;
         usize::MAX

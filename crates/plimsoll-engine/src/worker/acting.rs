@@ -65,7 +65,7 @@ where
             let Some(client) = state.free.pop_front() else { return };
             self.clients[client as usize].listed_free = false;
             if !self.clients[client as usize].session.has_room() {
-                // A follow-on took it.
+                // It had when it was listed; a follow-on has taken it since.
                 continue;
             }
             let Some(due) = open.backlog.pop_front() else { return };
@@ -101,7 +101,7 @@ where
                 return;
             };
             if !self.clients[client as usize].session.has_room() {
-                // A follow-on took it.
+                // It had when it was listed; a follow-on has taken it since.
                 state.free.pop_front();
                 self.clients[client as usize].listed_free = false;
                 return;
