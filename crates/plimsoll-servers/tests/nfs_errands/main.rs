@@ -1,5 +1,7 @@
 //! Errands against the reference server in memory: mounting, validation, the file set's life.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 mod memory;
 mod mounting;
 mod points;
