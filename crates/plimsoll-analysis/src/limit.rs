@@ -117,13 +117,19 @@ fn clients_limit(point: &PointResult, all: &[PointResult]) -> Option<String> {
 fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
     let open = probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
     let missed = open
-        .filter(|probe| missed_load(probe) || generator_limited(probe))
+        .filter(|p| missed_load(p) || generator_limited(p) || p.not_counted.is_some())
         .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
     let load = load_text(suite, missed);
     if generator_limited(missed) {
         return Some(format!(
             "generator-limited: in the search for the peak {load} were too much for the \
              generator; what the server can do beyond that is unknown"
+        ));
+    }
+    if !missed_load(missed) {
+        return Some(format!(
+            "the suite's cap on response time: in the search for the peak {load} were held, but \
+             with a mean service time above the cap",
         ));
     }
     if let Some(text) = clients_limit(missed, probes) {
@@ -261,6 +267,17 @@ mod tests {
         run.suite.rules.response_cap_ms = Some(40.0);
         let text = analyse(&run.raw()).summary.limit.unwrap();
         assert!(text.contains("from 1,000 ops/s requested on the mean service time"), "{text}");
+    }
+
+    #[test]
+    fn a_search_that_ended_at_the_response_cap_says_so() {
+        let mut run = RunBuilder::open(&[500.0, 1_000.0])
+            .with_probe(PointBuilder::open(1_200.0).response_ns(50_000_000));
+        run.suite.rules.response_cap_ms = Some(40.0);
+        let result = analyse(&run.raw());
+        assert!(result.verdict.valid, "{:?}", result.verdict);
+        let text = result.summary.limit.unwrap();
+        assert!(text.contains("1,200 ops/s requested were held, but with a mean"), "{text}");
     }
 
     #[test]

@@ -262,8 +262,13 @@ impl RunBuilder {
     }
 
     /// A probe that achieved half of what it asked for.
-    pub fn with_failed_probe(mut self, rate: f64) -> Self {
-        self.push(&PointBuilder::open(rate).achieved(rate as u64 / 2), Purpose::Probe);
+    pub fn with_failed_probe(self, rate: f64) -> Self {
+        self.with_probe(PointBuilder::open(rate).achieved(rate as u64 / 2))
+    }
+
+    /// A step of the search for the peak.
+    pub fn with_probe(mut self, probe: PointBuilder) -> Self {
+        self.push(&probe, Purpose::Probe);
         self
     }
 

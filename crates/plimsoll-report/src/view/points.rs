@@ -221,7 +221,7 @@ pub(super) fn note(run: &RunResult, table: &Table) -> String {
 fn time_unit(points: &[PointResult]) -> TimeUnit {
     let times = |p: &PointResult| p.response_ns.or(p.service_ns);
     let typical = |t: TimeSummary| t.p50.map(|n| n as f64).or(t.mean);
-    let largest = points.iter().filter(|p| p.valid).filter_map(|p| typical(times(p)?));
+    let largest = points.iter().filter(|p| p.counts()).filter_map(|p| typical(times(p)?));
     let any = points.iter().filter_map(|p| typical(times(p)?));
     TimeUnit::for_largest(largest.reduce(f64::max).or(any.reduce(f64::max)).unwrap_or(1e6).max(1e6))
 }

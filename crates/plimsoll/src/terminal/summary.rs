@@ -55,7 +55,7 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
     if let Some(peak) = summary.peak_ops_per_s.filter(|peak| summary.value != Some(*peak)) {
         let bytes =
             summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
-        let _ = writeln!(out, "  peak: {} ops/s{bytes}", grouped(peak));
+        let _ = writeln!(out, "  highest rate of any point: {} ops/s{bytes}", grouped(peak));
     }
     let curve = result.points.len() > 1;
     if let Some(origin) = summary.overall_response_ms.origin.filter(|_| curve) {
