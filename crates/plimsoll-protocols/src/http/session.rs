@@ -4,9 +4,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_engine::seam::{
-    Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
-};
+use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 

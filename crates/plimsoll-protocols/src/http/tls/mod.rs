@@ -9,9 +9,7 @@ use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{
-    Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
-};
+use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use rustls::{ClientConfig, ClientConnection};
