@@ -132,8 +132,7 @@ mod tests {
             text: "mean service time 50.00 ms is above".into(),
             point: Some(3),
         };
-        let point =
-            PointResult { valid: true, not_counted: Some(above), ..PointResult::default() };
+        let point = PointResult { valid: true, not_counted: Some(above), ..PointResult::default() };
         let line = finished_line("point 3/3", &point, Style::new(false));
         assert!(line.ends_with(", not counted: mean service time 50.00 ms is above"), "{line}");
     }
