@@ -112,9 +112,26 @@ impl Server {
 
     /// Makes a file and gives its handle.
     pub fn create(&self, dir: &[u8], name: &str) -> Vec<u8> {
+        self.try_create(dir, name).unwrap()
+    }
+
+    pub fn try_create(&self, dir: &[u8], name: &str) -> Result<Vec<u8>, v3::Status3> {
         let how = v3::CreateHow::Unchecked(v3::SetAttributes::default());
         let arguments = v3::CreateArgs { dir: handle(dir), name: Name::from(name), how };
-        created(&self.v3(v3::Procedure::Create, &arguments)).unwrap()
+        created(&self.v3(v3::Procedure::Create, &arguments))
+    }
+
+    /// Whether the beginning of a directory could be listed with attributes.
+    pub fn list_some(&self, dir: &[u8]) -> v3::Status3 {
+        let arguments = v3::ReadDirPlusArgs {
+            dir: handle(dir),
+            cookie: 0,
+            verifier: [0; 8],
+            dir_count: 4096,
+            max_count: 8192,
+        };
+        let results = self.v3(v3::Procedure::ReadDirPlus, &arguments);
+        decoded::<v3::ReadDirPlusRes<'_>>(&results).status()
     }
 
     pub fn make_directory(&self, dir: &[u8], name: &str) -> Vec<u8> {
