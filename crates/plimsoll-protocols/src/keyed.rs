@@ -1,5 +1,5 @@
 //! Numbers that depend on a key and on nothing else, so that op n of a client is the same
-//! whatever was dealt before it and whoever deals it.
+//! whatever was dealt before it and whoever deals it; and weights to draw by.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -28,6 +28,18 @@ pub fn shuffle<T>(cards: &mut [T], key: u64) {
     for last in (1..cards.len()).rev() {
         cards.swap(last, below(stream.next_u64(), last as u64 + 1) as usize);
     }
+}
+
+/// Poisson(`mean`) truncated to 1, 2, … for as many as there are `weights`, and renormalised.
+pub fn poisson(mean: f64, weights: &mut [f64]) {
+    // Weights relative to k = 1; the factor exp(-mean) * mean cancels.
+    let mut weight = 1.0;
+    for (i, place) in weights.iter_mut().enumerate() {
+        *place = weight;
+        weight *= mean / (i as f64 + 2.0);
+    }
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
 }
 
 #[cfg(test)]

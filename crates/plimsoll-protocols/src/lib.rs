@@ -15,6 +15,7 @@ use plimsoll_model::target::TargetUrl;
 use crate::http::fileset::FileSetId;
 
 pub mod http;
+mod keyed;
 
 /// What the program knows of a protocol.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::keyed;
+use crate::keyed;
 
 /// Classes of files.
 pub const CLASSES: u8 = 4;

@@ -13,7 +13,6 @@
 
 pub mod fileset;
 mod flight;
-mod keyed;
 pub mod parameters;
 pub mod plan;
 pub mod prepare;

@@ -17,9 +17,9 @@ use plimsoll_engine::seam::{Script, Step, Turn};
 use plimsoll_model::outcome::OpKind;
 
 use super::fileset::{CLASSES, FILES_PER_CLASS, FileId};
-use super::keyed;
 use super::session::{HttpOp, Request};
 use super::wire::request::Method;
+use crate::keyed;
 
 /// Cards of a deck: one per percent.
 pub const DECK_CARDS: usize = 100;
@@ -97,14 +97,8 @@ impl FilePlan {
 /// Poisson(`mean`) truncated to 1..9 and renormalised.
 pub fn poisson_weights(mean: f64) -> [f64; FILES_PER_CLASS as usize] {
     let mut weights = [0.0; FILES_PER_CLASS as usize];
-    // Weights relative to k = 1; the factor exp(-mean) * mean cancels.
-    let mut weight = 1.0;
-    for (i, place) in weights.iter_mut().enumerate() {
-        *place = weight;
-        weight *= mean / (i as f64 + 2.0);
-    }
-    let sum: f64 = weights.iter().sum();
-    weights.map(|w| w / sum)
+    keyed::poisson(mean, &mut weights);
+    weights
 }
 
 /// Running sums of `weights`, ending in exactly 1.

@@ -1,0 +1,270 @@
+//! What lies on the server: numbering, sizes, names.
+//!
+//! Everything is below one directory of the export, [`ROOT`], with the marker file [`MARKER`] in
+//! it. Files are numbered from 0, and what a number means does not depend on how many there are,
+//! so a smaller set is a prefix of a larger one and growing leaves what is there as it is. Sizes
+//! follow a pattern of a hundred files with exactly the method's shares. The accessed tenth is the
+//! first hundred of every thousand files.
+
+mod content;
+mod marker;
+mod name;
+
+use std::ops::Range;
+
+pub use content::{Content, SLICE_BYTES_MAX};
+pub use marker::{Marker, MarkerError};
+pub use name::EntryName;
+
+use super::op::{Accessed, DirNo, LinkNo, SlotNo};
+
+/// Directory of the export that holds the file set.
+pub const ROOT: &str = "plimsoll-files";
+/// File in [`ROOT`] that says the directory is ours.
+pub const MARKER: &str = ".plimsoll";
+/// Most bytes of one READ or WRITE of the workload (NFSv2's limit, used for both versions).
+pub const BLOCK_BYTES: u32 = 8_192;
+/// Smallest set, 26 MiB: its accessed hundred has every size.
+pub const FILES_MIN: u32 = 1_000;
+/// Largest set: what a million ops/s want, 10 TiB.
+pub const FILES_MAX: u32 = 400_000_000;
+/// The method has 20 directories, 20 links and 100 names to create and remove for each process.
+/// Here they come with every 3,840 files (10 ops/s), so that the set does not depend on the
+/// number of processes.
+const FILES_PER_DIRECTORY: u32 = 192;
+const SLOTS_PER_DIRECTORY: u32 = 5;
+/// The sizes repeat after this many files.
+const PATTERN_FILES: u32 = 100;
+/// The accessed files repeat after this many: the first [`PATTERN_FILES`] of them.
+const ACCESS_FILES: u32 = 1_000;
+const KIB: u64 = 1_024;
+
+/// Files of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeClass {
+    /// Their size.
+    pub kib: u32,
+    /// Their share of the files, in percent.
+    pub percent: u32,
+}
+
+/// The method's sizes, rising. Mean: 26.71 KiB.
+pub const SIZE_CLASSES: [SizeClass; 10] = [
+    SizeClass { kib: 1, percent: 33 },
+    SizeClass { kib: 2, percent: 21 },
+    SizeClass { kib: 4, percent: 13 },
+    SizeClass { kib: 8, percent: 10 },
+    SizeClass { kib: 16, percent: 8 },
+    SizeClass { kib: 32, percent: 5 },
+    SizeClass { kib: 64, percent: 4 },
+    SizeClass { kib: 128, percent: 3 },
+    SizeClass { kib: 256, percent: 2 },
+    SizeClass { kib: 1_024, percent: 1 },
+];
+
+/// Class of file n, by n modulo a hundred.
+const PATTERN: [u8; PATTERN_FILES as usize] = spread_classes();
+
+/// File j of the n of a class goes to the place (j + 1/2) / n of the pattern, so that every part
+/// of the pattern has about the shares of the whole.
+const fn spread_classes() -> [u8; PATTERN_FILES as usize] {
+    let mut used = [0u32; SIZE_CLASSES.len()];
+    let mut pattern = [0u8; PATTERN_FILES as usize];
+    let mut at = 0;
+    while at < pattern.len() {
+        let mut next = 0;
+        let mut next_place = u32::MAX;
+        let mut class = 0;
+        while class < SIZE_CLASSES.len() {
+            let n = SIZE_CLASSES[class].percent;
+            let place = (2 * used[class] + 1) * 1_000_000 / (2 * n);
+            if used[class] < n && place < next_place {
+                next = class;
+                next_place = place;
+            }
+            class += 1;
+        }
+        pattern[at] = next as u8;
+        used[next] += 1;
+        at += 1;
+    }
+    pattern
+}
+
+/// A file of the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileNo(pub u32);
+
+impl FileNo {
+    /// Index in [`SIZE_CLASSES`].
+    pub fn class(self) -> usize {
+        usize::from(PATTERN[(self.0 % PATTERN_FILES) as usize])
+    }
+
+    /// Size it is made with; appends make it longer.
+    pub fn bytes(self) -> u64 {
+        u64::from(SIZE_CLASSES[self.class()].kib) * KIB
+    }
+
+    /// Where it lies.
+    pub fn directory(self) -> DirNo {
+        DirNo(self.0 / FILES_PER_DIRECTORY)
+    }
+
+    /// `file0000012`.
+    pub fn name(self) -> EntryName {
+        EntryName::numbered("file", self.0, 7)
+    }
+
+    /// Its index in the accessed tenth, where it is one of it.
+    pub fn accessed(self) -> Option<Accessed> {
+        let place = self.0 % ACCESS_FILES;
+        let index = self.0 / ACCESS_FILES * PATTERN_FILES + place;
+        (place < PATTERN_FILES).then_some(Accessed(index))
+    }
+}
+
+impl Accessed {
+    /// Its number among all files.
+    pub fn file(self) -> FileNo {
+        FileNo(self.0 / PATTERN_FILES * ACCESS_FILES + self.0 % PATTERN_FILES)
+    }
+
+    /// Size it is made with.
+    pub fn bytes(self) -> u64 {
+        self.file().bytes()
+    }
+
+    /// Its access group, from 0: groups are of equal size and have all sizes alike.
+    pub fn group(self, groups: u32) -> u32 {
+        // A Latin square: what recurs every `groups` files of the pattern, and what has the same
+        // place in all patterns, goes to all groups in turn.
+        let place = self.0 % PATTERN_FILES;
+        (place + place / groups + self.0 / PATTERN_FILES) % groups
+    }
+}
+
+impl DirNo {
+    /// `dir00012`.
+    pub fn name(self) -> EntryName {
+        EntryName::numbered("dir", self.0, 5)
+    }
+}
+
+impl LinkNo {
+    /// Where it lies.
+    pub fn directory(self) -> DirNo {
+        DirNo(self.0)
+    }
+
+    /// `link00012`.
+    pub fn name(self) -> EntryName {
+        EntryName::numbered("link", self.0, 5)
+    }
+
+    /// What it says: the name of the first file of its directory.
+    pub fn text(self) -> EntryName {
+        FileNo(self.0 * FILES_PER_DIRECTORY).name()
+    }
+}
+
+impl SlotNo {
+    /// Where it lies, when it exists. No slot exists when a load point begins.
+    pub fn directory(self) -> DirNo {
+        DirNo(self.0 / SLOTS_PER_DIRECTORY)
+    }
+
+    /// `slot000012`.
+    pub fn name(self) -> EntryName {
+        EntryName::numbered("slot", self.0, 6)
+    }
+}
+
+/// How much of the numbering is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSet {
+    files: u32,
+}
+
+impl FileSet {
+    /// The first `files` files, at most [`FILES_MAX`].
+    pub fn new(files: u32) -> Self {
+        Self { files: files.min(FILES_MAX) }
+    }
+
+    /// What a load wants: `mib` MiB per op/s (the method: 10), times `scale` (the method: 1).
+    pub fn for_load(ops_per_s: f64, mib: f64, scale: f64) -> Self {
+        let pattern_bytes = pattern_bytes(PATTERN_FILES);
+        let file_bytes = pattern_bytes as f64 / f64::from(PATTERN_FILES);
+        let files = (ops_per_s * mib * (KIB * KIB) as f64 * scale / file_bytes).ceil();
+        // A float becomes the nearest number there is.
+        Self { files: (files as u32).clamp(FILES_MIN, FILES_MAX) }
+    }
+
+    /// Number of files.
+    pub fn files(self) -> u32 {
+        self.files
+    }
+
+    /// Number of directories.
+    pub fn directories(self) -> u32 {
+        self.files.div_ceil(FILES_PER_DIRECTORY)
+    }
+
+    /// Number of symbolic links, one per directory.
+    pub fn links(self) -> u32 {
+        self.directories()
+    }
+
+    /// Names that are created and removed during a run.
+    pub fn slots(self) -> u32 {
+        self.directories() * SLOTS_PER_DIRECTORY
+    }
+
+    /// Files of the accessed tenth.
+    pub fn accessed(self) -> u32 {
+        self.files / ACCESS_FILES * PATTERN_FILES + (self.files % ACCESS_FILES).min(PATTERN_FILES)
+    }
+
+    /// Size of all files.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.files / PATTERN_FILES) * pattern_bytes(PATTERN_FILES)
+            + pattern_bytes(self.files % PATTERN_FILES)
+    }
+
+    /// Size of the accessed files.
+    pub fn accessed_bytes(self) -> u64 {
+        let accessed = self.accessed();
+        u64::from(accessed / PATTERN_FILES) * pattern_bytes(PATTERN_FILES)
+            + pattern_bytes(accessed % PATTERN_FILES)
+    }
+
+    /// Files of each size class.
+    pub fn class_counts(self) -> [u32; SIZE_CLASSES.len()] {
+        let mut counts = SIZE_CLASSES.map(|class| class.percent * (self.files / PATTERN_FILES));
+        for number in 0..self.files % PATTERN_FILES {
+            counts[FileNo(number).class()] += 1;
+        }
+        counts
+    }
+
+    /// Numbers of the files that lie in `directory`.
+    pub fn files_of(self, directory: DirNo) -> Range<u32> {
+        let first = directory.0.saturating_mul(FILES_PER_DIRECTORY).min(self.files);
+        first..(first + FILES_PER_DIRECTORY).min(self.files)
+    }
+
+    /// Numbers of the slots that lie in `directory`.
+    pub fn slots_of(self, directory: DirNo) -> Range<u32> {
+        let first = directory.0.saturating_mul(SLOTS_PER_DIRECTORY).min(self.slots());
+        first..(first + SLOTS_PER_DIRECTORY).min(self.slots())
+    }
+}
+
+/// Size of the first `files` files of a pattern.
+fn pattern_bytes(files: u32) -> u64 {
+    (0..files).map(|number| FileNo(number).bytes()).sum()
+}
+
+#[cfg(test)]
+mod tests;
