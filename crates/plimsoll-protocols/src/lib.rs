@@ -7,15 +7,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::reader::nearest;
 use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader};
 use plimsoll_model::target::TargetUrl;
 
 use crate::http::fileset::FileSetId;
+use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
 
 pub mod http;
 mod keyed;
+pub mod net;
+pub mod nfs;
 
 /// What the program knows of a protocol.
 #[derive(Clone, Copy, Debug)]
@@ -30,20 +34,29 @@ pub struct Protocol {
     pub workload_schema: fn() -> schemars::Schema,
     /// Makes the workload of a load point.
     pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
-    /// The file set a server must hold for a suite, profile and highest load in ops/s.
+    /// The file set a server must hold for a suite, profile and highest load in ops/s; for
+    /// protocols that cannot write it through the server.
     pub needed_file_set: NeededFileSet,
+    /// Removes our file set from a server; for protocols that write it through the server.
+    pub clean: Option<Clean>,
 }
 
 /// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
 pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
 
+/// Removes what carries our marker from a server; answers with what was done, in words.
+pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, ErrandError>;
+
 /// All protocols.
-pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL];
+pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL, nfs::PROTOCOL];
 
 /// The suites that come with the program: name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("web-static", include_str!("../../../suites/web-static.toml")),
     ("web-url", include_str!("../../../suites/web-url.toml")),
+    ("nfs-v2", include_str!("../../../suites/nfs-v2.toml")),
+    ("nfs-v3", include_str!("../../../suites/nfs-v3.toml")),
+    ("nfs-v3-2008", include_str!("../../../suites/nfs-v3-2008.toml")),
 ];
 
 /// What a workload is made for.
@@ -63,6 +76,8 @@ pub struct PlanRequest<'a> {
     pub file_set: Option<FileSetId>,
     /// Text of the `--urls` file.
     pub urls: Option<&'a str>,
+    /// Opens channels, for protocols that must ask the server before they can plan.
+    pub dial: &'a dyn Dial,
 }
 
 /// A server and where it is.
@@ -77,11 +92,46 @@ pub struct ResolvedTarget {
 /// A workload and what must be said about it.
 pub struct Plan {
     /// For the engine.
-    pub workload: Arc<dyn Workload>,
+    pub work: Work,
+    /// Names of the ops.
+    pub op_names: OpNames,
+    /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
+    pub op_shares: Option<Vec<f64>>,
+    /// Where the clients connect, when it is not where the targets' URLs say (a portmapper knew).
+    pub addresses: Option<Vec<SocketAddr>>,
+    /// The clients connect from ports below 1024.
+    pub reserved_ports: bool,
     /// Every parameter that departs from the published method, timings excepted.
     pub departures: Vec<String>,
     /// For the disclosure.
     pub facts: Vec<Setting>,
+}
+
+/// Where the workload of a load point comes from.
+pub enum Work {
+    /// The same for every load point.
+    Fixed(Arc<dyn Workload>),
+    /// Made for each load point, after its data has been written to the servers.
+    PerPoint(Box<dyn PointPreparation>),
+}
+
+impl Plan {
+    /// A plan whose workload serves every load point.
+    pub fn fixed(
+        workload: Arc<dyn Workload>,
+        departures: Vec<String>,
+        facts: Vec<Setting>,
+    ) -> Self {
+        Self {
+            op_names: workload.op_names(),
+            op_shares: workload.op_shares(),
+            work: Work::Fixed(workload),
+            addresses: None,
+            reserved_ports: false,
+            departures,
+            facts,
+        }
+    }
 }
 
 /// Why a workload cannot be made.
@@ -118,6 +168,9 @@ pub enum PlanError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] http::tls::TlsError),
+    /// The server could not be asked, or refused.
+    #[error(transparent)]
+    Errand(#[from] ErrandError),
     /// A `[workload]` that no reader of this program made.
     #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
     Workload {

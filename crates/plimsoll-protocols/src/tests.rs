@@ -33,6 +33,7 @@ fn plan(
         targets: &targets,
         file_set: None,
         urls: None,
+        dial: &net::Offline,
     };
     change(&mut request);
     (protocol(&suite.protocol).unwrap().plan)(&request)
@@ -153,6 +154,7 @@ fn the_handshakes_of_https_are_disclosed() {
             targets: &targets,
             file_set: None,
             urls: None,
+            dial: &net::Offline,
         };
         let facts = http::plan::plan(&request).unwrap().facts;
         facts.into_iter().find(|fact| fact.name == "TLS resumption").unwrap().value
@@ -164,14 +166,14 @@ fn the_handshakes_of_https_are_disclosed() {
 #[test]
 fn ops_are_named_by_class_by_url_or_by_method() {
     let files = plan(&suite("web-static", &[]).unwrap(), ProfileName::Standard, |_| {}).unwrap();
-    assert_eq!(files.workload.op_names().0, ["class0", "class1", "class2", "class3"]);
-    assert_eq!(files.workload.op_shares(), Some(vec![0.35, 0.5, 0.14, 0.01]));
+    assert_eq!(files.op_names.0, ["class0", "class1", "class2", "class3"]);
+    assert_eq!(files.op_shares, Some(vec![0.35, 0.5, 0.14, 0.01]));
     let url = suite("web-url", &[]).unwrap();
     let one = plan(&url, ProfileName::Standard, |_| {}).unwrap();
-    assert_eq!((one.workload.op_names().0, one.departures.len()), (vec!["GET".to_owned()], 0));
+    assert_eq!((one.op_names.0, one.departures.len()), (vec!["GET".to_owned()], 0));
     let list = plan(&url, ProfileName::Standard, |r| r.urls = Some("3 /a\nHEAD /b")).unwrap();
-    assert_eq!(list.workload.op_names().0, ["GET /a", "HEAD /b"]);
-    assert_eq!(list.workload.op_shares(), Some(vec![0.75, 0.25]));
+    assert_eq!(list.op_names.0, ["GET /a", "HEAD /b"]);
+    assert_eq!(list.op_shares, Some(vec![0.75, 0.25]));
 }
 
 #[test]
@@ -188,6 +190,7 @@ fn targets_that_cannot_work_are_refused() {
             targets: &targets,
             file_set: None,
             urls: None,
+            dial: &net::Offline,
         };
         http::plan::plan(&request).err().map(|e| e.to_string()).unwrap_or_default()
     };

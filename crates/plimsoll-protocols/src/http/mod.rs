@@ -41,4 +41,5 @@ pub const PROTOCOL: Protocol = Protocol {
     workload_schema: || schemars::schema_for!(parameters::HttpWorkload),
     plan: plan::plan,
     needed_file_set: plan::needed_file_set,
+    clean: None,
 };

@@ -65,7 +65,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     };
     let tls = if secure { Some(tls_load(&workload, request.targets)?) } else { None };
     let load = HttpLoad { sites, scripts, tls, names, shares };
-    Ok(Plan { workload: Arc::new(load), departures: plan.departures, facts: plan.facts })
+    Ok(Plan::fixed(Arc::new(load), plan.departures, plan.facts))
 }
 
 /// True for `https`.

@@ -9,6 +9,35 @@
 //! | [`client`], [`mounting`], [`validate`], [`prepare`], [`handles`] | errands around a load point |
 //! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
 
-// A module is listed here as soon as it compiles.
+pub mod answer;
+pub mod ask;
+pub mod client;
+pub mod draw;
+pub mod fileset;
+pub mod handles;
+pub mod mix;
+pub mod mounting;
 pub mod op;
+pub mod parameters;
+pub mod plan;
+pub mod prepare;
+pub mod refusal;
+pub mod remote;
+pub mod script;
+pub mod session;
+pub mod validate;
 pub mod wire;
+pub mod workload;
+
+use crate::Protocol;
+
+/// The registration.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "nfs",
+    schemes: &[("nfs", 2049)],
+    read_workload: parameters::read,
+    workload_schema: || schemars::schema_for!(parameters::NfsWorkload),
+    plan: plan::plan,
+    needed_file_set: plan::needed_file_set,
+    clean: Some(prepare::clean_target),
+};

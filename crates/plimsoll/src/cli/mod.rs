@@ -1,6 +1,7 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
 mod run;
+mod serve_nfs;
 mod values;
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::Override;
 
 pub use run::{LadderArgs, Peak, RunArgs};
+pub use serve_nfs::ServeNfsArgs;
 use values::{parse_override, parse_peak, parse_rate};
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
@@ -40,7 +42,7 @@ pub enum Verb {
     Run(Box<RunArgs>),
     /// Go on with an interrupted run after its last finished load point
     Resume(ResumeArgs),
-    /// Write the file set of a suite into a directory for your server
+    /// Write the file set of a suite into a directory for your server, or through a file server
     Prepare(PrepareArgs),
     /// Remove a file set; only what carries Plimsoll's marker
     Clean(CleanArgs),
@@ -129,8 +131,9 @@ pub struct ResumeArgs {
 pub struct PrepareArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
-    /// Directory your server serves; must be empty or carry Plimsoll's marker
-    pub dir: PathBuf,
+    /// Directory your web server serves, or URL of a file server, for example nfs://host/export
+    #[arg(value_name = "DIR|TARGET")]
+    pub place: String,
     /// Highest load you will ask for, in ops/s; the size of the file set follows from it
     #[arg(long, value_name = "N", value_parser = parse_peak)]
     pub peak: Peak,
@@ -147,8 +150,12 @@ pub struct PrepareArgs {
 
 #[derive(Debug, Args)]
 pub struct CleanArgs {
-    /// Directory that was prepared
-    pub dir: PathBuf,
+    /// Directory that was prepared, or URL of a file server
+    #[arg(value_name = "DIR|TARGET")]
+    pub place: String,
+    /// How to show progress
+    #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
+    pub progress: Progress,
 }
 
 #[derive(Debug, Args)]
@@ -161,6 +168,8 @@ pub struct ServeArgs {
 pub enum ServeKind {
     /// The reference web server
     Web(ServeWebArgs),
+    /// The reference NFS server, versions 2 and 3 over TCP and UDP; anybody may do anything
+    Nfs(ServeNfsArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,14 +1,17 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
 pub mod clock;
+pub mod dial;
 mod disclose;
+pub mod errand;
 mod fetch;
+mod hosting;
 mod ladder;
 mod merge;
 mod outset;
 mod placement;
 mod point;
-mod reach;
+pub mod reach;
 mod run;
 mod servers;
 pub mod signals;

@@ -1,6 +1,6 @@
 //! Everything that must be settled before the first load point.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -8,21 +8,18 @@ use plimsoll_model::assignment::{Endpoint, Pacing};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
-use plimsoll_protocols::http::fileset::{FileSetId, MARKER, Marker};
-use plimsoll_protocols::http::parameters::Connections;
+use plimsoll_protocols::net::ErrandError;
 use plimsoll_protocols::{Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
 
-use super::fetch::{Server, Trusted};
+use super::dial::SystemDial;
+use super::hosting::{self, Greeting};
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
 use super::servers::{self, ServerWish, Target};
 use super::signals::Signals;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::terminal::Live;
-
-/// Loopback addresses the clients of connections per request spread over.
-const SOURCES: u8 = 16;
 
 /// A run as the user wants it.
 #[derive(Clone, Debug)]
@@ -83,12 +80,13 @@ impl Outset {
         let placement = settle_placement(request, &addresses)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = (protocol.needed_file_set)(suite, profile, highest)?;
+        let side = hosting::side(protocol);
         let wish = ServerWish { cores: &placement.server_cores, file_set, signals };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
-            targets.push(servers::start(spec, address, &wish, live)?);
+            targets.push(servers::start(spec, address, side, &wish, live)?);
         }
-        let (held, software) = greet_all(suite, &targets, file_set.is_some())?;
+        let Greeting { file_set: held, software } = (side.greet)(suite, &targets, &wish)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
         let plan = make_plan(
             protocol,
@@ -100,9 +98,15 @@ impl Outset {
                 targets: &resolved,
                 file_set: held,
                 urls: None,
+                dial: &SystemDial,
             },
         )?;
-        let sources = sources(suite, &targets);
+        if let Some(addresses) = &plan.addresses {
+            for (target, address) in targets.iter_mut().zip(addresses) {
+                target.resolved.address = *address;
+            }
+        }
+        let sources = (side.sources)(suite, &targets);
         Ok(Self { targets, software, placement, plan, ladder, sources, highest })
     }
 
@@ -117,22 +121,6 @@ impl Outset {
             |target: &Target| Endpoint { target: target.name(), address: target.resolved.address };
         self.targets.iter().map(endpoint).collect()
     }
-}
-
-/// Connections per request use up the ports of one address: 28,232 by default, and each rests for a
-/// minute after its end. On this host there are more addresses for the asking.
-fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
-    let connections = suite.workload.get("connections").cloned();
-    let per_request =
-        connections.and_then(|value| value.try_into().ok()) == Some(Connections::PerRequest);
-    let local = targets.iter().all(|target| match target.resolved.address.ip() {
-        IpAddr::V4(address) => address.is_loopback(),
-        IpAddr::V6(_) => false,
-    });
-    if !per_request || !local {
-        return Vec::new();
-    }
-    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
 }
 
 fn make_plan(protocol: &Protocol, request: &PlanRequest<'_>) -> Result<Plan, Failure> {
@@ -178,85 +166,23 @@ fn settle_placement(
     Ok(placement)
 }
 
-/// Reaches every server once; reads the description of its file set where one is needed.
-fn greet_all(
-    suite: &Suite,
-    targets: &[Target],
-    needs_files: bool,
-) -> Result<(Option<FileSetId>, Vec<Option<String>>), Failure> {
-    let mut held: Option<FileSetId> = None;
-    let mut software = Vec::new();
-    for target in targets {
-        let name = target.name();
-        let server = server_of(suite, target, &name);
-        if !needs_files {
-            server.greet()?;
-            software.push(None);
-            continue;
-        }
-        let (set, said) = read_marker(suite, target, &server)?;
-        if held.is_some_and(|first| first != set) {
-            return Err(Failure::wrong(format!(
-                "{name} holds another file set than the targets before it; prepare all with the \
-                 same --peak and --seed"
-            )));
-        }
-        held = Some(set);
-        software.push(said);
-    }
-    Ok((held, software))
-}
-
-fn server_of<'a>(suite: &'a Suite, target: &'a Target, name: &'a str) -> Server<'a> {
-    let url = &target.resolved.url;
-    let tls = (url.scheme == "https").then(|| Trusted {
-        verify: suite.workload.get("tls_verify").and_then(toml::Value::as_bool).unwrap_or(true),
-        ca_file: suite
-            .workload
-            .get("tls_ca_file")
-            .and_then(toml::Value::as_str)
-            .map(std::path::Path::new),
-    });
-    let host_field = match url.port {
-        Some(port) => url.authority(port),
-        None if url.host.contains(':') => format!("[{}]", url.host),
-        None => url.host.clone(),
-    };
-    Server { target: name, address: target.resolved.address, host: &url.host, host_field, tls }
-}
-
-fn read_marker(
-    suite: &Suite,
-    target: &Target,
-    server: &Server<'_>,
-) -> Result<(FileSetId, Option<String>), Failure> {
-    let url = &target.resolved.url;
-    let prefix = suite
-        .workload
-        .get("file_set")
-        .and_then(|set| set.get("path_prefix"))
-        .and_then(toml::Value::as_str)
-        .unwrap_or_default();
-    let slash = if url.path.ends_with('/') { "" } else { "/" };
-    let path = format!("{}{slash}{prefix}{MARKER}", url.path);
-    let place = format!("{}://{}{path}", url.scheme, server.host_field);
-    let reply = server.get(&path)?;
-    if reply.status != 200 {
-        return Err(Failure::unusable(format!(
-            "{place}: {}; write the file set with 'plimsoll prepare {} DIR --peak N' and serve DIR",
-            reply.status, suite.name
-        )));
-    }
-    let text = String::from_utf8_lossy(&reply.body);
-    let marker = Marker::parse(&text).map_err(|e| Failure::unusable(format!("{place}: {e}")))?;
-    Ok((marker.id(), reply.software))
-}
-
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
         match error {
             PlanError::EmptyFileSet => Self::unusable(error.to_string()),
+            PlanError::Errand(error) => error.into(),
             _ => Self::wrong(error.to_string()),
         }
+    }
+}
+
+impl From<ErrandError> for Failure {
+    fn from(error: ErrandError) -> Self {
+        let exit = match error {
+            ErrandError::Unusable(_) => Exit::Unusable,
+            ErrandError::Wrong(_) => Exit::Wrong,
+            ErrandError::Stopped => Exit::Interrupted,
+        };
+        Self::Other { exit, message: error.to_string() }
     }
 }

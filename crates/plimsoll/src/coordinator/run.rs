@@ -15,8 +15,12 @@ use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::{Ladder, Profile};
 use plimsoll_model::units::Nanos;
+use plimsoll_protocols::Work;
+use plimsoll_protocols::net::ErrandError;
 
 use super::clock::{Stopwatch, unix_ns};
+use super::dial::SystemDial;
+use super::errand::errand_shower;
 use super::ladder::{self, LadderPlan};
 use super::outset::{Outset, RunRequest};
 use super::point::{PointDesk, PointEnd};
@@ -223,6 +227,17 @@ impl<'a> Run<'a> {
         }
         let assignment = self.assignment(point);
         let Planned { title, countdown, .. } = point;
+        let workload = match &mut self.outset.plan.work {
+            Work::Fixed(workload) => workload.clone(),
+            Work::PerPoint(preparation) => {
+                let mut show = errand_shower(title, self.signals, live);
+                let ready = preparation.ready(&point.load, &SystemDial, &mut show);
+                match ready {
+                    Err(ErrandError::Stopped) => return Ok(None),
+                    ready => ready?,
+                }
+            }
+        };
         let mut on_look_up = |second: Option<&super::SecondView>| {
             live.passing(|| live_line(title, second, &countdown.text()));
         };
@@ -233,7 +248,7 @@ impl<'a> Run<'a> {
             watcher: &mut self.watcher,
             on_look_up: &mut on_look_up,
         };
-        match desk.run(&assignment, &*self.outset.plan.workload)? {
+        match desk.run(&assignment, &*workload)? {
             PointEnd::Interrupted => Ok(None),
             PointEnd::Finished { record, times } => {
                 let result = self.judge(&record, times);
@@ -261,6 +276,8 @@ impl<'a> Run<'a> {
             op_timeout: self.request.suite.op_timeout,
             endpoints: self.endpoints.clone(),
             sources: self.outset.sources.clone(),
+            nonce: unix_ns(),
+            reserved_ports: self.outset.plan.reserved_ports,
         }
     }
 
@@ -278,27 +295,34 @@ impl<'a> Run<'a> {
         points.find(|point| point.stem.as_deref() == Some(&stem)).unwrap_or_default()
     }
 
-    /// Waits until every target takes connections; false when the user asked for the end.
+    /// Waits until every target answers; false when the user asked for the end.
     fn wait_for_targets(&mut self, live: &mut Live) -> Result<bool, Failure> {
-        for target in &mut self.outset.targets {
-            let waiting = Stopwatch::start();
-            let name = target.name();
-            loop {
-                if self.signals.is_asked() {
-                    return Ok(false);
-                }
+        let waiting = Stopwatch::start();
+        loop {
+            if self.signals.is_asked() {
+                return Ok(false);
+            }
+            for target in &mut self.outset.targets {
                 if let Some(process) = &mut target.process {
                     process.check()?;
                 }
-                match reach::connect(&name, target.resolved.address) {
-                    Ok(_) => break,
-                    Err(failure) if waiting.elapsed() > COMEBACK_WAIT => return Err(failure),
-                    Err(_) => live.passing(|| format!("{name} is away, waiting for it")),
-                }
-                std::thread::sleep(LOOK_AGAIN);
             }
+            match self.knock() {
+                Ok(()) => return Ok(true),
+                Err(failure) if waiting.elapsed() > COMEBACK_WAIT => return Err(failure),
+                Err(_) => live.passing(|| "a target is away, waiting for it".to_owned()),
+            }
+            std::thread::sleep(LOOK_AGAIN);
         }
-        Ok(true)
+    }
+
+    fn knock(&mut self) -> Result<(), Failure> {
+        match &mut self.outset.plan.work {
+            Work::PerPoint(preparation) => Ok(preparation.knock(&SystemDial)?),
+            Work::Fixed(_) => self.outset.targets.iter().try_for_each(|target| {
+                reach::connect(&target.name(), target.resolved.address).map(drop)
+            }),
+        }
     }
 
     fn finished(&self, wanted: impl Fn(Purpose) -> bool) -> impl Iterator<Item = &PointRecord> {

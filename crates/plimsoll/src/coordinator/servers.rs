@@ -1,27 +1,18 @@
 //! The servers a run starts itself, and the URL each target has in the end.
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocols::http::fileset::FileSetId;
 use plimsoll_protocols::{Protocol, ResolvedTarget};
-use plimsoll_servers::managed::{self, ManagedRequest};
-use plimsoll_servers::{BuiltinWeb, ServerProcess};
+use plimsoll_servers::ServerProcess;
 use tempfile::TempDir;
 
+use super::hosting::HostSide;
 use super::reach;
 use super::signals::Signals;
 use crate::exit::Failure;
-use crate::file_set;
 use crate::terminal::Live;
-
-/// What a web server of ours answers when the suite needs no file set.
-const PLAIN_PATH: &str = "bytes/1024";
-/// Name of the one file a managed server serves when the suite needs no file set.
-const PLAIN_FILE: &str = "index.html";
-const PLAIN_FILE_BYTES: usize = 1024;
 
 /// A target of the run.
 #[derive(Debug)]
@@ -56,7 +47,7 @@ pub fn resolve_all(
     let resolve = |spec: &TargetSpec| match spec {
         TargetSpec::Url(url) => {
             let port = default_port(url, protocol)?;
-            refuse_user_of_http(url)?;
+            refuse_user(url)?;
             reach::resolve(url, port).map(Some)
         }
         TargetSpec::Builtin | TargetSpec::Managed(_) => Ok(None),
@@ -77,16 +68,19 @@ fn default_port(url: &TargetUrl, protocol: &Protocol) -> Result<u16, Failure> {
     })
 }
 
-/// A user name in a URL of HTTP would be dropped in silence, and every reply be a 401.
-fn refuse_user_of_http(url: &TargetUrl) -> Result<(), Failure> {
-    let named = url.user.is_some() || url.password.is_some();
-    if !named || !matches!(url.scheme.as_str(), "http" | "https") {
-        return Ok(());
-    }
-    Err(Failure::wrong(format!(
-        "target {url}: names and passwords in a URL are not sent; leave them out and write \
-         --set 'workload.headers=[\"Authorization: Basic …\"]'"
-    )))
+/// A user name in a URL of HTTP would be dropped in silence, and every reply be a 401; NFS has
+/// no names at all.
+fn refuse_user(url: &TargetUrl) -> Result<(), Failure> {
+    let remedy = match url.scheme.as_str() {
+        _ if url.user.is_none() && url.password.is_none() => return Ok(()),
+        "http" | "https" => {
+            "names and passwords in a URL are not sent; leave them out and write \
+             --set 'workload.headers=[\"Authorization: Basic …\"]'"
+        }
+        "nfs" => "NFS knows users by number; leave the name out, this program's own are sent",
+        _ => return Ok(()),
+    };
+    Err(Failure::wrong(format!("target {url}: {remedy}")))
 }
 
 /// What the servers are to be.
@@ -104,6 +98,7 @@ pub struct ServerWish<'a> {
 pub fn start(
     spec: &TargetSpec,
     address: Option<SocketAddr>,
+    side: &HostSide,
     wish: &ServerWish<'_>,
     live: &mut Live,
 ) -> Result<Target, Failure> {
@@ -114,64 +109,19 @@ pub fn start(
             process: None,
             _files: None,
         }),
-        (TargetSpec::Managed(name), _) => start_managed(spec, name, wish, live),
-        (TargetSpec::Builtin | TargetSpec::Url(_), _) => start_builtin(spec, wish),
+        (TargetSpec::Managed(name), _) => (side.start_managed)(spec, name, wish, live),
+        (TargetSpec::Builtin | TargetSpec::Url(_), _) => (side.start_builtin)(spec, wish),
     }
 }
 
-fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find this program to start it: {e}")))?;
-    let mut arguments: Vec<OsString> = Vec::new();
-    if let Some(set) = wish.file_set {
-        arguments.extend(["--seed".into(), set.seed.to_string().into()]);
-        arguments.extend(["--directories".into(), set.directories.to_string().into()]);
-    }
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    let server = BuiltinWeb { program, arguments, cores: wish.cores.to_vec(), version };
-    let process = server.start()?;
-    let path = if wish.file_set.is_some() { "" } else { PLAIN_PATH };
-    of_process(spec, process, path, None)
-}
-
-fn start_managed(
-    spec: &TargetSpec,
-    name: &str,
-    wish: &ServerWish<'_>,
-    live: &mut Live,
-) -> Result<Target, Failure> {
-    let files = tempfile::Builder::new()
-        .prefix("plimsoll-files-")
-        .tempdir()
-        .map_err(|e| Failure::unusable(format!("cannot make a directory for the file set: {e}")))?;
-    match wish.file_set {
-        Some(set) => drop(file_set::write(files.path(), set, wish.signals, live)?),
-        None => write_plain_file(&files.path().join(PLAIN_FILE))?,
-    }
-    let request = ManagedRequest {
-        root: files.path().to_owned(),
-        cores: wish.cores.to_vec(),
-        tls: None,
-        search: None,
-        remove_when_killed: Some(files.path().to_owned()),
-    };
-    let process = managed::start(name, &request)?;
-    let path = if wish.file_set.is_some() { "" } else { PLAIN_FILE };
-    of_process(spec, process, path, Some(files))
-}
-
-fn write_plain_file(path: &Path) -> Result<(), Failure> {
-    std::fs::write(path, vec![b'x'; PLAIN_FILE_BYTES])
-        .map_err(|e| Failure::unusable(format!("{}: cannot write it: {e}", path.display())))
-}
-
-fn of_process(
+/// A target whose server this run started; `url` is where it serves.
+pub fn of_process(
     spec: &TargetSpec,
     process: ServerProcess,
-    path: &str,
+    url: &str,
     files: Option<TempDir>,
 ) -> Result<Target, Failure> {
-    let url = TargetUrl::parse(&format!("{}{path}", process.url()))?;
+    let url = TargetUrl::parse(url)?;
     let resolved = ResolvedTarget { url, address: process.address };
     Ok(Target { spec: spec.clone(), resolved, process: Some(process), _files: files })
 }

@@ -1,14 +1,47 @@
-//! `plimsoll clean DIR`: removes a file set.
+//! `plimsoll clean DIR|TARGET`: removes a file set.
 
+use std::path::Path;
+
+use plimsoll_model::target::TargetUrl;
 use plimsoll_protocols::http::prepare::clean;
+use plimsoll_protocols::{PROTOCOLS, ResolvedTarget};
 
 use crate::cli::CleanArgs;
+use crate::coordinator::dial::SystemDial;
+use crate::coordinator::errand::errand_shower;
+use crate::coordinator::reach;
+use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
-use crate::terminal;
+use crate::terminal::{self, Live};
 
 /// Removes what carries our marker and nothing else.
 pub fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
-    clean(&args.dir)?;
-    terminal::print(&format!("{}: the file set is removed", args.dir.display()));
+    if args.place.contains("://") {
+        return clean_target(args);
+    }
+    clean(Path::new(&args.place))?;
+    terminal::print(&format!("{}: the file set is removed", args.place));
+    Ok(Exit::Valid)
+}
+
+fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
+    let url = TargetUrl::parse(&args.place)?;
+    let found = PROTOCOLS.iter().find_map(|protocol| {
+        let port = protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme)?.1;
+        Some((protocol.clean?, port))
+    });
+    let Some((clean, port)) = found else {
+        return Err(Failure::wrong(format!(
+            "{url}: a file set can be removed through nfs://; for a web server name the directory \
+             it serves"
+        )));
+    };
+    let address = reach::resolve(&url, port)?;
+    let target = ResolvedTarget { url, address };
+    let signals = Signals::listen()?;
+    let mut live = Live::new(args.progress);
+    let done = clean(&target, &SystemDial, &mut errand_shower("clean", &signals, &mut live))?;
+    drop(live);
+    terminal::print(&format!("{}: {done}", target.url));
     Ok(Exit::Valid)
 }

@@ -1,4 +1,4 @@
-//! `plimsoll demo`: a short tour on the built-in server.
+//! `plimsoll demo`: a short tour on the built-in servers.
 
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::target::TargetSpec;
@@ -12,7 +12,7 @@ use crate::terminal;
 use crate::verbs::run::{command_line, default_out, run_and_show};
 
 /// The suites of the tour; later ones join as their protocols come.
-const SUITES: [&str; 1] = ["web-static"];
+const SUITES: [&str; 2] = ["web-static", "nfs-v3"];
 
 /// Runs each suite on its built-in server and shows where the report is.
 pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {

@@ -1,8 +1,18 @@
-//! `plimsoll prepare SUITE DIR`: the file set for a server that serves files from disk.
+//! `plimsoll prepare SUITE DIR|TARGET`: the file set, on disk for a server that serves files from
+//! there, or through a file server.
 
-use plimsoll_model::suite::ProfileName;
+use std::path::Path;
 
-use crate::cli::{Peak, PrepareArgs};
+use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::{Arrivals, Gaps, ProfileName, Suite};
+use plimsoll_model::target::TargetUrl;
+use plimsoll_model::units::OpsPerSec;
+use plimsoll_protocols::{PlanRequest, Protocol, ResolvedTarget, Work};
+
+use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
+use crate::coordinator::dial::SystemDial;
+use crate::coordinator::errand::errand_shower;
+use crate::coordinator::reach;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
@@ -18,9 +28,25 @@ pub fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
     let suite = suite_source::find(&args.suite, &args.set)?;
     let protocol = plimsoll_protocols::protocol(&suite.protocol)
         .ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))?;
+    match args.place.contains("://") {
+        true => through_server(args, &suite, protocol, peak),
+        false => into_directory(args, &suite, protocol, peak),
+    }
+}
+
+fn into_directory(
+    args: &PrepareArgs,
+    suite: &Suite,
+    protocol: &Protocol,
+    peak: f64,
+) -> Result<Exit, Failure> {
     let profile = suite.profiles.get(ProfileName::Full);
-    let needed = (protocol.needed_file_set)(&suite, profile, Some(peak))?.ok_or_else(|| {
-        Failure::wrong(format!("suite {} needs no file set; run it at once", suite.name))
+    let needed = (protocol.needed_file_set)(suite, profile, Some(peak))?.ok_or_else(|| {
+        let remedy = match protocol.clean {
+            Some(_) => "name the server instead of a directory: its files are written through it",
+            None => "run it at once",
+        };
+        Failure::wrong(format!("suite {} needs no file set in a directory; {remedy}", suite.name))
     })?;
     let mut set = needed;
     if let Some(seed) = args.seed {
@@ -28,12 +54,12 @@ pub fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
     }
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
-    let prepared = file_set::write(&args.dir, set, &signals, &mut live)?;
+    let prepared = file_set::write(Path::new(&args.place), set, &signals, &mut live)?;
     drop(live);
     terminal::print(&format!(
         "{}: {} directories of files, seed {}; {} written in {} files.\n\
          Serve this directory, then: plimsoll run {} http://HOST:PORT/ --peak {peak}",
-        args.dir.display(),
+        args.place,
         prepared.id.directories,
         prepared.id.seed,
         prepared.written,
@@ -41,4 +67,65 @@ pub fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
         args.suite,
     ));
     Ok(Exit::Valid)
+}
+
+fn through_server(
+    args: &PrepareArgs,
+    suite: &Suite,
+    protocol: &Protocol,
+    peak: f64,
+) -> Result<Exit, Failure> {
+    let url = TargetUrl::parse(&args.place)?;
+    let scheme = protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme);
+    let Some((_, port)) = scheme.filter(|_| protocol.clean.is_some()) else {
+        return Err(Failure::wrong(format!(
+            "{url}: the files of suite {} cannot be written through this server; name a directory",
+            suite.name
+        )));
+    };
+    let address = reach::resolve(&url, *port)?;
+    let targets = [ResolvedTarget { url, address }];
+    let plan = (protocol.plan)(&PlanRequest {
+        suite,
+        profile: suite.profiles.get(ProfileName::Full),
+        seed: args.seed.unwrap_or(DEFAULT_SEED),
+        highest_ops_per_s: Some(peak),
+        targets: &targets,
+        file_set: None,
+        urls: None,
+        dial: &SystemDial,
+    })?;
+    let Work::PerPoint(mut preparation) = plan.work else {
+        return Err(Failure::wrong(format!("suite {} needs no file set", suite.name)));
+    };
+    let signals = Signals::listen()?;
+    let mut live = Live::new(args.progress);
+    let mut written = None;
+    {
+        let mut show = errand_shower("prepare", &signals, &mut live);
+        preparation.ready(&load_of(peak), &SystemDial, &mut |at| {
+            written = Some(at.bytes);
+            show(at)
+        })?;
+    }
+    drop(live);
+    let written = written.unwrap_or_default();
+    terminal::print(&format!(
+        "{}: the file set for {peak} ops/s is complete; {written} written.\n\
+         Now: plimsoll run {} {0} --peak {peak}",
+        args.place, args.suite,
+    ));
+    Ok(Exit::Valid)
+}
+
+/// A load that asks for the file set of `peak` ops/s.
+fn load_of(peak: f64) -> Load {
+    Load::Open {
+        // The flag's reader lets only positive numbers through.
+        rate_ops_per_s: OpsPerSec::new(peak).unwrap_or_default(),
+        arrivals: Arrivals::PerClient,
+        gaps: Gaps::Exponential,
+        clients: 1,
+        backlog_ops_max: 1,
+    }
 }

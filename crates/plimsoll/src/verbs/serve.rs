@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use plimsoll_protocols::http::fileset::{self, FileSet, MARKER};
+use plimsoll_servers::nfs::{self, Flush, NfsConfig, NfsFiles, NfsServer};
 use plimsoll_servers::web::{TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_servers::{ANNOUNCEMENT, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cli::{ServeArgs, ServeKind, ServeWebArgs};
+use crate::cli::{ServeArgs, ServeKind, ServeNfsArgs, ServeWebArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
@@ -16,6 +17,7 @@ use crate::terminal;
 pub fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
     match &args.server {
         ServeKind::Web(args) => serve_web(args),
+        ServeKind::Nfs(args) => serve_nfs(args),
     }
 }
 
@@ -28,11 +30,22 @@ fn serve_web(args: &ServeWebArgs) -> Result<Exit, Failure> {
     let config =
         WebConfig { listen: args.listen, content: content(args), cores: args.cores.clone(), tls };
     let server = WebServer::bind(&config)?;
-    let stop = Stop::new();
-    if args.stop_with_stdin {
-        stop.request_when_stdin_ends();
-    }
-    stop_on_signals(stop.clone())?;
+    let stop = stop_asked_for(args.stop_with_stdin)?;
+    terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    Ok(Exit::Valid)
+}
+
+fn serve_nfs(args: &ServeNfsArgs) -> Result<Exit, Failure> {
+    let flush = if args.no_sync { Flush::Never } else { Flush::AsPromised };
+    let files = match &args.root {
+        Some(root) => NfsFiles::Directory { root: root.clone(), flush },
+        None => NfsFiles::Memory { bytes_max: args.memory_max.0 },
+    };
+    let (portmapper, cores) = (args.portmapper, args.cores.clone());
+    nfs::raise_descriptor_limit();
+    let server = NfsServer::bind(&NfsConfig { listen: args.listen, files, portmapper, cores })?;
+    let stop = stop_asked_for(args.stop_with_stdin)?;
     terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
     server.serve_until(&stop)?;
     Ok(Exit::Valid)
@@ -53,6 +66,16 @@ fn content(args: &ServeWebArgs) -> WebContent {
         let id = set.resolve(path)?;
         Some(set.content(id).to_vec().into())
     }))
+}
+
+/// Asked for by a signal, or by the end of standard input.
+fn stop_asked_for(with_stdin: bool) -> Result<Stop, Failure> {
+    let stop = Stop::new();
+    if with_stdin {
+        stop.request_when_stdin_ends();
+    }
+    stop_on_signals(stop.clone())?;
+    Ok(stop)
 }
 
 fn stop_on_signals(stop: Stop) -> Result<(), Failure> {

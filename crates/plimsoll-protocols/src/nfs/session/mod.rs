@@ -106,8 +106,8 @@ impl NfsSession {
         let Some(link) = self.line.up() else { return };
         let Some((call, bytes)) = self.calls.get(at) else { return };
         io.send(link, bytes);
-        self.counters.retransmissions += u64::from(call.sends > 0);
         if self.line.kind == LinkKind::Datagram {
+            self.counters.retransmissions += u64::from(call.sends > 0);
             // Far more doublings than fit into any timeout.
             let wait = Nanos(RETRY_AFTER.0 << call.sends.min(16));
             call.retry_at = now.saturating_add(wait);

@@ -84,7 +84,8 @@ fn a_new_connection_carries_every_pending_call_again() {
         let ends: Vec<_> = bench.io.done.iter().map(|(_, o)| (o.status, o.ambiguous)).collect();
         let ok = OpStatus::Ok;
         assert_eq!(ends, [(ok, false), (ok, true), (ok, true)]);
-        assert_eq!(bench.session.take_counters().retransmissions, 3);
+        // The word is for datagrams: here nothing was lost on the way.
+        assert_eq!(bench.session.take_counters().retransmissions, 0);
     }
 }
 

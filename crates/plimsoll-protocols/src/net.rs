@@ -1,0 +1,153 @@
+//! What errands around a load point may ask of the network: reaching a server, mounting, writing
+//! a file set. Blocking, and injected: this crate opens no socket. The program implements
+//! [`Dial`] over real sockets, tests in memory.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use plimsoll_engine::seam::LinkKind;
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::Load;
+use plimsoll_model::units::Bytes;
+
+/// Opens channels.
+pub trait Dial: Sync + fmt::Debug {
+    /// A channel to `address`. `source` asks for a port below 1024, as some servers demand; where
+    /// that is not permitted any port is taken.
+    fn dial(
+        &self,
+        address: SocketAddr,
+        kind: LinkKind,
+        source: SourcePort,
+    ) -> Result<Box<dyn Channel>, ChannelError>;
+
+    /// Who calls.
+    fn caller(&self) -> Caller {
+        Caller::default()
+    }
+}
+
+/// Who this program is for servers that ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// Name of this host.
+    pub host: String,
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+    /// Ports below 1024 may be bound.
+    pub may_reserve_ports: bool,
+    /// Differs from run to run.
+    pub nonce: u64,
+}
+
+/// A host without network, for workloads that ask the server nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Offline;
+
+impl Dial for Offline {
+    fn dial(
+        &self,
+        _: SocketAddr,
+        _: LinkKind,
+        _: SourcePort,
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        Err(ChannelError::Failed(io::ErrorKind::NetworkUnreachable.into()))
+    }
+}
+
+/// Which local port a channel wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourcePort {
+    /// Any.
+    Any,
+    /// Below 1024 when permitted.
+    Reserved,
+}
+
+/// A TCP connection or a connected UDP socket.
+pub trait Channel: Send {
+    /// Sends all of it; one datagram on a datagram channel.
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError>;
+    /// Appends what arrives first within `wait`: some bytes of a stream, or one datagram.
+    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError>;
+}
+
+/// Why a channel did not open, or broke.
+#[derive(Debug)]
+pub enum ChannelError {
+    /// Nothing came in time.
+    Timeout,
+    /// The peer closed a stream.
+    Closed,
+    /// The operating system's word.
+    Failed(io::Error),
+}
+
+impl fmt::Display for ChannelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("no answer in time"),
+            Self::Closed => f.write_str("the server closed the connection"),
+            Self::Failed(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ChannelError {}
+
+/// How far an errand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrandProgress {
+    /// What is being done, in two or three words.
+    pub doing: &'static str,
+    /// Steps (files, mostly) done.
+    pub done: u64,
+    /// Steps in all.
+    pub total: u64,
+    /// Payload bytes written so far.
+    pub bytes: Bytes,
+}
+
+/// The caller's answer to progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoOn {
+    /// Go on.
+    Yes,
+    /// Stop as soon as it is safe.
+    No,
+}
+
+/// The caller hears how far an errand is, and may end it.
+pub type OnProgress<'a> = dyn FnMut(ErrandProgress) -> GoOn + 'a;
+
+/// Why an errand failed, by what the user can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ErrandError {
+    /// The target or the environment is unusable: unreachable, refused, too small.
+    #[error("{0}")]
+    Unusable(String),
+    /// What the user asked for is wrong.
+    #[error("{0}")]
+    Wrong(String),
+    /// The caller said stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Work before each load point, for protocols whose data lies on the server and grows with load.
+pub trait PointPreparation: Send {
+    /// The servers answer.
+    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError>;
+    /// Brings the servers' data to what `load` needs and answers with the workload.
+    fn ready(
+        &mut self,
+        load: &Load,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<Arc<dyn Workload>, ErrandError>;
+}

@@ -1,0 +1,102 @@
+//! One RPC of the mix, as the script asks for it and the session carries it out.
+//!
+//! Things of the file set go by number; [`super::fileset`] says what each number means and
+//! [`super::handles`] what the server calls it.
+
+use plimsoll_model::outcome::OpKind;
+
+/// A file of the accessed tenth, by its index in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Accessed(pub u32);
+
+/// A directory of the file set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DirNo(pub u32);
+
+/// A symbolic link of the file set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkNo(pub u32);
+
+/// A name that is created and removed during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlotNo(pub u32);
+
+/// A part of a file: one RPC of a READ or WRITE of one or more blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The file.
+    pub file: Accessed,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes, one block at most.
+    pub bytes: u32,
+    /// Full blocks that follow this one, each an RPC of its own.
+    pub blocks_left: u32,
+}
+
+/// What is asked of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NfsCall {
+    /// Attributes of a file.
+    GetAttr(Accessed),
+    /// Sets a file's mode to what it is.
+    SetAttr(Accessed),
+    /// Looks an existing file up in its directory.
+    Lookup(Accessed),
+    /// What may be done with a file.
+    Access(Accessed),
+    /// Text of a symbolic link.
+    ReadLink(LinkNo),
+    /// Reads; compares the content when `verify` says so.
+    Read(Span, Verify),
+    /// Writes the content the file has there by definition.
+    Write(Span, Stability),
+    /// Creates a name, whether it exists or not.
+    Create(SlotNo),
+    /// Removes a name.
+    Remove(SlotNo, Presence),
+    /// Lists a directory from its beginning.
+    ReadDir(DirNo),
+    /// Lists a directory with attributes and handles.
+    ReadDirPlus(DirNo),
+    /// State of the file system (NFSv2: STATFS).
+    FsStat,
+    /// Makes a file's unstable writes durable.
+    Commit(Accessed),
+}
+
+/// Whether the content of a READ is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Every byte.
+    Content,
+    /// Only length and status.
+    Length,
+}
+
+/// When the server may answer a WRITE (RFC 1813 §3.3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stability {
+    /// Before the data is durable; a COMMIT follows.
+    Unstable,
+    /// When data and attributes are durable.
+    FileSync,
+}
+
+/// Whether a name should be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It exists.
+    Exists,
+    /// It does not: the op is expected to fail.
+    Missing,
+}
+
+/// A call with the index of its name among the workload's ops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NfsOp {
+    /// Index among the op names.
+    pub kind: OpKind,
+    /// The call.
+    pub call: NfsCall,
+}

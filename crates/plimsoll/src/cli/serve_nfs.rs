@@ -1,0 +1,34 @@
+//! Flags of `plimsoll serve nfs`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use plimsoll_model::units::Bytes;
+
+use super::values::parse_size;
+
+#[derive(Debug, Args)]
+pub struct ServeNfsArgs {
+    /// Address to listen on, TCP and UDP; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2049")]
+    pub listen: SocketAddr,
+    /// Serve this directory instead of an empty file system in memory
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Most memory that files and their names may take
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size, conflicts_with = "root")]
+    pub memory_max: Bytes,
+    /// Answer as a portmapper too, normally on port 111
+    #[arg(long, value_name = "ADDR")]
+    pub portmapper: Option<SocketAddr>,
+    /// Say that data is on disk before it is; faster, and lost when the system crashes
+    #[arg(long, requires = "root")]
+    pub no_sync: bool,
+    /// Cores to use, for example 0,2; one UDP thread each
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub cores: Vec<u32>,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    pub stop_with_stdin: bool,
+}

@@ -1,0 +1,222 @@
+//! Real sockets for errands: blocking, with a timeout on every step.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use plimsoll_protocols::net::{Caller, Channel, ChannelError, Dial, LinkKind, SourcePort};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::clock::unix_ns;
+
+/// Longest wait for a connection: a few retransmissions of the SYN.
+const CONNECT_WAIT: Duration = Duration::from_secs(4);
+/// Longest wait for a server that takes no bytes.
+const SEND_WAIT: Duration = Duration::from_secs(30);
+/// Ports that a client with privileges is expected to come from. The lower half of the range
+/// belongs to services.
+const RESERVED_PORTS: std::ops::RangeInclusive<u16> = 600..=1023;
+/// Bytes one read takes.
+const READ_BYTES: usize = 256 * 1024;
+
+/// The sockets of this host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemDial;
+
+impl Dial for SystemDial {
+    fn dial(
+        &self,
+        address: SocketAddr,
+        kind: LinkKind,
+        source: SourcePort,
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        let socket = connected(address, kind, source).map_err(channel_error)?;
+        let buffer = vec![0; READ_BYTES];
+        Ok(match kind {
+            LinkKind::Stream => {
+                let stream = TcpStream::from(socket);
+                stream.set_nodelay(true).map_err(ChannelError::Failed)?;
+                stream.set_write_timeout(Some(SEND_WAIT)).map_err(ChannelError::Failed)?;
+                Box::new(Stream { stream, buffer, wait: None })
+            }
+            LinkKind::Datagram => {
+                Box::new(Datagrams { socket: UdpSocket::from(socket), buffer, wait: None })
+            }
+        })
+    }
+
+    fn caller(&self) -> Caller {
+        Caller {
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            may_reserve_ports: may_reserve_ports(),
+            nonce: unix_ns(),
+        }
+    }
+}
+
+fn connected(address: SocketAddr, kind: LinkKind, source: SourcePort) -> io::Result<Socket> {
+    if source == SourcePort::Any {
+        let socket = unconnected(address, kind)?;
+        socket.connect_timeout(&address.into(), CONNECT_WAIT)?;
+        return Ok(socket);
+    }
+    // Ports of connections that were closed a minute ago rest: begin where nobody was lately.
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let count = RESERVED_PORTS.end() - RESERVED_PORTS.start() + 1;
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for _ in 0..count {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = RESERVED_PORTS.end() - (step.wrapping_add(std::process::id() as u16)) % count;
+        let socket = unconnected(address, kind)?;
+        let any: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let bound = socket.bind(&SocketAddr::new(any, port).into());
+        match bound.and_then(|()| socket.connect_timeout(&address.into(), CONNECT_WAIT)) {
+            Ok(()) => return Ok(socket),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return connected(address, kind, SourcePort::Any);
+            }
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable
+                ) =>
+            {
+                last = e;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Err(last)
+}
+
+fn unconnected(address: SocketAddr, kind: LinkKind) -> io::Result<Socket> {
+    let (kind, protocol) = match kind {
+        LinkKind::Stream => (Type::STREAM, Protocol::TCP),
+        LinkKind::Datagram => (Type::DGRAM, Protocol::UDP),
+    };
+    Socket::new(Domain::for_address(address), kind, Some(protocol))
+}
+
+/// This program may bind ports below 1024.
+fn may_reserve_ports() -> bool {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    RESERVED_PORTS.rev().any(|port| {
+        let socket = unconnected(any, LinkKind::Datagram);
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        socket.and_then(|socket| socket.bind(&at.into())).is_ok()
+    })
+}
+
+#[derive(Debug)]
+struct Stream {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    wait: Option<Duration>,
+}
+
+impl Channel for Stream {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.stream.write_all(bytes).map_err(channel_error)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
+        if self.wait.replace(wait) != Some(wait) {
+            self.stream.set_read_timeout(Some(wait)).map_err(channel_error)?;
+        }
+        match self.stream.read(&mut self.buffer).map_err(channel_error)? {
+            0 => Err(ChannelError::Closed),
+            length => {
+                into.extend_from_slice(&self.buffer[..length]);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Datagrams {
+    socket: UdpSocket,
+    buffer: Vec<u8>,
+    wait: Option<Duration>,
+}
+
+impl Channel for Datagrams {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.socket.send(bytes).map(drop).map_err(channel_error)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
+        if self.wait.replace(wait) != Some(wait) {
+            self.socket.set_read_timeout(Some(wait)).map_err(channel_error)?;
+        }
+        let length = self.socket.recv(&mut self.buffer).map_err(channel_error)?;
+        into.extend_from_slice(&self.buffer[..length]);
+        Ok(())
+    }
+}
+
+fn channel_error(error: io::Error) -> ChannelError {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ChannelError::Timeout,
+        io::ErrorKind::UnexpectedEof => ChannelError::Closed,
+        _ => ChannelError::Failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_carries_bytes_both_ways_and_says_when_it_ends() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let peer = std::thread::spawn(move || {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut four = [0; 4];
+            stream.read_exact(&mut four).unwrap();
+            stream.write_all(&four).unwrap();
+        });
+        let mut channel = SystemDial.dial(address, LinkKind::Stream, SourcePort::Any).unwrap();
+        channel.send(b"ping").unwrap();
+        let mut heard = Vec::new();
+        while heard.len() < 4 {
+            channel.receive(&mut heard, Duration::from_secs(5)).unwrap();
+        }
+        assert_eq!(heard, b"ping");
+        let end = channel.receive(&mut heard, Duration::from_secs(5));
+        assert!(matches!(end, Err(ChannelError::Closed)), "{end:?}");
+        peer.join().unwrap();
+    }
+
+    #[test]
+    fn silence_is_a_timeout_and_a_dead_port_an_error() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let mut channel = SystemDial.dial(address, LinkKind::Datagram, SourcePort::Any).unwrap();
+        let mut heard = Vec::new();
+        let silence = channel.receive(&mut heard, Duration::from_millis(10));
+        assert!(matches!(silence, Err(ChannelError::Timeout)), "{silence:?}");
+        drop(server);
+        channel.send(b"x").unwrap();
+        let dead = channel.receive(&mut heard, Duration::from_secs(5));
+        assert!(matches!(dead, Err(ChannelError::Failed(_))), "{dead:?}");
+    }
+
+    #[test]
+    fn a_reserved_port_is_taken_where_it_is_permitted() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let mut channel =
+            SystemDial.dial(address, LinkKind::Datagram, SourcePort::Reserved).unwrap();
+        channel.send(b"x").unwrap();
+        let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
+        assert_eq!(from.port() < 1024, may_reserve_ports(), "{from}");
+    }
+}

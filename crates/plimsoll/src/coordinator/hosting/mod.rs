@@ -1,0 +1,63 @@
+//! What a protocol takes on this host, beyond its state machines: its servers are started, and
+//! greeted before the first load point.
+//!
+//! A protocol is a file here and a line in [`SIDES`].
+
+mod http;
+mod nfs;
+
+use std::net::IpAddr;
+
+use plimsoll_model::suite::Suite;
+use plimsoll_model::target::TargetSpec;
+use plimsoll_protocols::Protocol;
+use plimsoll_protocols::http::fileset::FileSetId;
+
+use super::servers::{ServerWish, Target};
+use crate::exit::Failure;
+use crate::terminal::Live;
+
+/// The host's side of a protocol.
+pub struct HostSide {
+    /// As in a suite's `protocol`.
+    protocol: &'static str,
+    /// Starts the reference server.
+    pub start_builtin: fn(&TargetSpec, &ServerWish<'_>) -> Result<Target, Failure>,
+    /// Starts the foreign server of that name.
+    pub start_managed: fn(&TargetSpec, &str, &ServerWish<'_>, &mut Live) -> Result<Target, Failure>,
+    /// Reaches every server once, and asks what it holds.
+    pub greet: fn(&Suite, &[Target], &ServerWish<'_>) -> Result<Greeting, Failure>,
+    /// Addresses the clients connect from; empty leaves it to the system.
+    pub sources: fn(&Suite, &[Target]) -> Vec<IpAddr>,
+}
+
+/// What the servers said.
+#[derive(Debug, Default)]
+pub struct Greeting {
+    /// The file set all of them hold, for protocols that cannot write it through the server.
+    pub file_set: Option<FileSetId>,
+    /// What each says it is.
+    pub software: Vec<Option<String>>,
+}
+
+const SIDES: [&HostSide; 2] = [&http::SIDE, &nfs::SIDE];
+
+/// The side of a protocol.
+pub fn side(protocol: &Protocol) -> &'static HostSide {
+    SIDES
+        .into_iter()
+        .find(|side| side.protocol == protocol.name)
+        .expect("every protocol of the program is listed in SIDES; a test compares the lists")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_has_its_side() {
+        for protocol in plimsoll_protocols::PROTOCOLS {
+            assert_eq!(side(protocol).protocol, protocol.name);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! NFS servers. They are asked everything when the run is planned, and hold whatever the run
+//! writes to them, so that nothing is left to greet here.
+
+use std::net::IpAddr;
+
+use plimsoll_model::suite::Suite;
+use plimsoll_model::target::TargetSpec;
+use plimsoll_servers::BuiltinNfs;
+use plimsoll_servers::managed;
+
+use super::super::servers::{ServerWish, Target, of_process};
+use super::{Greeting, HostSide};
+use crate::exit::Failure;
+use crate::terminal::Live;
+
+/// The registration.
+pub const SIDE: HostSide =
+    HostSide { protocol: "nfs", start_builtin, start_managed, greet, sources };
+
+fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find this program to start it: {e}")))?;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let server = BuiltinNfs { program, arguments: Vec::new(), cores: wish.cores.to_vec(), version };
+    let process = server.start()?;
+    let url = process.url();
+    of_process(spec, process, &url, None)
+}
+
+fn start_managed(
+    spec: &TargetSpec,
+    name: &str,
+    wish: &ServerWish<'_>,
+    _live: &mut Live,
+) -> Result<Target, Failure> {
+    let process = managed::start_nfs(name, wish.cores)?;
+    let url = process.url();
+    of_process(spec, process, &url, None)
+}
+
+fn greet(_: &Suite, targets: &[Target], _: &ServerWish<'_>) -> Result<Greeting, Failure> {
+    Ok(Greeting { file_set: None, software: vec![None; targets.len()] })
+}
+
+fn sources(_: &Suite, _: &[Target]) -> Vec<IpAddr> {
+    Vec::new()
+}

@@ -1,0 +1,158 @@
+//! NFS servers that refuse, die, come back, or lose what they held: message, exit code, counts.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plimsoll_testkit::cut_proxy::CutProxy;
+use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+use serde_json::Value;
+
+use crate::served::Served;
+use crate::support::{command, plimsoll, points_finished, result, short, wait_for, wait_until};
+
+fn refused(url: &str, parts: &[&str], code: i32) {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    plimsoll(&short("nfs-v3", url, &bundle, &["--points", "50"])).check(code, parts);
+    assert!(!bundle.exists(), "nothing is left of a run that never began");
+}
+
+#[test]
+fn an_export_that_is_not_there_is_named_with_those_that_are() {
+    let server = Served::with(&[]);
+    let url = server.url.replace("/export", "/no-such-export");
+    refused(&url, &["refuses to mount /no-such-export", "it exports /export"], 3);
+}
+
+#[test]
+fn a_version_in_the_url_that_is_not_the_suites_is_refused() {
+    let server = Served::with(&[]);
+    let url = format!("{}&version=2", server.url);
+    refused(&url, &["version=2 is not possible", "nfs-v2"], 2);
+    refused(&format!("{}&transport=sctp", server.url), &["transport=sctp", "tcp or udp"], 2);
+    refused(&format!("{}&speed=11", server.url), &["speed=11", "mountport"], 2);
+}
+
+#[test]
+fn a_server_without_the_suites_version_says_which_it_has() {
+    let Some(server) = plimsoll_testkit::nfs_peers::ganesha(&[]) else { return };
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let run = plimsoll(&short("nfs-v2", &server.url(), &bundle, &["--points", "50"]));
+    run.check(3, &["version 2"]);
+}
+
+#[test]
+fn a_missing_portmapper_is_named_with_the_way_around() {
+    // Nobody listens on port 111 of this address.
+    refused("nfs://127.1.2.3/export", &["no portmapper answers at 127.1.2.3:111", "mountport"], 3);
+}
+
+#[test]
+fn a_dead_port_and_a_host_without_address_are_named() {
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free.port();
+    let tcp = format!("nfs://127.0.0.1:{port}/export?mountport={port}");
+    refused(&tcp, &["refused"], 3);
+    refused("nfs://no-such-host.invalid/export", &["cannot be resolved"], 3);
+}
+
+#[test]
+fn a_file_set_larger_than_the_server_is_refused_before_the_first_byte() {
+    let server = Served::with(&["--memory-max", "64MiB"]);
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "2000", "--set", "profiles.quick.workload_scale=1"];
+    let run = plimsoll(&short("nfs-v3", &server.url, &bundle, &more));
+    run.check(3, &["free"]);
+    let cleaned = plimsoll(&["clean", &server.url]);
+    assert_eq!(cleaned.code, Some(0), "{cleaned:?}");
+}
+
+#[test]
+fn a_directory_of_somebody_else_is_not_written_to() {
+    let export = tempfile::tempdir().unwrap();
+    std::fs::create_dir(export.path().join("plimsoll-files")).unwrap();
+    std::fs::write(export.path().join("plimsoll-files/letter.txt"), "dear").unwrap();
+    let server = Served::with(&["--root", export.path().to_str().unwrap()]);
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let run = plimsoll(&short("nfs-v3", &server.url, &bundle, &["--points", "50"]));
+    run.check(2, &["plimsoll-files", "marker"]);
+    let kept = std::fs::read(export.path().join("plimsoll-files/letter.txt")).unwrap();
+    assert_eq!(kept, b"dear");
+}
+
+/// Starts a run of one long point, lets `mischief` happen in the middle of it, and waits.
+#[track_caller]
+fn in_mid_point(url: &str, mischief: impl FnOnce()) -> Value {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "300", "--set", "profiles.quick.measure=4s"];
+    let flags = [&more[..], &["--set", "profiles.quick.drain=6s"]].concat();
+    let child = command(&short("nfs-v3", url, &bundle, &flags)).spawn().unwrap();
+    let started = || {
+        let journal = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap_or_default();
+        journal.contains("point_started")
+    };
+    wait_until("the point runs", started);
+    std::thread::sleep(Duration::from_millis(1_000));
+    mischief();
+    let ended = wait_for(child);
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert_eq!(points_finished(&bundle), 1);
+    result(&bundle)["points"][0].clone()
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+#[test]
+fn connections_that_are_cut_in_mid_point_come_back_and_no_op_is_lost() {
+    let server = Served::with(&[]);
+    let mut proxy = CutProxy::start(address(server.port));
+    let url = server.through(proxy.address().port(), "tcp");
+    let point = in_mid_point(&url, || {
+        proxy.go_down();
+        std::thread::sleep(Duration::from_millis(300));
+        proxy.come_back();
+    });
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    let slowest = point["response_ns"]["max"].as_f64().unwrap();
+    assert!(slowest > 200e6, "the gap shows: {slowest} ns");
+}
+
+#[test]
+fn a_server_that_is_silent_over_udp_is_asked_again_until_it_answers() {
+    let server = Served::with(&[]);
+    let calm = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let proxy = LossyProxy::start(address(server.port), calm);
+    let url = server.through(proxy.address().port(), "udp");
+    let point = in_mid_point(&url, || {
+        proxy.go_down();
+        std::thread::sleep(Duration::from_millis(300));
+        proxy.come_back();
+    });
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    assert!(point["retransmissions"].as_u64().unwrap() > 0, "{point}");
+}
+
+#[test]
+fn a_server_that_restarts_with_other_files_answers_stale_and_it_is_counted() {
+    let first = Served::with(&[]);
+    let port = first.port;
+    let mut proxy = CutProxy::start(address(port));
+    let url = first.through(proxy.address().port(), "tcp");
+    let mut second = None;
+    let point = in_mid_point(&url, || {
+        proxy.go_down();
+        drop(first);
+        let fresh = Served::with(&[]);
+        proxy.come_back_at(address(fresh.port));
+        second = Some(fresh);
+    });
+    let errors = point["errors"].as_object().unwrap();
+    // NFS3ERR_STALE (RFC 1813 §2.6).
+    assert!(errors.get("status:70").and_then(Value::as_u64).unwrap_or(0) > 10, "{errors:?}");
+}

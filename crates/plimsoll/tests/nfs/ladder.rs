@@ -1,0 +1,111 @@
+//! Whole runs: every version and transport, on the reference server and on a real one.
+
+use serde_json::Value;
+
+use crate::served::Served;
+use crate::support::{plimsoll, result, short};
+
+/// Percentage points by which an op's share may differ from the method's. Points here are short;
+/// the suites' own rule is one point.
+const MIX_POINTS_MAX: f64 = 1.0;
+
+/// Runs two short points and checks everything that does not depend on a quiet machine.
+#[track_caller]
+fn check_run(suite: &str, target: &str, more: &[&str]) -> Value {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let flags =
+        [&["--points", "1000,2000", "--set", "profiles.quick.measure=1500ms"], more].concat();
+    let run = plimsoll(&short(suite, target, &bundle, &flags));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    let points = result["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for point in points {
+        assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+        check_mix(suite, point);
+    }
+    let overall = &result["summary"]["overall_response_ms"];
+    assert!(overall["origin"].as_f64().unwrap() > 0.0, "{overall}");
+    assert!(overall["span"].as_f64().unwrap() > 0.0, "{overall}");
+    result
+}
+
+#[track_caller]
+fn check_mix(suite: &str, point: &Value) {
+    let shipped = plimsoll(&["suites", "show", suite]).out;
+    let table: toml::Table = shipped.parse().unwrap();
+    let mix = table["workload"]["mix"].as_table().unwrap();
+    let weight = |value: &toml::Value| value.as_float().or(value.as_integer().map(|n| n as f64));
+    let total: f64 = mix.values().filter_map(weight).sum();
+    let ops = point["ops"].as_object().unwrap();
+    let count = |op: &Value| op["count"].as_f64().unwrap();
+    let done: f64 = ops.values().map(count).sum();
+    for (name, value) in mix {
+        let wanted = weight(value).unwrap() / total * 100.0;
+        let got = ops.get(name).map_or(0.0, count) / done * 100.0;
+        let apart = (got - wanted).abs();
+        assert!(apart <= MIX_POINTS_MAX, "{name}: {got:.2} % instead of {wanted:.2} %");
+    }
+}
+
+#[test]
+fn the_reference_server_is_measured_over_tcp_with_version_3() {
+    let result = check_run("nfs-v3", "builtin:", &[]);
+    let software = &result["disclosure"]["targets"][0]["software"];
+    assert!(software.as_str().unwrap().contains("plimsoll serve nfs"), "{software}");
+    // Two points and a search that was left out are named, and so is the smaller file set.
+    let departures = result["departures"].to_string();
+    assert!(departures.contains("MiB of files per op/s"), "{departures}");
+}
+
+#[test]
+fn the_reference_server_is_measured_over_udp_with_version_3() {
+    let server = Served::with(&[]);
+    check_run("nfs-v3", &server.udp(), &[]);
+}
+
+#[test]
+fn the_reference_server_is_measured_over_tcp_with_version_2() {
+    check_run("nfs-v2", "builtin:", &[]);
+}
+
+#[test]
+fn the_reference_server_is_measured_over_udp_with_version_2() {
+    check_run("nfs-v2", "builtin:", &["--set", "workload.transport=udp"]);
+}
+
+#[test]
+fn the_mix_of_2008_runs_on_a_directory() {
+    let export = tempfile::tempdir().unwrap();
+    let server = Served::with(&["--root", export.path().to_str().unwrap()]);
+    check_run("nfs-v3-2008", &server.url, &[]);
+    let marker = export.path().join("plimsoll-files/.plimsoll");
+    assert!(marker.exists(), "the set lies below our marker");
+    plimsoll(&["clean", &server.url]).check(0, &["removed"]);
+    assert_eq!(std::fs::read_dir(export.path()).unwrap().count(), 0, "clean leaves nothing");
+}
+
+#[test]
+fn a_real_ganesha_is_measured_over_tcp_and_udp() {
+    if plimsoll_testkit::peers::require_peer("ganesha.nfsd").is_none() {
+        return;
+    }
+    let result = check_run("nfs-v3", "managed:ganesha", &[]);
+    let software = result["disclosure"]["targets"][0]["software"].as_str().unwrap().to_owned();
+    assert!(software.to_lowercase().contains("ganesha"), "{software}");
+    check_run("nfs-v3", "managed:ganesha", &["--set", "workload.transport=udp"]);
+}
+
+#[test]
+fn several_exports_share_the_load() {
+    let (one, two) = (Served::with(&[]), Served::with(&[]));
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = [two.url.as_str(), "--points", "500"];
+    let run = plimsoll(&short("nfs-v3", &one.url, &bundle, &more));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    assert_eq!(result["targets"].as_array().unwrap().len(), 2);
+    assert_eq!(result["points"][0]["errors"], serde_json::json!({}));
+}

@@ -1,0 +1,11 @@
+//! NFS from the command line to the bundle: on the reference server, on a real NFS-Ganesha, and on
+//! bad days.
+
+#[path = "../program/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+mod bad_days;
+mod ladder;
+mod served;
+mod wire;
