@@ -289,6 +289,7 @@ fn connections_that_break_with_calls_under_way_neither_lose_an_op_nor_count_it_t
         client.run(2_000);
         client.assert_all_went_well();
         assert!(client.net.links > 10, "{}", client.net.links);
-        assert!(client.counters.retransmissions > 100, "{:?}", client.counters);
+        assert!(client.ended.iter().any(|(_, outcome, _)| outcome.ambiguous));
+        assert_eq!(client.counters.retransmissions, 0);
     }
 }
