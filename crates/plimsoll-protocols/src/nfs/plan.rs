@@ -3,7 +3,7 @@
 
 use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::{LoadSpec, Profile, Suite};
+use plimsoll_model::suite::{Arrivals, LoadSpec, Profile, Suite};
 use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{FILES_MIN, FileSet};
@@ -49,6 +49,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         mounts,
         workload,
         scale: request.profile.workload_scale,
+        point: request.profile.warm_up + request.profile.measure,
         seed: request.seed,
     });
     Ok(Plan {
@@ -79,6 +80,12 @@ fn check_targets(targets: &[ResolvedTarget]) -> Result<(), PlanError> {
 /// A process of the method does not think: it keeps its schedule.
 fn check_load(suite: &Suite) -> Result<(), PlanError> {
     match &suite.load {
+        LoadSpec::Open { arrivals: Arrivals::Shared, .. } => Err(PlanError::Workload {
+            suite: suite.name.clone(),
+            reason: "clients of protocol nfs have schedules of their own; set \
+                     load.arrivals to \"per_client\""
+                .to_owned(),
+        }),
         LoadSpec::Closed { think, .. } if think.mean.0 > 0 => Err(PlanError::Workload {
             suite: suite.name.clone(),
             reason: "a closed load of protocol nfs has no think time: every client keeps \

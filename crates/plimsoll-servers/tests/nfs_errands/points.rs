@@ -49,6 +49,7 @@ fn a_load_point_finds_its_share_of_files_on_every_server() {
         mounts: mounts(),
         workload: workload(),
         scale: 0.1,
+        point: plimsoll_model::units::Nanos::from_secs(4),
         seed: 1,
     });
     preparation.knock(&host).unwrap();

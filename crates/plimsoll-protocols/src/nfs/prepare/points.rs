@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::Load;
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, Nanos};
 
 use super::super::fileset::{Content, FileSet};
 use super::super::handles::Handles;
@@ -21,8 +21,6 @@ use crate::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPrepa
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of
 /// today reaches, as far as it can be known beforehand.
 const CLOSED_LOAD_OPS_PER_S: f64 = 1_000.0;
-/// Warm-up and run of the method. Other profiles are shorter where their sets are smaller.
-const METHOD_S: f64 = 600.0;
 
 /// What a preparation is made from.
 pub struct PreparationRequest {
@@ -32,6 +30,8 @@ pub struct PreparationRequest {
     pub workload: NfsWorkload,
     /// Scale of the profile.
     pub scale: f64,
+    /// How long a load point lasts, warm-up included: files grow by so much.
+    pub point: Nanos,
     /// Seed of the run.
     pub seed: u64,
 }
@@ -42,6 +42,7 @@ pub struct NfsPreparation {
     workload: NfsWorkload,
     content: Content,
     scale: f64,
+    point: Nanos,
     seed: u64,
 }
 
@@ -54,13 +55,14 @@ struct Site {
 impl NfsPreparation {
     /// Nothing is known of the servers' files yet.
     pub fn new(request: PreparationRequest) -> Self {
-        let PreparationRequest { mounts, workload, scale, seed } = request;
+        let PreparationRequest { mounts, workload, scale, point, seed } = request;
         let site = |mounted| Site { mounted, is_validated: false, known: None };
         Self {
             sites: mounts.into_iter().map(site).collect(),
             content: Content::new(workload.file_set_seed),
             workload,
             scale,
+            point,
             seed,
         }
     }
@@ -97,7 +99,7 @@ impl PointPreparation for NfsPreparation {
         let set = self.set_for(load);
         let plan = ScriptPlan::new(&self.workload, set, self.seed, load.clients())
             .map_err(|error| ErrandError::Wrong(error.to_string()))?;
-        let appended_bytes = self.workload.append_bytes_per_op() * METHOD_S * self.scale;
+        let appended_bytes = self.workload.append_bytes_per_op() * self.point.as_secs_f64();
         let growth = Bytes((self.ops_per_s(load) * appended_bytes) as u64);
         let order = Order { set, content: &self.content, growth, channels: CHANNELS };
         let sites = self
