@@ -1,6 +1,7 @@
 //! NFS servers that refuse, die, come back, or lose what they held: message, exit code, counts.
 
 use std::net::SocketAddr;
+use std::process::Stdio;
 use std::time::Duration;
 
 use plimsoll_testkit::cut_proxy::CutProxy;
@@ -44,7 +45,10 @@ fn a_server_without_the_suites_version_says_which_it_has() {
 
 #[test]
 fn a_missing_portmapper_is_named_with_the_way_around() {
-    // Nobody listens on port 111 of this address.
+    if std::net::TcpStream::connect("127.1.2.3:111").is_ok() {
+        eprintln!("SKIP ===== this host has a portmapper on every address =====");
+        return;
+    }
     refused("nfs://127.1.2.3/export", &["no portmapper answers at 127.1.2.3:111", "mountport"], 3);
 }
 
@@ -78,7 +82,7 @@ fn a_directory_of_somebody_else_is_not_written_to() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let run = plimsoll(&short("nfs-v3", &server.url, &bundle, &["--points", "50"]));
-    run.check(2, &["plimsoll-files", "marker"]);
+    run.check(2, &["plimsoll-files exists there and carries no .plimsoll"]);
     let kept = std::fs::read(export.path().join("plimsoll-files/letter.txt")).unwrap();
     assert_eq!(kept, b"dear");
 }
@@ -90,7 +94,8 @@ fn in_mid_point(url: &str, mischief: impl FnOnce()) -> Value {
     let bundle = place.path().join("b");
     let more = ["--points", "300", "--set", "profiles.quick.measure=4s"];
     let flags = [&more[..], &["--set", "profiles.quick.drain=6s"]].concat();
-    let child = command(&short("nfs-v3", url, &bundle, &flags)).spawn().unwrap();
+    let child =
+        command(&short("nfs-v3", url, &bundle, &flags)).stdout(Stdio::null()).spawn().unwrap();
     let started = || {
         let journal = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap_or_default();
         journal.contains("point_started")
