@@ -6,7 +6,7 @@ use rustix::fs::{
     utimensat,
 };
 
-use super::places::{Open, Purpose};
+use super::places::{Found, Open, Purpose};
 use super::status::{self, Status, fault};
 use super::{DirectoryStore, after};
 use crate::nfs::store::{
@@ -76,8 +76,8 @@ impl DirectoryStore {
             let root = self.places.directory(object)?;
             return call(&root, b".", AtFlags::empty()).map_err(fault);
         }
-        let (directory, name, _) = self.places.find(object)?;
-        call(&directory, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(fault)
+        let found = self.places.find(object)?;
+        call(&found.directory, &found.name, AtFlags::SYMLINK_NOFOLLOW).map_err(fault)
     }
 
     pub(super) fn create_at(
@@ -242,7 +242,7 @@ impl DirectoryStore {
         if object.id == self.places.root_id() {
             return Err(Fault::Invalid);
         }
-        let (source, name, found) = self.places.find(object)?;
+        let Found { directory: source, name, status: found } = self.places.find(object)?;
         if found.is_directory() {
             return Err(Fault::Invalid);
         }
@@ -258,8 +258,8 @@ impl DirectoryStore {
 
 fn timestamps(accessed: SetTime, modified: SetTime) -> Timestamps {
     let stamp = |wish| match wish {
-        SetTime::Keep => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT.into() },
-        SetTime::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW.into() },
+        SetTime::Keep => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        SetTime::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
         SetTime::To(time) => {
             Timespec { tv_sec: time.seconds.into(), tv_nsec: time.nanoseconds.into() }
         }

@@ -26,7 +26,7 @@ use super::{
     plain_name,
 };
 use listing::Listings;
-use places::{Open, Places, Purpose};
+use places::{Found, Open, Places, Purpose};
 use status::fault;
 
 /// Whether what is answered to be durable is.
@@ -149,8 +149,8 @@ impl Store for DirectoryStore {
         if object.id == self.places.root_id() {
             return Err(Fault::Invalid);
         }
-        let (directory, name, found) = self.places.find(object)?;
-        if found.attributes.kind != Kind::Link {
+        let Found { directory, name, status } = self.places.find(object)?;
+        if status.attributes.kind != Kind::Link {
             return Err(Fault::Invalid);
         }
         let text = readlinkat(&directory, &*name, Vec::new()).map_err(fault)?;

@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::recent::Recent;
 use super::status::{self, Status, fault};
-use crate::nfs::store::{Fault, Object, plain_name};
+use crate::nfs::store::{Fault, Kind, Object, plain_name};
 
 /// Files whose place is remembered; about 100 bytes each.
 const FILES_MAX: usize = 1 << 20;
@@ -48,6 +48,16 @@ impl AsFd for Open {
 pub(super) struct Seen {
     pub(super) parent: u64,
     pub(super) name: Arc<[u8]>,
+}
+
+/// An object found below the root.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The directory it is in.
+    pub(super) directory: Arc<Open>,
+    /// Its name there.
+    pub(super) name: Arc<[u8]>,
+    pub(super) status: Status,
 }
 
 /// What a descriptor is wanted for.
@@ -99,7 +109,7 @@ impl Places {
             self.open.remove(object.id);
             return Err(Fault::Stale);
         }
-        self.find(object).map(|(_, _, found)| found)
+        self.find(object).map(|found| found.status)
     }
 
     fn opened(&self, object: Object) -> Option<Arc<Open>> {
@@ -110,19 +120,19 @@ impl Places {
     }
 
     /// Directory, name and status of an object that is not the root.
-    pub(super) fn find(&self, object: Object) -> Result<(Arc<Open>, Arc<[u8]>, Status), Fault> {
+    pub(super) fn find(&self, object: Object) -> Result<Found, Fault> {
         if let Some(seen) = self.seen(object.id)
             && let Ok(directory) = self.directory_of_id(seen.parent)
-            && let Ok(found) = status::of_name(&directory, &seen.name)
-            && (found.id(), found.generation) == (object.id, object.generation)
+            && let Ok(status) = status::of_name(&directory, &seen.name)
+            && (status.id(), status.generation) == (object.id, object.generation)
         {
-            return Ok((directory, seen.name, found));
+            return Ok(Found { directory, name: seen.name, status });
         }
         self.search(object)
     }
 
     /// One pass over the directory that the handle names.
-    fn search(&self, object: Object) -> Result<(Arc<Open>, Arc<[u8]>, Status), Fault> {
+    fn search(&self, object: Object) -> Result<Found, Fault> {
         let directory = self.directory_of_id(object.parent).map_err(|_| Fault::Stale)?;
         for entry in Dir::read_from(&directory).map_err(fault)? {
             let entry = entry.map_err(fault)?;
@@ -130,11 +140,11 @@ impl Places {
             if entry.ino() != object.id || plain_name(name).is_err() {
                 continue;
             }
-            let found = status::of_name(&directory, name)?.same_mount(&self.root_status)?;
-            if (found.id(), found.generation) == (object.id, object.generation) {
+            let status = status::of_name(&directory, name)?.same_mount(&self.root_status)?;
+            if (status.id(), status.generation) == (object.id, object.generation) {
                 let name: Arc<[u8]> = name.into();
-                self.saw(&found, object.parent, Arc::clone(&name))?;
-                return Ok((directory, name, found));
+                self.saw(&status, object.parent, Arc::clone(&name))?;
+                return Ok(Found { directory, name, status });
             }
         }
         Err(Fault::Stale)
@@ -189,11 +199,11 @@ impl Places {
         if let Some(open) = self.opened(object) {
             return Ok(open);
         }
-        let (parent, name, found) = self.find(object)?;
-        if !found.is_directory() {
+        let Found { directory, name, status } = self.find(object)?;
+        if !status.is_directory() {
             return Err(Fault::NotDirectory);
         }
-        self.open_directory(&parent, &name, object.id)
+        self.open_directory(&directory, &name, object.id)
     }
 
     /// A directory by its number, on the way to something in it.
@@ -279,8 +289,8 @@ impl Places {
         {
             return Ok(open);
         }
-        let (directory, name, found) = self.find(object)?;
-        regular(&found)?;
+        let Found { directory, name, status } = self.find(object)?;
+        regular(&status)?;
         let (file, purpose) = match self.open_at(&directory, &name, OFlags::RDWR, Mode::empty()) {
             Err(Fault::Access | Fault::NotOwner | Fault::ReadOnly | Fault::Io)
                 if purpose == Purpose::Read =>
@@ -336,7 +346,6 @@ impl Places {
 }
 
 fn regular(found: &Status) -> Result<(), Fault> {
-    use crate::nfs::store::Kind;
     match found.attributes.kind {
         Kind::File => Ok(()),
         Kind::Directory => Err(Fault::IsDirectory),
