@@ -103,10 +103,8 @@ impl NfsStatus {
     pub const DQUOT: Self = Self(69);
     /// The handle names nothing any more.
     pub const STALE: Self = Self(70);
-    /// The cookie is not valid any more.
-    pub const BAD_COOKIE: Self = Self(10_003);
-    /// The procedure is not supported.
-    pub const NOTSUPP: Self = Self(10_004);
+    /// The server is busy: ask again later.
+    pub const JUKEBOX: Self = Self(10_008);
 
     fn remedy(self) -> &'static str {
         match self {
@@ -155,16 +153,18 @@ impl fmt::Display for RpcRefusal {
             ReplyOutcome::ProgramUnavailable => {
                 write!(f, "the server on that port has no {name}; check the ports of the URL")
             }
-            ReplyOutcome::ProgramMismatch { low, high } if low == high => write!(
-                f,
-                "the server speaks {name} version {low}, not {version}; use a suite of version \
-                 {low}, or let the server serve version {version}"
-            ),
-            ReplyOutcome::ProgramMismatch { low, high } => write!(
-                f,
-                "the server speaks {name} versions {low} to {high}, not {version}; use a suite \
-                 of one of these, or let the server serve version {version}"
-            ),
+            ReplyOutcome::ProgramMismatch { low, high } => {
+                let versions = match low == high {
+                    true => format!("version {low}"),
+                    false => format!("versions {low} to {high}"),
+                };
+                write!(
+                    f,
+                    "the server speaks {name} {versions}, not {version}; {}let it serve version \
+                     {version}",
+                    other_suite(program, low, high)
+                )
+            }
             ReplyOutcome::ProcedureUnavailable => write!(
                 f,
                 "the server has no such procedure in {name} version {version}; it cannot be \
@@ -191,6 +191,17 @@ impl fmt::Display for RpcRefusal {
                 auth::name(code).unwrap_or("an authentication error")
             ),
         }
+    }
+}
+
+/// What else can be measured where these versions are spoken.
+fn other_suite(program: u32, low: u32, high: u32) -> &'static str {
+    let for_version_2 = if program == mount::PROGRAM { mount::VERSION_1 } else { 2 };
+    let has = |version: u32| (low..=high).contains(&version);
+    match program {
+        v3::PROGRAM | mount::PROGRAM if has(3) => "use suite nfs-v3, or ",
+        v3::PROGRAM | mount::PROGRAM if has(for_version_2) => "use suite nfs-v2, or ",
+        _ => "",
     }
 }
 

@@ -1,5 +1,8 @@
 //! An export, one question at a time.
 
+use std::thread;
+use std::time::Duration;
+
 use super::answer::{self, Attributes, Entry, Found, Limits, Page, ReadBack, Space, Written};
 use super::ask::{Ask, Bookmark, Query};
 use super::client::{Feed, Question, RpcClient, Service};
@@ -8,6 +11,10 @@ use super::op::Stability;
 use super::parameters::NfsVersion;
 use super::refusal::{CallError, NfsStatus};
 
+/// Wait before a busy server is asked again.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
+/// Half a minute of waits, then its answer is final.
+const BUSY_PAUSES_MAX: u32 = 300;
 /// Bytes of a listing per call.
 const LISTING_BYTES: u32 = 32 * 1024;
 /// Entries of one listing at most; a server that never ends one is broken.
@@ -18,6 +25,28 @@ pub struct Remote {
     rpc: RpcClient,
     version: NfsVersion,
     service: Service,
+}
+
+/// Servers that are busy with something slow say JUKEBOX: ask again later. RFC 1813 §2.6
+#[derive(Debug, Default)]
+pub struct Patience {
+    pauses: u32,
+}
+
+impl Patience {
+    /// Whether these results mean that the call is to be made again; waits a little if so.
+    pub fn asks_again(&mut self, results: &[u8]) -> bool {
+        let is_busy = match answer::done(results) {
+            Err(error) => error.status() == Some(NfsStatus::JUKEBOX),
+            Ok(()) => false,
+        };
+        if !is_busy || self.pauses == BUSY_PAUSES_MAX {
+            return false;
+        }
+        self.pauses += 1;
+        thread::sleep(BUSY_PAUSE);
+        true
+    }
 }
 
 /// With attributes and handles, or names only.
@@ -53,7 +82,13 @@ impl Remote {
 
     fn ask(&mut self, ask: Ask<'_>) -> Result<Vec<u8>, CallError> {
         let query = Query { version: self.version, ask };
-        self.rpc.call(self.service, &query as &dyn Question)
+        let mut patience = Patience::default();
+        loop {
+            let results = self.rpc.call(self.service, &query as &dyn Question)?;
+            if !patience.asks_again(&results) {
+                return Ok(results);
+            }
+        }
     }
 
     /// Attributes of anything.

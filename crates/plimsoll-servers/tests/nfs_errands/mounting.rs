@@ -44,6 +44,7 @@ fn every_refusal_says_what_where_and_what_to_do() {
         })
     };
     let only_v4 = ReplyOutcome::ProgramMismatch { low: 4, high: 4 };
+    let only_v1 = ReplyOutcome::ProgramMismatch { low: 1, high: 1 };
     let too_weak = ReplyOutcome::AuthError(auth::TOO_WEAK);
     let plain = "nfs://server/export";
     let ported = "nfs://server:2049/export";
@@ -71,13 +72,9 @@ fn every_refusal_says_what_where_and_what_to_do() {
         (
             answering(100_003, only_v4),
             plain,
-            ["speaks NFS version 4, not 3", "use a suite of version 4"],
+            ["speaks NFS version 4, not 3", "; let it serve version 3"],
         ),
-        (
-            answering(100_005, only_v4),
-            plain,
-            ["speaks MOUNT version 4, not 3", "let the server serve"],
-        ),
+        (answering(100_005, only_v1), plain, ["speaks MOUNT version 1, not 3", "use suite nfs-v2"]),
         (answering(100_003, too_weak), plain, ["AUTH_TOOWEAK", "sec=sys"]),
         (
             answering(100_003, ReplyOutcome::ProgramUnavailable),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::{Arrivals, Gaps};
-use plimsoll_model::units::OpsPerSec;
+use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_protocols::net::PointPreparation;
 use plimsoll_protocols::nfs::parameters::{MixOp, NfsWorkload, Transport};
 use plimsoll_protocols::nfs::prepare::{NfsPreparation, PreparationRequest, clean_target};
@@ -49,7 +49,7 @@ fn a_load_point_finds_its_share_of_files_on_every_server() {
         mounts: mounts(),
         workload: workload(),
         scale: 0.1,
-        point: plimsoll_model::units::Nanos::from_secs(4),
+        point: Nanos::from_secs(4),
         seed: 1,
     });
     preparation.knock(&host).unwrap();

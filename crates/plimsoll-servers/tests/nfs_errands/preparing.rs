@@ -6,6 +6,8 @@ use plimsoll_protocols::nfs::handles::OwnedHandle;
 use plimsoll_protocols::nfs::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use plimsoll_protocols::nfs::prepare::clean;
 use plimsoll_protocols::nfs::remote::Listing;
+use plimsoll_protocols::nfs::wire::rpc::encode_reply_success;
+use plimsoll_protocols::nfs::wire::{Encode, v3};
 
 use super::*;
 
@@ -127,6 +129,21 @@ fn lost_and_repeated_datagrams_cost_time_and_nothing_else() {
         let known = Making::new(&host, &mounted, &content).prepare(200, None).unwrap();
         check_set(&host, &mounted, &content, &known);
     }
+}
+
+#[test]
+fn a_busy_server_is_asked_again() {
+    let calls = AtomicU64::new(0);
+    let host = Host::new(ROOMY).with_deceit(move |request, reply| {
+        let is_busy = calls.fetch_add(1, Ordering::Relaxed) % 200 == 100;
+        (request.call.program == v3::PROGRAM && is_busy).then(|| {
+            encode_reply_success(reply, request.call.xid);
+            v3::Status3::JUKEBOX.encode(reply);
+        })
+    });
+    let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+    let content = Content::new(5);
+    Making::new(&host, &mounted, &content).prepare(200, None).unwrap();
 }
 
 #[test]

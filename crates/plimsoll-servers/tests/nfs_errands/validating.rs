@@ -36,7 +36,7 @@ fn lying(procedure: v3::Procedure, change: impl Fn(&mut Vec<u8>) + Send + Sync +
     })
 }
 
-fn flip_last(reply: &mut Vec<u8>) {
+fn flip_last(reply: &mut [u8]) {
     if let Some(last) = reply.last_mut() {
         *last ^= 1;
     }
@@ -53,9 +53,9 @@ fn a_lie_is_caught_by_the_check_that_is_named() {
         })
     };
     for (host, check) in [
-        (lying(v3::Procedure::Read, flip_last), "end of file"),
-        (lying(v3::Procedure::Commit, flip_last), "verifier of commit"),
-        (lying(v3::Procedure::ReadLink, flip_last), "text of a symbolic link"),
+        (lying(v3::Procedure::Read, |reply| flip_last(reply)), "end of file"),
+        (lying(v3::Procedure::Commit, |reply| flip_last(reply)), "verifier of commit"),
+        (lying(v3::Procedure::ReadLink, |reply| flip_last(reply)), "text of a symbolic link"),
         (lying(v3::Procedure::Access, |reply| reply.fill(0)), "access"),
         (unmade(v3::Procedure::SetAttr, 12), "set size"),
     ] {

@@ -1,5 +1,6 @@
 //! From a URL to the root handle of an export: portmapper, MOUNT, FSINFO.
 
+mod error;
 mod place;
 mod ports;
 
@@ -16,7 +17,7 @@ use super::handles::OwnedHandle;
 use super::parameters::NfsVersion;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::Remote;
-use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply, MountStatus};
+use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply};
 use super::wire::mount::{Procedure, UnmountArgs};
 use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome};
 use super::wire::text::{Name, Path};
@@ -25,13 +26,12 @@ use crate::ResolvedTarget;
 use crate::keyed::key;
 use crate::net::{ChannelError, Dial, ErrandError, LinkKind, SourcePort};
 
+pub use self::error::{MountError, PortRefusal};
 pub use self::place::Place;
 pub use self::ports::{KnownBy, Ports};
 
 /// Transfers of the method's blocks need this much.
 pub const TRANSFER_BYTES_MIN: u32 = 8192;
-/// Exports an error message names.
-const EXPORTS_NAMED_MAX: usize = 8;
 
 /// Who we say we are (AUTH_SYS).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,139 +95,6 @@ pub struct Mounted {
     identity: Identity,
     nonce: u64,
     clients_made: AtomicU32,
-}
-
-/// Why an export cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum MountError {
-    /// The URL says what cannot be.
-    #[error("target {target}: {parameter} is not possible; {help}")]
-    Parameter {
-        /// The URL.
-        target: String,
-        /// `key=value`.
-        parameter: String,
-        /// What is possible.
-        help: String,
-    },
-    /// No portmapper, and no port in the URL.
-    #[error(
-        "target {target}: it names no port, and no portmapper answers at {portmapper}: {source}; \
-         write nfs://host:PORT/export?mountport=PORT"
-    )]
-    NoPortmapper {
-        /// The URL.
-        target: String,
-        /// Where it was looked for.
-        portmapper: SocketAddr,
-        /// What happened.
-        source: CallError,
-    },
-    /// The port of MOUNT is known to nobody.
-    #[error(
-        "target {target}: no portmapper answers at {portmapper} to say where MOUNT is ({source}), \
-         and port {nfs} does not serve it; add ?mountport=N to the URL"
-    )]
-    NoMountPort {
-        /// The URL.
-        target: String,
-        /// Where it was looked for.
-        portmapper: SocketAddr,
-        /// Port of NFS, where MOUNT was tried too.
-        nfs: u16,
-        /// What happened.
-        source: CallError,
-    },
-    /// The portmapper knows no such program.
-    #[error(
-        "target {target}: its portmapper knows no {program} version {version} over {transport}; \
-         let the server serve that, choose another suite or transport, or name the ports in the \
-         URL (nfs://host:PORT/export?mountport=PORT)"
-    )]
-    NotRegistered {
-        /// The URL.
-        target: String,
-        /// NFS or MOUNT.
-        program: &'static str,
-        /// Its version.
-        version: u32,
-        /// TCP or UDP.
-        transport: &'static str,
-    },
-    /// MNT was answered with an error.
-    #[error(
-        "target {target}: the server refuses to mount {export} ({status}); {}",
-        refusal_help(*status, exports)
-    )]
-    Export {
-        /// The URL.
-        target: String,
-        /// Path asked for.
-        export: String,
-        /// The answer.
-        status: MountStatus,
-        /// What the server exports, as far as it says.
-        exports: Vec<String>,
-    },
-    /// The server transfers less than a block.
-    #[error(
-        "target {target}: the server transfers at most {bytes} bytes in a READ or WRITE, the \
-         method's blocks have {TRANSFER_BYTES_MIN}; raise the server's limit"
-    )]
-    Transfers {
-        /// The URL.
-        target: String,
-        /// The lower of both limits.
-        bytes: u32,
-    },
-    /// A call failed.
-    #[error("{0}")]
-    Call(ErrandError, #[source] Option<PortRefusal>),
-}
-
-/// The refusal may be because of the source port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server may want a source port below 1024")]
-pub struct PortRefusal;
-
-fn refusal_help(status: MountStatus, exports: &[String]) -> String {
-    let known = match exports {
-        [] => "the server lists no exports".to_owned(),
-        some => {
-            let named = &some[..some.len().min(EXPORTS_NAMED_MAX)];
-            let more = if named.len() < some.len() { ", …" } else { "" };
-            format!("it exports {}{more}", named.join(", "))
-        }
-    };
-    match status {
-        MountStatus::ACCES | MountStatus::PERM => format!(
-            "let it be exported to this host, with sec=sys and source ports above 1023 (export \
-             option insecure), or run with permission to use reserved ports; {known}"
-        ),
-        _ => known,
-    }
-}
-
-impl From<MountError> for ErrandError {
-    fn from(error: MountError) -> Self {
-        match error {
-            MountError::Call(error, _) => error,
-            MountError::Parameter { .. } => Self::Wrong(error.to_string()),
-            _ => Self::Unusable(error.to_string()),
-        }
-    }
-}
-
-impl MountError {
-    fn may_be_the_port(&self) -> bool {
-        match self {
-            Self::Export { status, .. } => {
-                matches!(*status, MountStatus::ACCES | MountStatus::PERM)
-            }
-            Self::Call(_, refusal) => refusal.is_some(),
-            _ => false,
-        }
-    }
 }
 
 /// What all calls of a mounting share.

@@ -59,7 +59,11 @@ impl Place {
                 return Err(wrong("mountport", text, help));
             }
         };
-        Ok(Self { export: percent_decoded(&url.path), kind, port: url.port, mount_port })
+        let mut export = percent_decoded(&url.path);
+        while export.len() > 1 && export.ends_with(b"/") {
+            export.pop();
+        }
+        Ok(Self { export, kind, port: url.port, mount_port })
     }
 }
 
@@ -92,6 +96,8 @@ mod tests {
         let plain = read("nfs://host/a%20b%2").unwrap();
         assert_eq!(plain.export, b"/a b%2");
         assert_eq!((plain.kind, plain.port, plain.mount_port), (LinkKind::Stream, None, None));
+        assert_eq!(read("nfs://host/a//").unwrap().export, b"/a");
+        assert_eq!(read("nfs://host").unwrap().export, b"/");
         let full = read("nfs://host:2049/x?version=3&transport=udp&mountport=635").unwrap();
         assert_eq!(full.kind, LinkKind::Datagram);
         assert_eq!((full.port, full.mount_port), (Some(2049), Some(635)));

@@ -120,10 +120,9 @@ pub fn prepare(
         tally: &tally,
     };
     let jobs: Vec<Job> = (0..order.set.directories()).map(|n| job(order.set, known, n)).collect();
-    let remote = mounted.remote(dial, Arc::default())?;
     let mut site = Site {
         mounted,
-        remote,
+        dial,
         set: order.set,
         root: opened.root,
         marker: opened.marker,
@@ -205,7 +204,7 @@ fn window(kind: LinkKind) -> usize {
 /// The set on one server, while it is worked on.
 struct Site<'a, 'p> {
     mounted: &'a Mounted,
-    remote: Remote,
+    dial: &'a dyn Dial,
     set: FileSet,
     root: OwnedHandle,
     marker: Marker,
@@ -226,7 +225,9 @@ impl Site<'_, '_> {
             return Ok(());
         }
         self.marker = Marker::new(self.marker.seed(), FileSet::new(files));
-        ours::write_marker(&mut self.remote, self.mounted, &self.root, &self.marker)
+        // A channel of its own: servers close those that were idle for minutes.
+        let mut remote = self.mounted.remote(self.dial, Arc::default())?;
+        ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
     }
 
     fn finish(mut self, known: Option<&Known>) -> Result<Known, ErrandError> {
