@@ -29,36 +29,73 @@ impl FileSet {
     }
 }
 
+/// What a writer waits for before it goes on to its next file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Written,
+    OnDisk,
+}
+
+/// Rates of both writers, in files per second.
+#[derive(Default)]
+struct Pair {
+    ours: Vec<f64>,
+    plain: Vec<f64>,
+}
+
 /// One table.
 pub fn measure(program: &Path, options: &Options) -> Result<String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (mut ours, mut plain) = (Vec::new(), Vec::new());
+    let mut pairs = [(Until::OnDisk, Pair::default()), (Until::Written, Pair::default())];
     let mut written = String::new();
     for round in 1..=options.rounds {
-        settle()?;
-        let folder = Folder::new("through-server")?;
-        let seconds = prepare(program, &folder.0)?;
-        let set = look(&folder.0)?;
-        written = format!("{} files, {:.0} MB", set.files.len(), set.bytes() as f64 / 1e6);
-        ours.push(set.files.len() as f64 / seconds);
-        drop(folder);
-        settle()?;
-        let folder = Folder::new("plain")?;
-        let seconds = write_plainly(&set, &folder.0, threads)?;
-        plain.push(set.files.len() as f64 / seconds);
-        drop(folder);
-        eprintln!("round {round}: {:?} against {:?} files/s", ours.last(), plain.last());
+        for (until, pair) in &mut pairs {
+            let set = measure_once(program, (*until, threads), pair)?;
+            written = format!("{} files, {:.0} MB", set.files.len(), set.bytes() as f64 / 1e6);
+            eprintln!(
+                "round {round}: {:?} against {:?} files/s",
+                pair.ours.last(),
+                pair.plain.last()
+            );
+        }
     }
-    let ratio = median(&ours).zip(median(&plain)).map(|(ours, plain)| ours / plain);
-    Ok(format!(
-        "{written}; neither is held to a core.\n\n\
-         | writer | files/s (lowest–highest) | share of the plain writer's |\n| --- | --- | --- |\n\
-         | **plimsoll prepare** through `plimsoll serve nfs --root` | {} | {} |\n\
-         | {threads} threads that create, write and close | {} | 1.00 |\n",
-        spread(&ours, 0),
-        shown(ratio, 2),
-        spread(&plain, 0),
-    ))
+    let mut table = format!(
+        "{written}; no process is held to a core.\n\n\
+         | writer | files/s (lowest–highest) | share of the plain writer's |\n| --- | --- | --- |\n"
+    );
+    for (until, Pair { ours, plain }) in &pairs {
+        let ratio = median(ours).zip(median(plain)).map(|(ours, plain)| ours / plain);
+        let (ours_do, plain_do) = match until {
+            Until::OnDisk => ("", "create, write, sync and close"),
+            Until::Written => (" --no-sync", "create, write and close"),
+        };
+        table.push_str(&format!(
+            "| **plimsoll prepare** through `plimsoll serve nfs --root DIR{ours_do}` | {} | {} |\n\
+             | {threads} threads that {plain_do} | {} | 1.00 |\n",
+            spread(ours, 0),
+            shown(ratio, 2),
+            spread(plain, 0),
+        ));
+    }
+    Ok(table)
+}
+
+fn measure_once(
+    program: &Path,
+    (until, threads): (Until, usize),
+    pair: &mut Pair,
+) -> Result<FileSet> {
+    settle()?;
+    let folder = Folder::new("through-server")?;
+    let seconds = prepare(program, &folder.0, until)?;
+    let set = look(&folder.0)?;
+    pair.ours.push(set.files.len() as f64 / seconds);
+    drop(folder);
+    settle()?;
+    let folder = Folder::new("plain")?;
+    let seconds = write_plainly(&set, &folder.0, (until, threads))?;
+    pair.plain.push(set.files.len() as f64 / seconds);
+    Ok(set)
 }
 
 /// What was written or removed before must not be paid for by what is measured next.
@@ -67,8 +104,12 @@ fn settle() -> Result<()> {
 }
 
 /// Seconds from the start of `plimsoll prepare` to its end.
-fn prepare(program: &Path, root: &Path) -> Result<f64> {
-    let server = start_reference(program, &["--root".as_ref(), root.as_os_str()])?;
+fn prepare(program: &Path, root: &Path, until: Until) -> Result<f64> {
+    let mut arguments = vec!["--root".as_ref(), root.as_os_str()];
+    if until == Until::Written {
+        arguments.push("--no-sync".as_ref());
+    }
+    let server = start_reference(program, &arguments, Vec::new())?;
     let mut command = Command::new(program);
     command.args(["prepare", "nfs-v3", &server.url(), "--progress", "none"]);
     command.args(["--peak", &PEAK_OPS_PER_S.to_string()]);
@@ -105,8 +146,8 @@ fn look(root: &Path) -> Result<FileSet> {
     Ok(set)
 }
 
-/// Seconds that `threads` threads take for the same files.
-fn write_plainly(set: &FileSet, root: &Path, threads: usize) -> Result<f64> {
+/// Seconds that so many threads take for the same files.
+fn write_plainly(set: &FileSet, root: &Path, (until, threads): (Until, usize)) -> Result<f64> {
     let longest = set.files.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
     let content: Vec<u8> = (0..longest).map(|i| (i % 251) as u8).collect();
     let next = AtomicUsize::new(0);
@@ -116,7 +157,11 @@ fn write_plainly(set: &FileSet, root: &Path, threads: usize) -> Result<f64> {
     }
     let write = || -> std::io::Result<()> {
         while let Some((path, bytes)) = set.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            File::create(root.join(path))?.write_all(&content[..*bytes as usize])?;
+            let mut file = File::create(root.join(path))?;
+            file.write_all(&content[..*bytes as usize])?;
+            if until == Until::OnDisk {
+                file.sync_data()?;
+            }
         }
         Ok(())
     };
