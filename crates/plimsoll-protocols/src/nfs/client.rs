@@ -21,6 +21,8 @@ const SENDS_MAX: u32 = 4;
 const STREAM_SILENCE_MAX: Duration = Duration::from_secs(30);
 /// A wait is cut into pieces this long, so that a stop is heard.
 const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
+/// How long a busy server is left alone.
+const PAUSE: Duration = Duration::from_millis(100);
 /// What anything heard takes from the wait it ends.
 const HEARING_COSTS: Duration = Duration::from_millis(1);
 /// Bytes of calls that are sent together on a stream at most.
@@ -82,6 +84,10 @@ pub trait Feed {
     fn next(&mut self) -> Option<(u32, Self::Question<'_>)>;
     /// The results of call `number`.
     fn on_results(&mut self, number: u32, results: &[u8]) -> Result<(), CallError>;
+    /// Whether the results since the last call said that the server wants a pause.
+    fn wants_pause(&mut self) -> bool {
+        false
+    }
 }
 
 /// A client on one channel.
@@ -164,7 +170,19 @@ impl RpcClient {
                 return Ok(());
             }
             self.await_replies(service, feed)?;
+            if feed.wants_pause() {
+                self.pause(service, feed)?;
+            }
         }
+    }
+
+    /// Only listens for a while.
+    fn pause<F: Feed>(&mut self, service: Service, feed: &mut F) -> Result<(), CallError> {
+        let mut patience = PAUSE;
+        while self.receive(&mut patience)? == Waited::Heard {
+            self.settle(service, feed)?;
+        }
+        Ok(())
     }
 
     fn post(

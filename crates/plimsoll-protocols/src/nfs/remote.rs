@@ -1,19 +1,16 @@
 //! An export, one question at a time.
 
-use std::thread;
-use std::time::Duration;
+use std::mem;
 
 use super::answer::{self, Attributes, Entry, Found, Limits, Page, ReadBack, Space, Written};
 use super::ask::{Ask, Bookmark, Query};
-use super::client::{Feed, Question, RpcClient, Service};
+use super::client::{Feed, RpcClient, Service};
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
 use super::refusal::{CallError, NfsStatus};
 
-/// Wait before a busy server is asked again.
-const BUSY_PAUSE: Duration = Duration::from_millis(100);
-/// Half a minute of waits, then its answer is final.
+/// Some half a minute of pauses, then a busy server's answer is final.
 const BUSY_PAUSES_MAX: u32 = 300;
 /// Bytes of a listing per call.
 const LISTING_BYTES: u32 = 32 * 1024;
@@ -31,21 +28,56 @@ pub struct Remote {
 #[derive(Debug, Default)]
 pub struct Patience {
     pauses: u32,
+    wants_pause: bool,
 }
 
 impl Patience {
-    /// Whether these results mean that the call is to be made again; waits a little if so.
+    /// Whether these results mean that the call is to be made again.
     pub fn asks_again(&mut self, results: &[u8]) -> bool {
         let is_busy = match answer::done(results) {
             Err(error) => error.status() == Some(NfsStatus::JUKEBOX),
             Ok(()) => false,
         };
-        if !is_busy || self.pauses == BUSY_PAUSES_MAX {
-            return false;
+        let again = is_busy && self.pauses < BUSY_PAUSES_MAX;
+        self.pauses += u32::from(again);
+        self.wants_pause |= again;
+        again
+    }
+
+    /// Whether there should be a pause first; asked once for each.
+    pub fn wants_pause(&mut self) -> bool {
+        mem::take(&mut self.wants_pause)
+    }
+}
+
+/// One question, until it has an answer.
+struct Asked<'a> {
+    query: Query<'a>,
+    is_due: bool,
+    patience: Patience,
+    results: Vec<u8>,
+}
+
+impl Feed for Asked<'_> {
+    type Question<'q>
+        = Query<'q>
+    where
+        Self: 'q;
+
+    fn next(&mut self) -> Option<(u32, Query<'_>)> {
+        mem::take(&mut self.is_due).then_some((0, self.query))
+    }
+
+    fn on_results(&mut self, _: u32, results: &[u8]) -> Result<(), CallError> {
+        self.is_due = self.patience.asks_again(results);
+        if !self.is_due {
+            self.results.extend_from_slice(results);
         }
-        self.pauses += 1;
-        thread::sleep(BUSY_PAUSE);
-        true
+        Ok(())
+    }
+
+    fn wants_pause(&mut self) -> bool {
+        self.patience.wants_pause()
     }
 }
 
@@ -82,13 +114,10 @@ impl Remote {
 
     fn ask(&mut self, ask: Ask<'_>) -> Result<Vec<u8>, CallError> {
         let query = Query { version: self.version, ask };
-        let mut patience = Patience::default();
-        loop {
-            let results = self.rpc.call(self.service, &query as &dyn Question)?;
-            if !patience.asks_again(&results) {
-                return Ok(results);
-            }
-        }
+        let mut asked =
+            Asked { query, is_due: true, patience: Patience::default(), results: Vec::new() };
+        self.rpc.pipelined(self.service, 1, &mut asked)?;
+        Ok(asked.results)
     }
 
     /// Attributes of anything.

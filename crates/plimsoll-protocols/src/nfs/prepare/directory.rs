@@ -436,4 +436,8 @@ impl Feed for Work<'_> {
         }
         self.settle(step, results).inspect_err(|_| self.failed = Some(step))
     }
+
+    fn wants_pause(&mut self) -> bool {
+        self.patience.wants_pause()
+    }
 }
