@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod nfs_calls;
+mod nfs_sockets;
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod processes;
 
@@ -11,61 +12,17 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nfs_calls::{NFS, encoded, servers};
+use nfs_sockets::{Running, in_memory, run};
 use plimsoll_protocols::nfs::wire::record;
 use plimsoll_protocols::nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_protocols::nfs::wire::{Decode as _, XdrIn, portmap};
+use plimsoll_servers::BuiltinNfs;
 use plimsoll_servers::nfs::{Flush, NfsConfig, NfsFiles, NfsServer};
-use plimsoll_servers::{BuiltinNfs, ServerError, Stop};
 use plimsoll_testkit::peers::require_peer;
 use processes::{is_alive, wait_until};
-
-/// A server in a thread of this process; stops when dropped.
-struct Running {
-    address: SocketAddr,
-    portmapper: Option<SocketAddr>,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<(), ServerError>>>,
-}
-
-fn run(files: NfsFiles, with_portmapper: bool) -> Running {
-    let any = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), 0);
-    let portmapper = with_portmapper.then_some(any);
-    let config = NfsConfig { listen: any, files, portmapper, cores: Vec::new() };
-    let server = NfsServer::bind(&config).unwrap();
-    let (address, portmapper) = (server.address(), server.portmapper_address());
-    let stop = Stop::new();
-    let thread = std::thread::spawn({
-        let stop = stop.clone();
-        move || server.serve_until(&stop)
-    });
-    Running { address, portmapper, stop, thread: Some(thread) }
-}
-
-fn in_memory() -> Running {
-    run(NfsFiles::Memory { bytes_max: 256 << 20 }, false)
-}
-
-impl Running {
-    /// URL as libnfs takes it.
-    fn url(&self, path: &str) -> String {
-        let port = self.address.port();
-        format!("nfs://127.0.0.1/export{path}?nfsport={port}&mountport={port}&version=3")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.request();
-        let served = self.thread.take().unwrap().join();
-        if !std::thread::panicking() {
-            served.unwrap().unwrap();
-        }
-    }
-}
 
 fn judge(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let output = Command::new(require_peer(tool)?).args(arguments).output().unwrap();
