@@ -167,8 +167,8 @@ impl fmt::Display for RpcRefusal {
             }
             ReplyOutcome::ProcedureUnavailable => write!(
                 f,
-                "the server has no such procedure in {name} version {version}; it cannot be \
-                 measured with this suite"
+                "the server has no such procedure in {name} version {version}; it may not serve \
+                 that version in full: use another suite, or see its configuration"
             ),
             ReplyOutcome::GarbageArguments => write!(
                 f,

@@ -97,9 +97,9 @@ pub fn clean_target(
             .or_else(|first| mount(&request(NfsVersion::V2), dial).map_err(|_| first)),
     };
     let Some(cleaned) = clean(&mounted?, dial, progress)? else {
-        return Ok(format!("target {}: no {ROOT} there, nothing to remove", target.url));
+        return Ok(format!("no {ROOT} there, nothing to remove"));
     };
-    let mut words = format!("target {}: removed {} files below {ROOT}", target.url, cleaned.files);
+    let mut words = format!("removed {} files below {ROOT}", cleaned.files);
     if !cleaned.foreign.is_empty() {
         let named = cleaned.foreign.iter().take(FOREIGN_NAMED_MAX).cloned().collect::<Vec<_>>();
         let more = if named.len() < cleaned.foreign.len() { ", …" } else { "" };
