@@ -147,6 +147,32 @@ fn a_busy_server_is_asked_again() {
 }
 
 #[test]
+fn a_restart_amid_unstable_writes_is_noticed_and_the_next_preparation_goes_on() {
+    let restarted = Arc::new(AtomicU64::new(0));
+    let writes = Arc::clone(&restarted);
+    let host = Host::new(ROOMY).with_deceit(move |request, reply| {
+        let is_write = request.is(v3::PROGRAM, v3::Procedure::Write.number());
+        is_write.then(|| {
+            request.honest(reply);
+            // The verifier is the last thing in the reply.
+            if let Some(last) =
+                reply.last_mut().filter(|_| writes.fetch_add(1, Ordering::Relaxed) < 50)
+            {
+                *last ^= 1;
+            }
+        })
+    });
+    let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+    let content = Content::new(5);
+    let mut making = Making::new(&host, &mounted, &content);
+    let error = making.prepare(400, None).unwrap_err().to_string();
+    assert!(error.contains("the server restarted meanwhile"), "{error}");
+    restarted.store(50, Ordering::Relaxed);
+    let known = making.prepare(400, None).unwrap();
+    check_set(&host, &mounted, &content, &known);
+}
+
+#[test]
 fn nothing_is_written_where_it_must_not_be() {
     let host = Host::new(ROOMY);
     let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
