@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nfs_calls::{Server, decoded, handle, in_memory, on, servers};
 use plimsoll_protocols::nfs::wire::Name;
@@ -123,6 +124,8 @@ fn handles_that_are_not_ours_are_told_from_stale_ones() {
         assert_eq!(server.attributes(&other.root()), Err(Status3::STALE));
         let file = server.create(&root, "file");
         server.remove(&root, "file");
+        // Until the clock of the file system has ticked.
+        std::thread::sleep(Duration::from_millis(20));
         // The file system may give the number to the next file; it is another file all the same.
         let next = server.create(&root, "file");
         assert_ne!(file, next);

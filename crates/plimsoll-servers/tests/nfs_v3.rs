@@ -183,6 +183,7 @@ fn names_go_only_the_way_they_are_meant_to() {
         assert_eq!(server.write(&file, 0, b"x"), Err(Status3::STALE));
         assert_eq!(server.remove_directory(&root, "directory"), Status3::OK);
         assert_eq!(server.lookup(&directory, b"file"), Err(Status3::STALE));
+        assert_eq!(server.try_create(&directory, "file"), Err(Status3::STALE));
         assert_eq!(server.attributes(&root).unwrap().nlink, 2);
     }
 }
@@ -230,6 +231,7 @@ fn a_file_lives_until_its_last_name_goes() {
         assert_eq!(link(&directory, "third"), Status3::INVAL);
         assert_eq!(server.attributes(&file).unwrap().nlink, 2);
         assert_eq!(server.remove(&root, "first"), Status3::OK);
+        assert_eq!(server.attributes(&file).unwrap().nlink, 1);
         let second = server.lookup(&directory, b"second").unwrap();
         assert_eq!(server.read(&second, 0, 9), Ok((b"data".to_vec(), true)));
         assert_eq!(server.read(&file, 0, 9), Ok((b"data".to_vec(), true)));

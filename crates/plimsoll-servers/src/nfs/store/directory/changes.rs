@@ -100,6 +100,7 @@ impl DirectoryStore {
                 let mode = Mode::from_raw_mode(mode.unwrap_or(DIRECTORY_MODE));
                 mkdirat(&directory, place.name, mode).map_err(fault)?;
             }
+            New::Link([]) => return Err(Fault::Invalid),
             New::Link(text) if text.len() > LINK_BYTES_MAX => return Err(Fault::NameTooLong),
             New::Link(text) => symlinkat(text, &directory, place.name).map_err(fault)?,
             New::Special(kind, _) => {
@@ -199,7 +200,7 @@ impl DirectoryStore {
             Doomed::Directory => AtFlags::REMOVEDIR,
         };
         unlinkat(&directory, place.name, flags).map_err(fault)?;
-        self.places.lost(found.id());
+        self.places.lost_name(&found, place.directory.id, place.name);
         self.flush_names(&directory)?;
         Ok(after(status::of_descriptor(&directory)?.attributes))
     }
@@ -223,7 +224,7 @@ impl DirectoryStore {
             renamed => renamed?,
         }
         if let Some(replaced) = replaced.filter(|replaced| replaced.id() != moved.id()) {
-            self.places.lost(replaced.id());
+            self.places.lost_name(&replaced, to.directory.id, to.name);
         }
         self.places.saw(&moved, to.directory.id, to.name.into())?;
         self.flush_names(&source)?;

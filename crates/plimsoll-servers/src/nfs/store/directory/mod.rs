@@ -55,6 +55,11 @@ impl DirectoryStore {
         let descriptor = open(root, flags, Mode::empty())?;
         let places = Places::new(descriptor)
             .map_err(|fault| io::Error::other(format!("it has no status: {fault:?}")))?;
+        // Refused by old systems and strict sandboxes, where nothing would work later.
+        let flags = flags.difference(OFlags::CLOEXEC);
+        places
+            .open_at(&places.root, b".", flags, Mode::empty())
+            .map_err(|fault| io::Error::other(format!("openat2 does not work here ({fault:?})")))?;
         let root = &places.root_status;
         // The same after a restart, so that handles stay good.
         let words = [root.id(), root.generation, root.attributes.file_system];
@@ -166,14 +171,16 @@ impl Store for DirectoryStore {
         into: &mut Vec<u8>,
     ) -> Result<ReadDone, Fault> {
         let file = self.places.file(object, Purpose::Read)?;
-        let start = into.len();
-        if offset < FILE_BYTES_MAX {
-            into.resize(start + count as usize, 0);
-            let read = pread(&file, &mut into[start..], offset).map_err(fault)?;
-            into.truncate(start + read);
-        }
         let attributes = status::of_descriptor(&file)?.attributes;
-        let at_end = offset.saturating_add((into.len() - start) as u64) >= attributes.size;
+        let start = into.len();
+        let wanted = attributes.size.saturating_sub(offset).min(count.into()) as usize;
+        into.resize(start + wanted, 0);
+        let read = match wanted {
+            0 => 0,
+            _ => pread(&file, &mut into[start..], offset).map_err(fault)?,
+        };
+        into.truncate(start + read);
+        let at_end = offset.saturating_add(read as u64) >= attributes.size;
         Ok(ReadDone { at_end, attributes })
     }
 
@@ -209,7 +216,11 @@ impl Store for DirectoryStore {
         to: &Settings,
         _caller: Caller,
     ) -> Result<Created, Fault> {
-        self.create_at(place, new, to)
+        self.create_at(place, new, to).map_err(|fault| match fault {
+            // Of what is to be made only the directory can be missing.
+            Fault::NoEntry => Fault::Stale,
+            other => other,
+        })
     }
 
     fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {

@@ -44,7 +44,7 @@ impl AsFd for Open {
 }
 
 /// A directory and a name in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) parent: u64,
     pub(super) name: Arc<[u8]>,
@@ -164,6 +164,12 @@ impl Places {
             self.files.insert(found.id(), seen);
             return Ok(());
         }
+        let directories = self.directories.read().unwrap_or_else(PoisonError::into_inner);
+        let is_known = directories.get(&found.id()) == Some(&seen);
+        drop(directories);
+        if is_known {
+            return Ok(());
+        }
         let mut directories = self.directories.write().unwrap_or_else(PoisonError::into_inner);
         if directories.len() >= DIRECTORIES_MAX && !directories.contains_key(&found.id()) {
             return Err(Fault::NoSpace);
@@ -172,11 +178,22 @@ impl Places {
         Ok(())
     }
 
-    /// Forgets an object that has lost a name.
+    /// Forgets an object that is gone.
     pub(super) fn lost(&self, id: u64) {
         self.open.remove(id);
         self.files.remove(id);
         self.directories.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    /// Forgets that an object had this name; all of it, if that was the last.
+    pub(super) fn lost_name(&self, found: &Status, parent: u64, name: &[u8]) {
+        if found.is_directory() || found.attributes.links < 2 {
+            return self.lost(found.id());
+        }
+        let seen = self.files.get(found.id());
+        if seen.is_some_and(|seen| seen.parent == parent && *seen.name == *name) {
+            self.files.remove(found.id());
+        }
     }
 
     /// A handle for what was found in a directory.

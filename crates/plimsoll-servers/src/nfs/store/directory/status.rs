@@ -11,8 +11,8 @@ use crate::nfs::store::{Attributes, Fault, Kind, Time};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Status {
     pub(super) attributes: Attributes,
-    /// Time of birth in nanoseconds: an inode number used again has another one. 0 where the file
-    /// system keeps none.
+    /// Time of birth in nanoseconds: an inode number used again has another one, if the clock of
+    /// the file system has ticked between. 0 where the file system keeps none.
     pub(super) generation: u64,
     mount: Option<u64>,
 }
@@ -47,7 +47,8 @@ fn read(directory: impl AsFd, name: &[u8], flags: AtFlags) -> Result<Status, Fau
     let found = statx(directory, name, flags, wanted).map_err(fault)?;
     let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
     let born = &found.stx_btime;
-    let born = born.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000) + u64::from(born.tv_nsec);
+    let seconds = born.tv_sec.cast_unsigned();
+    let born = seconds.wrapping_mul(1_000_000_000).wrapping_add(born.tv_nsec.into());
     Ok(Status {
         attributes: attributes(&found),
         generation: if has(StatxFlags::BTIME) { born } else { 0 },
