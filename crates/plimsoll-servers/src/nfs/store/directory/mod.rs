@@ -9,6 +9,7 @@ mod changes;
 mod listing;
 mod places;
 mod recent;
+mod search;
 mod status;
 
 use std::hash::{BuildHasher as _, RandomState};

@@ -10,13 +10,13 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::recent::Recent;
 use super::status::{self, Status, fault};
-use crate::nfs::store::{Fault, Kind, Object, plain_name};
+use crate::nfs::store::{Fault, Kind, Object};
 
 /// Files whose place is remembered; about 100 bytes each.
 const FILES_MAX: usize = 1 << 20;
@@ -24,10 +24,11 @@ const FILES_MAX: usize = 1 << 20;
 const DIRECTORIES_MAX: usize = 1 << 22;
 /// Descriptors kept open at most, when the system allows so many.
 const OPEN_MAX: u64 = 16_384;
-/// Descriptors left to connections and everything else.
-const OPEN_RESERVE: u64 = 600;
+/// Descriptors left to connections, of which each takes two, and everything else; at most half
+/// of what the system allows.
+const OPEN_RESERVE: u64 = 1200;
 /// Deepest directory.
-const DEPTH_MAX: usize = 512;
+pub(super) const DEPTH_MAX: usize = 512;
 
 /// An open file or directory.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ pub(super) struct Places {
     directories: RwLock<HashMap<u64, Seen>>,
     open: Recent<Arc<Open>>,
     /// Whether all directories have been walked over.
-    walked: Mutex<bool>,
+    pub(super) walked: Mutex<bool>,
 }
 
 impl Places {
@@ -84,13 +85,13 @@ impl Places {
         let root_status = status::of_descriptor(&root)?;
         let generation = root_status.generation;
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(OPEN_MAX);
-        let open_max = limit.saturating_sub(OPEN_RESERVE).clamp(32, OPEN_MAX) as usize;
+        let open_max = limit.saturating_sub(OPEN_RESERVE).max(limit / 2).clamp(32, OPEN_MAX);
         Ok(Self {
             root: Arc::new(Open { file: root, generation, is_writable: false }),
             root_status,
             files: Recent::new(FILES_MAX),
             directories: RwLock::default(),
-            open: Recent::new(open_max),
+            open: Recent::new(open_max as usize),
             walked: Mutex::new(false),
         })
     }
@@ -129,25 +130,6 @@ impl Places {
             return Ok(Found { directory, name: seen.name, status });
         }
         self.search(object)
-    }
-
-    /// One pass over the directory that the handle names.
-    fn search(&self, object: Object) -> Result<Found, Fault> {
-        let directory = self.directory_of_id(object.parent).map_err(|_| Fault::Stale)?;
-        for entry in Dir::read_from(&directory).map_err(fault)? {
-            let entry = entry.map_err(fault)?;
-            let name = entry.file_name().to_bytes();
-            if entry.ino() != object.id || plain_name(name).is_err() {
-                continue;
-            }
-            let status = status::of_name(&directory, name)?.same_mount(&self.root_status)?;
-            if (status.id(), status.generation) == (object.id, object.generation) {
-                let name: Arc<[u8]> = name.into();
-                self.saw(&status, object.parent, Arc::clone(&name))?;
-                return Ok(Found { directory, name, status });
-            }
-        }
-        Err(Fault::Stale)
     }
 
     fn seen(&self, id: u64) -> Option<Seen> {
@@ -232,7 +214,7 @@ impl Places {
     }
 
     /// Opens what is missing on the way from the root down.
-    fn way_to(&self, id: u64) -> Result<Arc<Open>, Fault> {
+    pub(super) fn way_to(&self, id: u64) -> Result<Arc<Open>, Fault> {
         let mut missing = Vec::new();
         let mut at = id;
         let mut open = loop {
@@ -329,36 +311,6 @@ impl Places {
     fn is_no_directory(&self, id: u64) -> bool {
         let directories = self.directories.read().unwrap_or_else(PoisonError::into_inner);
         !directories.contains_key(&id)
-    }
-
-    /// Finds all directories, once in the life of the server; false: that was done before.
-    fn walk(&self) -> Result<bool, Fault> {
-        let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *walked, true) {
-            return Ok(false);
-        }
-        let mut left = vec![(self.root_id(), 0)];
-        while let Some((id, depth)) = left.pop() {
-            // What has gone since, or cannot be entered, is not served either.
-            let Ok(directory) = self.way_to(id) else { continue };
-            for entry in Dir::read_from(&*directory).map_err(fault)? {
-                let entry = entry.map_err(fault)?;
-                let name = entry.file_name().to_bytes();
-                let may_be = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
-                if !may_be || plain_name(name).is_err() || depth >= DEPTH_MAX {
-                    continue;
-                }
-                let found = status::of_name(&directory, name);
-                let found = found.and_then(|found| found.same_mount(&self.root_status));
-                if let Ok(found) = found
-                    && found.is_directory()
-                {
-                    self.saw(&found, id, name.into())?;
-                    left.push((found.id(), depth + 1));
-                }
-            }
-        }
-        Ok(true)
     }
 }
 
