@@ -12,6 +12,8 @@ pub fn facts(part: &str) -> String {
         ("processors online", std::thread::available_parallelism().ok().map(|n| n.to_string())),
         ("kernel", file("/proc/sys/kernel/osrelease")),
         ("congestion control", file("/proc/sys/net/ipv4/tcp_congestion_control")),
+        // One and a half to two when nothing else runs.
+        ("load average at the end, of 1, 5 and 15 minutes", load_average()),
     ];
     match part {
         "nfs" => facts.extend([
@@ -52,6 +54,11 @@ fn version(program: &str, option: &str) -> Option<String> {
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?;
     Some(line.trim().to_owned())
+}
+
+fn load_average() -> Option<String> {
+    let text = file("/proc/loadavg")?;
+    Some(text.split_whitespace().take(3).collect::<Vec<_>>().join(", "))
 }
 
 /// Of a library, which has no command to ask.

@@ -21,11 +21,42 @@ use crate::Result;
 
 /// Calls of one connection that are on their way at the same time.
 const OUTSTANDING: u32 = 32;
-/// More than any server here answers, so that there is always a next op; what is too much waits
-/// in the backlog and is then dropped, which costs us a little CPU.
-const MORE_THAN_ENOUGH_PER_S: u32 = 150_000;
-/// With that many requested ops/s: some 5,700 files, 150 MiB, a tenth of them accessed.
-const MIB_PER_OP_PER_S: f64 = 0.001;
+
+/// How the connection is kept full.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// A closed load: each reply makes room for the next call, which goes out at once.
+    Closed,
+    /// An open load above what a server answers, looked after on a coarse grid: all replies that
+    /// have come are dealt with together.
+    Coalesced,
+}
+
+impl Shape {
+    const ALL: [Self; 2] = [Self::Closed, Self::Coalesced];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Coalesced => "coalesce",
+        }
+    }
+
+    /// The load, and a file set of some 5,700 files and 150 MiB for it. Of an open load what is
+    /// too much waits in the backlog and is then dropped, which costs a little CPU.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Closed => {
+                "--points 1 --set load.mode=closed --set load.clients=1 \
+                 --set workload.mib_per_op_per_s=0.15"
+            }
+            Self::Coalesced => {
+                "--points 150000 --pacing coalesce --set load.clients=1 \
+                 --set workload.mib_per_op_per_s=0.001"
+            }
+        }
+    }
+}
 
 /// Ops that have a weight in `nfs-v3`.
 const SUITE_MIX: [&str; 13] = [
@@ -119,38 +150,37 @@ pub fn nfs(options: &Options) -> Result<()> {
     let mut text = String::new();
     for job in [GETATTR, READ] {
         if options.wants(job.part) {
-            add(&mut text, job.title, beside_libnfs(job, &program, options));
+            text.push_str(&section(job.title, || beside_libnfs(job, &program, options)));
         }
     }
     if options.wants("server") {
         let title = "Reference server beside NFS-Ganesha: GETATTR, 1 connection, 32 outstanding";
-        add(&mut text, title, beside_ganesha(&program, options));
+        text.push_str(&section(title, || beside_ganesha(&program, options)));
     }
     if options.wants("creation") {
         let title = "Creating a file set through the reference server on a directory";
-        add(&mut text, title, creation::measure(&program, options));
+        text.push_str(&section(title, || creation::measure(&program, options)));
     }
     record::record("nfs", &text, options)
 }
 
 /// What could not be measured is named in its place.
-fn add(text: &mut String, title: &str, table: Result<String>) {
+fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
     eprintln!("\n== {title} ==");
-    let table = table.unwrap_or_else(|message| {
+    let table = measure().unwrap_or_else(|message| {
         eprintln!("NOT MEASURED: {message}");
         format!("Not measured: {message}\n")
     });
-    text.push_str(&format!("### {title}\n\n{table}\n"));
+    format!("### {title}\n\n{table}\n")
 }
 
 fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> {
     let server = start_ganesha()?;
-    let by = |pacing| Ours { program, server: &server, job, pacing };
-    let generators = [by("auto"), by("coalesce")];
+    let generators = Shape::ALL.map(|shape| Ours { program, server: &server, job, shape });
     // Writes the file set, which the rival asks for too.
     generators[0].run(1)?;
     let rival = Rival::build(&server);
-    let mut ours = [Row::new("**plimsoll**"), Row::new("**plimsoll** `coalesce`")];
+    let mut ours = Shape::ALL.map(|shape| Row::new(&format!("**plimsoll**, {}", shape.name())));
     let mut its = Row::new("libnfs, raw async");
     for round in 1..=options.rounds {
         for (row, generator) in ours.iter_mut().zip(&generators) {
@@ -187,15 +217,13 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
 fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
     let (reference, ganesha) =
         (start_reference(program, &[], vec![SERVER_CORE])?, start_ganesha()?);
-    let on = |server, pacing| Ours { program, server, job: GETATTR, pacing };
-    let row = |server: &str, pacing: &str| Row::new(&format!("{server} | `{pacing}`"));
-    let (ours, its) = ("**plimsoll serve nfs**, in memory", "NFS-Ganesha, VFS");
-    let mut rows = [
-        (row(ours, "auto"), on(&reference, "auto")),
-        (row(its, "auto"), on(&ganesha, "auto")),
-        (row(ours, "coalesce"), on(&reference, "coalesce")),
-        (row(its, "coalesce"), on(&ganesha, "coalesce")),
-    ];
+    let row = |server: &str, shape: Shape| Row::new(&format!("{server} | {}", shape.name()));
+    let on = |server, shape| Ours { program, server, job: GETATTR, shape };
+    let mut rows = Vec::new();
+    for shape in Shape::ALL {
+        rows.push((row("**plimsoll serve nfs**, in memory", shape), on(&reference, shape)));
+        rows.push((row("NFS-Ganesha, VFS", shape), on(&ganesha, shape)));
+    }
     for (_, generator) in &rows {
         generator.run(1)?;
     }
@@ -206,7 +234,7 @@ fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
         eprintln!("round {round} of {} done", options.rounds);
     }
     let mut table = String::from(
-        "| server | pacing of the generator | GETATTRs/s | server's CPU µs per GETATTR (lowest–highest) | GETATTRs per CPU \
+        "| server | load | GETATTRs/s | server's CPU µs per GETATTR (lowest–highest) | GETATTRs per CPU \
          second | ÷ Ganesha's |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     let cost: fn(&Sample) -> f64 = |s| s.server_us_per_op;
@@ -246,8 +274,7 @@ struct Ours<'a> {
     program: &'a Path,
     server: &'a ServerProcess,
     job: Job,
-    /// As `--pacing` takes it.
-    pacing: &'static str,
+    shape: Shape,
 }
 
 impl Ours<'_> {
@@ -278,16 +305,13 @@ impl Ours<'_> {
     fn command(&self, seconds: u64, bundle: &Path) -> Command {
         let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
         command.args(["run", "nfs-v3", &self.server.url()]);
-        command.args(["--points", &MORE_THAN_ENOUGH_PER_S.to_string(), "--workers", "1"]);
-        command.args(["--pacing", self.pacing]);
+        command.args(["--workers", "1"]).args(self.shape.words().split_whitespace());
         let mut settings = vec![
-            "load.clients=1".to_owned(),
             "profiles.standard.warm_up=1s".to_owned(),
             format!("profiles.standard.measure={seconds}s"),
             // What still waits then is not asked for any more, and does not count.
             "profiles.standard.drain=10ms".to_owned(),
             format!("workload.outstanding_max={OUTSTANDING}"),
-            format!("workload.mib_per_op_per_s={MIB_PER_OP_PER_S}"),
         ];
         // What is set goes into the suite's mix.
         settings.extend(SUITE_MIX.map(|op| {
