@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use plimsoll_testkit::cut_proxy::CutProxy;
+use plimsoll_testkit::flip_proxy::FlipProxy;
 use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
 
 const WAIT: Duration = Duration::from_millis(200);
@@ -121,6 +122,44 @@ fn while_it_is_down_datagrams_are_lost_and_counted() {
     assert_eq!(proxy.counts().to_server.lost, 5);
     proxy.come_back_at(udp_echo());
     assert_eq!(exchange(&client, 5), vec![0, 1, 2, 3, 4]);
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_be_bytes()).collect()
+}
+
+/// Answers every call as a READ of version 3 that found sixteen zeros. Ends with the test process.
+fn udp_reader() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut call = [0; 64];
+        while let Ok((_, peer)) = socket.recv_from(&mut call) {
+            let mut reply = call[..4].to_vec();
+            reply.extend(words(&[1, 0, 0, 0, 0, 0, 0, 16, 1, 16, 0, 0, 0, 0]));
+            socket.send_to(&reply, peer).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn over_udp_every_second_read_is_damaged_and_nothing_else() {
+    let proxy = FlipProxy::udp(udp_reader(), 2);
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.connect(proxy.address()).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let (mut damaged, mut reply) = (0, [0; 64]);
+    for xid in 1..=20 {
+        let (read, getattr) = (6, 1);
+        let procedure = if xid % 2 == 0 { read } else { getattr };
+        client.send(&words(&[xid, 0, 2, 100_003, 3, procedure, 0, 0, 0, 0])).unwrap();
+        let bytes = client.recv(&mut reply).unwrap();
+        let bits: u32 = reply[bytes - 16..bytes].iter().map(|byte| byte.count_ones()).sum();
+        assert!(bits <= u32::from(procedure == read));
+        damaged += u64::from(bits);
+    }
+    assert_eq!((proxy.read_replies(), proxy.injected(), damaged), (10, 5, 5));
 }
 
 /// Answers the first byte of each connection with `greeting`. Ends with the test process.
