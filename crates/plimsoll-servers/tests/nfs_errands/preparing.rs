@@ -1,13 +1,15 @@
 //! The file set's life: written, reused, grown, cut back, removed.
 
+use std::sync::atomic::AtomicBool;
+
 use plimsoll_protocols::nfs::ask::Ask;
 use plimsoll_protocols::nfs::fileset::{FileNo, MARKER, ROOT, SLICE_BYTES_MAX};
 use plimsoll_protocols::nfs::handles::OwnedHandle;
 use plimsoll_protocols::nfs::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use plimsoll_protocols::nfs::prepare::clean;
 use plimsoll_protocols::nfs::remote::Listing;
-use plimsoll_protocols::nfs::wire::rpc::encode_reply_success;
-use plimsoll_protocols::nfs::wire::{Encode, v3};
+use plimsoll_protocols::nfs::wire::rpc::{Call, encode_reply_success};
+use plimsoll_protocols::nfs::wire::{Decode as _, Encode, XdrIn, v3};
 
 use super::*;
 
@@ -169,6 +171,34 @@ fn a_restart_amid_unstable_writes_is_noticed_and_the_next_preparation_goes_on() 
     assert!(error.contains("the server restarted meanwhile"), "{error}");
     restarted.store(50, Ordering::Relaxed);
     let known = making.prepare(400, None).unwrap();
+    check_set(&host, &mounted, &content, &known);
+}
+
+#[test]
+fn a_write_that_fails_leaves_no_file_that_looks_whole() {
+    let has_failed = AtomicBool::new(false);
+    let host = Host::new(ROOMY).with_deceit(move |request, reply| {
+        if !request.is(v3::PROGRAM, v3::Procedure::Write.number()) {
+            return None;
+        }
+        let mut input = XdrIn::new(request.bytes);
+        Call::decode(&mut input).unwrap();
+        let write = v3::WriteArgs::decode(&mut input).unwrap();
+        // Neither the first nor the last of a file: the calls behind it are in flight already.
+        let fails = write.offset == 128 << 10 && !has_failed.swap(true, Ordering::Relaxed);
+        fails.then(|| {
+            encode_reply_success(reply, request.call.xid);
+            v3::Status3::NOSPC.encode(reply);
+            // No attributes, before or after.
+            reply.extend([0; 8]);
+        })
+    });
+    let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+    let content = Content::new(5);
+    let mut making = Making::new(&host, &mounted, &content);
+    let error = making.prepare(200, None).unwrap_err().to_string();
+    assert!(error.contains("NOSPC") && error.contains("free some space there"), "{error}");
+    let known = making.prepare(200, None).unwrap();
     check_set(&host, &mounted, &content, &known);
 }
 

@@ -146,10 +146,11 @@ fn nonce_of(request: &MountRequest<'_>) -> u64 {
     url.bytes().fold(request.nonce, |sum, byte| key(&[sum, u64::from(byte)]))
 }
 
-/// 2²⁴ xids lie between two clients, and another run's begin elsewhere.
+/// Clients begin as far from each other as can be, however many there are, and those of another
+/// run elsewhere: 2²⁴ xids lie between the first 256.
 fn first_xid(nonce: u64, clients_made: &AtomicU32) -> u32 {
     let client = clients_made.fetch_add(1, Ordering::Relaxed);
-    (key(&[nonce]) as u32).wrapping_add(client << 24)
+    (key(&[nonce]) as u32).wrapping_add(client.reverse_bits())
 }
 
 /// Mounts an export; when it is refused, once more from a port below 1024.
@@ -318,5 +319,24 @@ impl Mounted {
                 },
             ),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_share_no_xids_however_many_there_are() {
+        let made = AtomicU32::new(0);
+        let apart = |clients: u32| {
+            let mut first: Vec<u32> = (0..clients).map(|_| first_xid(7, &made)).collect();
+            first.sort_unstable();
+            let round = first[0].wrapping_sub(first[first.len() - 1]);
+            first.windows(2).map(|pair| pair[1] - pair[0]).chain([round]).min().unwrap()
+        };
+        assert_eq!(apart(256), 1 << 24);
+        made.store(0, Ordering::Relaxed);
+        assert_eq!(apart(4096), 1 << 20);
     }
 }

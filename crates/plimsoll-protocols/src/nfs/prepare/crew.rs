@@ -97,7 +97,9 @@ fn oversee<R>(
     loop {
         let ended = match receiver.recv_timeout(TICK) {
             Ok(Ok((at, result))) if failure.is_none() => overseer.on_done(at, result),
-            Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => Ok(()),
+            // A channel that was told to stop says so, perhaps before the one that made it stop
+            // has said why.
+            Ok(Ok(_) | Err(ErrandError::Stopped)) | Err(RecvTimeoutError::Timeout) => Ok(()),
             Ok(Err(error)) => Err(error),
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
         };
@@ -107,8 +109,41 @@ fn oversee<R>(
         };
         if let Err(error) = ended {
             stop.store(true, Ordering::Relaxed);
-            // A channel that was told to stop says so; what made it stop came first.
+            // What follows the first failure follows from it.
             failure.get_or_insert(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Patient;
+
+    impl Overseer<()> for Patient {
+        fn on_done(&mut self, _: usize, (): ()) -> Result<(), ErrandError> {
+            Ok(())
+        }
+
+        fn tick(&mut self) -> GoOn {
+            GoOn::Yes
+        }
+    }
+
+    #[test]
+    fn the_reason_is_told_also_when_a_channel_that_heard_of_it_speaks_first() {
+        let (sender, receiver) = mpsc::channel();
+        sender.send(Err(ErrandError::Stopped)).unwrap();
+        sender.send(Err(ErrandError::Unusable("disk full".to_owned()))).unwrap();
+        sender.send(Err(ErrandError::Stopped)).unwrap();
+        drop(sender);
+        let stop = AtomicBool::new(false);
+        let ended = oversee(&receiver, &stop, &mut Patient);
+        assert!(
+            matches!(&ended, Err(ErrandError::Unusable(why)) if why == "disk full"),
+            "{ended:?}"
+        );
+        assert!(stop.into_inner());
     }
 }

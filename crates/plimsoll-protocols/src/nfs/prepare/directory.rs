@@ -273,15 +273,30 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
+    /// The last chunk is written when all others are there, so that a file with its whole size
+    /// has its whole content wherever the work was cut short: the next run looks at sizes only.
     fn write_all(&mut self, file: FileNo) {
         let chunk = u64::from(self.style.chunk_bytes);
         self.state(file).bytes_left = file.bytes();
-        let chunks = file.bytes().div_ceil(chunk);
-        self.ready.extend((0..chunks).rev().map(|at| {
-            let offset = at * chunk;
-            let bytes = (file.bytes() - offset).min(chunk) as u32;
-            Step::Write { file, offset, bytes }
-        }));
+        let tail = self.tail_of(file);
+        if tail == 0 {
+            return self.write_tail(file);
+        }
+        let bytes = self.style.chunk_bytes;
+        let chunks = (0..tail / chunk).rev();
+        self.ready.extend(chunks.map(|at| Step::Write { file, offset: at * chunk, bytes }));
+    }
+
+    /// Where the last chunk of a file begins.
+    fn tail_of(&self, file: FileNo) -> u64 {
+        let chunk = u64::from(self.style.chunk_bytes);
+        (file.bytes() - 1) / chunk * chunk
+    }
+
+    fn write_tail(&mut self, file: FileNo) {
+        let offset = self.tail_of(file);
+        let bytes = (file.bytes() - offset) as u32;
+        self.ready.push(Step::Write { file, offset, bytes });
     }
 
     fn finish_file(&mut self) {
@@ -373,9 +388,13 @@ impl<'a> Work<'a> {
             self.ready.push(Step::Write { file, offset, bytes });
         }
         let chunk = u64::from(self.style.chunk_bytes);
+        let tail = self.tail_of(file);
         let state = self.state(file);
         state.bytes_left -= u64::from(bytes);
         if state.bytes_left > 0 {
+            if offset < tail && state.bytes_left == file.bytes() - tail {
+                self.write_tail(file);
+            }
             return Ok(());
         }
         // What a restart could lose of a small file is found by its size in the next run, and
