@@ -50,6 +50,11 @@ impl Failure {
         Self::Other { exit: Exit::Unusable, message: message.into() }
     }
 
+    /// The user asked for the end.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self::Other { exit: Exit::Interrupted, message: message.into() }
+    }
+
     /// Adds what remains usable of a run that could not go on.
     pub fn with_bundle(self, dir: &Path) -> Self {
         match self {
@@ -112,7 +117,9 @@ impl From<BundleError> for Failure {
 impl From<ServerError> for Failure {
     fn from(error: ServerError) -> Self {
         let exit = match error {
-            ServerError::UnknownManaged { .. } | ServerError::NotSupportedYet { .. } => Exit::Wrong,
+            ServerError::UnknownManaged { .. }
+            | ServerError::NotSupportedYet { .. }
+            | ServerError::OtherService { .. } => Exit::Wrong,
             _ => Exit::Unusable,
         };
         Self::Other { exit, message: error.to_string() }

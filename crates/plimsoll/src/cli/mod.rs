@@ -137,7 +137,7 @@ pub struct PrepareArgs {
     /// Highest load you will ask for, in ops/s; the size of the file set follows from it
     #[arg(long, value_name = "N", value_parser = parse_peak)]
     pub peak: Peak,
-    /// Seed of the contents [default: the suite's]; a run takes it from the marker
+    /// Seed of the contents, for a directory [default: the suite's]; a run takes it from the marker
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Set a value of the suite

@@ -14,7 +14,7 @@ use super::{DEFAULT_SEED, Output};
 pub struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
-    /// Servers: http(s)://host:port/, builtin: or managed:nginx
+    /// Servers: http(s)://host:port/, nfs://host/export, builtin:, managed:nginx or managed:ganesha
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     #[command(flatten)]

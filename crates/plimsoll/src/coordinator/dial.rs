@@ -163,7 +163,11 @@ impl Channel for Datagrams {
 
 fn channel_error(error: io::Error) -> ChannelError {
     match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ChannelError::Timeout,
+        // A wait that a signal cut short (Ctrl-C, or fg after Ctrl-Z) brought nothing; whether the
+        // errand is to end is asked elsewhere.
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {
+            ChannelError::Timeout
+        }
         io::ErrorKind::UnexpectedEof => ChannelError::Closed,
         _ => ChannelError::Failed(error),
     }
@@ -207,6 +211,12 @@ mod tests {
         channel.send(b"x").unwrap();
         let dead = channel.receive(&mut heard, Duration::from_secs(5));
         assert!(matches!(dead, Err(ChannelError::Failed(_))), "{dead:?}");
+    }
+
+    #[test]
+    fn a_signal_during_a_wait_is_no_fault_of_the_network() {
+        let cut_short = channel_error(io::ErrorKind::Interrupted.into());
+        assert!(matches!(cut_short, ChannelError::Timeout), "{cut_short:?}");
     }
 
     #[test]

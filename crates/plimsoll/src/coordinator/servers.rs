@@ -60,7 +60,7 @@ fn default_port(url: &TargetUrl, protocol: &Protocol) -> Result<u16, Failure> {
     known.map(|(_, port)| *port).ok_or_else(|| {
         let schemes: Vec<_> = protocol.schemes.iter().map(|(s, _)| format!("{s}://")).collect();
         Failure::wrong(format!(
-            "target {url}: protocol {} has no scheme {:?}; write {}, builtin: or managed:nginx",
+            "target {url}: protocol {} has no scheme {:?}; write {}, builtin: or managed:NAME",
             protocol.name,
             url.scheme,
             schemes.join(" or ")

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocols::http::prepare::clean;
+use plimsoll_protocols::net::ErrandError;
 use plimsoll_protocols::{PROTOCOLS, ResolvedTarget};
 
 use crate::cli::CleanArgs;
@@ -40,8 +41,15 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let target = ResolvedTarget { url, address };
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
-    let done = clean(&target, &SystemDial, &mut errand_shower("clean", &signals, &mut live))?;
+    let done = clean(&target, &SystemDial, &mut errand_shower("clean", &signals, &mut live));
     drop(live);
+    if let Err(ErrandError::Stopped) = done {
+        return Err(Failure::interrupted(format!(
+            "{0}: stopped; the rest of the file set is still there: plimsoll clean '{0}'",
+            target.url
+        )));
+    }
+    let done = done?;
     terminal::print(&format!("{}: {done}", target.url));
     Ok(Exit::Valid)
 }

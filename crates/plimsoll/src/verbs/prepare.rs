@@ -7,6 +7,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::{Arrivals, Gaps, ProfileName, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
+use plimsoll_protocols::net::ErrandError;
 use plimsoll_protocols::{PlanRequest, Protocol, ResolvedTarget, Work};
 
 use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
@@ -83,12 +84,18 @@ fn through_server(
             suite.name
         )));
     };
+    if args.seed.is_some() {
+        return Err(Failure::wrong(
+            "--seed is for a directory; through a file server write --set \
+             workload.file_set_seed=N, here and for the run",
+        ));
+    }
     let address = reach::resolve(&url, *port)?;
     let targets = [ResolvedTarget { url, address }];
     let plan = (protocol.plan)(&PlanRequest {
         suite,
         profile: suite.profiles.get(ProfileName::Full),
-        seed: args.seed.unwrap_or(DEFAULT_SEED),
+        seed: DEFAULT_SEED,
         highest_ops_per_s: Some(peak),
         targets: &targets,
         file_set: None,
@@ -101,18 +108,26 @@ fn through_server(
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
     let mut written = None;
-    {
+    let ended = {
         let mut show = errand_shower("prepare", &signals, &mut live);
         preparation.ready(&load_of(peak), &SystemDial, &mut |at| {
             written = Some(at.bytes);
             show(at)
-        })?;
-    }
+        })
+    };
     drop(live);
+    if let Err(ErrandError::Stopped) = ended {
+        return Err(Failure::interrupted(format!(
+            "{0}: stopped; what is written stays and is used again: prepare once more, or \
+             plimsoll clean '{0}'",
+            args.place
+        )));
+    }
+    ended?;
     let written = written.unwrap_or_default();
     terminal::print(&format!(
         "{}: the file set for {peak} ops/s is complete; {written} written.\n\
-         Now: plimsoll run {} {0} --peak {peak}",
+         Now: plimsoll run {} '{0}' --peak {peak}",
         args.place, args.suite,
     ));
     Ok(Exit::Valid)

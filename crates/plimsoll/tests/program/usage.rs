@@ -94,6 +94,10 @@ fn a_wrong_target_or_flag_says_what_to_write() {
     plimsoll(&["run", "web-static", "localhost:80"]).check(2, &["is not a URL", "builtin:"]);
     plimsoll(&["run", "web-static", "nfs://127.0.0.1/x"]).check(2, &["http://"]);
     plimsoll(&["run", "web-static", "managed:ngnix"]).check(2, &["did you mean managed:nginx?"]);
+    plimsoll(&["run", "nfs-v3", "managed:nginx"]).check(2, &["serves HTTP, not NFS"]);
+    plimsoll(&["run", "nfs-v3", "http://127.0.0.1/x"]).check(2, &["nfs://", "managed:NAME"]);
+    plimsoll(&["prepare", "nfs-v3", "nfs://127.0.0.1:9/x", "--peak", "1", "--seed", "5"])
+        .check(2, &["workload.file_set_seed=N"]);
     plimsoll(&["run", "web-static", "builtin:", "--clients", "3"]).check(2, &["web-url"]);
     plimsoll(&["run", "web-static", "builtin:", "--set", "load.cleints=3"])
         .check(2, &["--set load.cleints", "did you mean `clients`?"]);
