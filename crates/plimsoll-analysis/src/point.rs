@@ -76,11 +76,13 @@ fn op_results(
     times: Option<&PointTimes>,
 ) -> BTreeMap<String, OpResult> {
     let mut results: BTreeMap<String, OpResult> = BTreeMap::new();
-    let ended: u64 = record.totals.ops.values().map(|counts| counts.count).sum();
+    let mix = record.totals.mix();
+    let ended: u64 = mix.values().sum();
     for (name, counts) in &record.totals.ops {
         let result = results.entry(name.clone()).or_default();
         result.count = counts.count;
-        result.share_ratio = (ended > 0).then(|| counts.count as f64 / ended as f64);
+        let of_mix = mix.get(name.as_str()).copied().unwrap_or(0);
+        result.share_ratio = (ended > 0).then(|| of_mix as f64 / ended as f64);
         result.errors = counts.errors;
         result.expected_failures = counts.expected_failures;
     }

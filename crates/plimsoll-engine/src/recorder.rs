@@ -124,6 +124,7 @@ impl Recorder {
         current.bytes_read += outcome.bytes_read;
         current.bytes_written += outcome.bytes_written;
         if self.phase == Phase::Measure {
+            self.counts[usize::from(outcome.kind.0)].ended_in_window += 1;
             let done = &mut self.totals.per_target[target];
             if !failed {
                 self.totals.done_in_window += 1;

@@ -148,6 +148,23 @@ fn waiting_and_follow_ons_go_together() {
 }
 
 #[test]
+fn the_mix_of_what_ends_in_the_window_holds_however_long_ops_wait_to_be_sent() {
+    // A third of the arrivals can be served, so ops that are sent in the window came due long
+    // before. What follows from them comes due at once.
+    let pipeline = Pipeline { follow_ons: 2, outstanding_max: 4, room: 4, ..Pipeline::default() };
+    let mut task = even(400.0, 1);
+    task.phases.warm_up_ns = Nanos::from_secs(1);
+    task.phases.measure_ns = Nanos::from_secs(3);
+    task.phases.drain_ns = Nanos::ZERO;
+    let seen = run(&pipeline, &task, 0, &mut steady());
+    let (first, follow_on) = (&seen.totals.ops["first"], &seen.totals.ops["follow_on"]);
+    assert!(follow_on.count > 4 * first.count, "{first:?} {follow_on:?}");
+    let (first, follow_on) = (first.ended_in_window, follow_on.ended_in_window);
+    assert!(follow_on.abs_diff(2 * first) <= 16, "{first} {follow_on}");
+    assert_eq!(first + follow_on, seen.totals.done_in_window);
+}
+
+#[test]
 fn one_client_keeps_many_ops_in_flight() {
     let pipeline = Pipeline { room: 256, ..Pipeline::default() };
     let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(20)));

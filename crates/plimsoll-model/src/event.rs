@@ -195,6 +195,11 @@ pub struct OpCounts {
     pub errors: u64,
     /// Of those, failed as the script wanted.
     pub expected_failures: u64,
+    /// Ops that ended within the window, however, whenever they were due. The shares of a mix are
+    /// taken from these: when ops wait long, those due in the window and what follows from those
+    /// done in it are not of the same draws.
+    #[serde(default)]
+    pub ended_in_window: u64,
 }
 
 /// An op that ended with another status than expected, counted.
@@ -258,6 +263,20 @@ pub struct WorkerTotals {
     /// By target, in the order of the assignment's endpoints.
     #[serde(default)]
     pub per_target: Vec<TargetTotals>,
+}
+
+impl WorkerTotals {
+    /// By op name, the ops from which shares of the mix are taken: those that ended within the
+    /// window. A bundle written before they were counted has those due in it instead.
+    pub fn mix(&self) -> BTreeMap<&str, u64> {
+        let of = |pick: fn(&OpCounts) -> u64| {
+            self.ops.iter().map(move |(name, counts)| (name.as_str(), pick(counts)))
+        };
+        if of(|counts| counts.ended_in_window).all(|(_, ended)| ended == 0) {
+            return of(|counts| counts.count).collect();
+        }
+        of(|counts| counts.ended_in_window).collect()
+    }
 }
 
 /// A line of `journal.jsonl`.

@@ -247,7 +247,7 @@ pub struct OpResult {
     pub errors: u64,
     /// Failed as wanted.
     pub expected_failures: u64,
-    /// Of all ops that ended, this part was of this kind.
+    /// Of all ops that ended within the window, this part was of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_ratio: Option<f64>,
     /// The part the method wants; absent when the mix is not fixed.

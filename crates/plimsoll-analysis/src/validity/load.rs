@@ -185,14 +185,14 @@ impl ShareOff<'_> {
 fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
     let shares = e.started.op_shares.as_ref()?;
     let wanted_sum: f64 = shares.iter().sum();
-    let counts = &e.view.record.totals.ops;
-    let done: u64 = counts.values().map(|c| c.count).sum();
+    let counts = e.view.record.totals.mix();
+    let done: u64 = counts.values().sum();
     if done == 0 || wanted_sum <= 0.0 {
         return None;
     }
     let offs = e.started.op_names.0.iter().zip(shares).map(|(op, wanted)| {
         let wanted = wanted / wanted_sum;
-        let share = counts.get(op).map_or(0, |c| c.count) as f64 / done as f64;
+        let share = counts.get(op.as_str()).copied().unwrap_or(0) as f64 / done as f64;
         let standard_error = (wanted * (1.0 - wanted) / done as f64).sqrt();
         ShareOff {
             op,

@@ -197,6 +197,7 @@ pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
         known.count += counts.count;
         known.errors += counts.errors;
         known.expected_failures += counts.expected_failures;
+        known.ended_in_window += counts.ended_in_window;
     }
     add_counts(&mut sum.errors, part.errors);
     add_counts(&mut sum.warm_up_errors, part.warm_up_errors);

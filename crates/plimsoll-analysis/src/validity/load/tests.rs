@@ -128,6 +128,23 @@ fn each_op_keeps_its_share_of_the_mix() {
 }
 
 #[test]
+fn the_mix_is_that_of_the_work_done_in_the_window() {
+    let mix = |get: u64, head: u64| {
+        changed(move |p| {
+            p.started.op_names.0.push("head".to_owned());
+            p.started.op_shares = Some(vec![75.0, 25.0]);
+            for (name, ended_in_window) in [("get", get), ("head", head)] {
+                // Of those due in the window, most were not sent in it.
+                let count = 5_000;
+                let counts = OpCounts { count, ended_in_window, ..OpCounts::default() };
+                p.record.totals.ops.insert(name.to_owned(), counts);
+            }
+        })
+    };
+    check_rule("op_mix", &mix(22_800, 7_200), &mix(22_500, 7_500));
+}
+
+#[test]
 fn the_response_cap_is_on_the_mean_service_time() {
     let at = |response_ns| {
         let mut point = PointBuilder::open(1_000.0).response_ns(response_ns).build();
