@@ -33,7 +33,7 @@ pub(super) enum Complaint<'m> {
     LinkText { expected: EntryName, found: Path<'m> },
     /// More or fewer bytes than asked for.
     Length { asked: u64, got: u64 },
-    /// A file is smaller than it was made.
+    /// A file is smaller than it was made, or than what was written to it.
     Shrunk { made: u64, found: u64 },
     /// A byte differs from what was written.
     Content { at: u64, expected: u8, found: u8, bytes: u64 },
@@ -88,7 +88,9 @@ impl fmt::Display for Complaint<'_> {
             Self::Unexpected { expected, actual } => {
                 write!(f, "expected status {expected}, the server answered {actual}")
             }
-            Self::Refused(outcome) => write!(f, "refused by the server's RPC layer: {outcome}"),
+            Self::Refused(outcome) => {
+                write!(f, "refused by the server's RPC layer: {outcome}{}", port_hint(outcome))
+            }
             Self::Undecodable(error) => write!(f, "the reply is no reply to this call: {error}"),
             Self::Nonsense(what) => f.write_str(what),
             Self::Kind { expected, found } => {
@@ -100,7 +102,7 @@ impl fmt::Display for Complaint<'_> {
             }
             Self::Length { asked, got } => write!(f, "asked for {asked} bytes, got {got}"),
             Self::Shrunk { made, found } => {
-                write!(f, "made with {made} bytes, the server says it has {found}")
+                write!(f, "{made} bytes were written, the server says it has {found}")
             }
             Self::Content { at, expected, found, .. } => write!(
                 f,
@@ -135,6 +137,17 @@ fn hint(code: u32) -> &'static str {
         28 | 69 => ": the server's disk or quota is full",
         30 => ": the export is read-only",
         10008 => ": the server is busy and asks to try later",
+        _ => "",
+    }
+}
+
+/// What a server may mean that accepted the same user when it was mounted.
+fn port_hint(outcome: ReplyOutcome) -> &'static str {
+    match outcome {
+        ReplyOutcome::AuthError(_) => {
+            "; it may accept calls from ports below 1024 only: run with permission to use them, \
+             or set the export option insecure"
+        }
         _ => "",
     }
 }

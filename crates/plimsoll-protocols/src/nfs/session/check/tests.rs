@@ -97,7 +97,7 @@ fn refusals_of_the_rpc_layer_are_named() {
         (ReplyOutcome::GarbageArguments, "GARBAGE_ARGS"),
         (ReplyOutcome::SystemError, "SYSTEM_ERR"),
         (ReplyOutcome::RpcMismatch { low: 3, high: 3 }, "RPC_MISMATCH"),
-        (ReplyOutcome::AuthError(rpc::auth::TOO_WEAK), "AUTH_TOOWEAK"),
+        (ReplyOutcome::AuthError(rpc::auth::TOO_WEAK), "AUTH_TOOWEAK; it may accept"),
     ];
     for (outcome, words) in refusals {
         let ended = end_with(V3, get_attr(), |xid| {
@@ -170,9 +170,9 @@ fn lengths_and_sizes_are_what_they_should_be() {
     let ok = v3::WriteOk { count: 8_191, ..write_ok(span, StableHow::Unstable, RUN) };
     check(end(V3, unstable(), v3::WriteRes::Ok(ok)), ErrorClass::Length, "got 8191");
     let ok = v2::AttrOk { attributes: attributes2(FileKind2::Regular, 16_383) };
-    check(end(V2, unstable(), Reply2::Ok(ok)), ErrorClass::Length, "16383");
+    check(end(V2, unstable(), Reply2::Ok(ok)), ErrorClass::Length, "16384 bytes were written");
     let ok = v3::GetAttrOk { attributes: attributes3(FileKind::Regular, 65_535) };
-    let words = "made with 65536 bytes, the server says it has 65535";
+    let words = "65536 bytes were written, the server says it has 65535";
     check(end(V3, get_attr(), Reply3::<_, ()>::Ok(ok)), ErrorClass::Length, words);
 }
 
