@@ -1,6 +1,7 @@
 //! NFS servers that refuse, die, come back, or lose what they held: message, exit code, counts.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,7 +10,9 @@ use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
 use serde_json::Value;
 
 use crate::served::Served;
-use crate::support::{command, plimsoll, points_finished, result, short, wait_for, wait_until};
+use crate::support::{
+    Ended, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
+};
 
 fn refused(url: &str, parts: &[&str], code: i32) {
     let place = tempfile::tempdir().unwrap();
@@ -85,6 +88,35 @@ fn a_directory_of_somebody_else_is_not_written_to() {
     run.check(2, &["plimsoll-files exists there and carries no .plimsoll"]);
     let kept = std::fs::read(export.path().join("plimsoll-files/letter.txt")).unwrap();
     assert_eq!(kept, b"dear");
+}
+
+/// Starts a command that writes a file set to the server on `export`, presses Ctrl-C amid it.
+fn interrupt_writing(export: &Path, arguments: &[&str]) -> Ended {
+    let mut begun = command(arguments);
+    let child = begun.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("files are written", || export.join("plimsoll-files/dir00002").exists());
+    signal(&child, rustix::process::Signal::INT);
+    wait_for(child)
+}
+
+#[test]
+fn ctrl_c_while_the_file_set_is_written_ends_with_4_and_resume_goes_on() {
+    let export = tempfile::tempdir().unwrap();
+    let server = Served::with(&["--no-sync", "--root", export.path().to_str().unwrap()]);
+    let prepare = ["prepare", "nfs-v3", server.url.as_str(), "--peak", "200"];
+    interrupt_writing(export.path(), &prepare).check(4, &["is used again", "plimsoll clean"]);
+    plimsoll(&["clean", &server.url]).check(0, &["removed"]);
+    assert!(!export.path().join("plimsoll-files").exists());
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "20", "--set", "profiles.quick.workload_scale=1"];
+    let ended = interrupt_writing(export.path(), &short("nfs-v3", &server.url, &bundle, &more));
+    ended.check(4, &["plimsoll resume"]);
+    assert_eq!(points_finished(&bundle), 0);
+    let resumed = plimsoll(&["resume", bundle.to_str().unwrap()]);
+    assert!(matches!(resumed.code, Some(0 | 1)), "{resumed:?}");
+    assert_eq!(points_finished(&bundle), 1);
+    assert_eq!(result(&bundle)["points"][0]["errors"], serde_json::json!({}));
 }
 
 /// Starts a run of one long point, lets `mischief` happen in the middle of it, and waits.
