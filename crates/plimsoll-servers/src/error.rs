@@ -18,8 +18,10 @@ pub enum ServerError {
         source: io::Error,
     },
     /// The portmapper's address is taken, mostly by a portmapper.
-    #[error("cannot listen on {address} as a portmapper: {source}; another one may run there, and \
-             the ports in the URL make it unnecessary")]
+    #[error(
+        "cannot listen on {address} as a portmapper: {source}; another one may run there, and \
+             the ports in the URL make it unnecessary"
+    )]
     Portmapper {
         /// Address asked for.
         address: SocketAddr,

@@ -166,7 +166,10 @@ where
         }
         let now_cap = self.recorder.boundary().min(self.stop_check_at);
         let timer = self.timers.next().unwrap_or(Nanos::MAX).min(now_cap);
-        if self.assignment.pacing != Pacing::Coalesce || self.timers.lanes.is_empty() {
+        // A closed load of one op per client would be held down to the grid; one whose clients
+        // keep many ops in flight has the next ones under way meanwhile.
+        let gains = !self.timers.lanes.is_empty() || (S::BATCH_SENDS && self.in_flight > 0);
+        if self.assignment.pacing != Pacing::Coalesce || !gains {
             return Wait::Until(timer);
         }
         // Replies under way are looked at on the grid too; without any, the next timer decides.

@@ -71,7 +71,7 @@ fn a_file_set_larger_than_the_server_is_refused_before_the_first_byte() {
     let bundle = place.path().join("b");
     let more = ["--points", "2000", "--set", "profiles.quick.workload_scale=1"];
     let run = plimsoll(&short("nfs-v3", &server.url, &bundle, &more));
-    run.check(3, &["free"]);
+    run.check(3, &["are free there", "--profile quick"]);
     let cleaned = plimsoll(&["clean", &server.url]);
     assert_eq!(cleaned.code, Some(0), "{cleaned:?}");
 }

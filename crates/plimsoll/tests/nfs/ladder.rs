@@ -112,3 +112,43 @@ fn several_exports_share_the_load() {
     assert_eq!(result["targets"].as_array().unwrap().len(), 2);
     assert_eq!(result["points"][0]["errors"], serde_json::json!({}));
 }
+
+/// Share of the files in percent by size in KiB (the method's table).
+const SIZE_SHARES: [(u64, f64); 10] = [
+    (1, 33.0),
+    (2, 21.0),
+    (4, 13.0),
+    (8, 10.0),
+    (16, 8.0),
+    (32, 5.0),
+    (64, 4.0),
+    (128, 3.0),
+    (256, 2.0),
+    (1024, 1.0),
+];
+
+#[test]
+fn the_file_set_on_disk_has_the_methods_sizes() {
+    let export = tempfile::tempdir().unwrap();
+    let server = Served::with(&["--no-sync", "--root", export.path().to_str().unwrap()]);
+    let peak = 20.0;
+    plimsoll(&["prepare", "nfs-v3", &server.url, "--peak", "20"]).check(0, &["complete"]);
+    let mut sizes = Vec::new();
+    for dir in std::fs::read_dir(export.path().join("plimsoll-files")).unwrap() {
+        let dir = dir.unwrap().path();
+        for entry in std::fs::read_dir(&dir).into_iter().flatten() {
+            let entry = entry.unwrap();
+            if entry.file_name().to_string_lossy().starts_with("file") {
+                sizes.push(entry.metadata().unwrap().len());
+            }
+        }
+    }
+    let total: u64 = sizes.iter().sum();
+    let wanted = peak * 10.0 * 1024.0 * 1024.0;
+    assert!((total as f64 / wanted - 1.0).abs() < 0.005, "{total} bytes instead of {wanted}");
+    for (kib, share) in SIZE_SHARES {
+        let count = sizes.iter().filter(|size| **size == kib * 1024).count();
+        let got = count as f64 * 100.0 / sizes.len() as f64;
+        assert!((got - share).abs() < 0.1, "{kib} KiB: {got} % instead of {share} %");
+    }
+}

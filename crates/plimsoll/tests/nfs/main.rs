@@ -1,6 +1,8 @@
 //! NFS from the command line to the bundle: on the reference server, on a real NFS-Ganesha, and on
 //! bad days.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 #[path = "../program/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;

@@ -52,8 +52,8 @@ pub fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), 
         .map_err(|e| e.unable_to("see how much space is free", mounted.place()))?;
     let refuse = |what: String| {
         Err(ErrandError::Unusable(format!(
-            "{}: {what}; nothing was written; free some space, or lower the load or the \
-             profile's workload_scale",
+            "{}: {what}; nothing was written; free some space, lower the load, or scale the file \
+             set down with --profile quick or the profile's workload_scale",
             mounted.place()
         )))
     };
