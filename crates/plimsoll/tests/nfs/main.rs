@@ -1,7 +1,11 @@
 //! NFS from the command line to the bundle: on the reference server, on a real NFS-Ganesha, and on
 //! bad days.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot be set up has failed, and one that is skipped says so"
+)]
 
 #[path = "../program/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
