@@ -39,6 +39,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     check_targets(request.targets)?;
     check_load(request.suite)?;
     let mounts = mount_all(request, &workload)?;
+    check_exports(&mounts)?;
     let facts = facts(request, &workload, &mounts);
     let departures = departures(request, &workload);
     let addresses = mounts.iter().map(|mounted| mounted.ports.nfs).collect();
@@ -118,6 +119,21 @@ fn mount_all(
         Ok(mount(&wanted, request.dial)?)
     });
     mounts.collect()
+}
+
+/// An export given twice would hold one file set of half the size, with two writers.
+fn check_exports(mounts: &[Mounted]) -> Result<(), ErrandError> {
+    for (at, one) in mounts.iter().enumerate() {
+        let is_same = |other: &&Mounted| (other.ports.nfs, other.root) == (one.ports.nfs, one.root);
+        if let Some(other) = mounts[..at].iter().find(is_same) {
+            return Err(ErrandError::Wrong(format!(
+                "targets {} and {} are the same export; name each once, and let several exports \
+                 be several directories",
+                other.target, one.target
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn departures(request: &PlanRequest<'_>, workload: &NfsWorkload) -> Vec<String> {

@@ -29,6 +29,18 @@ fn an_export_that_is_not_there_is_named_with_those_that_are() {
 }
 
 #[test]
+fn an_export_that_is_named_twice_is_refused() {
+    let server = Served::with(&[]);
+    let again = server.url.replace("127.0.0.1", "localhost");
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    for other in [&server.url, &again] {
+        let more = [other.as_str(), "--points", "50"];
+        plimsoll(&short("nfs-v3", &server.url, &bundle, &more)).check(2, &["are the same export"]);
+    }
+}
+
+#[test]
 fn a_version_in_the_url_that_is_not_the_suites_is_refused() {
     let server = Served::with(&[]);
     let url = format!("{}&version=2", server.url);
