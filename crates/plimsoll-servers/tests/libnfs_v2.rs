@@ -1,5 +1,6 @@
 //! NFSv2 on real sockets, over TCP and UDP, judged by a small program around libnfs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(clippy::print_stderr, reason = "a test that skips its peer must say so loudly")]
 
 mod nfs_sockets;
 

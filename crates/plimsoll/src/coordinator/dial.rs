@@ -66,11 +66,13 @@ fn connected(address: SocketAddr, kind: LinkKind, source: SourcePort) -> io::Res
     // Ports of connections that were closed a minute ago rest: begin where nobody was lately.
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let count = RESERVED_PORTS.end() - RESERVED_PORTS.start() + 1;
-    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
     for _ in 0..count {
         let step = NEXT.fetch_add(1, Ordering::Relaxed);
         let port = RESERVED_PORTS.end() - (step.wrapping_add(std::process::id() as u16)) % count;
         let socket = unconnected(address, kind)?;
+        // Otherwise every port of a connection closed within the last minute would be refused,
+        // and a run with many load points would soon find none.
+        socket.set_reuse_address(kind == LinkKind::Stream)?;
         let any: IpAddr = match address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -85,14 +87,11 @@ fn connected(address: SocketAddr, kind: LinkKind, source: SourcePort) -> io::Res
                 if matches!(
                     e.kind(),
                     io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable
-                ) =>
-            {
-                last = e;
-            }
+                ) => {}
             Err(e) => return Err(e),
         }
     }
-    Err(last)
+    connected(address, kind, SourcePort::Any)
 }
 
 fn unconnected(address: SocketAddr, kind: LinkKind) -> io::Result<Socket> {
