@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use plimsoll_protocols::http::fileset::FileSetId;
-use plimsoll_protocols::http::prepare::{Continue, PrepareError, Prepared, Progress, prepare};
+use plimsoll_protocols::http::prepare::{PrepareError, Prepared, Progress, prepare};
+use plimsoll_protocols::net::GoOn;
 
 use crate::coordinator::clock::Stopwatch;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
-use crate::terminal::{Live, left_text};
+use crate::terminal::{Live, left_at_this_rate};
 
 /// Writes the file set into `dir`. `signals` may end it early.
 pub fn write(
@@ -24,23 +25,14 @@ pub fn write(
         live.passing(|| {
             let written = at.done.0.saturating_sub(first_done);
             let left = at.total.0.saturating_sub(at.done.0);
-            let left = seconds_left(started.elapsed().as_secs_f64(), written, left);
+            let left = left_at_this_rate(started.elapsed().as_secs_f64(), written, left);
             format!("file set: {} of {}{left}", at.done, at.total)
         });
-        if signals.is_asked() { Continue::No } else { Continue::Yes }
+        if signals.is_asked() { GoOn::No } else { GoOn::Yes }
     };
     let prepared = prepare(dir, set, &mut show)?;
     live.clear();
     Ok(prepared)
-}
-
-/// `, 12 s left`, as soon as there is a rate to judge by.
-fn seconds_left(elapsed_s: f64, written: u64, left: u64) -> String {
-    if written == 0 || elapsed_s <= 0.0 {
-        return String::new();
-    }
-    let seconds = left as f64 * elapsed_s / written as f64;
-    format!(", {}", left_text(plimsoll_model::units::Nanos::from_secs_f64(seconds)))
 }
 
 impl From<PrepareError> for Failure {

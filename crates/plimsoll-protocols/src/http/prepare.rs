@@ -10,6 +10,7 @@ use plimsoll_model::units::Bytes;
 use super::fileset::{
     DIRECTORIES_MAX, FileSet, FileSetId, MARKER, Marker, MarkerError, files_of_directory,
 };
+use crate::net::GoOn;
 
 /// Left free on the disk beyond the file set: logs and the server need some.
 const SPARE_BYTES: u64 = 64 * 1024 * 1024;
@@ -91,15 +92,6 @@ pub struct Progress {
     pub total: Bytes,
 }
 
-/// Go on, or stop after this directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continue {
-    /// Go on.
-    Yes,
-    /// Stop; [`PrepareError::Stopped`] follows.
-    No,
-}
-
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared {
@@ -115,7 +107,7 @@ pub struct Prepared {
 pub fn prepare(
     root: &Path,
     id: FileSetId,
-    progress: &mut dyn FnMut(Progress) -> Continue,
+    progress: &mut dyn FnMut(Progress) -> GoOn,
 ) -> Result<Prepared, PrepareError> {
     prepare_with(root, id, progress, free_bytes)
 }
@@ -123,7 +115,7 @@ pub fn prepare(
 fn prepare_with(
     root: &Path,
     id: FileSetId,
-    progress: &mut dyn FnMut(Progress) -> Continue,
+    progress: &mut dyn FnMut(Progress) -> GoOn,
     free: impl Fn(&Path) -> io::Result<u64>,
 ) -> Result<Prepared, PrepareError> {
     if id.directories > DIRECTORIES_MAX {
@@ -251,7 +243,7 @@ fn write_set(
     root: &Path,
     set: &FileSet,
     complete: u32,
-    progress: &mut dyn FnMut(Progress) -> Continue,
+    progress: &mut dyn FnMut(Progress) -> GoOn,
 ) -> Result<Prepared, PrepareError> {
     let id = set.id();
     let mut prepared = Prepared { id, files_written: 0, written: Bytes(0) };
@@ -263,7 +255,7 @@ fn write_set(
             directories: id.directories,
             done: Bytes(set.bytes() / u64::from(id.directories) * u64::from(done)),
             total: Bytes(set.bytes()),
-        }) == Continue::No;
+        }) == GoOn::No;
         let is_last = done == id.directories;
         if done > complete && (is_last || is_stop || done.is_multiple_of(MARKER_EVERY)) {
             write_marker(root, FileSetId { directories: done, ..id })?;
@@ -313,7 +305,7 @@ mod tests {
     use super::*;
 
     fn write(root: &Path, seed: u64, directories: u32) -> Result<Prepared, PrepareError> {
-        prepare(root, FileSetId { seed, directories }, &mut |_| Continue::Yes)
+        prepare(root, FileSetId { seed, directories }, &mut |_| GoOn::Yes)
     }
 
     #[test]
@@ -358,7 +350,7 @@ mod tests {
     fn too_little_room_is_refused_before_the_first_byte() {
         let place = tempfile::tempdir().unwrap();
         let id = FileSetId { seed: 1, directories: 100 };
-        let refused = prepare_with(place.path(), id, &mut |_| Continue::Yes, |_| Ok(500_000_000));
+        let refused = prepare_with(place.path(), id, &mut |_| GoOn::Yes, |_| Ok(500_000_000));
         let message = refused.unwrap_err().to_string();
         assert!(message.contains("477 MiB free"), "{message}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
@@ -371,7 +363,7 @@ mod tests {
         let mut seen = Vec::new();
         let stopped = prepare(place.path(), id, &mut |p| {
             seen.push((p.directories_done, p.total));
-            if p.directories_done == 2 { Continue::No } else { Continue::Yes }
+            if p.directories_done == 2 { GoOn::No } else { GoOn::Yes }
         });
         assert!(matches!(stopped, Err(PrepareError::Stopped(_))));
         assert_eq!(seen, [(1, Bytes(15_358_452)), (2, Bytes(15_358_452))]);

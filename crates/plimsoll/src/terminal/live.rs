@@ -119,8 +119,18 @@ impl Countdown {
     }
 }
 
+/// `, 12 s left` for `left` units of work after `done` took `elapsed_s`; nothing while there is no
+/// rate to judge by.
+pub fn left_at_this_rate(elapsed_s: f64, done: u64, left: u64) -> String {
+    if done == 0 || elapsed_s <= 0.0 {
+        return String::new();
+    }
+    let seconds = left as f64 * elapsed_s / done as f64;
+    format!(", {}", left_text(Nanos::from_secs_f64(seconds)))
+}
+
 /// `12 s left`, rounded up.
-pub fn left_text(left: Nanos) -> String {
+fn left_text(left: Nanos) -> String {
     match left.as_secs_f64().ceil() as u64 {
         s @ 0..=99 => format!("{s} s left"),
         s @ 100..=5_999 => format!("{} min left", s.div_ceil(60)),

@@ -9,7 +9,7 @@ mod summary;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-pub use live::{Countdown, Live, left_text};
+pub use live::{Countdown, Live, left_at_this_rate};
 pub use mistake::show_failure;
 pub use point_line::{LoadUnit, finished_line, live_line, search_line};
 pub use style::Style;

@@ -13,7 +13,7 @@ use plimsoll_servers::managed::{self, ManagedRequest};
 
 use super::super::fetch::{Server, Trusted};
 use super::super::servers::{ServerWish, Target, of_process};
-use super::{Greeting, HostSide};
+use super::{Greeting, HostSide, own_program};
 use crate::exit::Failure;
 use crate::file_set;
 use crate::terminal::Live;
@@ -31,8 +31,7 @@ const PLAIN_FILE_BYTES: usize = 1024;
 const SOURCES: u8 = 16;
 
 fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find this program to start it: {e}")))?;
+    let program = own_program()?;
     let mut arguments: Vec<OsString> = Vec::new();
     if let Some(set) = wish.file_set {
         arguments.extend(["--seed".into(), set.seed.to_string().into()]);

@@ -7,6 +7,7 @@ mod http;
 mod nfs;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use plimsoll_model::suite::Suite;
 use plimsoll_model::target::TargetSpec;
@@ -48,6 +49,12 @@ pub fn side(protocol: &Protocol) -> &'static HostSide {
         .into_iter()
         .find(|side| side.protocol == protocol.name)
         .expect("every protocol of the program is listed in SIDES; a test compares the lists")
+}
+
+/// This program, to start a reference server of its own.
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find this program to start it: {e}")))
 }
 
 #[cfg(test)]

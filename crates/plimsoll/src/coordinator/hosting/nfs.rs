@@ -9,7 +9,7 @@ use plimsoll_servers::BuiltinNfs;
 use plimsoll_servers::managed;
 
 use super::super::servers::{ServerWish, Target, of_process};
-use super::{Greeting, HostSide};
+use super::{Greeting, HostSide, own_program};
 use crate::exit::Failure;
 use crate::terminal::Live;
 
@@ -18,8 +18,7 @@ pub const SIDE: HostSide =
     HostSide { protocol: "nfs", start_builtin, start_managed, greet, sources };
 
 fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find this program to start it: {e}")))?;
+    let program = own_program()?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let server = BuiltinNfs { program, arguments: Vec::new(), cores: wish.cores.to_vec(), version };
     let process = server.start()?;
