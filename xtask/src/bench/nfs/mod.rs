@@ -27,18 +27,21 @@ const OUTSTANDING: u32 = 32;
 enum Shape {
     /// A closed load: each reply makes room for the next call, which goes out at once.
     Closed,
-    /// An open load above what a server answers, looked after on a coarse grid: all replies that
-    /// have come are dealt with together.
+    /// The same, looked after on a coarse grid: all replies that have come are dealt with together,
+    /// and the calls they make room for leave together.
+    ClosedCoalesced,
+    /// An open load above what a server answers, on the same grid.
     Coalesced,
 }
 
 impl Shape {
-    const ALL: [Self; 2] = [Self::Closed, Self::Coalesced];
+    const ALL: [Self; 3] = [Self::Closed, Self::ClosedCoalesced, Self::Coalesced];
 
     fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
-            Self::Coalesced => "coalesce",
+            Self::ClosedCoalesced => "closed, coalesce",
+            Self::Coalesced => "open, coalesce",
         }
     }
 
@@ -48,6 +51,10 @@ impl Shape {
         match self {
             Self::Closed => {
                 "--points 1 --set load.mode=closed --set load.clients=1 \
+                 --set workload.mib_per_op_per_s=0.15"
+            }
+            Self::ClosedCoalesced => {
+                "--points 1 --pacing coalesce --set load.mode=closed --set load.clients=1 \
                  --set workload.mib_per_op_per_s=0.15"
             }
             Self::Coalesced => {
