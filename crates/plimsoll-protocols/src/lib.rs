@@ -20,6 +20,7 @@ pub mod http;
 mod keyed;
 pub mod net;
 pub mod nfs;
+pub mod smb;
 
 /// What the program knows of a protocol.
 #[derive(Clone, Copy, Debug)]

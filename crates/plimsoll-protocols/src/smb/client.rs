@@ -1,0 +1,1 @@
+//! A blocking client for errands.

@@ -1,0 +1,1 @@
+//! Replay of dbench load files.

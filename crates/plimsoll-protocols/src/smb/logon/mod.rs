@@ -1,0 +1,1 @@
+//! From a fresh connection to a tree of a share.

@@ -1,0 +1,25 @@
+//! SMB 2.0.2 to 3.1.1 over TCP: the `disk-mix`, `nic` and `logons` suites.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`wire`] | SMB2 messages as bytes, pure |
+//! | [`seal`], [`logon`] | signing and encryption; from a fresh connection to a share |
+//! | [`op`] | one desktop operation, as script and session see it |
+//! | [`workspace`], [`script`], [`loadfile`] | what lies on the share, and what is asked of it |
+//! | [`session`] | the state machine of one client |
+//! | [`client`], [`prepare`] | errands around a load point |
+//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+
+pub mod client;
+pub mod loadfile;
+pub mod logon;
+pub mod op;
+pub mod parameters;
+pub mod plan;
+pub mod prepare;
+pub mod script;
+pub mod seal;
+pub mod session;
+pub mod wire;
+pub mod workload;
+pub mod workspace;

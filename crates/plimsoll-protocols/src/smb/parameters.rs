@@ -1,0 +1,1 @@
+//! The `[workload]` table of suites with `protocol = "smb"`.

@@ -1,0 +1,1 @@
+//! From a suite and its targets to a preparation for each load point.

@@ -1,0 +1,1 @@
+//! Errands around a load point.

@@ -1,0 +1,1 @@
+//! SMB2 messages as bytes, pure.

@@ -1,0 +1,1 @@
+//! An SMB load point as the engine runs it.
