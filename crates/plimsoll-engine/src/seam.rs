@@ -114,6 +114,12 @@ pub trait Session {
         let _ = link;
         usize::MAX
     }
+    /// Why this client can go no further, in words: its session is gone, its peer talks nonsense.
+    /// Asked after every call in which an op ended. Then the client leaves the load: its links
+    /// are closed, its ops in flight end as [`ErrorClass::Transport`], and it is given no more.
+    fn lost(&self) -> Option<String> {
+        None
+    }
     /// What the session counted since the last call; the engine adds it up within the window.
     fn take_counters(&mut self) -> SessionCounters {
         SessionCounters::default()

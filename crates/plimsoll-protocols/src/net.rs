@@ -139,7 +139,7 @@ pub enum ErrandError {
     Stopped,
 }
 
-/// Work before each load point, for protocols whose data lies on the server and grows with load.
+/// Work around each load point, for protocols whose data lies on the server and grows with load.
 pub trait PointPreparation: Send {
     /// The servers answer.
     fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError>;
@@ -150,4 +150,17 @@ pub trait PointPreparation: Send {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<dyn Workload>, ErrandError>;
+    /// The point under `load` has ended and is on disk; `last` when the run holds no further one.
+    /// Puts back on the servers what the method wants put back. Not called after a point that was
+    /// cut short by the user.
+    fn after(
+        &mut self,
+        load: &Load,
+        last: bool,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), ErrandError> {
+        let _ = (load, last, dial, progress);
+        Ok(())
+    }
 }
