@@ -16,6 +16,7 @@ use plimsoll_model::target::TargetUrl;
 use crate::http::fileset::FileSetId;
 use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
 
+mod crew;
 pub mod http;
 mod keyed;
 pub mod net;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_model::units::Bytes;
 
@@ -16,9 +16,9 @@ use super::super::parameters::NfsVersion;
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Listing, Remote};
 use super::super::{answer, validate};
-use super::crew::{Crew, Overseer};
 use super::{CHANNELS, ours, window};
 use crate::ResolvedTarget;
+use crate::crew::{Crew, Overseer};
 use crate::net::{Dial, ErrandError, ErrandProgress, GoOn, LinkKind, OnProgress, SourcePort};
 
 /// Things of others that a message names.
@@ -55,7 +55,8 @@ pub fn clean(
         clean_directory(remote, &root, *dir, window, &files)
             .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))
     };
-    Crew { mounted, dial, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
+    let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
+    Crew { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
     let mut foreign = sweep.foreign;
     let is_ours = |name: &[u8]| {
         name == MARKER.as_bytes()

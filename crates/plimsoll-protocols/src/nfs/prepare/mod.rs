@@ -6,23 +6,20 @@
 //! | `ours` | our directory and its marker |
 //! | `space` | room is looked for before the first byte |
 //! | `directory` | the work on one directory, pipelined |
-//! | `crew` | several channels at it |
 //! | `clean` | the way back |
 //! | `points` | what happens before each load point |
 
 mod clean;
-mod crew;
 mod directory;
 mod ours;
 mod points;
 mod space;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use self::crew::{Crew, Overseer};
 use self::directory::{DirectoryDone, Style, Tally};
 use super::fileset::{Content, FileSet, Marker};
 use super::handles::{Handles, OwnedHandle};
@@ -30,6 +27,7 @@ use super::mounting::Mounted;
 use super::op::{Accessed, DirNo};
 use super::refusal::CallError;
 use super::remote::Remote;
+use crate::crew::{Crew, Overseer};
 use crate::net::{Dial, ErrandError, ErrandProgress, GoOn, LinkKind, OnProgress};
 
 pub use self::clean::{Cleaned, clean, clean_target};
@@ -133,7 +131,8 @@ pub fn prepare(
         verifier: None,
         progress,
     };
-    let crew = Crew { mounted, dial, channels: order.channels };
+    let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
+    let crew = Crew { open: &open, channels: order.channels };
     let each = |remote: &mut Remote, job: &Job| {
         let done = match job {
             Job::Build { dir, .. } => directory::build(remote, &style, *dir),

@@ -6,20 +6,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use super::super::mounting::Mounted;
-use super::super::remote::Remote;
-use crate::net::{Dial, ErrandError, GoOn};
+use crate::net::{ErrandError, GoOn};
 
 /// How often the caller is asked whether to go on.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Opens a channel, which ends what it does soon after the flag is raised.
+pub type Open<'a, C> = &'a (dyn Fn(&Arc<AtomicBool>) -> Result<C, ErrandError> + Sync);
+
 /// Channels to one server.
-#[derive(Clone, Copy)]
-pub struct Crew<'a> {
-    /// The server.
-    pub mounted: &'a Mounted,
-    /// Opens the channels.
-    pub dial: &'a dyn Dial,
+pub struct Crew<'a, C> {
+    /// Opens one.
+    pub open: Open<'a, C>,
     /// How many, at most one per job.
     pub channels: usize,
 }
@@ -32,13 +30,13 @@ pub trait Overseer<R> {
     fn tick(&mut self) -> GoOn;
 }
 
-impl Crew<'_> {
+impl<C> Crew<'_, C> {
     /// Does all jobs, each on one channel, in about their order. The first failure, or a stop,
     /// ends all within a tenth of a second.
     pub fn work<J: Sync, R: Send>(
         &self,
         jobs: &[J],
-        each: impl Fn(&mut Remote, &J) -> Result<R, ErrandError> + Sync,
+        each: impl Fn(&mut C, &J) -> Result<R, ErrandError> + Sync,
         overseer: &mut impl Overseer<R>,
     ) -> Result<(), ErrandError> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -60,19 +58,19 @@ impl Crew<'_> {
         })
     }
 
-    fn one_channel<J, R, F: Fn(&mut Remote, &J) -> Result<R, ErrandError>>(
+    fn one_channel<J, R, F: Fn(&mut C, &J) -> Result<R, ErrandError>>(
         &self,
         bench: &Bench<'_, J, F>,
         sender: &Sender<Result<(usize, R), ErrandError>>,
     ) -> Result<(), ErrandError> {
-        let mut remote = self.mounted.remote(self.dial, Arc::clone(bench.stop))?;
+        let mut channel = (self.open)(bench.stop)?;
         loop {
             if bench.stop.load(Ordering::Relaxed) {
                 return Err(ErrandError::Stopped);
             }
             let at = bench.next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = bench.jobs.get(at) else { return Ok(()) };
-            let result = (bench.each)(&mut remote, job)?;
+            let result = (bench.each)(&mut channel, job)?;
             if sender.send(Ok((at, result))).is_err() {
                 return Ok(());
             }
