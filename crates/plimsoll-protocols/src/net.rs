@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use plimsoll_engine::seam::LinkKind;
@@ -27,6 +28,11 @@ pub trait Dial: Sync + fmt::Debug {
     /// Who calls.
     fn caller(&self) -> Caller {
         Caller::default()
+    }
+
+    /// Goes up when the user wants everything to end; whoever waits on a channel looks at it.
+    fn stop(&self) -> Arc<AtomicBool> {
+        Arc::default()
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
 use plimsoll_protocols::net::{Caller, Channel, ChannelError, Dial, LinkKind, SourcePort};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::clock::unix_ns;
+use super::signals::Signals;
 
 /// Longest wait for a connection: a few retransmissions of the SYN.
 const CONNECT_WAIT: Duration = Duration::from_secs(4);
@@ -21,8 +23,17 @@ const RESERVED_PORTS: std::ops::RangeInclusive<u16> = 600..=1023;
 const READ_BYTES: usize = 256 * 1024;
 
 /// The sockets of this host.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemDial;
+#[derive(Clone, Debug)]
+pub struct SystemDial {
+    signals: Signals,
+}
+
+impl SystemDial {
+    /// Whoever waits hears of Ctrl-C.
+    pub const fn new(signals: Signals) -> Self {
+        Self { signals }
+    }
+}
 
 impl Dial for SystemDial {
     fn dial(
@@ -54,6 +65,10 @@ impl Dial for SystemDial {
             may_reserve_ports: may_reserve_ports(),
             nonce: unix_ns(),
         }
+    }
+
+    fn stop(&self) -> Arc<AtomicBool> {
+        self.signals.flag()
     }
 }
 
@@ -176,6 +191,10 @@ fn channel_error(error: io::Error) -> ChannelError {
 mod tests {
     use super::*;
 
+    fn dial() -> SystemDial {
+        SystemDial::new(Signals::unheard())
+    }
+
     #[test]
     fn a_stream_carries_bytes_both_ways_and_says_when_it_ends() {
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -186,7 +205,7 @@ mod tests {
             stream.read_exact(&mut four).unwrap();
             stream.write_all(&four).unwrap();
         });
-        let mut channel = SystemDial.dial(address, LinkKind::Stream, SourcePort::Any).unwrap();
+        let mut channel = dial().dial(address, LinkKind::Stream, SourcePort::Any).unwrap();
         channel.send(b"ping").unwrap();
         let mut heard = Vec::new();
         while heard.len() < 4 {
@@ -202,7 +221,7 @@ mod tests {
     fn silence_is_a_timeout_and_a_dead_port_an_error() {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
-        let mut channel = SystemDial.dial(address, LinkKind::Datagram, SourcePort::Any).unwrap();
+        let mut channel = dial().dial(address, LinkKind::Datagram, SourcePort::Any).unwrap();
         let mut heard = Vec::new();
         let silence = channel.receive(&mut heard, Duration::from_millis(10));
         assert!(matches!(silence, Err(ChannelError::Timeout)), "{silence:?}");
@@ -223,7 +242,7 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
         let mut channel =
-            SystemDial.dial(address, LinkKind::Datagram, SourcePort::Reserved).unwrap();
+            dial().dial(address, LinkKind::Datagram, SourcePort::Reserved).unwrap();
         channel.send(b"x").unwrap();
         let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
         assert_eq!(from.port() < 1024, may_reserve_ports(), "{from}");

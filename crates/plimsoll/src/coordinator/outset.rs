@@ -98,7 +98,7 @@ impl Outset {
                 targets: &resolved,
                 file_set: held,
                 urls: None,
-                dial: &SystemDial,
+                dial: &SystemDial::new(signals.clone()),
             },
         )?;
         if let Some(addresses) = &plan.addresses {

@@ -230,8 +230,9 @@ impl<'a> Run<'a> {
         let workload = match &mut self.outset.plan.work {
             Work::Fixed(workload) => workload.clone(),
             Work::PerPoint(preparation) => {
+                let dial = SystemDial::new(self.signals.clone());
                 let mut show = errand_shower(title, self.signals, live);
-                let ready = preparation.ready(&point.load, &SystemDial, &mut show);
+                let ready = preparation.ready(&point.load, &dial, &mut show);
                 match ready {
                     Err(ErrandError::Stopped) => return Ok(None),
                     ready => ready?,
@@ -278,6 +279,7 @@ impl<'a> Run<'a> {
             sources: self.outset.sources.clone(),
             nonce: unix_ns(),
             reserved_ports: self.outset.plan.reserved_ports,
+            on_client_failure: self.request.suite.rules.on_client_failure,
         }
     }
 
@@ -318,7 +320,9 @@ impl<'a> Run<'a> {
 
     fn knock(&mut self) -> Result<(), Failure> {
         match &mut self.outset.plan.work {
-            Work::PerPoint(preparation) => Ok(preparation.knock(&SystemDial)?),
+            Work::PerPoint(preparation) => {
+                Ok(preparation.knock(&SystemDial::new(self.signals.clone()))?)
+            }
             Work::Fixed(_) => self.outset.targets.iter().try_for_each(|target| {
                 reach::connect(&target.name(), target.resolved.address).map(drop)
             }),
@@ -333,7 +337,7 @@ impl<'a> Run<'a> {
     }
 
     fn point_ns(&self, purpose: Purpose) -> u64 {
-        ladder::phases(self.profile, purpose).window_end().0
+        ladder::phases(self.profile, purpose).load_end().0
     }
 }
 

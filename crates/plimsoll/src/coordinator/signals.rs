@@ -25,6 +25,17 @@ impl Signals {
         Ok(Self(asked))
     }
 
+    /// Nobody will ask.
+    #[cfg(test)]
+    pub fn unheard() -> Self {
+        Self(Arc::default())
+    }
+
+    /// Goes up when somebody asks.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     /// Somebody asked.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

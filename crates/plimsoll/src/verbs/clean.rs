@@ -41,7 +41,8 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let target = ResolvedTarget { url, address };
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
-    let done = clean(&target, &SystemDial, &mut errand_shower("clean", &signals, &mut live));
+    let dial = SystemDial::new(signals.clone());
+    let done = clean(&target, &dial, &mut errand_shower("clean", &signals, &mut live));
     drop(live);
     if let Err(ErrandError::Stopped) = done {
         return Err(Failure::interrupted(format!(

@@ -92,6 +92,8 @@ fn through_server(
     }
     let address = reach::resolve(&url, *port)?;
     let targets = [ResolvedTarget { url, address }];
+    let signals = Signals::listen()?;
+    let dial = SystemDial::new(signals.clone());
     let plan = (protocol.plan)(&PlanRequest {
         suite,
         profile: suite.profiles.get(ProfileName::Full),
@@ -100,17 +102,16 @@ fn through_server(
         targets: &targets,
         file_set: None,
         urls: None,
-        dial: &SystemDial,
+        dial: &dial,
     })?;
     let Work::PerPoint(mut preparation) = plan.work else {
         return Err(Failure::wrong(format!("suite {} needs no file set", suite.name)));
     };
-    let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
     let mut written = None;
     let ended = {
         let mut show = errand_shower("prepare", &signals, &mut live);
-        preparation.ready(&load_of(peak), &SystemDial, &mut |at| {
+        preparation.ready(&load_of(peak), &dial, &mut |at| {
             written = Some(at.bytes);
             show(at)
         })

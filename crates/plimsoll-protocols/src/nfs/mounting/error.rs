@@ -125,6 +125,8 @@ impl From<MountError> for ErrandError {
     fn from(error: MountError) -> Self {
         match error {
             MountError::Call(error, _) => error,
+            MountError::NoPortmapper { source: CallError::Stopped, .. }
+            | MountError::NoMountPort { source: CallError::Stopped, .. } => Self::Stopped,
             MountError::Parameter { .. } => Self::Wrong(error.to_string()),
             _ => Self::Unusable(error.to_string()),
         }

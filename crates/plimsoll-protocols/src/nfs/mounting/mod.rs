@@ -117,7 +117,7 @@ impl Reach<'_> {
         let seed = ClientSeed {
             credential: self.credential.clone(),
             first_xid: first_xid(self.nonce, &self.clients_made),
-            stop: Arc::new(AtomicBool::new(false)),
+            stop: self.dial.stop(),
         };
         Ok(RpcClient::new(self.dial.dial(address, kind, source)?, kind, seed))
     }

@@ -39,7 +39,7 @@ pub fn clean(
     dial: &dyn Dial,
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<Cleaned>, ErrandError> {
-    let mut remote = mounted.remote(dial, Arc::default())?;
+    let mut remote = mounted.remote(dial, dial.stop())?;
     let ours::Standing::Ours(root, _) = ours::look(&mut remote, mounted)? else {
         return Ok(None);
     };

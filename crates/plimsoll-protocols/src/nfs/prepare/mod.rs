@@ -225,7 +225,7 @@ impl Site<'_, '_> {
         }
         self.marker = Marker::new(self.marker.seed(), FileSet::new(files));
         // A channel of its own: servers close those that were idle for minutes.
-        let mut remote = self.mounted.remote(self.dial, Arc::default())?;
+        let mut remote = self.mounted.remote(self.dial, self.dial.stop())?;
         ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
     }
 

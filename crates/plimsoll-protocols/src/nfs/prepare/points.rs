@@ -85,7 +85,7 @@ impl NfsPreparation {
 impl PointPreparation for NfsPreparation {
     fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
         self.sites.iter().try_for_each(|site| {
-            let mut remote = site.mounted.remote(dial, Arc::default())?;
+            let mut remote = site.mounted.remote(dial, dial.stop())?;
             remote.null().map_err(|e| e.unable_to("call NFS", site.mounted.place()))
         })
     }
@@ -132,7 +132,7 @@ impl Site {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<Handles>, ErrandError> {
-        let mut remote = self.mounted.remote(dial, Arc::default())?;
+        let mut remote = self.mounted.remote(dial, dial.stop())?;
         let opened = super::open(&mut remote, &self.mounted, order)?;
         if self.known.as_ref().is_some_and(|known| known.handles.root != opened.root) {
             // Somebody removed the set and made another one.
