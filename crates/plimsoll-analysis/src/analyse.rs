@@ -5,7 +5,7 @@ use plimsoll_model::event::RunStarted;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
-use plimsoll_model::suite::LoadSpec;
+use plimsoll_model::suite::{Ladder, LoadSpec};
 
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
@@ -57,9 +57,10 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
 
 /// What a result says before its points.
 fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
-    let (name, unit) = match raw.suite.load {
-        LoadSpec::Open { .. } => ("requested load", "ops/s"),
-        LoadSpec::Closed { .. } => ("clients", "clients"),
+    let (name, unit) = match (&raw.suite.load, &raw.suite.ladder) {
+        (LoadSpec::Open { .. }, _) => ("requested load", "ops/s"),
+        (LoadSpec::Closed { .. }, Ladder::Think { .. }) => ("think time", "s"),
+        (LoadSpec::Closed { .. }, _) => ("clients", "clients"),
     };
     RunResult {
         format: RESULT_FORMAT,
@@ -68,6 +69,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
             title: raw.suite.title.clone(),
             source: raw.suite.source.clone(),
             response_cap_ms: raw.suite.rules.response_cap_ms,
+            metric: raw.suite.metric,
         }),
         targets: started.map(|s| s.targets.clone()).unwrap_or_default(),
         profile: started.map(|s| s.profile.clone()),

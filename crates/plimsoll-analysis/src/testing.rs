@@ -99,7 +99,8 @@ impl PointBuilder {
     /// Ops of 1 ms without think time.
     pub fn closed(clients: u32) -> Self {
         let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
-        let load = Load::Closed { clients, think, start_delay_ns: Nanos::ZERO };
+        let start_delay_ns = Nanos::ZERO;
+        let load = Load::Closed { clients, think, start_delay_ns, axis_think_ns: None };
         Self::of(load, u64::from(clients) * 1_000)
     }
 
@@ -226,6 +227,7 @@ impl PointBuilder {
             process_cpu_ns: 1_000_000_000,
             monitor_cpu_ns: 0,
             panic: None,
+            ended_early: None,
             resources: Vec::new(),
         }
     }

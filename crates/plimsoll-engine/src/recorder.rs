@@ -279,6 +279,7 @@ impl Recorder {
                 expected,
                 actual,
                 count,
+                ..UnexpectedCount::default()
             })
             .collect();
         totals

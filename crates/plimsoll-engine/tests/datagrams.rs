@@ -17,7 +17,7 @@ use plimsoll_engine::driver::{
 use plimsoll_engine::seam::LinkKind;
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
 use plimsoll_model::event::{AgentEvent, WorkerTotals};
-use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::pipeline::Pipeline;
 
@@ -180,6 +180,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         phases: Phases {
             warm_up_ns: Nanos::from_millis(100),
             measure_ns: Nanos::from_millis(400),
+            ramp_down_ns: Nanos::ZERO,
             drain_ns: Nanos::from_secs(5),
         },
         seed: 1,
@@ -191,6 +192,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         sources: vec![],
         reserved_ports: true,
         nonce: 0,
+        on_client_failure: OnClientFailure::Drop,
     }
 }
 

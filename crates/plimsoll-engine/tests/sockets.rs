@@ -14,7 +14,7 @@ use plimsoll_engine::driver::epoll::EpollDriver;
 use plimsoll_engine::driver::{Driver as _, Wait};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
 use plimsoll_model::event::{AgentEvent, WorkerTotals};
-use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
+use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::echo::Echo;
 
@@ -46,6 +46,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         phases: Phases {
             warm_up_ns: Nanos::from_millis(100),
             measure_ns: Nanos::from_millis(400),
+            ramp_down_ns: Nanos::ZERO,
             drain_ns: Nanos::from_secs(2),
         },
         seed: 1,
@@ -57,6 +58,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         sources: vec![],
         reserved_ports: false,
         nonce: 0,
+        on_client_failure: OnClientFailure::Drop,
     }
 }
 
@@ -72,7 +74,7 @@ fn open(rate: f64) -> Load {
 
 fn closed(clients: u32) -> Load {
     let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
-    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO }
+    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None }
 }
 
 fn run(assignment: &Assignment) -> Vec<WorkerTotals> {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::suite::{Arrivals, Gaps, Think};
+use crate::suite::{Arrivals, Gaps, OnClientFailure, Think};
 use crate::units::{Nanos, OpsPerSec};
 
 /// One load point for one agent. Self-contained: an agent needs nothing else to do it.
@@ -41,6 +41,9 @@ pub struct Assignment {
     /// one for a repetition of one from before. Decides nothing else.
     #[serde(default)]
     pub nonce: u64,
+    /// What a client that can go no further means for the point.
+    #[serde(default)]
+    pub on_client_failure: OnClientFailure,
 }
 
 /// A server address the clients use.
@@ -107,6 +110,10 @@ pub enum Load {
         think: Think,
         /// Each client starts at a random instant within this span.
         start_delay_ns: Nanos,
+        /// On a ladder of think times, the point's place on it: the method's think time, before
+        /// the profile scales it to `think`. Absent where the ladder counts clients.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        axis_think_ns: Option<Nanos>,
     },
 }
 
@@ -118,10 +125,11 @@ impl Load {
         }
     }
 
-    /// Position on the ladder's axis: ops/s, or clients.
+    /// Position on the ladder's axis: ops/s, clients, or seconds of think time.
     pub fn requested(&self) -> f64 {
         match self {
             Self::Open { rate_ops_per_s, .. } => rate_ops_per_s.get(),
+            Self::Closed { axis_think_ns: Some(think), .. } => think.as_secs_f64(),
             Self::Closed { clients, .. } => f64::from(*clients),
         }
     }
@@ -135,7 +143,10 @@ pub struct Phases {
     pub warm_up_ns: Nanos,
     /// The measurement window.
     pub measure_ns: Nanos,
-    /// Longest wait after the window for ops under way.
+    /// Load held after the window, not counted.
+    #[serde(default)]
+    pub ramp_down_ns: Nanos,
+    /// Longest wait after the load for ops under way.
     pub drain_ns: Nanos,
 }
 
@@ -143,6 +154,11 @@ impl Phases {
     /// End of the measurement window, from the start of the point.
     pub fn window_end(&self) -> Nanos {
         self.warm_up_ns + self.measure_ns
+    }
+
+    /// No op comes due from here on, from the start of the point.
+    pub fn load_end(&self) -> Nanos {
+        self.window_end() + self.ramp_down_ns
     }
 }
 

@@ -74,7 +74,8 @@ pub enum Phase {
     WarmUp,
     /// The window.
     Measure,
-    /// After the window: ops that were due in it may still finish.
+    /// After the window: the load may go on for a while, not counted, and ops that were due in
+    /// the window may still finish.
     Drain,
 }
 
@@ -203,7 +204,7 @@ pub struct OpCounts {
 }
 
 /// An op that ended with another status than expected, counted.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnexpectedCount {
     /// Op name.
@@ -214,6 +215,12 @@ pub struct UnexpectedCount {
     pub actual: u32,
     /// How often.
     pub count: u64,
+    /// The protocol's name of `expected`, where it has names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_name: Option<String>,
+    /// The protocol's name of `actual`, where it has names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual_name: Option<String>,
 }
 
 /// One worker's totals of a point. Everything adds up over workers.
@@ -252,7 +259,7 @@ pub struct WorkerTotals {
     pub wire_bytes_out: u64,
     /// Ops whose content was verified in full.
     pub verified: u64,
-    /// Clients that took part to the end.
+    /// Clients that took part to the end of the window.
     pub clients_participating: u32,
     /// Closed loads: pieces of work finished in the window.
     pub pieces: u64,
@@ -413,6 +420,9 @@ pub struct PointRecord {
     pub monitor_cpu_ns: u64,
     /// A worker panicked; the message.
     pub panic: Option<String>,
+    /// The point was ended before its time; why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<String>,
     /// What the monitors saw of hosts and processes in the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disclosure::Disclosure;
 use crate::event::{ResourceUse, UnexpectedCount};
+use crate::suite::Metric;
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -60,6 +61,9 @@ pub struct SuiteSummary {
     /// Suites that have it report an overall response time beside their peak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_cap_ms: Option<f64>,
+    /// What the headline counts.
+    #[serde(default, skip_serializing_if = "Metric::is_ops")]
+    pub metric: Metric,
 }
 
 /// Can the figures be trusted.
@@ -144,9 +148,17 @@ pub struct PointResult {
     pub offered_ops_per_s: Option<f64>,
     /// Ops finished without error in the window, per second.
     pub achieved_ops_per_s: Option<f64>,
+    /// Application bytes moved in the window, both ways, per second. Given by suites whose metric
+    /// it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_bytes_per_s: Option<f64>,
+    /// Mean think time the clients were given, in seconds, on a ladder of think times, where
+    /// `requested` is the method's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_s: Option<f64>,
     /// Clients asked for.
     pub clients_requested: Option<u32>,
-    /// Clients that took part to the end.
+    /// Clients that took part to the end of the window.
     pub clients_participating: Option<u32>,
     /// Application bytes.
     pub bytes_read: Option<u64>,

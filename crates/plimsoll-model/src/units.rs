@@ -246,6 +246,25 @@ pub mod span_serde {
     }
 }
 
+/// Serde adapter: a list of [`Nanos`] as texts such as `["15s", "25s"]`.
+pub mod spans_serde {
+    use super::{Nanos, parse_span, span_text};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes the shortest exact texts.
+    pub fn serialize<S: Serializer>(spans: &[Nanos], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(spans.iter().map(|span| span_text(*span)))
+    }
+
+    /// Reads what [`parse_span`] reads.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Nanos>, D::Error> {
+        let bad =
+            |text: &str| D::Error::custom(format!("{text:?} is not a span of time like \"30s\""));
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(|text| parse_span(text).ok_or_else(|| bad(text))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,6 +40,7 @@ fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Finding> {
     let wanted = match (&started.ladder, &suite.ladder) {
         (Some(ladder), _) => ladder.len(),
         (None, Ladder::Points { points }) => points.len(),
+        (None, Ladder::Think { thinks, .. }) => thinks.len(),
         (None, Ladder::Peak { steps, .. } | Ladder::Auto { steps, .. }) => *steps as usize,
     };
     let finished = view.ladder.len();

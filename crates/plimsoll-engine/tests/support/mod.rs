@@ -9,7 +9,7 @@ use plimsoll_engine::seam::Workload;
 use plimsoll_engine::worker::{Seat, SeatDriver};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
 use plimsoll_model::event::{AgentEvent, Interval, Phase, Times, WorkerTotals, new_times};
-use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
+use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::sim::{SimDriver, Target};
 
@@ -54,7 +54,7 @@ pub fn open(rate: f64, clients: u32, arrivals: Arrivals, gaps: Gaps) -> Load {
 
 pub fn closed(clients: u32, think: Nanos) -> Load {
     let think = Think { mean: think, distribution: ThinkDistribution::Exponential };
-    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO }
+    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None }
 }
 
 pub fn assignment(load: Load) -> Assignment {
@@ -64,6 +64,7 @@ pub fn assignment(load: Load) -> Assignment {
         phases: Phases {
             warm_up_ns: Nanos::from_secs(2),
             measure_ns: Nanos::from_secs(10),
+            ramp_down_ns: Nanos::ZERO,
             drain_ns: Nanos::from_secs(5),
         },
         seed: 11,
@@ -75,6 +76,7 @@ pub fn assignment(load: Load) -> Assignment {
         sources: vec![],
         reserved_ports: false,
         nonce: 0,
+        on_client_failure: OnClientFailure::Drop,
     }
 }
 

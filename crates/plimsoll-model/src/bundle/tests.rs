@@ -64,6 +64,7 @@ fn record(ordinal: u32) -> PointRecord {
         process_cpu_ns: 0,
         monitor_cpu_ns: 0,
         panic: None,
+        ended_early: None,
         resources: vec![],
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use reader::{Override, SuiteError, TableReader};
 
-use crate::units::{Nanos, span_serde};
+use crate::units::{Nanos, span_serde, spans_serde};
 
 /// Version of the suite format this program reads and writes.
 pub const SUITE_FORMAT: u32 = 1;
@@ -44,6 +44,9 @@ pub struct Suite {
     #[serde(with = "span_serde")]
     #[schemars(with = "String")]
     pub op_timeout: Nanos,
+    /// What the headline counts.
+    #[serde(default)]
+    pub metric: Metric,
     /// How ops arrive.
     pub load: LoadSpec,
     /// The sequence of load points.
@@ -55,6 +58,46 @@ pub struct Suite {
     /// The protocol's own table, every default explicit.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub workload: toml::Table,
+}
+
+/// What a suite's headline counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Ops done per second.
+    #[default]
+    Ops,
+    /// Application bytes moved per second, both ways.
+    Bytes,
+    /// Logons done per second: every op is one.
+    Logons,
+}
+
+impl Metric {
+    /// The default: ops, called ops.
+    pub const fn is_ops(&self) -> bool {
+        matches!(self, Self::Ops)
+    }
+
+    /// Its unit.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Ops => "ops/s",
+            Self::Bytes => "bytes/s",
+            Self::Logons => "logons/s",
+        }
+    }
+}
+
+/// What a client that can go no further means for its load point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnClientFailure {
+    /// It leaves the load; the others go on.
+    #[default]
+    Drop,
+    /// The point ends and is invalid.
+    Abort,
 }
 
 /// How ops arrive.
@@ -80,7 +123,21 @@ pub enum LoadSpec {
         #[serde(with = "span_serde")]
         #[schemars(with = "String")]
         start_delay: Nanos,
+        /// What a client that can go no further means for its point.
+        #[serde(default)]
+        on_client_failure: OnClientFailure,
     },
+}
+
+impl LoadSpec {
+    /// What a client that can go no further means for its point. In open loads the others do its
+    /// work, or nobody does, and that counts.
+    pub const fn on_client_failure(&self) -> OnClientFailure {
+        match self {
+            Self::Open { .. } => OnClientFailure::Drop,
+            Self::Closed { on_client_failure, .. } => *on_client_failure,
+        }
+    }
 }
 
 /// Whose arrival schedule an open load follows.
@@ -150,6 +207,15 @@ pub enum Ladder {
         /// Share of the re-verified peak that the last point asks for.
         headroom: f64,
     },
+    /// The same clients with one think time after the other, in this order.
+    Think {
+        /// Simulated clients of every point.
+        clients: u32,
+        /// Mean think times, before the profile's scale.
+        #[serde(with = "spans_serde")]
+        #[schemars(with = "Vec<String>")]
+        thinks: Vec<Nanos>,
+    },
 }
 
 impl Ladder {
@@ -210,7 +276,11 @@ pub struct Profile {
     #[serde(with = "span_serde")]
     #[schemars(with = "String")]
     pub measure: Nanos,
-    /// Longest wait after the window for ops still under way.
+    /// Load held after the window, not counted.
+    #[serde(with = "span_serde", default)]
+    #[schemars(with = "String")]
+    pub ramp_down: Nanos,
+    /// Longest wait after the load for ops still under way.
     #[serde(with = "span_serde")]
     #[schemars(with = "String")]
     pub drain: Nanos,

@@ -4,8 +4,8 @@ use toml::de::DeTable;
 
 use super::reader::{Override, Source, SuiteError, TableReader};
 use super::{
-    Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, Ladder, LoadSpec, Profile, Profiles,
-    RATE_OPS_PER_S_MAX, Rules, SUITE_FORMAT, Suite, Think, ThinkDistribution,
+    Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, Ladder, LoadSpec, Metric, OnClientFailure,
+    Profile, Profiles, RATE_OPS_PER_S_MAX, Rules, SUITE_FORMAT, Suite, Think, ThinkDistribution,
 };
 use crate::units::Nanos;
 
@@ -51,6 +51,7 @@ fn read_root(root: &TableReader<'_>, read_workload: ReadWorkload<'_>) -> Result<
         about: root.text("about")?.unwrap_or_default(),
         source: root.text("source")?.unwrap_or_default(),
         op_timeout: positive_span(root, "op_timeout", Nanos::from_secs(10))?,
+        metric: read_metric(root)?,
         ladder: read_ladder(&root.table("ladder")?, &load)?,
         rules: read_rules(&root.table("rules")?)?,
         profiles: read_profiles(&root.table("profiles")?)?,
@@ -60,6 +61,11 @@ fn read_root(root: &TableReader<'_>, read_workload: ReadWorkload<'_>) -> Result<
     })
 }
 
+fn read_metric(root: &TableReader<'_>) -> Result<Metric, SuiteError> {
+    let metrics = [("ops", Metric::Ops), ("bytes", Metric::Bytes), ("logons", Metric::Logons)];
+    Ok(root.choice("metric", &metrics)?.unwrap_or_default())
+}
+
 fn read_load(load: &TableReader<'_>) -> Result<LoadSpec, SuiteError> {
     #[derive(Clone, Copy)]
     enum Mode {
@@ -67,7 +73,16 @@ fn read_load(load: &TableReader<'_>) -> Result<LoadSpec, SuiteError> {
         Closed,
     }
     // A load may be changed on the command line; what only the other mode uses may stay.
-    for key in ["arrivals", "gaps", "clients", "backlog_ops_max", "think", "start_delay"] {
+    let keys = [
+        "arrivals",
+        "gaps",
+        "clients",
+        "backlog_ops_max",
+        "think",
+        "start_delay",
+        "on_client_failure",
+    ];
+    for key in keys {
         load.has(key);
     }
     let mode = load
@@ -90,6 +105,12 @@ fn read_load(load: &TableReader<'_>) -> Result<LoadSpec, SuiteError> {
         Mode::Closed => LoadSpec::Closed {
             think: read_think(&load.table("think")?)?,
             start_delay: load.span("start_delay")?.unwrap_or_default(),
+            on_client_failure: load
+                .choice(
+                    "on_client_failure",
+                    &[("drop", OnClientFailure::Drop), ("abort", OnClientFailure::Abort)],
+                )?
+                .unwrap_or_default(),
         },
     };
     load.finish()?;
@@ -120,10 +141,16 @@ fn read_ladder(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, Suit
         Points,
         Peak,
         Auto,
+        Think,
     }
-    let kinds = [("points", Kind::Points), ("peak", Kind::Peak), ("auto", Kind::Auto)];
+    let kinds = [
+        ("points", Kind::Points),
+        ("peak", Kind::Peak),
+        ("auto", Kind::Auto),
+        ("think", Kind::Think),
+    ];
     // A ladder may be changed on the command line; what only the other kinds use may stay.
-    for key in ["points", "peak", "steps", "headroom"] {
+    for key in ["points", "peak", "steps", "headroom", "clients", "thinks"] {
         ladder.has(key);
     }
     let kind = ladder.choice("kind", &kinds)?.unwrap_or(match load {
@@ -148,9 +175,36 @@ fn read_ladder(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, Suit
             steps: steps()?,
             headroom: ladder.number_in("headroom", 0.01..=1.0)?.unwrap_or(0.95),
         },
+        Kind::Think => read_thinks(ladder, load)?,
     };
     ladder.finish()?;
     Ok(value)
+}
+
+fn read_thinks(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, SuiteError> {
+    if let LoadSpec::Open { .. } = load {
+        return Err(ladder
+            .error_at("kind", "a ladder of think times needs a closed load")
+            .with_help("clients of an open load do not think; write load.mode = \"closed\""));
+    }
+    let clients =
+        ladder.count("clients", 1..=CLIENTS_MAX)?.ok_or_else(|| ladder.missing("clients"))?;
+    let thinks = ladder.spans("thinks")?.ok_or_else(|| ladder.missing("thinks"))?;
+    check_length(ladder, "thinks", thinks.len())?;
+    Ok(Ladder::Think { clients: clients as u32, thinks })
+}
+
+fn check_length(
+    ladder: &TableReader<'_>,
+    key: &'static str,
+    points: usize,
+) -> Result<(), SuiteError> {
+    if points > 0 && points <= LADDER_POINTS_MAX {
+        return Ok(());
+    }
+    Err(ladder
+        .error_at(key, format!("a ladder has {points} load points"))
+        .with_help(format!("write from 1 to {LADDER_POINTS_MAX}")))
 }
 
 fn check_points(
@@ -158,11 +212,7 @@ fn check_points(
     points: &[f64],
     load: &LoadSpec,
 ) -> Result<(), SuiteError> {
-    if points.is_empty() || points.len() > LADDER_POINTS_MAX {
-        return Err(ladder
-            .error_at("points", format!("a ladder has {} load points", points.len()))
-            .with_help(format!("write from 1 to {LADDER_POINTS_MAX}")));
-    }
+    check_length(ladder, "points", points.len())?;
     for value in points {
         let (good, unit) = match load {
             LoadSpec::Open { .. } => {
@@ -204,6 +254,7 @@ fn read_profiles(profiles: &TableReader<'_>) -> Result<Profiles, SuiteError> {
     let profile = |warm_up, measure, drain, scale| Profile {
         warm_up,
         measure,
+        ramp_down: Nanos::ZERO,
         drain,
         workload_scale: scale,
         think_scale: scale,
@@ -235,6 +286,7 @@ fn read_profile(
     let value = Profile {
         warm_up: table.span("warm_up")?.unwrap_or(default.warm_up),
         measure: positive_span(&table, "measure", default.measure)?,
+        ramp_down: table.span("ramp_down")?.unwrap_or(default.ramp_down),
         drain: table.span("drain")?.unwrap_or(default.drain),
         workload_scale: table
             .number_in("workload_scale", 0.0001..=1.0)?
@@ -308,6 +360,37 @@ size = 10
             refusal(&text),
             "small.toml:9: unknown key `load.arivals` | did you mean `arrivals`?"
         );
+    }
+
+    const SWEEP: &str = "format = 1\nname = \"sweep\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
+        metric = \"bytes\"\n[load]\nmode = \"closed\"\non_client_failure = \"abort\"\n\
+        [ladder]\nkind = \"think\"\nclients = 974\nthinks = [\"15s\", \"2500ms\"]\n\
+        [profiles.full]\nramp_down = \"30s\"\n";
+
+    #[test]
+    fn a_ladder_of_think_times_and_what_goes_with_it_read_back_as_the_same() {
+        let suite = parse(SWEEP).unwrap();
+        let thinks = vec![Nanos::from_secs(15), Nanos::from_millis(2_500)];
+        assert_eq!(suite.ladder, Ladder::Think { clients: 974, thinks });
+        assert_eq!(suite.metric, Metric::Bytes);
+        assert_eq!(suite.load.on_client_failure(), OnClientFailure::Abort);
+        assert_eq!(suite.profiles.full.ramp_down, Nanos::from_secs(30));
+        assert_eq!(suite.profiles.quick.ramp_down, Nanos::ZERO);
+        assert_eq!(parse(&suite.to_toml()).unwrap(), suite);
+    }
+
+    #[test]
+    fn a_ladder_of_think_times_needs_clients_that_think() {
+        let check = |from: &str, to: &str, message: &str| {
+            let said = refusal(&SWEEP.replace(from, to));
+            assert!(said.contains(message), "{said}");
+        };
+        check("\"closed\"", "\"open\"", "needs a closed load");
+        check("clients = 974", "clients = 0", "clients");
+        check("clients = 974", "", "clients");
+        check("\"15s\", \"2500ms\"", "", "0 load points");
+        check("\"15s\"", "15", "a list of spans of time");
+        check("\"bytes\"", "\"bits\"", "bits");
     }
 
     #[test]

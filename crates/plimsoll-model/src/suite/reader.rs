@@ -228,6 +228,13 @@ impl<'a> TableReader<'a> {
         })
     }
 
+    /// A list of spans of time.
+    pub fn spans(&self, key: &'static str) -> Result<Option<Vec<Nanos>>, SuiteError> {
+        self.read(key, "a list of spans of time like [\"15s\", \"25s\"]", |v| {
+            v.as_array()?.iter().map(|item| item.as_str().and_then(parse_span)).collect()
+        })
+    }
+
     /// One of a few words; `choices` pairs the word with its meaning.
     pub fn choice<T: Copy>(
         &self,

@@ -42,6 +42,9 @@ impl LadderPlan {
         match ladder {
             Ladder::Points { points } => Self::Fixed(points.clone()),
             Ladder::Peak { peak, steps } => Self::Fixed(Ladder::evenly(*peak, *steps)),
+            Ladder::Think { thinks, .. } => {
+                Self::Fixed(thinks.iter().map(|think| think.as_secs_f64()).collect())
+            }
             Ladder::Auto { steps, headroom } => Self::Search { steps: *steps, headroom: *headroom },
         }
     }
@@ -84,14 +87,24 @@ pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
             clients: *clients,
             backlog_ops_max: *backlog_ops_max,
         },
-        LoadSpec::Closed { think, start_delay } => Load::Closed {
-            clients: requested as u32,
-            think: Think {
-                mean: scaled(think.mean, profile.think_scale),
-                distribution: think.distribution,
-            },
-            start_delay_ns: scaled(*start_delay, profile.think_scale),
-        },
+        LoadSpec::Closed { think, start_delay, .. } => {
+            let (clients, mean, axis_think_ns) = match &suite.ladder {
+                Ladder::Think { clients, .. } => {
+                    let mean = Nanos::from_secs_f64(requested);
+                    (*clients, mean, Some(mean))
+                }
+                _ => (requested as u32, think.mean, None),
+            };
+            Load::Closed {
+                clients,
+                think: Think {
+                    mean: scaled(mean, profile.think_scale),
+                    distribution: think.distribution,
+                },
+                start_delay_ns: scaled(*start_delay, profile.think_scale),
+                axis_think_ns,
+            }
+        }
     }
 }
 
@@ -105,6 +118,7 @@ pub fn saturating_load(suite: &Suite) -> Load {
         clients,
         think: Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant },
         start_delay_ns: Nanos::ZERO,
+        axis_think_ns: None,
     }
 }
 
@@ -122,6 +136,10 @@ pub fn phases(profile: &Profile, purpose: Purpose) -> Phases {
     Phases {
         warm_up_ns: profile.warm_up.min(warm_up_max),
         measure_ns: profile.measure.min(measure_max),
+        ramp_down_ns: match purpose {
+            Purpose::Ladder => profile.ramp_down,
+            Purpose::Probe | Purpose::Verify => Nanos::ZERO,
+        },
         drain_ns: profile.drain,
     }
 }
@@ -136,6 +154,7 @@ pub fn step_load(suite: &Suite, profile: &Profile, step: &SearchStep) -> Option<
     }
 }
 
+const TOML_CAN_SAY_IT: &str = "the parts of a suite hold only what TOML can say";
 /// `source` of a suite that follows no method; nothing departs from one then.
 const NO_METHOD: &str = "no published method";
 
@@ -146,8 +165,11 @@ pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec
     let whose = if published { "the method" } else { "the full profile" };
     let (own, full) = (suite.profiles.get(name), &method.profiles.full);
     let mut departures = Vec::new();
-    let spans =
-        [("warm-up", own.warm_up, full.warm_up), ("measurement", own.measure, full.measure)];
+    let spans = [
+        ("warm-up", own.warm_up, full.warm_up),
+        ("measurement", own.measure, full.measure),
+        ("ramp-down", own.ramp_down, full.ramp_down),
+    ];
     for (what, own, full) in spans {
         if own != full {
             departures.push(format!("{what} {own} per load point; {whose} has {full}"));
@@ -167,7 +189,8 @@ pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec
         let (own, full) = (suite.op_timeout, method.op_timeout);
         departures.push(format!("op_timeout {own}; {whose} has {full}"));
     }
-    departures.extend(rule_departures(&suite.rules, &method.rules, whose));
+    departures.extend(table_departures(&closed_load(suite), &closed_load(method), "load", whose));
+    departures.extend(table_departures(&rules(suite), &rules(method), "rule", whose));
     if published && !is_ladder_of(&suite.ladder, &method.ladder) {
         let (own, full) = (ladder_text(&suite.ladder), ladder_text(&method.ladder));
         departures.push(format!("{own}; the method has {full}"));
@@ -175,19 +198,30 @@ pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec
     departures
 }
 
-fn rule_departures(own: &Rules, full: &Rules, whose: &str) -> Vec<String> {
-    let table = |rules: &Rules| {
-        toml::Table::try_from(rules).expect("rules are numbers and spans, which TOML can say")
-    };
-    let (own, full) = (table(own), table(full));
+/// What a closed load asks of its clients. Of an open one the plan of its protocol tells.
+fn closed_load(suite: &Suite) -> toml::Table {
+    let LoadSpec::Closed { .. } = suite.load else { return toml::Table::new() };
+    let mut load = toml::Table::try_from(&suite.load).expect(TOML_CAN_SAY_IT);
+    if let (Ladder::Think { .. }, Some(think)) = (&suite.ladder, load.get_mut("think")) {
+        // The ladder sweeps it.
+        think.as_table_mut().map(|think| think.remove("mean"));
+    }
+    load
+}
+
+fn rules(suite: &Suite) -> toml::Table {
+    toml::Table::try_from(&suite.rules).expect(TOML_CAN_SAY_IT)
+}
+
+fn table_departures(own: &toml::Table, full: &toml::Table, what: &str, whose: &str) -> Vec<String> {
     let added = full.keys().filter(|key| !own.contains_key(*key));
     let said = |table: &toml::Table, key: &str| {
-        table.get(key).map_or("none".to_owned(), toml::Value::to_string)
+        table.get(key).map_or("none".to_owned(), |value| value.to_string().replace(" = ", " "))
     };
     own.keys()
         .chain(added)
         .filter(|key| own.get(*key) != full.get(*key))
-        .map(|key| format!("rule {key} = {}; {whose} has {}", said(&own, key), said(&full, key)))
+        .map(|key| format!("{what} {key} = {}; {whose} has {}", said(own, key), said(full, key)))
         .collect()
 }
 
@@ -204,6 +238,10 @@ fn is_ladder_of(own: &Ladder, method: &Ladder) -> bool {
 
 fn ladder_text(ladder: &Ladder) -> String {
     match ladder {
+        Ladder::Think { clients, thinks } => {
+            let (clients, points) = (grouped(f64::from(*clients)), thinks.len());
+            format!("{points} think times with {clients} clients")
+        }
         Ladder::Points { points } if points.len() == 1 => "one named load point".to_owned(),
         Ladder::Points { points } => format!("{} named load points", points.len()),
         Ladder::Peak { peak, steps } => {

@@ -178,6 +178,7 @@ impl PointDesk<'_> {
             process_cpu_ns,
             monitor_cpu_ns,
             panic,
+            ended_early: None,
             resources,
         };
         self.bundle.finish_point(log, record.clone())?;

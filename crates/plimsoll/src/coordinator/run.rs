@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
             sources: self.outset.sources.clone(),
             nonce: unix_ns(),
             reserved_ports: self.outset.plan.reserved_ports,
-            on_client_failure: self.request.suite.rules.on_client_failure,
+            on_client_failure: self.request.suite.load.on_client_failure(),
         }
     }
 

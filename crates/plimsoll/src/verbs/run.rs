@@ -6,7 +6,7 @@ use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
-use plimsoll_model::units::span_text;
+use plimsoll_model::units::{Nanos, span_text};
 use toml::Value;
 
 use crate::cli::{LadderArgs, Output, Peak, RunArgs};
@@ -23,6 +23,8 @@ use crate::terminal::{self, Live};
 const URL_SUITE: &str = "web-url";
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
+/// Longest think time that may be asked for: a day.
+const SECONDS_MAX: f64 = 86_400.0;
 /// Default place of bundles.
 const RUNS_DIR: &str = "runs";
 
@@ -107,6 +109,13 @@ fn with_ladder(mut suite: Suite, args: &LadderArgs) -> Result<Suite, Failure> {
     let steps = args.steps.unwrap_or(STEPS_DEFAULT);
     let (flag, ladder) = match (&args.points[..], args.peak) {
         ([], None) => ("--steps", with_steps(&suite.ladder, args.steps)?),
+        ([], Some(_)) if matches!(suite.ladder, Ladder::Think { .. }) => {
+            return Err(Failure::wrong(format!(
+                "--peak: the ladder of suite {} is a list of think times; write --points, in \
+                 seconds",
+                suite.name
+            )));
+        }
         ([], Some(Peak::At(peak))) => ("--peak", Ladder::Peak { peak, steps }),
         ([], Some(Peak::Auto)) if closed => {
             return Err(Failure::wrong(format!(
@@ -119,7 +128,7 @@ fn with_ladder(mut suite: Suite, args: &LadderArgs) -> Result<Suite, Failure> {
             Ladder::Auto { headroom, .. } => ("--peak", Ladder::Auto { steps, headroom }),
             _ => ("--peak", Ladder::Auto { steps, headroom: HEADROOM_DEFAULT }),
         },
-        (points, _) => ("--points", Ladder::Points { points: points.to_vec() }),
+        (points, _) => ("--points", with_points(&suite.ladder, points)?),
     };
     suite.ladder = ladder;
     // Read again: the rules for loads are those of suite files.
@@ -127,6 +136,21 @@ fn with_ladder(mut suite: Suite, args: &LadderArgs) -> Result<Suite, Failure> {
         let help = e.help.map(|help| format!("; {help}")).unwrap_or_default();
         Failure::wrong(format!("{flag}: {}{help}", e.message))
     })
+}
+
+/// Loads, or seconds where the ladder is one of think times.
+fn with_points(ladder: &Ladder, points: &[f64]) -> Result<Ladder, Failure> {
+    let Ladder::Think { clients, .. } = ladder else {
+        return Ok(Ladder::Points { points: points.to_vec() });
+    };
+    if let Some(bad) = points.iter().find(|seconds| !(0.0..=SECONDS_MAX).contains(*seconds)) {
+        return Err(Failure::wrong(format!(
+            "--points: {bad} is not a think time; a load point of this suite is a number of \
+             seconds from 0 to {SECONDS_MAX}"
+        )));
+    }
+    let thinks = points.iter().map(|seconds| Nanos::from_secs_f64(*seconds)).collect();
+    Ok(Ladder::Think { clients: *clients, thinks })
 }
 
 fn with_steps(ladder: &Ladder, steps: Option<u32>) -> Result<Ladder, Failure> {
@@ -137,6 +161,11 @@ fn with_steps(ladder: &Ladder, steps: Option<u32>) -> Result<Ladder, Failure> {
         (Ladder::Points { .. }, Some(_)) => {
             return Err(Failure::wrong(
                 "--steps: this suite's ladder is a list of loads; write --points or --peak",
+            ));
+        }
+        (Ladder::Think { .. }, Some(_)) => {
+            return Err(Failure::wrong(
+                "--steps: this suite's ladder is a list of think times; write --points",
             ));
         }
     })
