@@ -17,6 +17,7 @@ use crate::http::fileset::FileSetId;
 use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
 
 mod crew;
+pub mod content;
 pub mod http;
 mod keyed;
 pub mod net;
