@@ -109,6 +109,22 @@ pub enum ServerError {
         /// What only root may do.
         why: &'static str,
     },
+    /// A managed server cannot have a user of that name.
+    #[error("a managed server cannot have a user {user:?}; use letters, digits and ._-")]
+    BadUser {
+        /// Name asked for.
+        user: String,
+    },
+    /// A program that prepares a server failed.
+    #[error("cannot {doing}: {} failed{}", program.display(), last_words(said))]
+    Failed {
+        /// What it was to do.
+        doing: &'static str,
+        /// The program.
+        program: PathBuf,
+        /// What it wrote to its error output.
+        said: String,
+    },
     /// The program did not start.
     #[error("cannot start {}: {source}", program.display())]
     Spawn {

@@ -13,5 +13,5 @@ pub mod web;
 
 pub use builtin::{ANNOUNCEMENT, BuiltinNfs, BuiltinWeb};
 pub use error::ServerError;
-pub use process::{ServerProcess, ServerState, Software};
+pub use process::{Login, ServerProcess, ServerState, Software};
 pub use stop::Stop;

@@ -53,7 +53,7 @@ pub enum ServerState {
 pub struct ServerProcess {
     /// Where it listens.
     pub address: SocketAddr,
-    /// `http`, `https` or `nfs`.
+    /// `http`, `https`, `nfs` or `smb`.
     pub scheme: &'static str,
     /// What follows the address in its URL: path and query.
     pub path: String,
@@ -63,13 +63,35 @@ pub struct ServerProcess {
     pub configuration: String,
     /// Cores it is pinned to; empty: wherever the system puts it.
     pub cores: Vec<u32>,
+    /// Who may log on, for servers that ask.
+    pub login: Option<Login>,
+    /// The directory it serves, for servers whose path does not say. One with a size of its own
+    /// lies in the server's namespace and is seen empty.
+    pub shared: Option<PathBuf>,
     process: Process,
+}
+
+/// A name and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// Name.
+    pub user: String,
+    /// Password.
+    pub password: String,
+}
+
+impl fmt::Debug for Login {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
 }
 
 impl ServerProcess {
     pub(crate) fn new(process: Process, address: SocketAddr, facts: Facts) -> Self {
         let Facts { scheme, path, software, configuration, cores } = facts;
-        Self { address, scheme, path, software, configuration, cores, process }
+        let (login, shared) = (None, None);
+        Self { address, scheme, path, software, configuration, cores, login, shared, process }
     }
 
     /// Id of the process that was started (the master, where there are workers).
@@ -82,9 +104,24 @@ impl ServerProcess {
         processes_of_group(self.pid())
     }
 
-    /// `http://127.0.0.1:PORT/`, `nfs://127.0.0.1:PORT/export?mountport=PORT`.
+    /// `http://127.0.0.1:PORT/`, `nfs://127.0.0.1:PORT/export?mountport=PORT`,
+    /// `smb://USER@127.0.0.1:PORT/share`.
     pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme, self.address, self.path)
+        self.url_of(self.login.as_ref().map(|login| login.user.clone()))
+    }
+
+    /// The same with the password, if there is one: for clients, not for eyes.
+    pub fn url_with_password(&self) -> String {
+        let Login { user, password } = match &self.login {
+            Some(login) => login,
+            None => return self.url(),
+        };
+        self.url_of(Some(format!("{user}:{password}")))
+    }
+
+    fn url_of(&self, who: Option<String>) -> String {
+        let who = who.map(|who| format!("{who}@")).unwrap_or_default();
+        format!("{}://{who}{}{}", self.scheme, self.address, self.path)
     }
 
     /// Whether it still runs. Does not wait.

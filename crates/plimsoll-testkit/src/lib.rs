@@ -20,4 +20,5 @@ pub mod peers;
 pub mod pipeline;
 mod relay;
 pub mod sim;
+pub mod smb_peers;
 pub mod tls;

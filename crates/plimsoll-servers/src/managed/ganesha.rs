@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::knock::{MOUNT3_MNT, NFS3_NULL, call, xdr_string};
-use super::{NfsRequest, find_program, search_path};
+use super::{NfsRequest, find_program, plain, search_path};
 use crate::clock::Deadline;
 use crate::process::{Facts, Launch, ParentWatch, Process};
 use crate::{ServerError, ServerProcess, Software};
@@ -166,9 +166,7 @@ impl Scratch {
 /// The export's path, which must be one that a configuration file, a URL and the namespace can
 /// hold.
 fn exportable(root: &Path) -> Result<String, ServerError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    let text = root.to_str().filter(|text| text.chars().all(plain));
-    match text.filter(|_| !root.starts_with("/run")) {
+    match plain(root).filter(|_| !root.starts_with("/run")) {
         Some(text) => Ok(format!("{text}/export")),
         None => {
             let why = "managed:ganesha needs a temporary directory outside /run whose path holds \

@@ -4,16 +4,19 @@
 mod ganesha;
 mod knock;
 mod nginx;
+mod samba;
+mod smb_knock;
 
 use std::path::{Path, PathBuf};
 
+use crate::process::Login;
 use crate::web::TlsSource;
 use crate::{ServerError, ServerProcess};
 
 /// Names that `managed:` takes.
-pub const NAMES: [&str; 2] = ["nginx", "ganesha"];
+pub const NAMES: [&str; 3] = ["nginx", "ganesha", "samba"];
 /// Names that are meant to come.
-const PLANNED: [&str; 2] = ["caddy", "samba"];
+const PLANNED: [&str; 1] = ["caddy"];
 /// Below this likeness (0 to 1) a suggestion would only confuse.
 const LIKENESS_MIN: f64 = 0.6;
 
@@ -46,6 +49,55 @@ pub struct NfsRequest {
     pub search: Option<Vec<PathBuf>>,
 }
 
+/// What a managed SMB server is to be. It shares an empty directory of its own, which goes when the
+/// server does, also after `kill -9` of this process.
+#[derive(Clone, Debug, Default)]
+pub struct SmbRequest {
+    /// Cores to pin it to; empty: wherever the system puts it.
+    pub cores: Vec<u32>,
+    /// Who may log on; `None`: guests, and only they.
+    pub login: Option<Login>,
+    /// Whether messages are signed.
+    pub signing: SmbSigning,
+    /// Whether messages are encrypted.
+    pub encryption: SmbEncryption,
+    /// Refuses whatever would change the share.
+    pub read_only: bool,
+    /// Speaks SMB 1 as well, for clients that know nothing newer.
+    pub smb1: bool,
+    /// Size of the share, which then lies in memory (only root can have that); `None`: on the file
+    /// system of the temporary directory, as large as that is.
+    pub share_bytes: Option<u64>,
+    /// More lines of the server's global configuration: name and value.
+    pub options: Vec<(String, String)>,
+    /// Directories to look for programs in; `None`: `PATH` and where packages put them.
+    pub search: Option<Vec<PathBuf>>,
+}
+
+/// Whether an SMB server signs messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmbSigning {
+    /// As its clients wish.
+    #[default]
+    Offered,
+    /// Always.
+    Required,
+    /// Not if it can be helped: clients of SMB 3 may insist.
+    Off,
+}
+
+/// Whether an SMB server encrypts messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmbEncryption {
+    /// As its clients wish.
+    #[default]
+    Offered,
+    /// Always; who cannot is refused.
+    Required,
+    /// Never.
+    Off,
+}
+
 /// Starts the web server called `name` and waits until it answers.
 pub fn start(name: &str, request: &ManagedRequest) -> Result<ServerProcess, ServerError> {
     match name {
@@ -53,6 +105,7 @@ pub fn start(name: &str, request: &ManagedRequest) -> Result<ServerProcess, Serv
         "ganesha" => {
             Err(ServerError::OtherService { name: "ganesha", serves: "NFS", asked: "HTTP" })
         }
+        "samba" => Err(ServerError::OtherService { name: "samba", serves: "SMB", asked: "HTTP" }),
         _ => Err(stranger(name)),
     }
 }
@@ -67,7 +120,26 @@ pub fn start_nfs_as(name: &str, request: &NfsRequest) -> Result<ServerProcess, S
     match name {
         "ganesha" => ganesha::start(request),
         "nginx" => Err(ServerError::OtherService { name: "nginx", serves: "HTTP", asked: "NFS" }),
+        "samba" => Err(ServerError::OtherService { name: "samba", serves: "SMB", asked: "NFS" }),
         _ => Err(stranger(name)),
+    }
+}
+
+/// Starts the SMB server called `name` as `request` says and waits until it answers.
+pub fn start_smb(name: &str, request: &SmbRequest) -> Result<ServerProcess, ServerError> {
+    let other = |name, serves| Err(ServerError::OtherService { name, serves, asked: "SMB" });
+    match name {
+        "samba" => samba::start(request),
+        "nginx" => other("nginx", "HTTP"),
+        "ganesha" => other("ganesha", "NFS"),
+        _ => Err(stranger(name)),
+    }
+}
+
+impl Login {
+    /// `user`, with a password nobody has had before.
+    pub fn with_new_password(user: &str) -> Result<Self, ServerError> {
+        Ok(Self { user: user.to_owned(), password: samba::random_hex(16)? })
     }
 }
 
@@ -106,6 +178,12 @@ fn find_program(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(name)).find(|path| is_executable(path))
 }
 
+/// The path as text, if every configuration file, URL and shell can hold it as it is.
+fn plain(path: &Path) -> Option<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    path.to_str().filter(|text| text.chars().all(plain))
+}
+
 fn is_executable(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
@@ -131,7 +209,7 @@ mod tests {
     #[test]
     fn a_misspelt_name_gets_a_suggestion_and_a_strange_one_the_list() {
         assert_eq!(refusal("ngnix"), "there is no managed:ngnix; did you mean managed:nginx?");
-        assert_eq!(refusal("iis"), "there is no managed:iis; known: nginx, ganesha");
+        assert_eq!(refusal("iis"), "there is no managed:iis; known: nginx, ganesha, samba");
         let planned = "managed:caddy is not supported yet; start it yourself and give its URL";
         assert_eq!(refusal("caddy"), planned);
     }
@@ -156,6 +234,22 @@ mod tests {
             message,
             "managed:ganesha: no ganesha.nfsd found in PATH, /usr/sbin, /usr/local/sbin, /usr/bin \
              or /sbin; install it (apt install nfs-ganesha nfs-ganesha-vfs rpcbind) or give a URL"
+        );
+    }
+
+    #[test]
+    fn a_missing_samba_says_how_to_get_it() {
+        let request = SmbRequest { search: Some(vec![]), ..SmbRequest::default() };
+        let message = start_smb("samba", &request).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "managed:samba: no smbd found in PATH, /usr/sbin, /usr/local/sbin, \
+             /usr/local/samba/sbin or /usr/local/samba/bin; install it (apt install samba) or give \
+             a URL"
+        );
+        assert_eq!(
+            start_smb("ganesha", &request).unwrap_err().to_string(),
+            "managed:ganesha serves NFS, not SMB; choose a suite for it or another server"
         );
     }
 

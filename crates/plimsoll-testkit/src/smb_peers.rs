@@ -1,0 +1,109 @@
+//! A real SMB server and the foreign clients that judge ours.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use plimsoll_servers::managed::{self, SmbRequest};
+use plimsoll_servers::{Login, ServerProcess};
+
+use crate::nfs_peers::Said;
+use crate::peers::{require_peer, require_root};
+
+/// Where Debian's dbench puts the load file that everybody knows.
+const LOAD_FILES: [&str; 2] =
+    ["/usr/share/dbench/client.txt", "/usr/share/dbench/loadfiles/client.txt"];
+
+/// A real Samba with an empty share of its own and one user, or `None` where it is not installed
+/// (see [`require_peer`]). Stops when dropped.
+pub fn samba() -> Option<ServerProcess> {
+    require_peer("smbd")?;
+    let login = Some(Login::with_new_password("plimsoll").unwrap());
+    samba_as(&SmbRequest { login, ..SmbRequest::default() })
+}
+
+/// As [`samba`], with a request of one's own; `None` as well where only root could have it.
+pub fn samba_as(request: &SmbRequest) -> Option<ServerProcess> {
+    require_peer("smbd")?;
+    require_peer("pdbedit")?;
+    if request.share_bytes.is_some() {
+        require_root("a share of a given size")?;
+    }
+    Some(managed::start_smb("samba", request).unwrap())
+}
+
+/// The shared directory, as this host sees it.
+pub fn share_of(server: &ServerProcess) -> PathBuf {
+    server.shared.clone().unwrap()
+}
+
+/// Runs `commands` (`put FILE; ls`) in smbclient at `smb://[USER:PASSWORD@]HOST:PORT/SHARE`, with
+/// further `arguments`, at most 20 s; `None` where it is missing.
+pub fn smbclient(url: &str, arguments: &[&str], commands: &str) -> Option<Said> {
+    let program = require_peer("smbclient")?;
+    let Place { host, port, share, user } = Place::of(url);
+    let output = Command::new("timeout")
+        .arg("20")
+        .arg(program)
+        .args([&format!("//{host}/{share}"), "--port", port, "--user", &user])
+        // The host's own configuration must not change what is tested.
+        .args(["--configfile", "/dev/null"])
+        .args(arguments)
+        .args(["--command", commands])
+        .output()
+        .unwrap();
+    Some(Said {
+        success: output.status.success(),
+        output: output.stdout,
+        errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// Runs a test of smbtorture (`smb2.bench.echo`) with `arguments`, at most 60 s; `None` where it is
+/// missing.
+pub fn smbtorture(url: &str, test: &str, arguments: &[&str]) -> Option<Said> {
+    let program = require_peer("smbtorture")?;
+    let Place { host, port, share, user } = Place::of(url);
+    let output = Command::new("timeout")
+        .arg("60")
+        .arg(program)
+        .args([&format!("//{host}/{share}"), "--port", port, "--user", &user])
+        .args(["--configfile", "/dev/null"])
+        .args(arguments)
+        .arg(test)
+        .output()
+        .unwrap();
+    Some(Said {
+        success: output.status.success(),
+        output: output.stdout,
+        errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// dbench's own load file, or `None` where dbench is not installed (see [`require_peer`]).
+pub fn dbench_load_file() -> Option<PathBuf> {
+    let found = LOAD_FILES.into_iter().map(PathBuf::from).find(|path| path.is_file());
+    // Asked for by name, so that it is missed as loudly as a program.
+    found.or_else(|| require_peer("dbench, for its client.txt"))
+}
+
+/// A URL in the parts that Samba's programs want.
+struct Place<'a> {
+    host: &'a str,
+    port: &'a str,
+    share: &'a str,
+    /// `USER%PASSWORD`; `%` for a guest.
+    user: String,
+}
+
+impl<'a> Place<'a> {
+    fn of(url: &'a str) -> Self {
+        let rest = url.strip_prefix("smb://").unwrap();
+        let (authority, share) = rest.split_once('/').unwrap();
+        let (user, address) = match authority.rsplit_once('@') {
+            Some((user, address)) => (user.replacen(':', "%", 1), address),
+            None => ("%".to_owned(), authority),
+        };
+        let (host, port) = address.rsplit_once(':').unwrap();
+        Self { host, port, share, user }
+    }
+}
