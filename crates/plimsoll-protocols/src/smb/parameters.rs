@@ -1,1 +1,264 @@
 //! The `[workload]` table of suites with `protocol = "smb"`.
+
+mod read;
+mod sizes;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::op::SmbKind;
+pub use read::{read, read_typed};
+pub use sizes::SizeTable;
+
+/// Parameters of an SMB workload, every default explicit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SmbWorkload {
+    /// What the clients do.
+    pub pattern: Pattern,
+    /// Newest dialect that is offered.
+    pub dialect_max: Dialect,
+    /// When messages are signed.
+    pub signing: Signing,
+    /// Encrypt all messages after the logon; needs dialect 3.0.
+    pub encryption: bool,
+    /// What a client may keep of what it read.
+    pub caching: Caching,
+    /// Size of one client's workspace in MiB, before the profile's scale.
+    pub workspace_mib: f64,
+    /// Percent of reads that go to files of the directory all clients share.
+    pub shared_percent: f64,
+    /// Leave the workspaces on the share after the run.
+    pub save_workspace: bool,
+    /// Most ops in flight of one client; patterns `nic` and `echo` only, others have one.
+    pub outstanding_max: u32,
+    /// A client with more unexpected statuses than this leaves the mix.
+    pub unexpected_max: u32,
+    /// Of one read in this many the content is compared; 1 is all.
+    pub verify_one_in: u32,
+    /// Seed of the content.
+    pub file_set_seed: u64,
+    /// The statistical model behind pattern `disk-mix`.
+    pub model: DiskMixModel,
+}
+
+/// The statistical model of a desktop client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskMixModel {
+    /// Ops of a pass, about.
+    pub ops_per_pass: u32,
+    /// Application sessions of a pass; each is a piece of work.
+    pub sessions: u32,
+    /// Client n begins with application session n, so that a short load point sees all of them.
+    pub stagger: bool,
+    /// Most handles of one client open at a time.
+    pub handles_open_max: u32,
+    /// Reads from one seed file between two application sessions.
+    pub reads_between: u32,
+    /// Percent of reads that continue where the last one on that handle ended.
+    pub sequential_read_percent: f64,
+    /// Percent of writes that continue where the last one on that handle ended.
+    pub sequential_write_percent: f64,
+    /// Percent of creates that ask for a file that exists, or should.
+    pub open_existing_percent: f64,
+    /// Percent of creates that expect name-not-found.
+    pub missing_create_percent: f64,
+    /// Percent of path queries that expect name-not-found.
+    pub missing_query_percent: f64,
+    /// Percent of finds that expect no-such-file.
+    pub missing_find_percent: f64,
+    /// How often each op occurs.
+    pub mix: DiskMix,
+    /// Sizes of reads.
+    pub read_sizes: SizeTable,
+    /// Sizes of writes; one of 1 byte extends a file.
+    pub write_sizes: SizeTable,
+}
+
+/// Weight of each op. Those of `close`, `unlink` and `unlock` follow: what was opened is closed,
+/// what was made is removed, what was locked is unlocked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is the weight of the op of its name")]
+pub struct DiskMix {
+    pub read: f64,
+    pub create: f64,
+    pub query_path: f64,
+    pub write: f64,
+    pub find: f64,
+    pub query_fs: f64,
+    pub query_file: f64,
+    pub set_file: f64,
+    pub flush: f64,
+    pub rename: f64,
+    pub lock: f64,
+}
+
+/// What the clients do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Desktop applications, by the statistical model.
+    #[default]
+    DiskMix,
+    /// Every client reads the same file in small requests.
+    Nic,
+    /// Log on, reach the share, log off.
+    Logons,
+    /// Nothing but the protocol's echo.
+    Echo,
+}
+
+/// Versions of the protocol.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[expect(missing_docs, reason = "each is the dialect of its name")]
+pub enum Dialect {
+    #[serde(rename = "2.0.2")]
+    V2_0_2,
+    #[serde(rename = "2.1")]
+    V2_1,
+    #[serde(rename = "3.0")]
+    V3_0,
+    #[serde(rename = "3.0.2")]
+    V3_0_2,
+    #[default]
+    #[serde(rename = "3.1.1")]
+    V3_1_1,
+}
+
+/// When messages are signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signing {
+    /// Offered, done when the server asks for it.
+    #[default]
+    WhenAsked,
+    /// Always.
+    Required,
+    /// Never; a server that requires it is refused.
+    Off,
+}
+
+/// What a client may keep of what it read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caching {
+    /// Nothing: every read goes to the server.
+    #[default]
+    None,
+    /// Under a batch oplock.
+    Oplock,
+    /// Under a read, write and handle lease.
+    Lease,
+}
+
+impl Dialect {
+    /// All, rising, with their names.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("2.0.2", Self::V2_0_2),
+        ("2.1", Self::V2_1),
+        ("3.0", Self::V3_0),
+        ("3.0.2", Self::V3_0_2),
+        ("3.1.1", Self::V3_1_1),
+    ];
+
+    /// Its number on the wire, MS-SMB2 2.2.3.
+    pub const fn revision(self) -> u16 {
+        match self {
+            Self::V2_0_2 => 0x0202,
+            Self::V2_1 => 0x0210,
+            Self::V3_0 => 0x0300,
+            Self::V3_0_2 => 0x0302,
+            Self::V3_1_1 => 0x0311,
+        }
+    }
+}
+
+impl Default for DiskMix {
+    /// The method's.
+    fn default() -> Self {
+        Self {
+            read: 27.1,
+            create: 17.3,
+            query_path: 15.7,
+            write: 8.6,
+            find: 6.1,
+            query_fs: 2.9,
+            query_file: 2.8,
+            set_file: 1.4,
+            flush: 1.2,
+            rename: 0.7,
+            lock: 0.06,
+        }
+    }
+}
+
+impl Default for DiskMixModel {
+    /// The method's; what it leaves open is `stagger` and `reads_between`.
+    fn default() -> Self {
+        Self {
+            ops_per_pass: 3_550,
+            sessions: 7,
+            stagger: true,
+            handles_open_max: 23,
+            reads_between: 8,
+            sequential_read_percent: 71.0,
+            sequential_write_percent: 60.0,
+            open_existing_percent: 80.0,
+            missing_create_percent: 26.5,
+            missing_query_percent: 34.0,
+            missing_find_percent: 52.0,
+            mix: DiskMix::default(),
+            read_sizes: SizeTable::method_reads(),
+            write_sizes: SizeTable::method_writes(),
+        }
+    }
+}
+
+impl DiskMixModel {
+    /// Weight of an op, those that follow from others included.
+    pub fn weight(&self, kind: SmbKind) -> f64 {
+        let mix = &self.mix;
+        match kind {
+            SmbKind::Create => mix.create,
+            SmbKind::Close => mix.create * (1.0 - self.missing_create_percent / 100.0),
+            SmbKind::Unlink => mix.create * (1.0 - self.open_existing_percent / 100.0),
+            SmbKind::Read => mix.read,
+            SmbKind::Write => mix.write,
+            SmbKind::QueryPath => mix.query_path,
+            SmbKind::Find => mix.find,
+            SmbKind::QueryFs => mix.query_fs,
+            SmbKind::QueryFile => mix.query_file,
+            SmbKind::SetFile => mix.set_file,
+            SmbKind::Flush => mix.flush,
+            SmbKind::Rename => mix.rename,
+            SmbKind::Lock | SmbKind::Unlock => mix.lock,
+            SmbKind::Mkdir | SmbKind::Rmdir | SmbKind::Deltree | SmbKind::Echo | SmbKind::Logon => {
+                0.0
+            }
+        }
+    }
+
+    /// Shares of the ops, in the order of [`SmbKind::ALL`].
+    pub fn shares(&self) -> Vec<f64> {
+        let weights = SmbKind::ALL.map(|kind| self.weight(kind));
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+}
+
+/// Names of the ops; the index of each is its kind.
+pub fn op_names() -> Vec<String> {
+    SmbKind::ALL.iter().map(|kind| kind.name().to_owned()).collect()
+}
+
+/// Shares of the ops, in the order of [`op_names`]; `None` where there is but one kind.
+pub fn op_shares(workload: &SmbWorkload) -> Option<Vec<f64>> {
+    (workload.pattern == Pattern::DiskMix).then(|| workload.model.shares())
+}
+
+#[cfg(test)]
+mod tests;

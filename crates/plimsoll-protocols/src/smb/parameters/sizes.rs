@@ -1,0 +1,115 @@
+//! How large reads and writes are.
+
+use plimsoll_model::suite::{SuiteError, TableReader};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What one read or write may ask for at most; files of every scale have room for it.
+pub const REQUEST_BYTES_MAX: u32 = 65_536;
+/// Rows a table may have: a draw walks through them.
+const ROWS_MAX: usize = 64;
+
+/// Rows of sizes: row i has weight `percent[i]` and sizes from `bytes_min[i]` to `bytes_max[i]`,
+/// all equally likely.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeTable {
+    /// Weights of the rows.
+    pub percent: Vec<f64>,
+    /// Smallest size of each row.
+    pub bytes_min: Vec<u32>,
+    /// Largest size of each row.
+    pub bytes_max: Vec<u32>,
+}
+
+impl SizeTable {
+    fn from_rows(rows: &[(f64, u32, u32)]) -> Self {
+        Self {
+            percent: rows.iter().map(|row| row.0).collect(),
+            bytes_min: rows.iter().map(|row| row.1).collect(),
+            bytes_max: rows.iter().map(|row| row.2).collect(),
+        }
+    }
+
+    /// The method's reads. Where it has shares of bytes but no sizes, the middle of a row gives
+    /// those shares.
+    pub fn method_reads() -> Self {
+        Self::from_rows(&[
+            (7.2, 2, 656),
+            (6.1, 1_025, 3_411),
+            (67.0, 4_096, 4_096),
+            (6.0, 4_097, 16_384),
+            (0.3, 24_577, 32_768),
+            (13.4, 61_440, 61_440),
+        ])
+    }
+
+    /// The method's writes, likewise.
+    pub fn method_writes() -> Self {
+        Self::from_rows(&[
+            (18.8, 1, 1),
+            (3.6, 2, 1_024),
+            (3.7, 1_025, 3_121),
+            (26.0, 4_096, 4_096),
+            (8.5, 4_986, 16_384),
+            (3.9, 16_385, 31_519),
+            (0.9, 32_769, 45_911),
+            (34.5, 65_536, 65_536),
+        ])
+    }
+
+    /// Mean size in bytes.
+    pub fn mean_bytes(&self) -> f64 {
+        let total: f64 = self.percent.iter().sum();
+        let sizes = self.bytes_min.iter().zip(&self.bytes_max);
+        let middles = sizes.map(|(min, max)| (f64::from(*min) + f64::from(*max)) / 2.0);
+        self.percent.iter().zip(middles).map(|(percent, bytes)| percent * bytes).sum::<f64>()
+            / total
+    }
+
+    /// Reads the table; what is missing of it is `default`'s.
+    pub(super) fn read(table: &TableReader<'_>, default: Self) -> Result<Self, SuiteError> {
+        let sizes = Self {
+            percent: table.numbers("percent")?.unwrap_or(default.percent),
+            bytes_min: read_sizes(table, "bytes_min")?.unwrap_or(default.bytes_min),
+            bytes_max: read_sizes(table, "bytes_max")?.unwrap_or(default.bytes_max),
+        };
+        table.finish()?;
+        let rows = sizes.percent.len();
+        if rows != sizes.bytes_min.len() || rows != sizes.bytes_max.len() || rows > ROWS_MAX {
+            let message = format!(
+                "there are {rows} of `percent`, {} of `bytes_min` and {} of `bytes_max`",
+                sizes.bytes_min.len(),
+                sizes.bytes_max.len()
+            );
+            let help = format!("write lists of the same length, at most {ROWS_MAX}");
+            return Err(table.error_at("percent", message).with_help(help));
+        }
+        let weighted =
+            sizes.percent.iter().all(|p| *p >= 0.0) && sizes.percent.iter().any(|p| *p > 0.0);
+        if !weighted {
+            return Err(table
+                .error_at("percent", "a weight is below 0, or none is above")
+                .with_help("write shares in percent, like [70.0, 30.0]"));
+        }
+        let falling = sizes.bytes_min.iter().zip(&sizes.bytes_max).find(|(min, max)| min > max);
+        match falling {
+            None => Ok(sizes),
+            Some((min, max)) => Err(table
+                .error_at("bytes_min", format!("a row is from {min} to {max} bytes"))
+                .with_help("write the smaller size of each row under bytes_min")),
+        }
+    }
+}
+
+fn read_sizes(table: &TableReader<'_>, key: &'static str) -> Result<Option<Vec<u32>>, SuiteError> {
+    let Some(given) = table.numbers(key)? else { return Ok(None) };
+    let fits =
+        |bytes: &f64| bytes.fract() == 0.0 && (1.0..=f64::from(REQUEST_BYTES_MAX)).contains(bytes);
+    if given.iter().all(fits) {
+        return Ok(Some(given.iter().map(|bytes| *bytes as u32).collect()));
+    }
+    Err(table
+        .error_at(key, format!("`{}` is {given:?}", table.full_path(key)))
+        .with_help(format!("write whole numbers from 1 to {REQUEST_BYTES_MAX}")))
+}
