@@ -16,12 +16,14 @@ use plimsoll_model::target::TargetUrl;
 use crate::http::fileset::FileSetId;
 use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
 
-mod crew;
 pub mod content;
+mod crew;
+mod draw;
 pub mod http;
 mod keyed;
 pub mod net;
 pub mod nfs;
+mod percent;
 pub mod smb;
 
 /// What the program knows of a protocol.
@@ -162,6 +164,14 @@ pub enum PlanError {
          everything outside ASCII must be percent-encoded"
     )]
     Path(String),
+    /// The URL names no share that could be asked for.
+    #[error("target {target}: {why}; write smb://[user@]host[:port]/share[/directory]")]
+    Share {
+        /// The URL.
+        target: String,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// The server's file set is being prepared or was left unfinished.
     #[error("the server's file set has no complete directory; run plimsoll prepare again")]
     EmptyFileSet,

@@ -49,6 +49,18 @@ pub struct Caller {
     pub may_reserve_ports: bool,
     /// Differs from run to run.
     pub nonce: u64,
+    /// Password of the user a URL names without one.
+    pub password: Option<Secret>,
+}
+
+/// A word that no message and no report shows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(left out)")
+    }
 }
 
 /// A host without network, for workloads that ask the server nothing.

@@ -8,7 +8,7 @@
 //! | [`workspace`], [`script`], [`loadfile`] | what lies on the share, and what is asked of it |
 //! | [`session`] | the state machine of one client |
 //! | [`client`], [`prepare`] | errands around a load point |
-//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+//! | [`parameters`], [`target`], [`plan`], [`workload`] | from a suite to running clients |
 
 pub mod client;
 pub mod loadfile;
@@ -20,6 +20,7 @@ pub mod prepare;
 pub mod script;
 pub mod seal;
 pub mod session;
+pub mod target;
 pub mod wire;
 pub mod workload;
 pub mod workspace;

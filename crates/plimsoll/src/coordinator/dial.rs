@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
-use plimsoll_protocols::net::{Caller, Channel, ChannelError, Dial, LinkKind, SourcePort};
+use plimsoll_protocols::net::{Caller, Channel, ChannelError, Dial, LinkKind, Secret, SourcePort};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::clock::unix_ns;
 use super::signals::Signals;
 
+/// Where a password may stand that is not to be in a URL.
+const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// Longest wait for a connection: a few retransmissions of the SYN.
 const CONNECT_WAIT: Duration = Duration::from_secs(4);
 /// Longest wait for a server that takes no bytes.
@@ -64,6 +66,7 @@ impl Dial for SystemDial {
             gid: rustix::process::getgid().as_raw(),
             may_reserve_ports: may_reserve_ports(),
             nonce: unix_ns(),
+            password: std::env::var(PASSWORD_VARIABLE).ok().map(Secret),
         }
     }
 
