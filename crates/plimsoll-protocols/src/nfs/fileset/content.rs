@@ -1,8 +1,8 @@
 //! What the files hold, by their numbers.
 
 use super::FileNo;
-pub use crate::content::SLICE_BYTES_MAX;
 use crate::content::ContentTable;
+pub use crate::content::SLICE_BYTES_MAX;
 use crate::keyed;
 
 /// The content of all files of a seed: a megabyte, whatever they take on the server.

@@ -3,7 +3,7 @@
 
 use super::popularity::Popularity;
 use crate::keyed;
-use crate::nfs::draw::{Owner, Sample};
+use crate::draw::{Owner, Sample};
 use crate::nfs::op::Accessed;
 
 /// A file that has grown to this is written from the end of its first content again. Within what

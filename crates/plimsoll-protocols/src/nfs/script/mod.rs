@@ -17,10 +17,11 @@ use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::draw::{CommonDeck, OwnDeck, Owner, Purpose, Sample, Strata};
+use super::draw::Purpose;
 use super::fileset::{BLOCK_BYTES, SIZE_CLASSES};
 use super::mix::{MixOp, READ_BLOCKS, WRITE_BLOCKS};
 use super::op::{Accessed, DirNo, LinkNo, NfsCall, NfsOp, Span, Verify};
+use crate::draw::{CommonDeck, OwnDeck, Owner, Sample, Strata};
 use appends::{Appends, OwnFile};
 pub use plan::{ScriptError, ScriptPlan};
 use slots::{SlotChange, Slots};

@@ -3,7 +3,7 @@
 use plimsoll_model::outcome::OpKind;
 
 use super::popularity::Popularity;
-use crate::nfs::draw::Weights;
+use crate::draw::Weights;
 use crate::nfs::fileset::FileSet;
 use crate::nfs::mix::MixOp;
 use crate::nfs::op::Stability;

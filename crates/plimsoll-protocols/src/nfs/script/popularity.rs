@@ -6,7 +6,7 @@
 //! chance, so that files come again in random order.
 
 use crate::keyed;
-use crate::nfs::draw::{Sample, Weights};
+use crate::draw::{Sample, Weights};
 use crate::nfs::fileset::{FileSet, SIZE_CLASSES};
 use crate::nfs::op::Accessed;
 

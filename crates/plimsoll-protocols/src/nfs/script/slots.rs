@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use plimsoll_model::outcome::OpStatus;
 
-use crate::nfs::draw::Owner;
+use crate::draw::Owner;
 use crate::nfs::op::{Presence, SlotNo};
 
 /// The names of one client. One with an op in flight is in none of the lists.

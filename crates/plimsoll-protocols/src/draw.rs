@@ -1,0 +1,308 @@
+//! Draws that hold their shares also in a short run, and whoever takes part in it.
+//!
+//! What is drawn depends on the seed, the client and how often it drew, on nothing else.
+//!
+//! - Ops and blocks are dealt from decks, a client's each, so that also a part of a client's ops
+//!   has the shares of the mix.
+//! - Files come from sequences that all clients share: with `c` clients, the n-th draw of client
+//!   `k` is number `n * c + k` of the sequence. So the files that all clients together draw are
+//!   the same however many clients there are.
+//!
+//! Numbers that must be shared out evenly step through 0..1 by the golden ratio.
+
+use crate::keyed;
+
+/// Cards of a deck, one per percent.
+pub const CARDS: usize = 100;
+/// Draws of a round of [`Strata`].
+const STRATA: usize = 20;
+/// 2^64 over the golden ratio: its multiples, modulo 2^64, lie evenly.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Keeps the draws of different uses apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream(pub u64);
+
+/// Whose draws these are.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    /// Seed of the run.
+    pub seed: u64,
+    /// The client.
+    pub client: u32,
+    /// Clients of the load point.
+    pub clients: u32,
+}
+
+impl Owner {
+    /// Number of the owner's n-th draw in a sequence that all clients share.
+    fn number(self, drawn: u64) -> u64 {
+        drawn.wrapping_mul(self.clients.into()).wrapping_add(self.client.into())
+    }
+
+    /// Random bits for number `number` of a sequence.
+    fn bits(self, stream: Stream, number: u64) -> u64 {
+        keyed::key(&[self.seed, stream.0, number])
+    }
+
+    /// Number `number` of a sequence that fills 0..1 evenly.
+    fn even(self, stream: Stream, number: u64) -> f64 {
+        let start = keyed::key(&[self.seed, stream.0]);
+        keyed::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
+    }
+}
+
+/// Shares of a whole, to draw by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    /// Running sums; the last is 1.
+    sums: Vec<f64>,
+}
+
+impl Weights {
+    /// Weights with a positive sum, of which none is negative.
+    pub fn new(weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let mut sum = 0.0;
+        let add = |weight: &f64| {
+            sum += weight;
+            sum / total
+        };
+        let mut sums: Vec<f64> = weights.iter().map(add).collect();
+        if let Some(last) = sums.last_mut() {
+            *last = 1.0;
+        }
+        Self { sums }
+    }
+
+    /// The one at `quantile` (in 0..1).
+    pub fn at(&self, quantile: f64) -> usize {
+        self.sums.partition_point(|sum| *sum <= quantile).min(self.sums.len().saturating_sub(1))
+    }
+
+    /// The one at `quantile`, and how far into its share that is, in 0..1.
+    pub fn within(&self, quantile: f64) -> (usize, f64) {
+        let at = self.at(quantile);
+        let below = if at == 0 { 0.0 } else { self.sums[at - 1] };
+        let rest = (quantile - below) / (self.sums[at] - below);
+        (at, rest.clamp(0.0, 1.0 - f64::EPSILON))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.sums.len()
+    }
+}
+
+/// Deals by weights from decks of the owner's own: within a deck each count is rounded up or
+/// down, over all decks of all clients the counts are those of the weights.
+#[derive(Clone, Debug)]
+pub struct OwnDeck {
+    stream: Stream,
+    dealt: u64,
+    cards: [u8; CARDS],
+}
+
+impl OwnDeck {
+    /// Nothing dealt yet.
+    pub fn new(stream: impl Into<Stream>) -> Self {
+        Self { stream: stream.into(), dealt: 0, cards: [0; CARDS] }
+    }
+
+    /// The next card: an index of `weights`, of which there are 256 at most.
+    pub fn deal(&mut self, owner: Owner, weights: &Weights) -> usize {
+        let (round, place) = round_and_place(self.dealt, CARDS);
+        if place == 0 {
+            let number = owner.number(round);
+            let shift = owner.even(self.stream, number);
+            for (i, card) in self.cards.iter_mut().enumerate() {
+                *card = weights.at((i as f64 + shift) / CARDS as f64) as u8;
+            }
+            spread(&mut self.cards, owner.bits(self.stream, number));
+        }
+        self.dealt += 1;
+        usize::from(self.cards[place])
+    }
+}
+
+/// Deals whole percents from decks that all clients share; each begins at another card, so that
+/// the clients together hold rare cards' shares before any has seen a whole deck.
+#[derive(Clone, Debug)]
+pub struct CommonDeck {
+    stream: Stream,
+    dealt: u64,
+    cards: [u8; CARDS],
+}
+
+impl CommonDeck {
+    /// Nothing dealt yet.
+    pub fn new(stream: impl Into<Stream>) -> Self {
+        Self { stream: stream.into(), dealt: 0, cards: [0; CARDS] }
+    }
+
+    /// The next card: an index of `percents`, which sum to [`CARDS`].
+    pub fn deal(&mut self, owner: Owner, percents: &[u8]) -> usize {
+        let (round, place) = round_and_place(self.dealt, CARDS);
+        if place == 0 {
+            let repeat = |(i, n): (usize, &u8)| std::iter::repeat_n(i as u8, usize::from(*n));
+            let all = percents.iter().enumerate().flat_map(repeat);
+            self.cards.iter_mut().zip(all).for_each(|(card, index)| *card = index);
+            spread(&mut self.cards, owner.bits(self.stream, round));
+        }
+        self.dealt += 1;
+        let cut = u64::from(owner.client) * CARDS as u64 / u64::from(owner.clients.max(1));
+        usize::from(self.cards[(place + cut as usize) % CARDS])
+    }
+}
+
+/// A sequence that all clients share: one of each twentieth of 0..1 in every twenty.
+#[derive(Clone, Debug)]
+pub struct Strata {
+    stream: Stream,
+    drawn: u64,
+    round: Option<u64>,
+    order: [u8; STRATA],
+}
+
+/// What [`Strata`] give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// In 0..1, filled evenly.
+    pub quantile: f64,
+    /// Random bits beside it.
+    pub bits: u64,
+}
+
+impl Strata {
+    /// Nothing drawn yet.
+    pub fn new(stream: impl Into<Stream>) -> Self {
+        Self { stream: stream.into(), drawn: 0, round: None, order: [0; STRATA] }
+    }
+
+    /// The owner's next.
+    pub fn draw(&mut self, owner: Owner) -> Sample {
+        let number = owner.number(self.drawn);
+        let (round, place) = round_and_place(number, STRATA);
+        if self.round != Some(round) {
+            self.round = Some(round);
+            self.order = std::array::from_fn(|i| i as u8);
+            keyed::shuffle(&mut self.order, !owner.bits(self.stream, round));
+        }
+        self.drawn += 1;
+        let within = owner.even(self.stream, round);
+        let quantile = (f64::from(self.order[place]) + within) / STRATA as f64;
+        Sample { quantile, bits: owner.bits(self.stream, number) }
+    }
+}
+
+impl Sample {
+    /// A number in `0..bound` that has nothing to do with the quantile and the bits.
+    pub fn below(self, bound: u32) -> u32 {
+        keyed::below(keyed::key(&[self.bits]), u64::from(bound)) as u32
+    }
+}
+
+fn round_and_place(drawn: u64, size: usize) -> (u64, usize) {
+    (drawn / size as u64, (drawn % size as u64) as usize)
+}
+
+/// Card i of n alike goes to a random place within the i-th n-th of the deck, so that a part of
+/// the deck has the shares of the whole. Cards alike lie together before.
+fn spread(cards: &mut [u8; CARDS], key: u64) {
+    let mut counts = [0u32; 1 << u8::BITS];
+    cards.iter().for_each(|card| counts[usize::from(*card)] += 1);
+    let mut placed = [(0.0, 0u8); CARDS];
+    let mut nth = 0;
+    for (i, card) in cards.iter().enumerate() {
+        let first = i == 0 || cards[i - 1] != *card;
+        nth = if first { 0 } else { nth + 1 };
+        let jitter = keyed::unit(keyed::key(&[key, i as u64]));
+        let place = (f64::from(nth) + jitter) / f64::from(counts[usize::from(*card)]);
+        placed[i] = (place, *card);
+    }
+    placed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    *cards = placed.map(|(_, card)| card);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owners(clients: u32) -> impl Iterator<Item = Owner> {
+        (0..clients).map(move |client| Owner { seed: 7, client, clients })
+    }
+
+    #[test]
+    fn all_clients_together_hold_the_weights_in_a_short_run() {
+        let weights = Weights::new(&[27.0, 12.08, 6.04, 11.0, 1.0, 1.0, 0.3]);
+        for clients in [1, 3, 16, 50] {
+            let mut counts = vec![0u32; weights.count()];
+            let each = 2_700 / clients;
+            for owner in owners(clients) {
+                let mut deck = OwnDeck::new(Stream(0));
+                (0..each).for_each(|_| counts[deck.deal(owner, &weights)] += 1);
+            }
+            for (count, weight) in counts.iter().zip([27.0, 12.08, 6.04, 11.0, 1.0, 1.0, 0.3]) {
+                let share = f64::from(*count) / f64::from(each * clients);
+                assert!((share - weight / 58.42).abs() < 0.004, "{clients}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_common_deck_gives_each_client_every_card_once_and_all_of_them_the_rare_ones_soon() {
+        let percents = [85, 8, 4, 2, 1];
+        let mut rare = 0;
+        for owner in owners(16) {
+            let mut deck = CommonDeck::new(Stream(1));
+            let mut counts = [0u8; 5];
+            for i in 0..CARDS {
+                let card = deck.deal(owner, &percents);
+                counts[card] += 1;
+                rare += u32::from(card == 4 && i < 25);
+            }
+            assert_eq!(counts, percents);
+        }
+        assert_eq!(rare, 4);
+    }
+
+    #[test]
+    fn strata_fill_the_unit_evenly() {
+        for clients in [1, 4, 16] {
+            let mut bins = [0u32; 50];
+            for owner in owners(clients) {
+                let mut strata = Strata::new(Stream(4));
+                for _ in 0..5_000 / clients {
+                    bins[(strata.draw(owner).quantile * 50.0) as usize] += 1;
+                }
+            }
+            assert!(bins.iter().all(|n| (90..=110).contains(n)), "{clients}: {bins:?}");
+        }
+    }
+
+    #[test]
+    fn weights_say_how_far_into_a_share_a_quantile_lies() {
+        let weights = Weights::new(&[1.0, 0.0, 3.0]);
+        assert_eq!((weights.at(0.0), weights.at(0.25), weights.at(0.999)), (0, 2, 2));
+        assert_eq!(weights.within(0.125), (0, 0.5));
+        assert_eq!(weights.within(0.625), (2, 0.5));
+        assert!(weights.within(1.0).1 < 1.0);
+    }
+
+    #[test]
+    fn clients_share_a_sequence_however_many_they_are() {
+        let draws = |seed, clients: u32| {
+            let of_client = |client| {
+                let mut strata = Strata::new(Stream(0x102));
+                let owner = Owner { seed, client, clients };
+                (0..240 / clients).map(|_| strata.draw(owner)).collect::<Vec<_>>()
+            };
+            let mut all: Vec<Sample> = (0..clients).flat_map(of_client).collect();
+            all.sort_by_key(|sample| sample.bits);
+            all
+        };
+        assert_eq!(draws(1, 1), draws(1, 4));
+        assert_eq!(draws(1, 1), draws(1, 16));
+        assert_ne!(draws(1, 1), draws(2, 1));
+    }
+}
