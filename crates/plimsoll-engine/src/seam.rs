@@ -115,8 +115,9 @@ pub trait Session {
         usize::MAX
     }
     /// Why this client can go no further, in words: its session is gone, its peer talks nonsense.
-    /// Asked after every call in which an op ended. Then the client leaves the load: its links
-    /// are closed, its ops in flight end as [`ErrorClass::Transport`], and it is given no more.
+    /// Asked after every call in which an op ended, and after every call that leaves it with
+    /// neither op nor room. Then the client leaves the load: its links are closed, its ops in
+    /// flight end as [`ErrorClass::Transport`], and it is given no more and not called again.
     fn lost(&self) -> Option<String> {
         None
     }
@@ -216,6 +217,12 @@ pub trait Workload: Send + Sync {
     fn op_names(&self) -> OpNames;
     /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
     fn op_shares(&self) -> Option<Vec<f64>> {
+        None
+    }
+    /// The protocol's name of a status in [`plimsoll_model::outcome::OpStatus::Unexpected`], for
+    /// people.
+    fn status_name(&self, status: u32) -> Option<&'static str> {
+        let _ = status;
         None
     }
     /// Ops that one arrival of an open load brings on average, follow-ons included; at least 1.

@@ -33,6 +33,8 @@ pub struct Pipeline {
     pub pieces: bool,
     /// What the workload says of its arrivals.
     pub ops_per_arrival: f64,
+    /// Clients below `.0` can go no further after `.1` replies; `None` lets all go on.
+    pub gives_up: Option<(u32, u64)>,
 }
 
 impl Default for Pipeline {
@@ -46,6 +48,7 @@ impl Default for Pipeline {
             batch: false,
             pieces: false,
             ops_per_arrival: 1.0,
+            gives_up: None,
         }
     }
 }
@@ -80,6 +83,8 @@ pub struct PipelineSession<const BATCH: bool> {
     pending: Vec<Pending>,
     inbox: Vec<u8>,
     followers: Vec<(Ticket, PipelineOp)>,
+    /// Replies after which it gives up.
+    replies_left: Option<u64>,
     counters: SessionCounters,
 }
 
@@ -93,6 +98,10 @@ impl<const BATCH: bool> PipelineSession<BATCH> {
             pending: Vec::new(),
             inbox: Vec::new(),
             followers: Vec::new(),
+            replies_left: settings
+                .gives_up
+                .filter(|(below, _)| seat.client < *below)
+                .map(|(_, replies)| replies),
             counters: SessionCounters::default(),
         }
     }
@@ -104,6 +113,10 @@ impl<const BATCH: bool> PipelineSession<BATCH> {
         if number >> FOLLOW_ONS_SHIFT > 0 {
             let next = PipelineOp { number: number - (1 << FOLLOW_ONS_SHIFT), kind: FOLLOW_ON };
             self.followers.push((ticket, next));
+        }
+        if let Some(left) = &mut self.replies_left {
+            assert!(*left > 0, "a client that has given up is not called again");
+            *left -= 1;
         }
         io.complete(ticket, outcome(op.kind, OpStatus::Ok));
     }
@@ -202,6 +215,10 @@ impl<const BATCH: bool> Session for PipelineSession<BATCH> {
         Some(self.followers.remove(at).1)
     }
 
+    fn lost(&self) -> Option<String> {
+        (self.replies_left == Some(0)).then(|| "gave up".to_owned())
+    }
+
     fn take_counters(&mut self) -> SessionCounters {
         std::mem::take(&mut self.counters)
     }
@@ -293,4 +310,22 @@ fn drive<const BATCH: bool, const PIECES: bool>(settings: Pipeline, seat: Seat<'
         let script = PipelineScript::<PIECES>::new(settings, client);
         (PipelineSession::<BATCH>::new(settings, client), script)
     });
+}
+
+/// Counts up; for pools, whose clients do not keep tickets apart.
+struct PoolScript;
+
+impl Script for PoolScript {
+    type Op = PipelineOp;
+
+    fn next(&mut self, turn: Turn) -> Step<PipelineOp> {
+        Step::Issue(PipelineOp { number: turn.index, kind: FIRST })
+    }
+}
+
+impl Pipeline {
+    /// As [`Workload::run_worker`], with a script for loads that several clients share.
+    pub fn run_shared(&self, seat: Seat<'_>) {
+        seat.drive(|client| (PipelineSession::<false>::new(*self, client), PoolScript));
+    }
 }

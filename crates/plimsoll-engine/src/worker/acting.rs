@@ -17,7 +17,7 @@ where
     D: Driver,
 {
     pub(super) fn wake_lane(&mut self, lane: u32, at: Nanos, now: Nanos) {
-        let window_end = self.assignment.phases.window_end();
+        let load_end = self.assignment.phases.load_end();
         let state = &mut self.lanes[lane as usize];
         let open = match &mut state.pace {
             Pace::Open(open) => open,
@@ -27,9 +27,11 @@ where
                 return;
             }
         };
-        while let Some(due) = open.next.filter(|due| due.at <= now && due.at < window_end) {
+        while let Some(due) = open.next.filter(|due| due.at <= now && due.at < load_end) {
             self.recorder.came_due(due.at);
-            if open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max {
+            let has_place =
+                open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max;
+            if has_place && state.clients > 0 {
                 open.backlog.push_back(due);
                 self.backlog_ops += 1;
             } else {
@@ -37,7 +39,7 @@ where
             }
             open.advance();
         }
-        if let Some(due) = open.next.filter(|due| due.at < window_end) {
+        if let Some(due) = open.next.filter(|due| due.at < load_end) {
             self.timers.lanes.push(Reverse((due.at, lane)));
         }
         self.runnable.push((lane, at));
@@ -90,7 +92,7 @@ where
 
     /// Closed: the client of this lane acts; `at` is when it should.
     pub(super) fn act(&mut self, lane: u32, at: Nanos) {
-        if at >= self.assignment.phases.window_end() {
+        if at >= self.assignment.phases.load_end() {
             return;
         }
         loop {
@@ -177,7 +179,7 @@ where
     /// Puts the client into its lane's list when it has room and is not there yet.
     pub(super) fn list_free(&mut self, client: u32) {
         let state = &mut self.clients[client as usize];
-        if !state.listed_free && state.session.has_room() {
+        if !state.listed_free && !state.gone && state.session.has_room() {
             state.listed_free = true;
             self.lanes[state.lane as usize].free.push_back(client);
         }

@@ -87,7 +87,7 @@ where
         if left == Phase::Measure {
             self.cross_border(left);
         }
-        let participating = self.clients.len() as u32;
+        let participating = self.clients.len() as u32 - self.left_in_time;
         self.recorder.totals_mut().clients_participating = participating;
         let events = self.events;
         let totals = self.recorder.into_totals();

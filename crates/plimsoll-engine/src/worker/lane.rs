@@ -23,6 +23,8 @@ pub(super) struct Lane<C> {
     pub(super) pace: Pace,
     /// Clients with room for an op, the longest idle first.
     pub(super) free: VecDeque<u32>,
+    /// Clients that serve it and have not left.
+    pub(super) clients: u32,
     /// Ops under way, of all its clients.
     pub(super) in_flight: u32,
 }
@@ -102,7 +104,7 @@ impl<C> Lane<C> {
                 asleep: true,
             }),
         };
-        Self { script, pace, free: VecDeque::new(), in_flight: 0 }
+        Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
 
     /// The lane of a shared schedule: this worker's part of it.
@@ -118,7 +120,7 @@ impl<C> Lane<C> {
                 let arrivals = Arrivals::new(rate, *gaps, assignment.seed, 0, 1);
                 let stride = u64::from(assignment.workers.max(1));
                 let pace = Pace::Open(open_pace(arrivals, stride, u64::from(worker)));
-                Self { script, pace, free: VecDeque::new(), in_flight: 0 }
+                Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
             }
             Load::Closed { .. } => Self::of_client(script, assignment, worker, ops_per_arrival),
         }

@@ -199,6 +199,16 @@ impl Links {
         self.resting.push(slot);
     }
 
+    /// Closes and forgets all links of a client.
+    pub(super) fn release_all<D: Driver>(&mut self, client: u32, driver: &mut D) {
+        for slot in 0..self.states.len() {
+            let state = &self.states[slot];
+            if state.client == client && state.stage != Stage::Free {
+                self.release(Link::join(state.generation, slot as Slot), driver);
+            }
+        }
+    }
+
     fn open_slot(&mut self, client: u32, kind: LinkKind) -> Link {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.states.push(LinkState {

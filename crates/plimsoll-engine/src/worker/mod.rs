@@ -7,6 +7,7 @@
 mod acting;
 mod intervals;
 mod lane;
+mod leaving;
 mod links;
 mod network;
 mod rounds;
@@ -82,6 +83,10 @@ impl<'a> Seat<'a> {
 /// A simulated client as the worker keeps it.
 struct Client<S> {
     session: S,
+    /// Over all workers.
+    number: u32,
+    /// Has left the load; its session is not called any more.
+    gone: bool,
     lane: u32,
     endpoint: usize,
     route: Route,
@@ -117,6 +122,12 @@ impl<S> Client<S> {
         self.in_flight -= 1;
         Some(flight)
     }
+
+    /// All ops end, the oldest ticket first.
+    fn end_all(&mut self) -> Vec<(Ticket, Flight)> {
+        let tickets = (0..self.flights.len() as u32).map(Ticket);
+        tickets.filter_map(|ticket| Some((ticket, self.end(ticket)?))).collect()
+    }
 }
 
 /// One loop with everything it owns.
@@ -139,6 +150,8 @@ struct Worker<'a, S, C, D> {
     backlog_ops: u64,
     backlog_ops_max: u64,
     in_flight: u64,
+    /// Clients that left before the window ended.
+    left_in_time: u32,
     stop_check_at: Nanos,
     counters: SessionCounters,
 }
@@ -180,6 +193,7 @@ where
             backlog_ops: 0,
             backlog_ops_max,
             in_flight: 0,
+            left_in_time: 0,
             stop_check_at: Nanos::ZERO,
             counters: SessionCounters::default(),
         }
@@ -217,8 +231,11 @@ where
         }
         let lane = if shared { 0 } else { index };
         lanes[lane as usize].free.push_back(index);
+        lanes[lane as usize].clients += 1;
         clients.push(Client {
             session,
+            number,
+            gone: false,
             lane,
             endpoint: seat.endpoint,
             route: route(assignment, &seat),

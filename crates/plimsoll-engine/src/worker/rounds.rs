@@ -120,10 +120,10 @@ where
         if self.stop.load(Ordering::Relaxed) {
             return true;
         }
-        let window_end = self.assignment.phases.window_end();
-        now >= window_end
+        let load_end = self.assignment.phases.load_end();
+        now >= load_end
             && ((self.in_flight == 0 && self.backlog_ops == 0)
-                || now >= window_end + self.assignment.phases.drain_ns)
+                || now >= load_end + self.assignment.phases.drain_ns)
     }
 
     /// Wakes every lane and client whose time has come. True when there was one.
@@ -145,6 +145,9 @@ where
             acted = true;
             self.timers.clients.pop();
             let state = &mut self.clients[client as usize];
+            if state.gone {
+                continue;
+            }
             if state.deadline == at {
                 state.deadline = Nanos::MAX;
             }

@@ -28,6 +28,9 @@ where
         now: Nanos,
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
+        if self.clients[client as usize].gone {
+            return;
+        }
         self.produced.wants_detail = self.recorder.wants_sample();
         let had_room = self.clients[client as usize].session.has_room();
         self.visit(client, f);
@@ -40,6 +43,10 @@ where
             self.settle(client, Completion { ticket, outcome, detail }, now);
         }
         self.produced.completions.clear();
+        self.look_after(client, next > 0, now);
+        if self.clients[client as usize].gone {
+            return;
+        }
         if !had_room {
             self.notice_room(client, now);
         }
@@ -119,7 +126,7 @@ where
     fn follow_on(&mut self, client: u32, ended: Ticket, now: Nanos) -> bool {
         let state = &mut self.clients[client as usize];
         let Some(op) = state.session.take_follow_on(ended) else { return false };
-        if now >= self.assignment.phases.window_end() {
+        if now >= self.assignment.phases.load_end() {
             return false;
         }
         let lane = state.lane;

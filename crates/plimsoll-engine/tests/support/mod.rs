@@ -18,6 +18,8 @@ pub struct Seen {
     pub intervals: Vec<Interval>,
     pub samples: Vec<String>,
     pub requests: Vec<u64>,
+    /// Clients that left, with their reasons.
+    pub lost: Vec<(u32, String)>,
 }
 
 impl Seen {
@@ -103,12 +105,14 @@ pub fn run(
         intervals: vec![],
         samples: vec![],
         requests: std::mem::take(&mut driver.requests),
+        lost: vec![],
     };
     for event in received {
         match event {
             AgentEvent::Interval(interval) => seen.intervals.push(*interval),
             AgentEvent::WorkerFinished(totals) => seen.totals = *totals,
             AgentEvent::ErrorSample(sample) => seen.samples.push(sample.detail),
+            AgentEvent::ClientLost { client, reason } => seen.lost.push((client, reason)),
             other => panic!("unexpected {other:?}"),
         }
     }

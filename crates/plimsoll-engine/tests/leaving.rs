@@ -1,0 +1,157 @@
+//! Clients that can go no further, and the load after the window: on the simulated clock.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod support;
+
+use plimsoll_model::assignment::{Assignment, Load};
+use plimsoll_model::event::Phase;
+use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::units::Nanos;
+use plimsoll_testkit::echo::Echo;
+use plimsoll_testkit::pipeline::Pipeline;
+use plimsoll_testkit::sim::{SimDriver, Target};
+
+use support::{Seen, assignment, closed, open, run};
+
+const MS_10: Nanos = Nanos::from_millis(10);
+
+/// Every op is answered after 10 ms.
+fn steady() -> SimDriver<impl Target> {
+    SimDriver::new(|now: Nanos| Some(now + MS_10))
+}
+
+/// One op per client at a time, no think time; the clients below a number give up.
+fn desktop(gives_up: Option<(u32, u64)>) -> Pipeline {
+    Pipeline { room: 1, outstanding_max: 1, pieces: true, gives_up, ..Pipeline::default() }
+}
+
+fn ended(seen: &Seen) -> u64 {
+    seen.totals.ops.values().map(|op| op.count).sum()
+}
+
+fn errors(seen: &Seen) -> u64 {
+    seen.totals.errors.values().sum()
+}
+
+#[test]
+fn a_client_that_leaves_a_closed_load_is_named_and_the_others_go_on() {
+    // 100 ops/s each; clients 0 and 1 give up after their 500th reply, at 5 s of 12.
+    let task = assignment(closed(4, Nanos::ZERO));
+    let seen = run(&desktop(Some((2, 500))), &task, 0, &mut steady());
+    let totals = &seen.totals;
+    let named: Vec<u32> = seen.lost.iter().map(|(client, _)| *client).collect();
+    assert_eq!(named, [0, 1]);
+    assert_eq!(seen.lost[0].1, "gave up");
+    assert_eq!(totals.clients_participating, 2);
+    // The window is from 2 s to 12 s: 2 clients for 10 s, 2 for 3 s.
+    assert!(totals.done_in_window.abs_diff(2_600) <= 8, "{}", totals.done_in_window);
+    assert_eq!(totals.due, ended(&seen), "no further op came due for those that left");
+    assert_eq!((totals.not_sent, errors(&seen)), (0, 0));
+}
+
+#[test]
+fn what_a_leaving_client_had_in_flight_has_failed() {
+    let fragile = Pipeline { room: 8, gives_up: Some((1, 300)), ..Pipeline::default() };
+    let task = assignment(open(400.0, 2, Arrivals::PerClient, Gaps::Uniform));
+    let mut slow = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(22)));
+    // 200 ops/s each: the 300th reply of client 0 comes within the warm-up.
+    let seen = run(&fragile, &task, 0, &mut slow);
+    assert_eq!(seen.lost.len(), 1);
+    // Within the window: 600 replies, 3 s.
+    let later = Pipeline { gives_up: Some((1, 600)), ..fragile };
+    let seen = run(&later, &task, 0, &mut slow_again());
+    let lost = seen.totals.errors["transport"];
+    assert!((3..=8).contains(&lost), "{lost}");
+    assert_eq!(seen.totals.due, ended(&seen) + seen.totals.not_sent);
+    // The rest of its own schedule has nobody to do it.
+    assert!(seen.totals.not_sent.abs_diff(1_800) < 10, "{}", seen.totals.not_sent);
+}
+
+fn slow_again() -> SimDriver<impl Target> {
+    SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(22)))
+}
+
+#[test]
+fn in_a_shared_schedule_the_rest_of_the_pool_takes_over() {
+    let fragile = Pipeline { room: 1, gives_up: Some((3, 50)), ..Pipeline::default() };
+    let task = assignment(open(200.0, 8, Arrivals::Shared, Gaps::Uniform));
+    let seen = run(&Shared(fragile), &task, 0, &mut steady());
+    assert_eq!((seen.lost.len(), seen.totals.clients_participating), (3, 5));
+    assert_eq!((seen.totals.not_sent, errors(&seen)), (0, 0));
+    assert_eq!(seen.totals.due, 2_000);
+    assert_eq!(ended(&seen), 2_000);
+}
+
+/// The pipeline's script checks tickets, which clients of a pool do not keep apart.
+struct Shared(Pipeline);
+
+impl plimsoll_engine::seam::Workload for Shared {
+    fn op_names(&self) -> plimsoll_model::assignment::OpNames {
+        self.0.op_names()
+    }
+    fn run_worker(&self, seat: plimsoll_engine::worker::Seat<'_>) {
+        self.0.run_shared(seat);
+    }
+}
+
+#[test]
+fn when_all_have_left_an_open_schedule_goes_unsent_and_nothing_hangs() {
+    for arrivals in [Arrivals::PerClient, Arrivals::Shared] {
+        let fragile = Pipeline { room: 1, gives_up: Some((8, 1)), ..Pipeline::default() };
+        let task = assignment(open(200.0, 8, arrivals, Gaps::Uniform));
+        let seen = run(&Shared(fragile), &task, 0, &mut steady());
+        assert_eq!((seen.lost.len(), seen.totals.clients_participating), (8, 0), "{arrivals:?}");
+        assert_eq!((seen.totals.due, seen.totals.not_sent), (2_000, 2_000), "{arrivals:?}");
+    }
+}
+
+#[test]
+fn one_that_leaves_after_the_window_took_part_to_its_end() {
+    let mut task = assignment(closed(2, Nanos::ZERO));
+    task.phases.ramp_down_ns = Nanos::from_secs(5);
+    let seen = run(&desktop(Some((1, 1_300))), &task, 0, &mut steady());
+    assert_eq!((seen.lost.len(), seen.totals.clients_participating), (1, 2));
+}
+
+/// With 5 s of ramp-down, against the same point without.
+fn with_and_without_ramp_down(load: Load) -> (Seen, Seen) {
+    let with_ramp = |ramp_down_ns: Nanos| {
+        let mut task: Assignment = assignment(load.clone());
+        task.phases.ramp_down_ns = ramp_down_ns;
+        run(&Echo, &task, 0, &mut steady())
+    };
+    (with_ramp(Nanos::from_secs(5)), with_ramp(Nanos::ZERO))
+}
+
+#[test]
+fn the_load_goes_on_through_the_ramp_down_and_does_not_count() {
+    for load in [
+        closed(4, Nanos::from_millis(15)),
+        open(300.0, 16, Arrivals::PerClient, Gaps::Exponential),
+        open(300.0, 16, Arrivals::Shared, Gaps::Uniform),
+    ] {
+        let (with, without) = with_and_without_ramp_down(load.clone());
+        assert_eq!(with.totals, without.totals, "{load:?}");
+        assert_eq!(with.response().len(), without.response().len(), "{load:?}");
+        let after = |seen: &Seen| -> u64 {
+            seen.intervals.iter().filter(|i| i.phase == Phase::Drain).map(|i| i.done).sum()
+        };
+        assert!(after(&with) > 700 && after(&without) < 20, "{load:?}");
+        let end = |seen: &Seen| seen.intervals.last().unwrap().end;
+        assert!(end(&with) >= Nanos::from_secs(17) && end(&without) < Nanos::from_secs(13));
+    }
+}
+
+#[test]
+fn ops_due_in_the_window_have_the_ramp_down_and_the_drain_to_finish() {
+    // Everything sent in the last second of the window is answered 7 s later.
+    let late = |now: Nanos| {
+        let slow = now >= Nanos::from_secs(11) && now < Nanos::from_secs(12);
+        Some(now + if slow { Nanos::from_secs(7) } else { MS_10 })
+    };
+    let mut task = assignment(open(10.0, 64, Arrivals::Shared, Gaps::Uniform));
+    assert_eq!(run(&Echo, &task, 0, &mut SimDriver::new(late)).totals.unfinished, 10);
+    task.phases.ramp_down_ns = Nanos::from_secs(3);
+    assert_eq!(run(&Echo, &task, 0, &mut SimDriver::new(late)).totals.unfinished, 0);
+}
