@@ -1,0 +1,85 @@
+//! What must lie on a share before a load point, as directories and files of known content.
+
+use super::super::op::Content;
+use super::super::workspace::{self, Home, NIC_BYTES, Workspace};
+
+/// A file that must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// A part of what must be there; one channel at a time works on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Directories below our own, each after the one it lies in.
+    pub dirs: Vec<String>,
+    /// Files in them, or in our own.
+    pub files: Vec<Wanted>,
+    /// The one of the directories that must be empty.
+    pub empty: Option<String>,
+}
+
+impl Place {
+    /// A client's workspace, with nothing where its script makes files.
+    pub fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
+        let home = Home::Client(client);
+        let empty = workspace::work_directory(client).to_string();
+        let seeds = workspace::seed_directory(home).to_string();
+        Self {
+            dirs: vec![workspace::home_path(home).to_string(), seeds, empty.clone()],
+            files: seed_files(seed, home, workspace),
+            empty: Some(empty),
+        }
+    }
+
+    /// What all clients read.
+    pub fn shared(seed: u64, workspace: Workspace) -> Self {
+        Self {
+            dirs: vec![workspace::seed_directory(Home::Shared).to_string()],
+            files: seed_files(seed, Home::Shared, workspace),
+            empty: None,
+        }
+    }
+
+    /// The file of the `nic` suite.
+    pub fn nic(seed: u64) -> Self {
+        let file = Wanted {
+            path: workspace::nic_path().to_string(),
+            bytes: u64::from(NIC_BYTES),
+            content: workspace::nic_content(seed),
+        };
+        Self { files: vec![file], ..Self::default() }
+    }
+
+    /// Where load files are replayed: an empty directory.
+    pub fn replay() -> Self {
+        let root = workspace::replay_root().to_string();
+        Self { dirs: vec![root.clone()], files: Vec::new(), empty: Some(root) }
+    }
+}
+
+fn seed_files(seed: u64, home: Home, workspace: Workspace) -> Vec<Wanted> {
+    let wanted = |file| Wanted {
+        path: workspace::path_of(home, file).to_string(),
+        bytes: u64::from(workspace.bytes_of(file)),
+        content: workspace::content(seed, home, file),
+    };
+    workspace.files().map(wanted).collect()
+}
+
+/// Blocks that a file takes.
+pub fn disk_bytes(bytes: u64) -> u64 {
+    const BLOCK_BYTES: u64 = 4096;
+    bytes.next_multiple_of(BLOCK_BYTES)
+}
+
+/// Directory and name of a path.
+pub fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('\\').unwrap_or(("", path))
+}
