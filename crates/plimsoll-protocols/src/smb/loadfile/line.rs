@@ -1,0 +1,188 @@
+//! One line of a load file: `[seconds] VERB arguments STATUS`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use plimsoll_model::suite::reader::nearest;
+
+use super::names;
+use super::problem::Problem;
+use super::status::Status;
+use super::verb::{ARGUMENTS_MAX, Argument, Verb};
+use super::{TRANSFER_BYTES_MAX, levels};
+
+/// Dispositions are numbered from 0 to this.
+const DISPOSITION_MAX: u64 = 5;
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<'t> {
+    /// The operation.
+    pub verb: Verb,
+    /// As many as the verb has, the rest zero.
+    pub values: [Value<'t>; ARGUMENTS_MAX],
+    /// What the server should answer.
+    pub status: Status,
+    /// It began with a number of seconds.
+    pub timestamp: bool,
+}
+
+/// One argument's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<'t> {
+    /// Without leading separators, with backslashes.
+    Text(Cow<'t, str>),
+    /// A number, within the bounds of its argument.
+    Number(u64),
+}
+
+impl Value<'_> {
+    /// The number; a name has none.
+    pub const fn number(&self) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Text(_) => 0,
+        }
+    }
+
+    /// The name; a number has none.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Number(_) => "",
+            Self::Text(text) => text,
+        }
+    }
+}
+
+/// Reads a line; `None` if it is empty or a comment.
+pub fn parse(text: &str) -> Result<Option<Line<'_>>, Problem> {
+    let mut words = Words { rest: text };
+    let Some(mut word) = words.next()? else { return Ok(None) };
+    let timestamp = word.starts_with(|c: char| c.is_ascii_digit());
+    if timestamp {
+        let seconds: Option<f64> = word.parse().ok();
+        if !seconds.is_some_and(f64::is_finite) {
+            return Err(Problem::Timestamp(word.to_owned()));
+        }
+        match words.next()? {
+            Some(next) => word = next,
+            None => return Ok(None),
+        }
+    }
+    let verb = Verb::named(word).ok_or_else(|| unknown_verb(word))?;
+    let missing = |missing| Problem::Missing { missing, usage: verb.usage() };
+    let mut values = [const { Value::Number(0) }; ARGUMENTS_MAX];
+    for (value, argument) in values.iter_mut().zip(verb.arguments()) {
+        let word = words.next()?.ok_or_else(|| missing(argument.name()))?;
+        *value = read(verb, *argument, word)?;
+    }
+    let status = match words.next()? {
+        Some(word) => Status::parse(word).ok_or_else(|| unknown_status(word))?,
+        None if verb == Verb::Sleep => Status::OK,
+        None => return Err(missing("status")),
+    };
+    if let Some(word) = words.next()? {
+        return Err(Problem::TooMuch { found: word.to_owned(), usage: verb.usage() });
+    }
+    let line = Line { verb, values, status, timestamp };
+    names::check_removal(&line)?;
+    Ok(Some(line))
+}
+
+fn read<'t>(verb: Verb, argument: Argument, word: &'t str) -> Result<Value<'t>, Problem> {
+    let max = match argument {
+        Argument::Path(_) | Argument::Mask => return names::read(verb, argument, word),
+        Argument::Handle | Argument::Word(_) => u64::from(u32::MAX),
+        Argument::Long(_) => u64::MAX,
+        Argument::Transfer(_) => TRANSFER_BYTES_MAX,
+        Argument::Disposition => DISPOSITION_MAX,
+        Argument::Level => u64::from(u16::MAX),
+    };
+    let number = number(word).filter(|number| *number <= max).ok_or_else(|| Problem::Number {
+        what: argument.name(),
+        found: word.to_owned(),
+        max,
+        usage: verb.usage(),
+    })?;
+    if argument == Argument::Level && !levels::is_known(verb, number) {
+        let known = levels::known(verb);
+        return Err(Problem::Level { verb: verb.name(), level: number, known });
+    }
+    Ok(Value::Number(number))
+}
+
+/// Decimal, or hexadecimal after `0x`. No signs.
+fn number(text: &str) -> Option<u64> {
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    let plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    u64::from_str_radix(digits, radix).ok().filter(|_| plain)
+}
+
+fn unknown_verb(word: &str) -> Problem {
+    let found = word.to_owned();
+    if word.starts_with("SMB") {
+        return Problem::Dbench1(found);
+    }
+    let names = || Verb::ALL.iter().map(|verb| verb.name());
+    let same = names().find(|name| name.eq_ignore_ascii_case(word));
+    let help = match same.or_else(|| nearest(word, names())) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("known operations: {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    Problem::Verb { found, help }
+}
+
+fn unknown_status(word: &str) -> Problem {
+    let help = match nearest(word, Status::names()) {
+        Some(near) => format!("did you mean {near}? Others are written as a number, 0xC0000034"),
+        None => "expected: NT_STATUS_…, 0x… (an NTSTATUS), SUCCESS, ERROR or *".to_owned(),
+    };
+    Problem::Status { found: word.to_owned(), help }
+}
+
+/// The words of a line; a quoted one may hold spaces. `#` at the start of a word begins a comment.
+struct Words<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Words<'t> {
+    fn next(&mut self) -> Result<Option<&'t str>, Problem> {
+        let text = self.rest.trim_start();
+        if text.is_empty() || text.starts_with('#') {
+            self.rest = "";
+            return Ok(None);
+        }
+        let Some(quoted) = text.strip_prefix('"') else {
+            let end = text.find(char::is_whitespace).unwrap_or(text.len());
+            self.rest = &text[end..];
+            return Ok(Some(&text[..end]));
+        };
+        let (word, rest) =
+            quoted.split_once('"').ok_or_else(|| Problem::OpenQuote(quoted.to_owned()))?;
+        if rest.starts_with(|c: char| !c.is_whitespace()) {
+            return Err(Problem::AfterQuote(rest.to_owned()));
+        }
+        self.rest = rest;
+        Ok(Some(word))
+    }
+}
+
+/// As a load file writes it, without the timestamp.
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verb.name())?;
+        for (argument, value) in self.verb.arguments().iter().zip(&self.values) {
+            match (argument, value) {
+                (_, Value::Text(text)) => write!(f, " \"\\{text}\"")?,
+                (Argument::Word("options" | "attributes") | Argument::Disposition, number) => {
+                    write!(f, " 0x{:x}", number.number())?;
+                }
+                (_, number) => write!(f, " {}", number.number())?,
+            }
+        }
+        write!(f, " {}", self.status)
+    }
+}

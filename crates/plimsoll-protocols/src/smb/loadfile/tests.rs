@@ -1,0 +1,3 @@
+mod parsing;
+mod public_file;
+mod replaying;
