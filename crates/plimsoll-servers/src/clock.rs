@@ -38,3 +38,10 @@ pub(crate) fn wall() -> Time {
     let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
     Time { seconds, nanoseconds: since.subsec_nanos() }
 }
+
+/// Now in FILETIME: 100 ns since 1601 (MS-DTYP 2.3.3).
+pub(crate) fn filetime() -> u64 {
+    const BEFORE_1970_S: u64 = 11_644_473_600;
+    let Time { seconds, nanoseconds } = wall();
+    (u64::from(seconds) + BEFORE_1970_S) * 10_000_000 + u64::from(nanoseconds) / 100
+}

@@ -47,6 +47,9 @@ pub enum ServerError {
     /// Certificate and key were read, and do not make a TLS server.
     #[error("cannot set up TLS: {0}; check that the key belongs to the certificate")]
     Tls(String),
+    /// The SMB server refuses its configuration.
+    #[error("cannot set up the SMB server: {0}")]
+    Smb(String),
     /// A core that does not exist or that this process may not use.
     #[error("cannot pin to cores {cores}: {source}; `nproc` and cgroups limit what is available")]
     Pin {

@@ -8,6 +8,7 @@ mod error;
 pub mod managed;
 pub mod nfs;
 mod process;
+pub mod smb;
 mod stop;
 pub mod web;
 

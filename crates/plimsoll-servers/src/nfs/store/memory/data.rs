@@ -13,38 +13,38 @@ const BLOCK_OVERHEAD: u64 = 64;
 
 /// Memory that may be used, and how much of it is.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     used: AtomicU64,
     max: u64,
 }
 
 impl Budget {
-    pub(super) fn new(max: u64) -> Self {
+    pub(crate) fn new(max: u64) -> Self {
         Self { used: AtomicU64::new(0), max }
     }
 
-    pub(super) fn take(&self, bytes: u64) -> Result<(), Fault> {
+    pub(crate) fn take(&self, bytes: u64) -> Result<(), Fault> {
         let grow = |used: u64| used.checked_add(bytes).filter(|grown| *grown <= self.max);
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow);
         taken.map(drop).map_err(|_| Fault::NoSpace)
     }
 
-    pub(super) fn give_back(&self, bytes: u64) {
+    pub(crate) fn give_back(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn max(&self) -> u64 {
+    pub(crate) fn max(&self) -> u64 {
         self.max
     }
 
-    pub(super) fn free(&self) -> u64 {
+    pub(crate) fn free(&self) -> u64 {
         self.max.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 }
 
 /// Content of a file.
 #[derive(Debug, Default)]
-pub(super) struct Data {
+pub(crate) struct Data {
     size: u64,
     /// Ascending by number. What lies behind a block's bytes and in absent blocks is zero.
     blocks: Vec<Block>,
@@ -57,17 +57,17 @@ struct Block {
 }
 
 impl Data {
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// What the blocks are charged with.
-    pub(super) fn charged(&self) -> u64 {
+    pub(crate) fn charged(&self) -> u64 {
         self.blocks.iter().map(|block| charge(block.bytes.len() as u64)).sum()
     }
 
     /// Appends up to `count` bytes from `offset` on.
-    pub(super) fn read(&self, offset: u64, count: u32, into: &mut Vec<u8>) {
+    pub(crate) fn read(&self, offset: u64, count: u32, into: &mut Vec<u8>) {
         let end = offset.saturating_add(u64::from(count)).min(self.size);
         let mut at = offset;
         let mut index = self.blocks.partition_point(|block| block.number < offset / BLOCK);
@@ -86,7 +86,7 @@ impl Data {
     }
 
     /// Writes all of `data`, or nothing.
-    pub(super) fn write(&mut self, offset: u64, data: &[u8], budget: &Budget) -> Result<(), Fault> {
+    pub(crate) fn write(&mut self, offset: u64, data: &[u8], budget: &Budget) -> Result<(), Fault> {
         let end = offset.checked_add(data.len() as u64).filter(|end| *end <= FILE_BYTES_MAX);
         let end = end.ok_or(Fault::TooBig)?;
         budget.take(self.growth(offset, end))?;
@@ -104,7 +104,7 @@ impl Data {
     }
 
     /// Cuts or lengthens; gives back what is no longer needed.
-    pub(super) fn resize(&mut self, size: u64, budget: &Budget) -> Result<(), Fault> {
+    pub(crate) fn resize(&mut self, size: u64, budget: &Budget) -> Result<(), Fault> {
         if size > FILE_BYTES_MAX {
             return Err(Fault::TooBig);
         }

@@ -3,7 +3,7 @@
 //! Every object has a lock of its own. Whoever holds the locks of more than one object holds the
 //! `namespace` mutex, so lockers of one object each can wait for nobody who waits for them.
 
-mod data;
+pub(crate) mod data;
 mod entries;
 mod names;
 mod node;
