@@ -56,6 +56,8 @@ pub enum AgentEvent {
         client: u32,
         /// Why.
         reason: String,
+        /// When, from the start of the point.
+        at: Nanos,
     },
     /// One worker has drained; its totals.
     WorkerFinished(Box<WorkerTotals>),

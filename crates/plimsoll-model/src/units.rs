@@ -145,6 +145,35 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Bytes of one MiB.
+pub const BYTES_PER_MIB: f64 = 1_048_576.0;
+/// Bits of one Mbit.
+pub const BITS_PER_MBIT: f64 = 1e6;
+
+/// A rate of bytes per second in its two common units, whose bases differ: MiB/s of 2^20 bytes
+/// and Mbit/s of 10^6 bits.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct BytesPerSec(pub f64);
+
+impl BytesPerSec {
+    /// In 2^20 bytes per second.
+    pub fn mib_per_s(self) -> f64 {
+        self.0 / BYTES_PER_MIB
+    }
+
+    /// In 10^6 bits per second.
+    pub fn mbit_per_s(self) -> f64 {
+        self.0 * 8.0 / BITS_PER_MBIT
+    }
+}
+
+impl fmt::Display for BytesPerSec {
+    /// Binary multiples, named as such (`MiB/s`).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", Bytes(self.0 as u64))
+    }
+}
+
 /// A rate in operations per second: finite, zero or above.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema,
@@ -287,6 +316,14 @@ mod tests {
         assert_eq!(Bytes(5_119_484).to_string(), "4.88 MiB");
         assert_eq!(grouped(1_234_567.8), "1,234,568");
         assert_eq!(grouped(0.5), "0.5");
+    }
+
+    #[test]
+    fn byte_rates_name_their_bases() {
+        let rate = BytesPerSec(8_398_371.0);
+        assert_eq!(rate.to_string(), "8.01 MiB/s");
+        assert!((rate.mib_per_s() - 8.009).abs() < 0.001, "{}", rate.mib_per_s());
+        assert!((rate.mbit_per_s() - 67.187).abs() < 0.001, "{}", rate.mbit_per_s());
     }
 
     proptest! {

@@ -48,7 +48,7 @@ where
             // The rest of the pool may take what waits.
             Pace::Open(_) => self.runnable.push((lane, now)),
         }
-        self.tell(AgentEvent::ClientLost { client: number, reason });
+        self.tell(AgentEvent::ClientLost { client: number, reason, at: now });
     }
 
     /// What was under way has failed: its reply can no longer come.

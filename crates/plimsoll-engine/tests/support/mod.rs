@@ -112,7 +112,7 @@ pub fn run(
             AgentEvent::Interval(interval) => seen.intervals.push(*interval),
             AgentEvent::WorkerFinished(totals) => seen.totals = *totals,
             AgentEvent::ErrorSample(sample) => seen.samples.push(sample.detail),
-            AgentEvent::ClientLost { client, reason } => seen.lost.push((client, reason)),
+            AgentEvent::ClientLost { client, reason, .. } => seen.lost.push((client, reason)),
             other => panic!("unexpected {other:?}"),
         }
     }

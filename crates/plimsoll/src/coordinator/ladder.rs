@@ -3,7 +3,7 @@
 use plimsoll_analysis::search::{PeakSearchConfig, SearchStep};
 use plimsoll_model::assignment::{Load, Phases, Purpose};
 use plimsoll_model::suite::{
-    Ladder, LoadSpec, Profile, ProfileName, Rules, Suite, Think, ThinkDistribution,
+    Ladder, LoadSpec, Profile, ProfileName, Suite, Think, ThinkDistribution,
 };
 use plimsoll_model::units::{Nanos, OpsPerSec, grouped};
 

@@ -36,6 +36,8 @@ pub struct SecondView {
     pub phase: Phase,
     /// Finished without error.
     pub ops_per_s: f64,
+    /// Application bytes moved, both ways.
+    pub bytes_per_s: f64,
     /// Failed.
     pub errors: u64,
     /// Median response.
@@ -175,10 +177,11 @@ fn view(slice: &IntervalSlice, record: &SecondRecord, generator_busy_ratio: f64)
     }
     let quantile = |q: f64| (!response.is_empty()).then(|| response.value_at_quantile(q));
     let seconds = slice.length.as_secs_f64();
-    let done = record.done.saturating_sub(record.errors) as f64;
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     SecondView {
         phase: slice.phase,
-        ops_per_s: if seconds > 0.0 { done / seconds } else { 0.0 },
+        ops_per_s: per_second(record.done.saturating_sub(record.errors)),
+        bytes_per_s: per_second(record.bytes_read + record.bytes_written),
         errors: record.errors,
         response_p50_ns: quantile(0.5),
         response_p99_ns: quantile(0.99),

@@ -10,8 +10,12 @@ use plimsoll_engine::agent;
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::{Assignment, OpNames};
 use plimsoll_model::bundle::{BundleWriter, PointLog};
-use plimsoll_model::event::{AgentEvent, JournalRecord, PointRecord, WorkerTotals};
+use plimsoll_model::event::{
+    AgentEvent, JournalRecord, Phase, PointRecord, SecondRecord, WorkerTotals,
+};
 use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::suite::OnClientFailure;
+use plimsoll_model::units::Nanos;
 
 use super::clock::unix_ns;
 use super::merge::{FullSecond, SecondView, Seconds, add_totals};
@@ -88,6 +92,7 @@ impl PointDesk<'_> {
         if self.signals.is_asked() {
             return Ok(PointEnd::Interrupted);
         }
+        name_statuses(&mut listening.totals, workload);
         self.finish(assignment, listening, point_use)
     }
 
@@ -106,7 +111,7 @@ impl PointDesk<'_> {
     ) -> Result<(), Failure> {
         let mut first_failure = None;
         loop {
-            if self.signals.is_asked() || first_failure.is_some() {
+            if self.signals.is_asked() || first_failure.is_some() || listening.is_over {
                 stop.store(true, Ordering::Relaxed);
             }
             match heard.recv_timeout(LOOK_UP) {
@@ -143,8 +148,8 @@ impl PointDesk<'_> {
                     self.record(JournalRecord::ErrorSample { point, sample })?;
                 }
             }
-            AgentEvent::ClientLost { client, reason } => {
-                listening.lost += 1;
+            AgentEvent::ClientLost { client, reason, at } => {
+                listening.lose(client, &reason, at);
                 if listening.lost <= LOST_NAMED_MAX {
                     self.record(JournalRecord::ClientLost { point, client, reason })?;
                 }
@@ -162,15 +167,25 @@ impl PointDesk<'_> {
         point_use: PointUse,
     ) -> Result<PointEnd, Failure> {
         let Listening { log, seconds, totals, panic, times, started_unix_ns, .. } = listening;
+        let ended_early = listening.ended_early;
         let (seconds, workers) = seconds.into_records();
+        // A point cut short held each phase for as long as its seconds tell.
+        let length = |phase: Phase, planned: Nanos| match ended_early {
+            None => planned,
+            Some(_) => planned.min(held(&seconds, phase)),
+        };
+        let (warm_up_ns, measured_ns) = (
+            length(Phase::WarmUp, assignment.phases.warm_up_ns),
+            length(Phase::Measure, assignment.phases.measure_ns),
+        );
         let PointUse { process_cpu_ns, monitor_cpu_ns, clock_step_ns, resources } = point_use;
         let record = PointRecord {
             point: assignment.point,
             load: assignment.load.clone(),
             pacing: assignment.pacing,
             started_unix_ns,
-            warm_up_ns: assignment.phases.warm_up_ns,
-            measured_ns: assignment.phases.measure_ns,
+            warm_up_ns,
+            measured_ns,
             clock_step_ns,
             totals,
             seconds,
@@ -178,7 +193,7 @@ impl PointDesk<'_> {
             process_cpu_ns,
             monitor_cpu_ns,
             panic,
-            ended_early: None,
+            ended_early,
             resources,
         };
         self.bundle.finish_point(log, record.clone())?;
@@ -196,6 +211,10 @@ struct Listening {
     totals: WorkerTotals,
     samples: SampleBudget,
     lost: u32,
+    /// There is nothing more to wait for.
+    is_over: bool,
+    /// The window was cut short; why.
+    ended_early: Option<String>,
     panic: Option<String>,
     started_unix_ns: u64,
     last_view: Option<SecondView>,
@@ -215,10 +234,32 @@ impl Listening {
             totals: WorkerTotals::default(),
             samples: SampleBudget::default(),
             lost: 0,
+            is_over: false,
+            ended_early: None,
             panic: None,
             started_unix_ns: unix_ns(),
             last_view: None,
         })
+    }
+
+    /// A client has left at `at`: does the point go on?
+    fn lose(&mut self, client: u32, reason: &str, at: Nanos) {
+        self.lost += 1;
+        let all = self.lost >= self.assignment.load.clients();
+        let why = match self.assignment.on_client_failure {
+            OnClientFailure::Abort => format!(
+                "client {client} could go no further ({reason}), and the suite ends the point at \
+                 the first that fails"
+            ),
+            OnClientFailure::Drop if all => {
+                format!("no client is left; the last, client {client}, gave up: {reason}")
+            }
+            OnClientFailure::Drop => return,
+        };
+        self.is_over = true;
+        if at < self.assignment.phases.window_end() {
+            self.ended_early.get_or_insert(why);
+        }
     }
 
     fn write(&mut self, full: Vec<FullSecond>) -> Result<(), Failure> {
@@ -231,6 +272,20 @@ impl Listening {
             self.times.add(&SecondTimes { second, phase, ops });
         }
         Ok(())
+    }
+}
+
+/// For how long a phase was held.
+fn held(seconds: &[SecondRecord], phase: Phase) -> Nanos {
+    let lengths = seconds.iter().filter(|record| record.phase == phase);
+    Nanos(lengths.map(|record| record.length_ns).sum())
+}
+
+/// Only the protocol knows what people call its statuses, and only here is it at hand.
+fn name_statuses(totals: &mut WorkerTotals, workload: &dyn Workload) {
+    for seen in &mut totals.unexpected {
+        let name = |status| workload.status_name(status).map(str::to_owned);
+        (seen.expected_name, seen.actual_name) = (name(seen.expected), name(seen.actual));
     }
 }
 

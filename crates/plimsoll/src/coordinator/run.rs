@@ -208,11 +208,12 @@ impl<'a> Run<'a> {
         let done = self.finished(|purpose| purpose == Purpose::Ladder).count();
         let left = loads.len().saturating_sub(done) as u64;
         let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder)));
-        let unit = LoadUnit::of(&self.request.suite.load);
+        let unit = LoadUnit::of(&self.request.suite);
         for (index, requested) in loads.iter().enumerate().skip(done) {
             let load = ladder::load_at(&self.request.suite, self.profile, *requested);
             let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));
-            let point = Planned { load, purpose: Purpose::Ladder, title, countdown };
+            let last = index + 1 == loads.len();
+            let point = Planned { load, purpose: Purpose::Ladder, title, countdown, last };
             if self.point(&point, live)?.is_none() {
                 return Ok(Stop::Interrupted);
             }
@@ -239,8 +240,9 @@ impl<'a> Run<'a> {
                 }
             }
         };
+        let metric = self.request.suite.metric;
         let mut on_look_up = |second: Option<&super::SecondView>| {
-            live.passing(|| live_line(title, second, &countdown.text()));
+            live.passing(|| live_line(title, second, metric, &countdown.text()));
         };
         let desk = PointDesk {
             bundle: &mut self.bundle,
@@ -258,8 +260,20 @@ impl<'a> Run<'a> {
                     Purpose::Ladder => finished_line(title, &result, style),
                     Purpose::Probe | Purpose::Verify => search_line(title, &result, style),
                 });
-                Ok(Some(result))
+                Ok(self.put_back(point, live)?.then_some(result))
             }
+        }
+    }
+
+    /// What the method wants put back on the servers after a point; false when the user asked for
+    /// the end.
+    fn put_back(&mut self, point: &Planned, live: &mut Live) -> Result<bool, Failure> {
+        let Work::PerPoint(preparation) = &mut self.outset.plan.work else { return Ok(true) };
+        let dial = SystemDial::new(self.signals.clone());
+        let mut show = errand_shower(&point.title, self.signals, live);
+        match preparation.after(&point.load, point.last, &dial, &mut show) {
+            Err(ErrandError::Stopped) => Ok(false),
+            done => Ok(done.map(|()| true)?),
         }
     }
 
@@ -347,4 +361,6 @@ struct Planned {
     purpose: Purpose,
     title: String,
     countdown: Countdown,
+    /// No further point follows.
+    last: bool,
 }

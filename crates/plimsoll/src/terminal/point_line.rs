@@ -3,8 +3,8 @@
 use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::event::Phase;
 use plimsoll_model::result::PointResult;
-use plimsoll_model::suite::LoadSpec;
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
+use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
 
 use super::Style;
 use crate::coordinator::SecondView;
@@ -16,14 +16,17 @@ pub enum LoadUnit {
     Rate,
     /// Clients.
     Clients,
+    /// Seconds of think time, of so many clients.
+    ThinkTime(u32),
 }
 
 impl LoadUnit {
     /// Of a suite.
-    pub const fn of(load: &LoadSpec) -> Self {
-        match load {
-            LoadSpec::Open { .. } => Self::Rate,
-            LoadSpec::Closed { .. } => Self::Clients,
+    pub const fn of(suite: &Suite) -> Self {
+        match (&suite.load, &suite.ladder) {
+            (LoadSpec::Open { .. }, _) => Self::Rate,
+            (LoadSpec::Closed { .. }, Ladder::Think { clients, .. }) => Self::ThinkTime(*clients),
+            (LoadSpec::Closed { .. }, _) => Self::Clients,
         }
     }
 
@@ -33,21 +36,29 @@ impl LoadUnit {
             Self::Rate => format!("{} ops/s", grouped(load)),
             Self::Clients if load == 1.0 => "1 client".to_owned(),
             Self::Clients => format!("{} clients", grouped(load)),
+            Self::ThinkTime(clients) => format!(
+                "{} s think time, {}",
+                grouped(load),
+                Self::Clients.text(f64::from(clients))
+            ),
         }
     }
 }
 
 /// While a point runs: its last full second.
-pub fn live_line(title: &str, second: Option<&SecondView>, left: &str) -> String {
+pub fn live_line(title: &str, second: Option<&SecondView>, metric: Metric, left: &str) -> String {
     let Some(second) = second else { return format!("{title}, {left}: begins") };
     let phase = match second.phase {
         Phase::WarmUp => "warm-up",
         Phase::Measure => "measuring",
         Phase::Drain => "draining",
     };
+    let rate = match metric {
+        Metric::Bytes => BytesPerSec(second.bytes_per_s).to_string(),
+        Metric::Ops | Metric::Logons => format!("{}/s", grouped(second.ops_per_s)),
+    };
     format!(
-        "{title}, {left}: {phase} {}/s, p50 {}, p99 {}, errors {}, busy {:.0} %",
-        grouped(second.ops_per_s),
+        "{title}, {left}: {phase} {rate}, p50 {}, p99 {}, errors {}, busy {:.0} %",
         time(second.response_p50_ns),
         time(second.response_p99_ns),
         second.errors,
@@ -89,13 +100,19 @@ fn figures(title: &str, point: &PointResult) -> String {
         None => (None, None),
     };
     let errors: u64 = point.errors.values().sum();
-    let rate = point.achieved_ops_per_s.map_or("–".to_owned(), grouped);
+    let ops = point.achieved_ops_per_s.map_or("–".to_owned(), grouped);
+    let bytes = point.achieved_bytes_per_s;
+    let bytes = bytes.map_or(String::new(), |rate| format!("{}, ", BytesPerSec(rate)));
+    let clients = match (point.clients_requested, point.clients_participating) {
+        (Some(asked), Some(stayed)) if stayed < asked => format!("{stayed} of {asked} clients, "),
+        _ => String::new(),
+    };
     let busy = point
         .generator
         .cpu_busy_ratio_max
         .map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
     format!(
-        "{title}: {rate}/s, p50 {}, p99 {}, {errors} errors, generator {busy}",
+        "{title}: {clients}{bytes}{ops}/s, p50 {}, p99 {}, {errors} errors, generator {busy}",
         time(p50),
         time(p99),
     )
@@ -162,5 +179,21 @@ mod tests {
     fn loads_have_their_unit() {
         assert_eq!(LoadUnit::Rate.text(1500.0), "1,500 ops/s");
         assert_eq!(LoadUnit::Clients.text(1.0), "1 client");
+        assert_eq!(LoadUnit::ThinkTime(974).text(2.5), "2.5 s think time, 974 clients");
+    }
+
+    #[test]
+    fn a_point_of_file_serving_shows_its_bytes_and_who_took_part() {
+        let point = PointResult {
+            achieved_ops_per_s: Some(1234.0),
+            achieved_bytes_per_s: Some(8_398_371.0),
+            clients_requested: Some(28),
+            clients_participating: Some(24),
+            valid: true,
+            ..PointResult::default()
+        };
+        let line = finished_line("point 8/16", &point, Style::new(false));
+        let begin = "point 8/16: 24 of 28 clients, 8.01 MiB/s, 1,234/s, p50";
+        assert!(line.starts_with(begin), "{line}");
     }
 }

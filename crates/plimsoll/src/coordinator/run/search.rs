@@ -69,7 +69,7 @@ impl Run<'_> {
             else {
                 continue;
             };
-            let point = Planned { load, purpose, title, countdown };
+            let point = Planned { load, purpose, title, countdown, last: false };
             match self.point(&point, live)? {
                 Some(result) => {
                     let outcome = ProbeOutcome::of(&result);
