@@ -1,0 +1,238 @@
+//! Logons with a connection of their own: connect, log on, reach the share, log off, close.
+
+use plimsoll_engine::seam::{Io, Link, LinkKind};
+use plimsoll_model::units::Nanos;
+
+use super::super::logon::{Dialect, Established, Logon, LogonProgress};
+use super::super::wire::frame::{self, Assembler};
+use super::super::wire::header::{Command, Header, Parts};
+use super::super::wire::session_setup::{LogoffRequest, LogoffResponse};
+use super::super::wire::status;
+use super::flights::Flight;
+use super::verdict::{Verdict, expectation};
+use super::words::{Complaint, Described};
+use super::{Buffers, SmbSite};
+
+/// The logons of a client that are under way.
+#[derive(Default)]
+pub(super) struct LoneLogons {
+    under_way: Vec<LoneLogon>,
+    started: u64,
+}
+
+struct LoneLogon {
+    flight: Flight,
+    link: Link,
+    assembler: Assembler,
+    stage: Stage,
+}
+
+enum Stage {
+    Connecting,
+    LoggingOn(Box<Logon>),
+    LoggingOff(Box<Established>),
+}
+
+/// Whether a link is still to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkState {
+    Open,
+    Closed,
+}
+
+impl Stage {
+    fn waited_for(&self) -> &'static str {
+        match self {
+            Self::Connecting => "connection",
+            Self::LoggingOn(_) => "end of the logon",
+            Self::LoggingOff(_) => "reply to LOGOFF",
+        }
+    }
+}
+
+impl LoneLogons {
+    pub(super) fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
+    pub(super) fn start(&mut self, flight: Flight, io: &mut impl Io) {
+        let link = io.connect(LinkKind::Stream);
+        let (assembler, stage) = (Assembler::default(), Stage::Connecting);
+        self.under_way.push(LoneLogon { flight, link, assembler, stage });
+    }
+
+    /// The instant at which the first of them is too late.
+    pub(super) fn deadline(&self) -> Nanos {
+        self.under_way.iter().map(|logon| logon.flight.deadline).min().unwrap_or(Nanos::MAX)
+    }
+
+    fn find(&self, link: Link) -> Option<usize> {
+        self.under_way.iter().position(|logon| logon.link == link)
+    }
+
+    /// Its connection is open.
+    pub(super) fn connected(
+        &mut self,
+        link: Link,
+        logon: impl FnOnce(u64) -> Logon,
+        buffers: &mut Buffers,
+        io: &mut impl Io,
+    ) {
+        let Some(at) = self.find(link) else { return };
+        let lone = &mut self.under_way[at];
+        self.started += 1;
+        let mut logon = Box::new(logon(self.started));
+        buffers.out.clear();
+        logon.start(&mut buffers.out);
+        io.send(link, &buffers.out);
+        lone.stage = Stage::LoggingOn(logon);
+    }
+
+    /// Bytes came; the logon may be over, and then its op is to end as the verdict says.
+    pub(super) fn bytes(
+        &mut self,
+        link: Link,
+        mut bytes: &[u8],
+        site: &SmbSite,
+        io: &mut impl Io,
+    ) -> Option<(Flight, Verdict<'static>)> {
+        let at = self.find(link)?;
+        let lone = &mut self.under_way[at];
+        let mut assembler = std::mem::take(&mut lone.assembler);
+        let ended = loop {
+            match assembler.take(&mut bytes) {
+                Ok(Some(message)) => {
+                    let buffers = &mut site.buffers.borrow_mut();
+                    if let Some(verdict) = lone.on_message(message, buffers, io) {
+                        break Some(verdict);
+                    }
+                }
+                Ok(None) => break None,
+                Err(error) => break Some(Err(Complaint::Stream(error))),
+            }
+        };
+        lone.assembler = assembler;
+        let verdict = ended?;
+        let lone = self.under_way.swap_remove(at);
+        io.close(link);
+        Some((lone.flight, verdict))
+    }
+
+    /// The connection of one broke or was closed by the server.
+    pub(super) fn broke(
+        &mut self,
+        link: Link,
+        state: LinkState,
+        complaint: Complaint<'_>,
+        io: &mut impl Io,
+    ) {
+        let Some(at) = self.find(link) else { return };
+        if state == LinkState::Open {
+            io.close(link);
+        }
+        fail(&self.under_way.swap_remove(at).flight, complaint, io);
+    }
+
+    /// Those that should have ended by now have failed.
+    pub(super) fn time_out(&mut self, now: Nanos, after: Nanos, io: &mut impl Io) {
+        while let Some(at) = self.under_way.iter().position(|lone| lone.flight.deadline <= now) {
+            let lone = self.under_way.swap_remove(at);
+            io.close(lone.link);
+            let waited_for = lone.stage.waited_for();
+            fail(&lone.flight, Complaint::Timeout { after, waited_for }, io);
+        }
+    }
+
+    /// The client leaves the mix.
+    pub(super) fn leave(&mut self, io: &mut impl Io) {
+        for lone in self.under_way.drain(..) {
+            io.close(lone.link);
+            fail(&lone.flight, Complaint::Left, io);
+        }
+    }
+}
+
+/// The op ends with a complaint.
+pub(super) fn fail(flight: &Flight, complaint: Complaint<'_>, io: &mut impl Io) {
+    io.explain(format_args!("{}: {complaint}", Described(&flight.call.op)));
+    io.complete(flight.ticket, flight.outcome(complaint.status()));
+}
+
+impl LoneLogon {
+    fn on_message(
+        &mut self,
+        message: &[u8],
+        buffers: &mut Buffers,
+        io: &mut impl Io,
+    ) -> Option<Verdict<'static>> {
+        let Buffers { out, plain, .. } = buffers;
+        out.clear();
+        match &mut self.stage {
+            Stage::Connecting => None,
+            Stage::LoggingOn(logon) => match logon.on_message(message, out) {
+                Ok(LogonProgress::More) => {
+                    io.send(self.link, out);
+                    None
+                }
+                Ok(LogonProgress::Done(mut established)) => {
+                    encode_logoff(&mut established, out);
+                    io.send(self.link, out);
+                    self.stage = Stage::LoggingOff(established);
+                    None
+                }
+                Err(error) => {
+                    io.explain(format_args!("{error}"));
+                    Some(match error.status() {
+                        Some(actual) => expectation(self.flight.call.expected, actual),
+                        None => Err(Complaint::Refused(super::words::class_of(&error))),
+                    })
+                }
+            },
+            Stage::LoggingOff(established) => {
+                let expected = self.flight.call.expected;
+                Some(
+                    logged_off(established, message, plain)
+                        .and_then(|status| expectation(expected, status)),
+                )
+            }
+        }
+    }
+}
+
+fn encode_logoff(established: &mut Established, out: &mut Vec<u8>) {
+    let at = frame::begin(out);
+    let header = Header {
+        message_id: established.next_message_id,
+        credit_charge: u16::from(established.dialect > Dialect::V2_0_2),
+        credits: 1,
+        session_id: established.session_id,
+        ..Header::new(Command::Logoff)
+    };
+    header.encode(out);
+    LogoffRequest {}.encode(out);
+    frame::finish(out, at);
+    established.seal.protect(out, at);
+}
+
+/// The status of the reply to LOGOFF.
+fn logged_off(
+    established: &mut Established,
+    message: &[u8],
+    plain: &mut Vec<u8>,
+) -> Result<u32, Complaint<'static>> {
+    let command = Command::Logoff;
+    let opened = established.seal.open(message, plain).map_err(|_| Complaint::Unsealed)?;
+    let part = match Parts::new(opened).next() {
+        Some(Ok(part)) => part,
+        Some(Err(error)) => return Err(Complaint::Message(error)),
+        None => return Err(Complaint::Nonsense { command, what: "it is empty" }),
+    };
+    if part.header.command != command || part.header.message_id != established.next_message_id {
+        return Err(Complaint::Nonsense { command, what: "it answers something else" });
+    }
+    if part.header.status == status::SUCCESS {
+        let decoded = LogoffResponse::decode(part.body);
+        decoded.map_err(|error| Complaint::Malformed { command, error })?;
+    }
+    Ok(part.header.status)
+}
