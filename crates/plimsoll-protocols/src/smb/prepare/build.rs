@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::place::{Place, Wanted};
 use super::super::wire::status;
+use super::place::{Place, Wanted};
 use super::share::{Kind, Share, ShareError, Text};
 use super::site::Site;
 use super::survey::{Repair, Survey};
@@ -100,13 +100,16 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, ShareError>) -> Result<T,
     let mut tries = 1;
     loop {
         match attempt() {
-            Err(ShareError::Status(
-                status::SHARING_VIOLATION | status::DELETE_PENDING | status::DIRECTORY_NOT_EMPTY,
-            )) if tries < HELD_TRIES => {
+            Err(error) if tries < HELD_TRIES && is_held(&error) => {
                 tries += 1;
                 std::thread::sleep(HELD_PAUSE);
             }
             other => return other,
         }
     }
+}
+
+fn is_held(error: &ShareError) -> bool {
+    let held = [status::SHARING_VIOLATION, status::DELETE_PENDING, status::DIRECTORY_NOT_EMPTY];
+    error.status().is_some_and(|status| held.contains(&status))
 }

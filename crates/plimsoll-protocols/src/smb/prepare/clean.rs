@@ -2,20 +2,38 @@
 
 use plimsoll_model::units::Bytes;
 
+use super::super::logon::Offer;
+use super::super::target::SmbTarget;
 use super::super::workspace::{MARKER, ROOT};
 use super::build::remove_tree;
 use super::ours::{self, MARKER_NEW, Standing};
+use super::points::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share, ShareError};
 use super::site::Site;
 use crate::crew::{Crew, Overseer};
-use crate::net::{ErrandError, ErrandProgress, GoOn, OnProgress};
+use crate::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress};
+use crate::{PlanError, ResolvedTarget};
+
+/// Removes our directory from a share; answers in words.
+pub fn clean_target(
+    target: &ResolvedTarget,
+    dial: &dyn Dial,
+    progress: &mut OnProgress<'_>,
+) -> Result<String, ErrandError> {
+    let target = SmbTarget::new(target, &dial.caller()).map_err(|error| match error {
+        PlanError::Errand(error) => error,
+        error => ErrandError::Wrong(error.to_string()),
+    })?;
+    let cleaned = on_site(&target, &Offer::default(), dial, |site| clean(site, progress))?;
+    Ok(match cleaned {
+        Some(files) => format!("removed {files} files below {ROOT}"),
+        None => format!("no {ROOT} there, nothing to remove"),
+    })
+}
 
 /// Removes our directory; answers with the number of files removed. `None`: there is none.
-pub fn clean(
-    site: &Site<'_>,
-    progress: &mut OnProgress<'_>,
-) -> Result<Option<u64>, ErrandError> {
+pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u64>, ErrandError> {
     let mut share = site.connection()?;
     if ours::look(&mut *share, site)? == Standing::Absent {
         return Ok(None);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::super::client::SmbError;
+use super::super::wire::header::Command;
 use super::super::wire::status;
 use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
 use crate::net::ErrandError;
@@ -67,13 +69,17 @@ impl Memory {
 
     fn check(&self, changes: bool) -> Result<(), ShareError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(ShareError::Stopped);
+            return Err(SmbError::Stopped.into());
         }
         match changes && self.is_read_only {
-            true => Err(ShareError::Status(status::ACCESS_DENIED)),
+            true => Err(refused(status::ACCESS_DENIED)),
             false => Ok(()),
         }
     }
+}
+
+fn refused(status: u32) -> ShareError {
+    SmbError::Status { command: Command::Create, status }.into()
 }
 
 impl Tree {
@@ -116,7 +122,7 @@ impl Share for Memory {
         let tree = self.tree.lock().unwrap();
         match tree.nodes.get(path) {
             None => Ok(None),
-            Some(Some(_)) => Err(ShareError::Status(status::NOT_A_DIRECTORY)),
+            Some(Some(_)) => Err(refused(status::NOT_A_DIRECTORY)),
             Some(None) => Ok(Some(tree.children(path))),
         }
     }
@@ -125,7 +131,7 @@ impl Share for Memory {
         self.check(true)?;
         let mut tree = self.tree.lock().unwrap();
         if !tree.has_parent(path) {
-            return Err(ShareError::Status(status::OBJECT_PATH_NOT_FOUND));
+            return Err(refused(status::OBJECT_PATH_NOT_FOUND));
         }
         tree.nodes.entry(path.to_owned()).or_insert(None);
         Ok(())
@@ -139,7 +145,7 @@ impl Share for Memory {
     ) -> Result<(), ShareError> {
         self.check(true)?;
         if !self.tree.lock().unwrap().has_parent(path) {
-            return Err(ShareError::Status(status::OBJECT_PATH_NOT_FOUND));
+            return Err(refused(status::OBJECT_PATH_NOT_FOUND));
         }
         self.put(path, Some(b""));
         let mut at = 0;
@@ -149,14 +155,14 @@ impl Share for Memory {
             let mut tree = self.tree.lock().unwrap();
             let is_due = |left: &Arc<AtomicU64>| left.load(Ordering::Relaxed) < bytes;
             if tree.used() + bytes > tree.room || self.fail_after.as_ref().is_some_and(is_due) {
-                return Err(ShareError::Status(status::DISK_FULL));
+                return Err(refused(status::DISK_FULL));
             }
             if let Some(left) = &self.fail_after {
                 left.fetch_sub(bytes, Ordering::Relaxed);
             }
             let slice = text.slice(at, bytes as usize);
             let Some(Some(content)) = tree.nodes.get_mut(path) else {
-                return Err(ShareError::Status(status::FILE_IS_A_DIRECTORY));
+                return Err(refused(status::FILE_IS_A_DIRECTORY));
             };
             content.extend_from_slice(slice);
             written.fetch_add(bytes, Ordering::Relaxed);
@@ -172,7 +178,7 @@ impl Share for Memory {
                 content.truncate(bytes as usize);
                 Ok(())
             }
-            _ => Err(ShareError::Status(status::OBJECT_NAME_NOT_FOUND)),
+            _ => Err(refused(status::OBJECT_NAME_NOT_FOUND)),
         }
     }
 
@@ -184,14 +190,14 @@ impl Share for Memory {
                 let to = content.len().min(from + bytes as usize);
                 Ok(content[from..to].to_vec())
             }
-            _ => Err(ShareError::Status(status::OBJECT_NAME_NOT_FOUND)),
+            _ => Err(refused(status::OBJECT_NAME_NOT_FOUND)),
         }
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), ShareError> {
         self.check(true)?;
         let mut tree = self.tree.lock().unwrap();
-        let node = tree.nodes.remove(from).ok_or(ShareError::Status(status::OBJECT_NAME_NOT_FOUND))?;
+        let node = tree.nodes.remove(from).ok_or(refused(status::OBJECT_NAME_NOT_FOUND))?;
         tree.nodes.insert(to.to_owned(), node);
         Ok(())
     }
@@ -200,7 +206,7 @@ impl Share for Memory {
         self.check(true)?;
         let mut tree = self.tree.lock().unwrap();
         if kind == Kind::Directory && !tree.children(path).is_empty() {
-            return Err(ShareError::Status(status::DIRECTORY_NOT_EMPTY));
+            return Err(refused(status::DIRECTORY_NOT_EMPTY));
         }
         tree.nodes.remove(path);
         Ok(())

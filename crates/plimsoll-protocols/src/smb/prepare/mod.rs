@@ -10,17 +10,26 @@
 //! | `space` | room is looked for before the first byte |
 //! | `build` | the work on one place |
 //! | `set` | all places, with several connections |
+//! | `trial`, `validate` | each operation once, by the state machine that is measured |
+//! | `points` | what happens around each load point |
 //! | `clean` | the way back |
 
 mod build;
 mod clean;
 mod ours;
 mod place;
+mod points;
+mod remote;
 mod set;
 mod share;
 mod site;
 mod space;
 mod survey;
+mod trial;
+mod validate;
+
+pub use self::clean::clean_target;
+pub use self::points::{MakeWorkload, PreparationRequest, SmbPreparation};
 
 #[cfg(test)]
 mod memory;

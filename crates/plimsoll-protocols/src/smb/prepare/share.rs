@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
+use super::super::client::SmbError;
 use super::super::op::Content;
 use super::super::wire::status;
 use crate::content::ContentTable;
@@ -103,23 +104,14 @@ pub struct Space {
 }
 
 /// Why something could not be done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ShareError {
-    /// The server refused.
-    #[error("the server answered {}", words(*.0))]
-    Status(u32),
-    /// The connection, or what came over it, in words.
-    #[error("{0}")]
-    Broken(String),
+    /// The server refused, or could not be asked.
+    #[error(transparent)]
+    Client(#[from] SmbError),
     /// Under a name of ours there is something else.
     #[error("something else has that name")]
     Foreign,
-    /// A WRITE was answered with success and nothing was written.
-    #[error("the server took no byte")]
-    Nothing,
-    /// The caller said stop.
-    #[error("stopped")]
-    Stopped,
 }
 
 /// An NTSTATUS for a message.
@@ -131,40 +123,18 @@ impl ShareError {
     /// The server's status, when that is what failed.
     pub fn status(&self) -> Option<u32> {
         match self {
-            Self::Status(status) => Some(*status),
-            _ => None,
+            Self::Client(error) => error.status(),
+            Self::Foreign => None,
         }
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(&self, doing: &str, place: impl fmt::Display) -> ErrandError {
+    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> ErrandError {
         match self {
-            Self::Stopped => ErrandError::Stopped,
-            _ => {
-                ErrandError::Unusable(format!("{place}: cannot {doing}: {self}; {}", self.remedy()))
-            }
-        }
-    }
-
-    fn remedy(&self) -> &'static str {
-        match self {
-            Self::Status(status::ACCESS_DENIED | status::CANNOT_DELETE | status::MEDIA_WRITE_PROTECTED) => {
-                "let this user write there: the share must not be read-only, and its directory's \
-                 own permissions count too"
-            }
-            Self::Status(status::DISK_FULL | status::QUOTA_EXCEEDED) => {
-                "free some space there or raise the user's quota, or ask for fewer clients or \
-                 smaller workspaces (workload.workspace_mib, --profile quick)"
-            }
-            Self::Status(status::SHARING_VIOLATION | status::FILE_LOCK_CONFLICT | status::DELETE_PENDING) => {
-                "another program holds it open: end that one, and start again"
-            }
-            Self::Status(status::OBJECT_PATH_NOT_FOUND) => {
-                "make the directory that the URL names after the share, or leave it out"
-            }
-            Self::Broken(_) => "see whether the server still runs, and what its log says",
-            Self::Foreign => "move it away, or plimsoll clean the share",
-            Self::Status(_) | Self::Nothing | Self::Stopped => "see what the server's log says",
+            Self::Client(error) => error.unable_to(doing, place),
+            Self::Foreign => ErrandError::Unusable(format!(
+                "{place}: cannot {doing}: {self}; move it away, or plimsoll clean the share"
+            )),
         }
     }
 }

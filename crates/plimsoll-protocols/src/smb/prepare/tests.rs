@@ -53,8 +53,7 @@ impl<'a> Run<'a> {
             true => Depth::Sizes,
             false => Depth::Content(table),
         };
-        let of_client =
-            |client| (Place::of_client(table.seed(), client, workspace), depth(client));
+        let of_client = |client| (Place::of_client(table.seed(), client, workspace), depth(client));
         let places: Vec<_> = (0..clients).map(of_client).collect();
         let order =
             Order { places: &places, table, workspace, clients, growth: Bytes(0), channels: 3 };
@@ -243,7 +242,7 @@ fn a_read_only_share_is_named() {
     memory.is_read_only = true;
     let error = Run::new(&memory).prepare(1).unwrap_err().to_string();
     let expected = "smb://server/share: cannot make plimsoll-files: the server answered \
-                    NT_STATUS_ACCESS_DENIED; let this user write there";
+                    Create with NT_STATUS_ACCESS_DENIED; let this user write there";
     assert!(error.starts_with(expected), "{error}");
 }
 
