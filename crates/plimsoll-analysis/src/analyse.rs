@@ -5,11 +5,11 @@ use plimsoll_model::event::RunStarted;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
-use plimsoll_model::suite::{Ladder, LoadSpec};
+use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
-use crate::summary::summarise_run;
+use crate::summary::{bytes_per_s, summarise_run};
 use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
@@ -49,6 +49,10 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     let Verdict { valid, reasons, warnings } = check_point(&evidence);
     (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
     result.not_counted = check_counted(&evidence);
+    result.achieved_bytes_per_s = match raw.suite.metric {
+        Metric::Bytes => bytes_per_s(&result),
+        Metric::Ops | Metric::Logons => None,
+    };
     result.generator.cpu_busy_ratio_limit = Some(raw.suite.rules.generator_cpu_max_ratio);
     result.generator.lateness_limit_ns =
         totals.as_ref().map(|times| lateness_limit(raw.suite, times).0);
@@ -58,7 +62,7 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
 /// What a result says before its points.
 fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
     let (name, unit) = match (&raw.suite.load, &raw.suite.ladder) {
-        (LoadSpec::Open { .. }, _) => ("requested load", "ops/s"),
+        (LoadSpec::Open { .. }, _) => ("requested load", ops_unit(raw.suite.metric)),
         (LoadSpec::Closed { .. }, Ladder::Think { .. }) => ("think time", "s"),
         (LoadSpec::Closed { .. }, _) => ("clients", "clients"),
     };
@@ -83,6 +87,14 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         probes: Vec::new(),
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         disclosure: raw.disclosure.clone(),
+    }
+}
+
+/// What an op is called, per second.
+pub(crate) const fn ops_unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Ops | Metric::Bytes => Metric::Ops.unit(),
+        Metric::Logons => Metric::Logons.unit(),
     }
 }
 

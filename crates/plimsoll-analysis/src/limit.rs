@@ -2,8 +2,11 @@
 //! a measured ceiling and a rising queue, which this evidence does not hold.
 
 use plimsoll_model::result::PointResult;
-use plimsoll_model::suite::{LoadSpec, Suite};
-use plimsoll_model::units::grouped;
+use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
+use plimsoll_model::units::{BytesPerSec, grouped};
+
+use crate::analyse::ops_unit;
+use crate::summary::throughput;
 
 /// Rules whose breach means that the generator, not the server, set the figure.
 const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "send_lag"];
@@ -11,6 +14,8 @@ const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "send_lag"];
 const GROWTH_MIN_RATIO: f64 = 0.5;
 /// Closed loads that gain less than this over half as many clients have stopped growing.
 const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
+/// A closed load that gives less than the peak by this share has fallen; less may be scatter.
+const FALL_MIN_RATIO: f64 = 0.1;
 
 /// One sentence, or nothing when there is nothing to say. `probes` are the steps of the search for
 /// the peak: a searched ladder ends below it, so that only they saw the limit.
@@ -19,7 +24,9 @@ pub(crate) fn limit_text(
     points: &[PointResult],
     probes: &[PointResult],
 ) -> Option<String> {
-    let last = points.last()?;
+    if points.is_empty() {
+        return None;
+    }
     if let Some(point) = points.iter().find(|p| generator_limited(p)) {
         return Some(format!(
             "generator-limited from {} on: what the server can do beyond that is unknown",
@@ -38,7 +45,7 @@ pub(crate) fn limit_text(
             Some(missed) => missed_text(suite, points, missed),
         },
         LoadSpec::Closed { .. } if points.len() < 2 => None,
-        LoadSpec::Closed { .. } => Some(closed_text(points, last)),
+        LoadSpec::Closed { .. } => closed_text(suite, points),
     }
 }
 
@@ -92,7 +99,7 @@ const SLOWER_MIN_RATIO: f64 = 1.5;
 
 /// All clients were busy while the server answered as fast as at low load: then the number of
 /// clients was the limit (Little's law), and nothing is known of the server's.
-fn clients_limit(point: &PointResult, all: &[PointResult]) -> Option<String> {
+fn clients_limit(suite: &Suite, point: &PointResult, all: &[PointResult]) -> Option<String> {
     let service = |p: &PointResult| p.service_ns?.mean;
     let clients = f64::from(point.clients_requested?);
     let busy = point.achieved_ops_per_s? * service(point)? / 1e9;
@@ -107,9 +114,9 @@ fn clients_limit(point: &PointResult, all: &[PointResult]) -> Option<String> {
     }
     Some(format!(
         "the clients: all {clients} were busy while the server answered as fast as at low load; \
-         so many carry no more than {} ops/s: add clients (--set load.clients=N) to see what the \
+         so many carry no more than {}: add clients (--set load.clients=N) to see what the \
          server can do",
-        grouped(point.achieved_ops_per_s?),
+        ops_text(suite, point.achieved_ops_per_s?),
     ))
 }
 
@@ -132,19 +139,19 @@ fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
              with a mean service time above the cap",
         ));
     }
-    if let Some(text) = clients_limit(missed, probes) {
+    if let Some(text) = clients_limit(suite, missed, probes) {
         return Some(text);
     }
     Some(format!(
-        "server saturated at about {} ops/s: in the search for the peak {load} were not held \
+        "server saturated at about {}: in the search for the peak {load} were not held \
          while the generator had headroom; which resource is not known",
-        grouped(missed.achieved_ops_per_s?),
+        ops_text(suite, missed.achieved_ops_per_s?),
     ))
 }
 
 fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<String> {
     let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
-    if let Some(text) = clients_limit(&points[missed], points) {
+    if let Some(text) = clients_limit(suite, &points[missed], points) {
         return Some(text);
     }
     let before = missed.checked_sub(1).map(|i| &points[i]);
@@ -158,9 +165,9 @@ fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<S
         ));
     }
     Some(format!(
-        "server saturated at about {} ops/s: from {} on throughput stopped following the request \
+        "server saturated at about {}: from {} on throughput stopped following the request \
          while the generator had headroom; which resource is not known",
-        grouped(peak),
+        ops_text(suite, peak),
         load_text(suite, &points[missed]),
     ))
 }
@@ -176,33 +183,81 @@ fn still_grew(held: &PointResult, missed: &[PointResult]) -> bool {
     }
 }
 
-fn closed_text(points: &[PointResult], last: &PointResult) -> String {
-    let peak = points.iter().fold(&points[0], |peak, p| {
-        if p.achieved_ops_per_s > peak.achieved_ops_per_s { p } else { peak }
-    });
-    let peak_ops = peak.achieved_ops_per_s.unwrap_or_default();
-    let earlier = points.iter().rfind(|p| p.requested <= last.requested / 2.0);
-    let earlier_ops = earlier.and_then(|p| p.achieved_ops_per_s);
-    let last_ops = last.achieved_ops_per_s.unwrap_or_default();
-    match earlier_ops {
-        Some(ops) if last_ops <= ops * (1.0 + CLOSED_GROWTH_MIN_RATIO) => format!(
-            "server saturated at about {} ops/s: more clients brought no more throughput while \
-             the generator had headroom; which resource is not known",
-            grouped(peak_ops),
-        ),
-        Some(_) => {
-            "not saturated: throughput still grew with the clients at the last points".to_owned()
-        }
-        None => {
-            "unknown: the ladder does not double its clients, so growth cannot be judged".to_owned()
-        }
+/// Closed loads: what came of the last doubling of the load.
+fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
+    let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
+    let mut climb: Vec<&PointResult> = points.iter().collect();
+    climb.sort_by(|a, b| closed_load(suite, a).total_cmp(&closed_load(suite, b)));
+    let last = *climb.last()?;
+    let peak = climb.iter().fold(last, |peak, p| if rate(p) > rate(peak) { p } else { peak });
+    let half = closed_load(suite, last) / 2.0;
+    let earlier = climb.iter().rfind(|p| closed_load(suite, p) <= half);
+    let peak_text = rate_text(suite, rate(peak));
+    let (more, doubles) = match suite.ladder {
+        Ladder::Think { .. } => ("shorter think times", "halve its think time"),
+        _ => ("more clients", "double its clients"),
+    };
+    if rate(last) < rate(peak) * (1.0 - FALL_MIN_RATIO) {
+        return Some(format!(
+            "server saturated at about {peak_text}, reached at {}: past that {more} brought less, \
+             {} at {}, while the generator had headroom; which resource is not known",
+            place_text(suite, peak),
+            rate_text(suite, rate(last)),
+            place_text(suite, last),
+        ));
     }
+    Some(match earlier.map(|p| rate(p)) {
+        Some(before) if rate(last) <= before * (1.0 + CLOSED_GROWTH_MIN_RATIO) => format!(
+            "server saturated at about {peak_text}: {more} brought no more throughput while the \
+             generator had headroom; which resource is not known",
+        ),
+        Some(_) => format!(
+            "not saturated: throughput still grew with {} at the last points",
+            if more == "more clients" { "the clients" } else { more },
+        ),
+        None => format!("unknown: the ladder does not {doubles}, so growth cannot be judged"),
+    })
+}
+
+/// How much a closed point asks for, on a scale of its own: clients, or thinks per second.
+fn closed_load(suite: &Suite, point: &PointResult) -> f64 {
+    match suite.ladder {
+        Ladder::Think { .. } => point.requested.recip(),
+        _ => point.requested,
+    }
+}
+
+/// A throughput in the suite's metric.
+fn rate_text(suite: &Suite, rate: f64) -> String {
+    match suite.metric {
+        Metric::Bytes => BytesPerSec(rate).to_string(),
+        Metric::Ops | Metric::Logons => ops_text(suite, rate),
+    }
+}
+
+fn ops_text(suite: &Suite, rate: f64) -> String {
+    format!("{} {}", grouped(rate), ops_unit(suite.metric))
 }
 
 fn load_text(suite: &Suite, point: &PointResult) -> String {
     match suite.load {
-        LoadSpec::Open { .. } => format!("{} ops/s requested", grouped(point.requested)),
-        LoadSpec::Closed { .. } => format!("{} clients", grouped(point.requested)),
+        LoadSpec::Open { .. } => {
+            format!("{} {} requested", grouped(point.requested), ops_unit(suite.metric))
+        }
+        LoadSpec::Closed { .. } => place_text(suite, point),
+    }
+}
+
+/// A point's place on its ladder.
+pub(crate) fn place_text(suite: &Suite, point: &PointResult) -> String {
+    match (&suite.load, &suite.ladder) {
+        (LoadSpec::Open { .. }, _) => {
+            format!("{} {}", grouped(point.requested), ops_unit(suite.metric))
+        }
+        (LoadSpec::Closed { .. }, Ladder::Think { .. }) => {
+            format!("{} s think time", grouped(point.requested))
+        }
+        (LoadSpec::Closed { .. }, _) => format!("{} clients", grouped(point.requested)),
     }
 }
 
@@ -290,6 +345,24 @@ mod tests {
     }
 
     #[test]
+    fn a_ladder_of_think_times_climbs_as_they_shrink() {
+        let sweep = |points: &[(u64, u64)]| {
+            let limit = analyse(&RunBuilder::thinking(points).raw()).summary.limit;
+            limit.unwrap_or_default()
+        };
+        let fell = sweep(&[(15, 300), (25, 500), (60, 420), (90, 280)]);
+        let begin = "server saturated at about 500 ops/s, reached at 25 s think time: past that \
+                     shorter think times brought less, 300 ops/s at 15 s think time";
+        assert!(fell.starts_with(begin), "{fell}");
+        let rising = sweep(&[(90, 100), (45, 190), (15, 500)]);
+        let grew = "not saturated: throughput still grew with shorter think times";
+        assert!(rising.starts_with(grew), "{rising}");
+        let flat = sweep(&[(90, 490), (45, 500), (15, 498)]);
+        assert!(flat.contains("shorter think times brought no more throughput"), "{flat}");
+        assert!(sweep(&[(20, 90), (15, 100)]).contains("does not halve its think time"));
+    }
+
+    #[test]
     fn closed_loads_are_judged_over_a_doubling_of_clients() {
         let flat = [(8, 8_000), (16, 10_000), (32, 10_100)];
         check(
@@ -298,6 +371,12 @@ mod tests {
         );
         let rising = [(8, 8_000), (16, 15_000)];
         check(rising.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "not saturated");
+        let fell = [(8, 8_000), (16, 10_000), (32, 6_000)];
+        check(
+            fell.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)),
+            "server saturated at about 10,000 ops/s, reached at 16 clients: past that more clients \
+             brought less, 6,000 ops/s at 32 clients, while",
+        );
         let close = [(8, 8_000), (9, 8_100)];
         check(close.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "unknown");
     }

@@ -31,6 +31,10 @@ pub(crate) fn point_result(
             Load::Closed { .. } => None,
         },
         achieved_ops_per_s: per_second(record, totals.done_in_window),
+        think_s: match &record.load {
+            Load::Closed { think, axis_think_ns: Some(_), .. } => Some(think.mean.as_secs_f64()),
+            Load::Closed { .. } | Load::Open { .. } => None,
+        },
         clients_requested: Some(record.load.clients()),
         clients_participating: Some(totals.clients_participating),
         bytes_read: Some(totals.bytes_read),

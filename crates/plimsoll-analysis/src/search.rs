@@ -15,7 +15,7 @@ use plimsoll_model::units::grouped;
 use crate::limit::generator_limited;
 
 /// Rules that decide whether a load was held. The others judge how well it was measured.
-const HELD_RULES: [&str; 9] = [
+const HELD_RULES: [&str; 10] = [
     "rate",
     "errors",
     "corrupt",
@@ -23,6 +23,7 @@ const HELD_RULES: [&str; 9] = [
     "send_lag",
     "generator_cpu",
     "clients_lost",
+    "ended_early",
     "nothing_done",
     "panic",
 ];

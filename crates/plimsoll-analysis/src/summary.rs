@@ -1,10 +1,9 @@
 //! The headline figures of a run.
 
 use plimsoll_model::result::{PointResult, Summary};
-use plimsoll_model::suite::{LoadSpec, Suite};
-use plimsoll_model::units::grouped;
+use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
-use crate::limit::limit_text;
+use crate::limit::{limit_text, place_text};
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
 
@@ -15,20 +14,20 @@ pub(crate) fn summarise_run(
     points: &[PointResult],
     probes: &[PointResult],
 ) -> Summary {
-    let best = best_counted(points);
+    let best = best_counted(suite, points);
     let capped = suite.rules.response_cap_ms.is_some();
     let metric = match (&suite.load, best) {
         (LoadSpec::Open { .. }, _) if capped => "peak throughput".to_owned(),
         (LoadSpec::Open { .. }, _) => "highest sustained load".to_owned(),
         (LoadSpec::Closed { .. }, None) => "peak throughput".to_owned(),
         (LoadSpec::Closed { .. }, Some(best)) => {
-            format!("peak throughput, at {} clients", grouped(best.requested))
+            format!("peak throughput, at {}{}", place_text(suite, best), took_part(best))
         }
     };
     Summary {
         metric,
-        value: best.and_then(|point| point.achieved_ops_per_s),
-        unit: "ops/s".to_owned(),
+        value: best.and_then(|point| throughput(suite.metric, point)),
+        unit: suite.metric.unit().to_owned(),
         peak_ops_per_s: points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max),
         peak_bytes_per_s: points.iter().filter_map(bytes_per_s).reduce(f64::max),
         overall_response_ms: overall_response(&curve(points)),
@@ -38,17 +37,41 @@ pub(crate) fn summarise_run(
     }
 }
 
-/// The counted point that achieved most; the first of equals.
-fn best_counted(points: &[PointResult]) -> Option<&PointResult> {
+/// The counted point that achieved most. Of equals the first, or the shortest think time.
+fn best_counted<'p>(suite: &Suite, points: &'p [PointResult]) -> Option<&'p PointResult> {
+    let thinks = matches!(suite.ladder, Ladder::Think { .. });
+    let better = |best: &PointResult, point: &PointResult| {
+        let [best_rate, rate] = [best, point].map(|point| throughput(suite.metric, point));
+        rate > best_rate || (rate == best_rate && thinks && point.requested < best.requested)
+    };
     points.iter().filter(|point| point.counts()).fold(None, |best: Option<&PointResult>, point| {
         match best {
-            Some(best) if point.achieved_ops_per_s <= best.achieved_ops_per_s => Some(best),
+            Some(best) if !better(best, point) => Some(best),
             _ => Some(point),
         }
     })
 }
 
-fn bytes_per_s(point: &PointResult) -> Option<f64> {
+/// Nothing when all did.
+fn took_part(point: &PointResult) -> String {
+    match (point.clients_requested, point.clients_participating) {
+        (Some(asked), Some(stayed)) if stayed < asked => {
+            format!(" ({stayed} of {asked} clients took part)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What the suite's headline counts, of one point.
+pub(crate) fn throughput(metric: Metric, point: &PointResult) -> Option<f64> {
+    match metric {
+        Metric::Ops | Metric::Logons => point.achieved_ops_per_s,
+        Metric::Bytes => bytes_per_s(point),
+    }
+}
+
+/// Application bytes moved per second, both ways.
+pub(crate) fn bytes_per_s(point: &PointResult) -> Option<f64> {
     let bytes = point.bytes_read? + point.bytes_written?;
     point.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| bytes as f64 / seconds)
 }
@@ -69,6 +92,8 @@ fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::suite::Metric;
+
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder};
 
@@ -93,6 +118,69 @@ mod tests {
         let summary = analyse(&RunBuilder::of(points).raw()).summary;
         assert_eq!(summary.metric, "peak throughput, at 16 clients");
         assert_eq!(summary.value, Some(10_000.0));
+    }
+
+    /// Mindcraft's curve of 1998 in thousands of bytes per second, each op a thousand bytes.
+    const MIDDLE_PEAK: [(u32, u64); 5] =
+        [(1, 490), (8, 3_643), (28, 8_398), (44, 6_029), (60, 5_301)];
+
+    fn file_serving() -> RunBuilder {
+        let points = MIDDLE_PEAK.map(|(n, ops)| PointBuilder::closed(n).achieved(ops));
+        let mut run = RunBuilder::of(points);
+        run.suite.metric = Metric::Bytes;
+        run
+    }
+
+    #[test]
+    fn a_suite_of_bytes_is_summed_up_in_bytes() {
+        let result = analyse(&file_serving().raw());
+        assert_eq!(result.points[2].achieved_bytes_per_s, Some(8_398_000.0));
+        let summary = result.summary;
+        assert_eq!(summary.metric, "peak throughput, at 28 clients");
+        assert_eq!((summary.value, summary.unit.as_str()), (Some(8_398_000.0), "bytes/s"));
+        let limit = summary.limit.unwrap();
+        let begin = "server saturated at about 8.01 MiB/s, reached at 28 clients: past that more \
+                     clients brought less, 5.06 MiB/s at 60 clients";
+        assert!(limit.starts_with(begin), "{limit}");
+    }
+
+    #[test]
+    fn the_peak_says_how_many_clients_took_part() {
+        let mut run = file_serving();
+        run.finished_mut(2).totals.clients_participating = 24;
+        let result = analyse(&run.raw());
+        assert!(result.points[2].valid, "{:?}", result.points[2].reasons);
+        assert_eq!(
+            result.summary.metric,
+            "peak throughput, at 28 clients (24 of 28 clients took part)"
+        );
+    }
+
+    #[test]
+    fn other_suites_say_nothing_of_the_metric() {
+        let result = analyse(&RunBuilder::open(&[500.0]).raw());
+        let json = serde_json::to_string(&result).unwrap();
+        assert!(!json.contains("achieved_bytes_per_s") && !json.contains("think_s"), "{json}");
+        assert!(!json.contains("\"metric\":\"ops\""), "{json}");
+    }
+
+    #[test]
+    fn logons_are_ops_by_another_name() {
+        let mut run = RunBuilder::open(&[500.0]);
+        run.suite.metric = Metric::Logons;
+        let result = analyse(&run.raw());
+        assert_eq!((result.summary.value, result.axis.unit.as_str()), (Some(500.0), "logons/s"));
+        assert_eq!(result.summary.unit, "logons/s");
+    }
+
+    #[test]
+    fn a_ladder_of_think_times_names_the_best_and_of_equals_the_shortest() {
+        let result = analyse(&RunBuilder::thinking(&[(90, 280), (25, 500), (20, 500)]).raw());
+        assert_eq!(result.axis.name, "think time");
+        assert_eq!((result.axis.unit.as_str(), result.points[1].requested), ("s", 25.0));
+        assert_eq!(result.summary.metric, "peak throughput, at 20 s think time");
+        assert_eq!(result.points[1].think_s, Some(0.0), "what the profile left of it");
+        assert!(result.verdict.valid, "{:?}", result.verdict);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use plimsoll_model::event::{
     WorkerHealth, WorkerTotals,
 };
 use plimsoll_model::result::{Finding, Verdict};
-use plimsoll_model::suite::{Arrivals, Gaps, Suite, Think, ThinkDistribution};
+use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 use crate::raw::{PointTimes, PointView, RawRun, SecondTimes};
@@ -263,6 +263,20 @@ impl RunBuilder {
         run
     }
 
+    /// 100 clients under one think time after the other: seconds, and ops/s achieved.
+    pub fn thinking(points: &[(u64, u64)]) -> Self {
+        let mut run = Self::of(points.iter().map(|(think_s, ops)| {
+            let mut point = PointBuilder::closed(100).achieved(*ops);
+            if let Load::Closed { axis_think_ns, .. } = &mut point.load {
+                *axis_think_ns = Some(Nanos::from_secs(*think_s));
+            }
+            point
+        }));
+        let thinks = points.iter().map(|(think_s, _)| Nanos::from_secs(*think_s)).collect();
+        run.suite.ladder = Ladder::Think { clients: 100, thinks };
+        run
+    }
+
     /// A probe that achieved half of what it asked for.
     pub fn with_failed_probe(self, rate: f64) -> Self {
         self.with_probe(PointBuilder::open(rate).achieved(rate as u64 / 2))
@@ -281,6 +295,15 @@ impl RunBuilder {
         let record = JournalRecord::PointFinished(Box::new(point.record(id)));
         self.journal.insert(before_last, record);
         self.histograms.insert(id.stem(), point.point_times());
+    }
+
+    /// The record of the point at this index of the ladder.
+    pub fn finished_mut(&mut self, index: usize) -> &mut PointRecord {
+        let finished = self.journal.iter_mut().filter_map(|record| match record {
+            JournalRecord::PointFinished(point) => Some(&mut **point),
+            _ => None,
+        });
+        finished.skip(index).next().expect("the ladder has that point")
     }
 
     pub fn started_mut(&mut self) -> &mut RunStarted {

@@ -82,19 +82,46 @@ pub(super) fn errors(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// A client that leaves takes its share of the load with it.
+/// A client that leaves takes its share of a closed load with it: as in the published methods the
+/// point counts, with those that stayed. In an open load what nobody sends is not sent.
 pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Finding> {
     let asked = e.view.record.load.clients();
     let stayed = e.view.record.totals.clients_participating;
-    if stayed >= asked && e.view.lost.is_empty() {
+    if stayed == 0 || (stayed >= asked && e.view.lost.is_empty()) {
+        return None;
+    }
+    let why = e.view.lost.first().map_or_else(String::new, |why| format!(" ({why})"));
+    let text = match asked.saturating_sub(stayed) {
+        0 => format!(
+            "all {asked} clients took part to the end of the window, but {} left after it{why}",
+            e.view.lost.len(),
+        ),
+        _ => {
+            let what_of_it = match e.view.record.load {
+                Load::Open { .. } => "the others had to do their share",
+                Load::Closed { .. } => "the figures are those of a load that shrank",
+            };
+            format!(
+                "{stayed} of {asked} clients took part to the end of the window{why}: \
+                 {what_of_it}; see why they left",
+            )
+        }
+    };
+    finding("clients_lost", text)
+}
+
+/// Nobody asked the server for anything at the end of the window.
+pub(super) fn no_client_left(e: &Evidence<'_>) -> Option<Finding> {
+    if e.view.record.totals.clients_participating > 0 {
         return None;
     }
     let why = e.view.lost.first().map_or_else(String::new, |why| format!(" ({why})"));
     finding(
         "clients_lost",
         format!(
-            "{stayed} of {asked} clients took part to the end{why}; see why they left, then run \
-             the point again",
+            "none of {} clients took part to the end of the window{why}; see why they left, then \
+             run the point again",
+            e.view.record.load.clients(),
         ),
     )
 }
@@ -115,7 +142,9 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
         );
     }
     let present = (totals.piece_ns_total as f64 + totals.think_ns_total as f64) / window_ns;
-    let off = (present - clients).abs() / clients;
+    // Those that left were there for a part of the window.
+    let stayed = f64::from(totals.clients_participating).min(clients);
+    let off = (present - present.clamp(stayed, clients)).abs() / clients;
     let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64);
     if off <= limit {
         return None;

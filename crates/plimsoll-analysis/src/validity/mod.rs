@@ -37,8 +37,9 @@ pub(crate) struct Evidence<'a> {
 type Rule = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every rule that can make a point invalid, in the order in which a reader wants to know.
-const REASONS: [Rule; 19] = [
+const REASONS: [Rule; 20] = [
     run::panicked,
+    run::ended_early,
     data::intervals,
     data::nothing_done,
     data::corrupt,
@@ -48,7 +49,7 @@ const REASONS: [Rule; 19] = [
     load::rate,
     load::not_sent,
     load::errors,
-    load::clients_lost,
+    load::no_client_left,
     load::closed_loop,
     load::op_mix,
     load::target_shares,
@@ -59,8 +60,12 @@ const REASONS: [Rule; 19] = [
     data::clock_stepped,
 ];
 
+/// The first of them that hold for a point that was ended before its time.
+const CUT_SHORT_REASONS: usize = 2;
+
 /// Every rule that only warns.
-const WARNINGS: [Rule; 10] = [
+const WARNINGS: [Rule; 11] = [
+    load::clients_lost,
     host::other_work,
     host::stolen,
     host::pacing,
@@ -78,7 +83,9 @@ pub(crate) fn check_point(evidence: &Evidence<'_>) -> Verdict {
     let check = |rules: &[Rule]| -> Vec<Finding> {
         rules.iter().filter_map(|rule| rule(evidence)).map(|f| placed(evidence, f)).collect()
     };
-    let reasons = check(&REASONS);
+    // What a point that was cut short breaks besides follows from that.
+    let cut_short = evidence.view.record.ended_early.is_some();
+    let reasons = check(if cut_short { &REASONS[..CUT_SHORT_REASONS] } else { &REASONS });
     Verdict { valid: reasons.is_empty(), reasons, warnings: check(&WARNINGS) }
 }
 

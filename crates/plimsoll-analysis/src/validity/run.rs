@@ -15,6 +15,15 @@ pub(super) fn panicked(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
+/// A window that was cut short is not the method's, whatever was measured in it.
+pub(super) fn ended_early(e: &Evidence<'_>) -> Option<Finding> {
+    let why = e.view.record.ended_early.as_ref()?;
+    finding(
+        "ended_early",
+        format!("the point was ended before its time: {why}; mend that and run the point again"),
+    )
+}
+
 /// The run's verdict: its own rules, then its ladder's points in order. A point that the suite
 /// does not count leaves the run as it is: only its other reasons, if it has any, are reasons.
 pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult]) -> Verdict {
@@ -131,6 +140,17 @@ mod tests {
         let mut point = PointBuilder::open(1_000.0).build();
         point.record.panic = Some("index out of bounds".to_owned());
         check_rule("panic", &point, &PointBuilder::open(1_000.0).build());
+    }
+
+    #[test]
+    fn a_point_that_was_cut_short_is_invalid_for_that_alone() {
+        let mut point = PointBuilder::closed(32).build();
+        point.record.ended_early = Some("no client is left".to_owned());
+        point.record.totals.clients_participating = 0;
+        point.record.totals.pieces = 0;
+        point.record.measured_ns = plimsoll_model::units::Nanos::from_secs(3);
+        check_rule("ended_early", &point, &PointBuilder::closed(32).build());
+        assert_eq!(point.reasons(), ["ended_early"]);
     }
 
     #[test]

@@ -74,10 +74,38 @@ fn ops_without_a_reply_are_errors_too() {
 #[test]
 fn a_client_that_left_is_missed() {
     let left = changed(|p| p.record.totals.clients_participating -= 1);
+    assert!(left.verdict().valid, "as in the published tables");
+    let warning = |point: &TestPoint| point.verdict().warnings.into_iter().next().unwrap();
+    assert_eq!(warning(&left).rule, "clients_lost");
+    let told = changed(|p| {
+        p.record.totals.clients_participating -= 1;
+        p.lost.push("no port free".to_owned());
+    });
+    assert!(warning(&told).text.contains("63 of 64 clients took part"), "{}", warning(&told).text);
+    assert!(warning(&told).text.contains("(no port free)"), "{}", warning(&told).text);
+    let later = changed(|p| p.lost.push("no port free".to_owned()));
+    assert!(warning(&later).text.contains("1 left after it (no port free)"));
+    assert!(changed(|_| ()).verdict().warnings.is_empty());
+}
+
+#[test]
+fn a_point_that_all_clients_have_left_is_invalid() {
+    let left = changed(|p| p.record.totals.clients_participating = 0);
     check_rule("clients_lost", &left, &changed(|_| ()));
-    let told = changed(|p| p.lost.push("no port free".to_owned()));
-    check_rule("clients_lost", &told, &changed(|_| ()));
-    assert!(told.verdict().reasons[0].text.contains("(no port free)"));
+    assert!(left.verdict().warnings.is_empty(), "said once");
+}
+
+#[test]
+fn clients_that_left_were_there_for_a_part_of_the_window() {
+    let present = |ratio: f64| {
+        let mut point = PointBuilder::closed(32).build();
+        point.record.totals.clients_participating = 24;
+        let window_ns = point.record.measured_ns.0 as f64;
+        point.record.totals.piece_ns_total = (32.0 * ratio * window_ns) as u64;
+        point
+    };
+    check_rule("closed_loop", &present(0.72), &present(0.76));
+    check_rule("closed_loop", &present(1.021), &present(0.9));
 }
 
 #[test]
