@@ -15,6 +15,7 @@ use plimsoll_model::target::TargetUrl;
 
 use crate::http::fileset::FileSetId;
 use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
+use crate::smb::loadfile::LoadFileSource;
 
 pub mod content;
 mod crew;
@@ -53,7 +54,7 @@ pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<File
 pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, ErrandError>;
 
 /// All protocols.
-pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL, nfs::PROTOCOL];
+pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL, nfs::PROTOCOL, smb::PROTOCOL];
 
 /// The suites that come with the program: name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -62,6 +63,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("nfs-v2", include_str!("../../../suites/nfs-v2.toml")),
     ("nfs-v3", include_str!("../../../suites/nfs-v3.toml")),
     ("nfs-v3-2008", include_str!("../../../suites/nfs-v3-2008.toml")),
+    ("disk-mix", include_str!("../../../suites/disk-mix.toml")),
+    ("disk-mix-ibm", include_str!("../../../suites/disk-mix-ibm.toml")),
+    ("disk-mix-superlab", include_str!("../../../suites/disk-mix-superlab.toml")),
+    ("nic", include_str!("../../../suites/nic.toml")),
+    ("logons", include_str!("../../../suites/logons.toml")),
 ];
 
 /// What a workload is made for.
@@ -81,6 +87,8 @@ pub struct PlanRequest<'a> {
     pub file_set: Option<FileSetId>,
     /// Text of the `--urls` file.
     pub urls: Option<&'a str>,
+    /// The `--loadfile`.
+    pub loadfile: Option<&'a LoadFileSource>,
     /// Opens channels, for protocols that must ask the server before they can plan.
     pub dial: &'a dyn Dial,
 }

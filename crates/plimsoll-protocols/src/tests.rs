@@ -33,6 +33,7 @@ fn plan(
         targets: &targets,
         file_set: None,
         urls: None,
+        loadfile: None,
         dial: &net::Offline,
     };
     change(&mut request);
@@ -154,6 +155,7 @@ fn the_handshakes_of_https_are_disclosed() {
             targets: &targets,
             file_set: None,
             urls: None,
+            loadfile: None,
             dial: &net::Offline,
         };
         let facts = http::plan::plan(&request).unwrap().facts;
@@ -190,6 +192,7 @@ fn targets_that_cannot_work_are_refused() {
             targets: &targets,
             file_set: None,
             urls: None,
+            loadfile: None,
             dial: &net::Offline,
         };
         http::plan::plan(&request).err().map(|e| e.to_string()).unwrap_or_default()

@@ -24,3 +24,16 @@ pub mod target;
 pub mod wire;
 pub mod workload;
 pub mod workspace;
+
+use crate::Protocol;
+
+/// The registration.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "smb",
+    schemes: &[("smb", 445)],
+    read_workload: parameters::read,
+    workload_schema: || schemars::schema_for!(parameters::SmbWorkload),
+    plan: plan::plan,
+    needed_file_set: plan::needed_file_set,
+    clean: Some(prepare::clean_target),
+};

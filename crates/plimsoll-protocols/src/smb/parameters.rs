@@ -6,6 +6,7 @@ mod sizes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::logon::Offer;
 use super::op::SmbKind;
 pub use read::{read, read_typed};
 pub use sizes::SizeTable;
@@ -155,6 +156,18 @@ pub enum Caching {
     Lease,
 }
 
+impl SmbWorkload {
+    /// What a client offers the server.
+    pub fn offer(&self) -> Offer {
+        Offer {
+            dialect_max: self.dialect_max,
+            signing: self.signing,
+            encryption: self.encryption,
+            ..Offer::default()
+        }
+    }
+}
+
 impl Dialect {
     /// All, rising, with their names.
     pub const ALL: [(&'static str, Self); 5] = [
@@ -165,6 +178,11 @@ impl Dialect {
         ("3.1.1", Self::V3_1_1),
     ];
 
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
+    }
+
     /// Its number on the wire, MS-SMB2 2.2.3.
     pub const fn revision(self) -> u16 {
         match self {
@@ -173,6 +191,27 @@ impl Dialect {
             Self::V3_0 => 0x0300,
             Self::V3_0_2 => 0x0302,
             Self::V3_1_1 => 0x0311,
+        }
+    }
+}
+
+impl Default for SmbWorkload {
+    /// The method's disk mix, unscaled.
+    fn default() -> Self {
+        Self {
+            pattern: Pattern::default(),
+            dialect_max: Dialect::default(),
+            signing: Signing::default(),
+            encryption: false,
+            caching: Caching::default(),
+            workspace_mib: 20.0,
+            shared_percent: 0.0,
+            save_workspace: true,
+            outstanding_max: 1,
+            unexpected_max: 100,
+            verify_one_in: 64,
+            file_set_seed: 1,
+            model: DiskMixModel::default(),
         }
     }
 }

@@ -4,25 +4,10 @@ use std::net::SocketAddr;
 
 use plimsoll_model::target::TargetUrl;
 
-use crate::net::{Caller, Secret};
+use super::logon::Credentials;
+use crate::net::Caller;
 use crate::percent::percent_decoded;
 use crate::{PlanError, ResolvedTarget};
-
-/// Who logs on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Whoever the server lets in without a name.
-    Guest,
-    /// A user the server knows.
-    User {
-        /// Name.
-        name: String,
-        /// What stands before `;` in the URL; empty leaves it to the server.
-        domain: String,
-        /// Password.
-        password: Secret,
-    },
-}
 
 /// A share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +22,7 @@ pub struct SmbTarget {
     /// the share's root.
     pub base: String,
     /// Who logs on.
-    pub who: Who,
+    pub credentials: Credentials,
 }
 
 impl SmbTarget {
@@ -49,7 +34,7 @@ impl SmbTarget {
         if url.scheme != "smb" {
             return Err(PlanError::Scheme {
                 target: url.to_string(),
-                protocol: "smb",
+                protocol: super::PROTOCOL.name,
                 schemes: "smb",
             });
         }
@@ -71,31 +56,32 @@ impl SmbTarget {
             address: target.address,
             unc: format!(r"\\{}\{share}", url.host),
             base: parts.join("\\"),
-            who: who(url, caller, &decoded)?,
+            credentials: credentials(url, caller, &decoded)?,
         })
     }
 }
 
-fn who(
+fn credentials(
     url: &TargetUrl,
     caller: &Caller,
     decoded: &dyn Fn(&str) -> Result<String, PlanError>,
-) -> Result<Who, PlanError> {
+) -> Result<Credentials, PlanError> {
     let Some(user) = url.user.as_deref().filter(|user| !user.is_empty()) else {
-        return Ok(Who::Guest);
+        return Ok(Credentials::guest());
     };
     let user = decoded(user)?;
-    let (domain, name) = user.split_once(';').unwrap_or(("", &user));
+    let (domain, user) = user.split_once(';').unwrap_or(("", &user));
     let password = match &url.password {
-        Some(password) => Secret(decoded(password)?),
-        None => caller.password.clone().unwrap_or_default(),
+        Some(password) => decoded(password)?,
+        None => caller.password.clone().unwrap_or_default().0,
     };
-    Ok(Who::User { name: name.to_owned(), domain: domain.to_owned(), password })
+    Ok(Credentials { user: user.to_owned(), password, domain: domain.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::Secret;
 
     fn target(url: &str) -> Result<SmbTarget, PlanError> {
         let url = TargetUrl::parse(url).unwrap();
@@ -104,27 +90,23 @@ mod tests {
         SmbTarget::new(&target, &caller)
     }
 
-    fn user(name: &str, domain: &str, password: &str) -> Who {
-        Who::User {
-            name: name.to_owned(),
-            domain: domain.to_owned(),
-            password: Secret(password.to_owned()),
-        }
+    fn user(user: &str, domain: &str, password: &str) -> Credentials {
+        Credentials { domain: domain.to_owned(), ..Credentials::named(user, password) }
     }
 
     #[test]
     fn a_url_says_share_path_and_who() {
         let share = target("smb://WORK;ann:p%40ss@server:4450/My%20Share/a/b/").unwrap();
         assert_eq!((share.unc.as_str(), share.base.as_str()), (r"\\server\My Share", r"a\b"));
-        assert_eq!(share.who, user("ann", "WORK", "p@ss"));
+        assert_eq!(share.credentials, user("ann", "WORK", "p@ss"));
         assert!(!share.name.contains("p%40ss") && !format!("{share:?}").contains("p@ss"));
     }
 
     #[test]
     fn without_a_password_the_callers_is_taken_and_without_a_user_none() {
-        assert_eq!(target("smb://ann@server/share").unwrap().who, user("ann", "", "asked"));
+        assert_eq!(target("smb://ann@server/share").unwrap().credentials, user("ann", "", "asked"));
         let share = target("smb://server/share").unwrap();
-        assert_eq!((share.who, share.base.as_str()), (Who::Guest, ""));
+        assert_eq!((share.credentials, share.base.as_str()), (Credentials::guest(), ""));
     }
 
     #[test]

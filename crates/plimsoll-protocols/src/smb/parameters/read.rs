@@ -11,8 +11,8 @@ const WEIGHT_MAX: f64 = 1e6;
 const OUTSTANDING_MAX: u64 = 256;
 /// Five handles are needed at a time: two documents, a made file, and two that come and go.
 const HANDLES_OPEN_MIN: u64 = 5;
-/// A client keeps a place for each.
-const HANDLES_OPEN_MAX: u64 = 256;
+/// A client has 56 seed files, and opens none twice.
+const HANDLES_OPEN_MAX: u64 = 48;
 /// Fewer ops cannot hold the shares of the mix; more is a card each in memory.
 const OPS_PER_SESSION: std::ops::RangeInclusive<u32> = 50..=20_000;
 
@@ -36,19 +36,34 @@ pub fn read_typed(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
         ("off", Signing::Off),
     ];
     let caching = [("none", Caching::None), ("oplock", Caching::Oplock), ("lease", Caching::Lease)];
+    let method = SmbWorkload::default();
     let workload = SmbWorkload {
         pattern: table.choice("pattern", &pattern)?.unwrap_or_default(),
         dialect_max: table.choice("dialect_max", &Dialect::ALL)?.unwrap_or_default(),
         signing: table.choice("signing", &signing)?.unwrap_or_default(),
-        encryption: table.flag("encryption")?.unwrap_or(false),
+        encryption: table.flag("encryption")?.unwrap_or(method.encryption),
         caching: table.choice("caching", &caching)?.unwrap_or_default(),
-        workspace_mib: table.number_in("workspace_mib", 0.1..=4_096.0)?.unwrap_or(20.0),
-        shared_percent: percent(table, "shared_percent", 0.0)?,
-        save_workspace: table.flag("save_workspace")?.unwrap_or(true),
-        outstanding_max: count(table, "outstanding_max", 1..=OUTSTANDING_MAX, 1)?,
-        unexpected_max: count(table, "unexpected_max", 0..=u64::from(u32::MAX), 100)?,
-        verify_one_in: count(table, "verify_one_in", 1..=1_000_000, 64)?,
-        file_set_seed: table.count("file_set_seed", 0..=i64::MAX as u64)?.unwrap_or(1),
+        workspace_mib: table
+            .number_in("workspace_mib", 0.1..=4_096.0)?
+            .unwrap_or(method.workspace_mib),
+        shared_percent: percent(table, "shared_percent", method.shared_percent)?,
+        save_workspace: table.flag("save_workspace")?.unwrap_or(method.save_workspace),
+        outstanding_max: count(
+            table,
+            "outstanding_max",
+            1..=OUTSTANDING_MAX,
+            method.outstanding_max,
+        )?,
+        unexpected_max: count(
+            table,
+            "unexpected_max",
+            0..=u64::from(u32::MAX),
+            method.unexpected_max,
+        )?,
+        verify_one_in: count(table, "verify_one_in", 1..=1_000_000, method.verify_one_in)?,
+        file_set_seed: table
+            .count("file_set_seed", 0..=i64::MAX as u64)?
+            .unwrap_or(method.file_set_seed),
         model: read_model(&table.table("model")?)?,
     };
     check(table, &workload)?;

@@ -1,5 +1,7 @@
 //! How large reads and writes are.
 
+use std::fmt;
+
 use plimsoll_model::suite::{SuiteError, TableReader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,20 @@ pub struct SizeTable {
     pub bytes_min: Vec<u32>,
     /// Largest size of each row.
     pub bytes_max: Vec<u32>,
+}
+
+impl fmt::Display for SizeTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.percent.iter().zip(self.bytes_min.iter().zip(&self.bytes_max));
+        for (number, (percent, (min, max))) in rows.enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            match min == max {
+                true => write!(f, "{comma}{percent} % of {min} B")?,
+                false => write!(f, "{comma}{percent} % of {min} to {max} B")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl SizeTable {
