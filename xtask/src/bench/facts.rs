@@ -20,6 +20,11 @@ pub fn facts(part: &str) -> String {
             ("NFS-Ganesha", version("ganesha.nfsd", "-v")),
             ("libnfs", package_version("libnfs-dev")),
         ]),
+        "smb" => facts.extend([
+            ("Samba", version("smbd", "-V")),
+            ("smbtorture", package_version("samba-testsuite")),
+            ("load file", package_version("dbench")),
+        ]),
         _ => facts.extend([
             ("nginx", version("nginx", "-v")),
             ("wrk", version("wrk", "-v")),

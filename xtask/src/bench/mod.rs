@@ -10,6 +10,8 @@ mod nginx;
 mod place;
 mod process;
 mod record;
+mod row;
+mod smb;
 mod tables;
 mod web;
 
@@ -38,13 +40,14 @@ impl Options {
     }
 }
 
-/// `bench web`, `bench nfs` or `bench memory`, with options.
+/// `bench web`, `bench nfs`, `bench smb` or `bench memory`, with options.
 pub fn bench(words: &[&str]) -> Result<()> {
     match words {
         ["web", rest @ ..] => web::web(&options(rest, 5)?),
         ["nfs", rest @ ..] => nfs::nfs(&options(rest, 5)?),
+        ["smb", rest @ ..] => smb::smb(&options(rest, 8)?),
         ["memory", rest @ ..] => memory::memory(&options(rest, 600)?),
-        _ => Err("usage: cargo xtask bench web|nfs|memory [--rounds 5] [--seconds 5] \
+        _ => Err("usage: cargo xtask bench web|nfs|smb|memory [--rounds 5] [--seconds 5] \
                   [--only PART,PART] [--write]"
             .to_owned()),
     }

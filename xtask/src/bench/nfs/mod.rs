@@ -10,13 +10,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use plimsoll_servers::{BuiltinNfs, ServerProcess, managed};
-use serde_json::Value;
 
 use self::rival::Rival;
 use super::place::Place;
+use super::row::{Row, Sample, counted};
 use super::tables::{shown, spread};
 use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, median, process, record};
+use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process, record};
 use crate::Result;
 
 /// Calls of one connection that are on their way at the same time.
@@ -106,50 +106,6 @@ const READ: Job = Job {
     op: "read",
     settings: &["workload.reads_outstanding_max=32", "workload.read_blocks=[0,100,0,0,0]"],
 };
-
-/// One run of one generator against one server.
-struct Sample {
-    ops_per_s: f64,
-    generator_us_per_op: f64,
-    server_us_per_op: f64,
-    peak_rss_mb: f64,
-}
-
-/// All runs of one pair.
-struct Row {
-    name: String,
-    samples: Vec<Sample>,
-}
-
-impl Row {
-    fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), samples: Vec::new() }
-    }
-
-    fn take(&mut self, outcome: Result<Sample>) {
-        match outcome {
-            Ok(sample) => {
-                eprintln!(
-                    "{:24} {:9.0}/s {:7.2} µs generator {:7.2} µs server",
-                    self.name,
-                    sample.ops_per_s,
-                    sample.generator_us_per_op,
-                    sample.server_us_per_op
-                );
-                self.samples.push(sample);
-            }
-            Err(message) => eprintln!("FAILED: {}: {message}", self.name),
-        }
-    }
-
-    fn values(&self, of: fn(&Sample) -> f64) -> Vec<f64> {
-        self.samples.iter().map(of).collect()
-    }
-
-    fn median(&self, of: fn(&Sample) -> f64) -> Option<f64> {
-        median(&self.values(of))
-    }
-}
 
 /// Measures every part that was asked for and prints one table each.
 pub fn nfs(options: &Options) -> Result<()> {
@@ -334,17 +290,6 @@ impl Ours<'_> {
     }
 }
 
-/// Ops in all, and per second of the window, of a `result.json`.
-fn counted(output: &str) -> Option<(f64, f64)> {
-    let result: Value = serde_json::from_str(output).ok()?;
-    let point = &result["points"][0];
-    let ops_per_s = point["achieved_ops_per_s"].as_f64()?;
-    // Warm-up and window are whole seconds, so each entry stands for one.
-    let seconds = point["timeline"].as_array()?.iter().filter(|second| second["phase"] != "drain");
-    let ops: f64 = seconds.filter_map(|second| second["ops_per_s"].as_f64()).sum();
-    (ops > 0.0).then_some((ops, ops_per_s))
-}
-
 /// A folder for one measurement, removed when dropped.
 struct Folder(PathBuf);
 
@@ -361,18 +306,5 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ops_of_the_warm_up_count_too() {
-        let output = r#"{"points":[{"achieved_ops_per_s":50.0,"timeline":[
-            {"phase":"warm_up","ops_per_s":40.0},{"phase":"measure","ops_per_s":50.0},
-            {"phase":"drain","ops_per_s":1.0}]}]}"#;
-        assert_eq!(counted(output), Some((90.0, 50.0)));
     }
 }
