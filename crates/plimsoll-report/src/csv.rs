@@ -1,6 +1,10 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::BytesPerSec;
+
+use crate::view::metric;
 
 /// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv` and `resources.csv` as (file
 /// name, text).
@@ -122,6 +126,16 @@ fn points(run: &RunResult) -> Sheet {
         "pacing",
     ]));
     header.extend(["response", "service", "send_lag"].into_iter().flat_map(time_headers));
+    let counts_bytes = metric(run) == Metric::Bytes;
+    if counts_bytes {
+        header.extend(headers(&[
+            "achieved_bytes_per_s",
+            "achieved_mib_per_s",
+            "achieved_mbit_per_s",
+        ]));
+    }
+    let thinks = all(run).any(|(_, p)| p.think_s.is_some());
+    header.extend(thinks.then(|| "think_used_s".to_owned()));
     let mut sheet = Sheet::new(&header);
     for (kind, p) in all(run) {
         let reasons: Vec<_> = p.reasons.iter().map(|r| r.rule.as_str()).collect();
@@ -150,6 +164,15 @@ fn points(run: &RunResult) -> Sheet {
             text(p.generator.pacing.clone()),
         ]);
         row.extend([p.response_ns, p.service_ns, p.send_lag_ns].into_iter().flat_map(times));
+        if counts_bytes {
+            let rate = p.achieved_bytes_per_s.map(BytesPerSec);
+            row.extend([
+                text(p.achieved_bytes_per_s),
+                text(rate.map(BytesPerSec::mib_per_s)),
+                text(rate.map(BytesPerSec::mbit_per_s)),
+            ]);
+        }
+        row.extend(thinks.then(|| text(p.think_s)));
         sheet.row(row);
     }
     sheet
@@ -217,12 +240,17 @@ fn timeline(run: &RunResult) -> Sheet {
 fn errors(run: &RunResult) -> Sheet {
     let mut header = key_headers(run);
     header.extend(headers(&["class", "op", "expected_status", "actual_status", "ops"]));
+    let named = all(run).any(|(_, p)| p.unexpected.iter().any(|seen| seen.actual_name.is_some()));
+    if named {
+        header.extend(headers(&["expected_name", "actual_name"]));
+    }
     let mut sheet = Sheet::new(&header);
     for (kind, point) in all(run) {
         for (class, count) in &point.errors {
             let mut row = key(kind, point);
             let nothing = String::new;
             row.extend([class.clone(), nothing(), nothing(), nothing(), count.to_string()]);
+            row.extend(named.then(|| [nothing(), nothing()]).into_iter().flatten());
             sheet.row(row);
         }
         for seen in &point.unexpected {
@@ -234,6 +262,8 @@ fn errors(run: &RunResult) -> Sheet {
                 seen.actual.to_string(),
                 seen.count.to_string(),
             ]);
+            let names = [&seen.expected_name, &seen.actual_name].map(|name| text(name.as_ref()));
+            row.extend(named.then_some(names).into_iter().flatten());
             sheet.row(row);
         }
     }

@@ -59,6 +59,7 @@ impl Page {
         self.figures(view);
         if !view.points.rows.is_empty() {
             self.heading(1, "Load points");
+            self.table(&view.moved);
             self.table(&view.points);
             if !view.points_note.is_empty() {
                 self.line(&escaped(&view.points_note));

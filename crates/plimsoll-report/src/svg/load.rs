@@ -1,11 +1,14 @@
 //! Throughput, response time and the generator's health over load.
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::BytesPerSec;
 
 use super::Frame;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use crate::table::Mark;
 use crate::text::{TimeUnit, axis_name, number, percent, three_digits};
+use crate::view::{metric, ops_unit};
 
 /// An axis ends at this multiple of the largest value of a counted point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
@@ -63,15 +66,32 @@ fn base(run: &RunResult, desc: String) -> Stack {
 }
 
 fn throughput(run: &RunResult) -> Option<Panel> {
-    let dots = dots(run, |p| p.achieved_ops_per_s, |v| format!("{} ops/s", number(Some(v))));
-    let same_unit = run.axis.unit == "ops/s";
+    if metric(run) == Metric::Bytes {
+        return bytes_moved(run);
+    }
+    let unit = ops_unit(run);
+    let dots = dots(run, |p| p.achieved_ops_per_s, |v| format!("{} {unit}", number(Some(v))));
+    let same_unit = run.axis.unit == unit;
     let top = largest(&dots).max(if same_unit { largest_load(run) } else { 0.0 });
     (!dots.is_empty()).then(|| Panel {
-        title: "Throughput, ops/s".to_owned(),
+        title: format!("Throughput, {unit}"),
         height: 240.0,
         top,
         series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
         guide: same_unit.then_some(Guide::Diagonal("achieved = requested")),
+    })
+}
+
+/// What a suite of file throughput is about.
+fn bytes_moved(run: &RunResult) -> Option<Panel> {
+    let mib_per_s = |p: &PointResult| Some(BytesPerSec(p.achieved_bytes_per_s?).mib_per_s());
+    let dots = dots(run, mib_per_s, |v| format!("{} MiB/s", three_digits(v)));
+    (!dots.is_empty()).then(|| Panel {
+        title: "Throughput, MiB/s".to_owned(),
+        height: 240.0,
+        top: largest(&dots),
+        series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
+        guide: None,
     })
 }
 

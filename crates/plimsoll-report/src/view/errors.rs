@@ -1,5 +1,6 @@
 //! What went wrong, by class and status, and what the clients saw of it.
 
+use plimsoll_model::event::UnexpectedCount;
 use plimsoll_model::result::RunResult;
 
 use crate::table::{Table, figures, words};
@@ -13,7 +14,7 @@ pub(super) fn errors_table(run: &RunResult) -> Table {
         for (class, n) in point.errors.iter().filter(|(_, n)| **n > 0) {
             table.push(vec![
                 point.position.to_string(),
-                class.clone(),
+                class_text(class, &point.unexpected),
                 count(Some(*n)),
                 meaning(class).to_owned(),
             ]);
@@ -57,13 +58,35 @@ pub(super) fn unexpected_table(run: &RunResult) -> Table {
             table.push(vec![
                 point.position.to_string(),
                 seen.op.clone(),
-                seen.expected.to_string(),
-                seen.actual.to_string(),
+                status_text(seen.expected, seen.expected_name.as_deref()),
+                status_text(seen.actual, seen.actual_name.as_deref()),
                 count(Some(seen.count)),
             ]);
         }
     }
     table
+}
+
+/// Statuses from here on are codes of parts (NTSTATUS), which people write in hex.
+const HEX_FROM: u32 = 0x1_0000;
+
+/// The protocol's name of it, else its number.
+fn status_text(status: u32, name: Option<&str>) -> String {
+    match name {
+        Some(name) => name.to_owned(),
+        None if status >= HEX_FROM => format!("0x{status:08X}"),
+        None => status.to_string(),
+    }
+}
+
+/// `status:3221225524` as what people call that status.
+pub(super) fn class_text(class: &str, unexpected: &[UnexpectedCount]) -> String {
+    let Some(status) = class.strip_prefix("status:").and_then(|s| s.parse::<u32>().ok()) else {
+        return class.to_owned();
+    };
+    let seen = unexpected.iter().find(|seen| seen.actual == status);
+    let name = seen.and_then(|seen| seen.actual_name.as_deref());
+    format!("status:{}", status_text(status, name))
 }
 
 pub(super) fn error_samples(run: &RunResult) -> Vec<(String, Vec<String>)> {
@@ -75,6 +98,23 @@ pub(super) fn error_samples(run: &RunResult) -> Vec<(String, Vec<String>)> {
 mod tests {
     use super::*;
     use plimsoll_model::outcome::ErrorClass;
+
+    #[test]
+    fn statuses_have_names_where_the_protocol_gives_them_and_large_ones_are_in_hex() {
+        let seen = UnexpectedCount {
+            actual: 0xC000_0043,
+            actual_name: Some("STATUS_SHARING_VIOLATION".to_owned()),
+            ..UnexpectedCount::default()
+        };
+        let class = |text: &str| class_text(text, std::slice::from_ref(&seen));
+        assert_eq!(class("status:3221225539"), "status:STATUS_SHARING_VIOLATION");
+        assert_eq!(class("status:3221225506"), "status:0xC0000022");
+        assert_eq!(
+            (class("status:503"), class("timeout")),
+            ("status:503".into(), "timeout".into())
+        );
+        assert_eq!(status_text(0, None), "0");
+    }
 
     #[test]
     fn every_class_of_errors_is_explained_in_words_here_and_in_the_document() {

@@ -1,9 +1,11 @@
 //! The figures of the first screen.
 
 use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::suite::Metric;
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
+use super::moved::{mbit_per_s, metric, mib_per_s, ops_unit};
 use crate::table::Mark;
 use crate::text::{ABSENT, load, number, three_digits, time};
 
@@ -31,7 +33,8 @@ pub(crate) fn headline_point(run: &RunResult) -> Option<&PointResult> {
     let counted = || run.points.iter().filter(|p| p.counts() || run.suite.is_none());
     let is_headline = |p: &&PointResult| {
         run.summary.value.is_some_and(|value| {
-            p.achieved_ops_per_s.is_some_and(|a| close(a, value)) || close(p.requested, value)
+            let rates = [p.achieved_ops_per_s, p.achieved_bytes_per_s, Some(p.requested)];
+            rates.into_iter().flatten().any(|rate| close(rate, value))
         })
     };
     counted().rfind(is_headline).or_else(|| counted().next_back()).or_else(|| run.points.last())
@@ -44,6 +47,12 @@ fn close(a: f64, b: f64) -> bool {
 /// The value with its unit.
 pub(super) fn value(run: &RunResult) -> String {
     match run.summary.value {
+        Some(_) if metric(run) == Metric::Bytes => format!(
+            "{} {} ({} MiB/s)",
+            number(run.summary.value),
+            run.summary.unit,
+            mib_per_s(run.summary.value),
+        ),
         Some(_) => format!("{} {}", number(run.summary.value), run.summary.unit),
         None => NONE.to_owned(),
     }
@@ -57,6 +66,10 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
         unit: if run.summary.value.is_some() { run.summary.unit.clone() } else { String::new() },
         main: true,
     }];
+    if let Some(rate) = run.summary.value.filter(|_| metric(run) == Metric::Bytes) {
+        figures.push(figure("in 2^20 bytes", format!("{} MiB/s", mib_per_s(Some(rate)))));
+        figures.push(figure("in 10^6 bits", format!("{} Mbit/s", mbit_per_s(Some(rate)))));
+    }
     let point = headline_point(run);
     let overall_first = overall_is_a_result(run);
     if overall_first {
@@ -71,9 +84,11 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     }
     let peak = run.summary.peak_ops_per_s.filter(|peak| Some(*peak) != run.summary.value);
     if peak.is_some() {
-        figures.push(figure("highest rate of any point", format!("{} ops/s", number(peak))));
+        let text = format!("{} {}", number(peak), ops_unit(run));
+        figures.push(figure("highest rate of any point", text));
     }
-    if let Some(rate) = run.summary.peak_bytes_per_s.filter(|r| r.is_finite()) {
+    let most = run.summary.peak_bytes_per_s.filter(|rate| Some(*rate) != run.summary.value);
+    if let Some(rate) = most.filter(|r| r.is_finite()) {
         figures.push(figure("most data", format!("{}/s", Bytes(rate.round() as u64))));
     }
     if !overall_first {

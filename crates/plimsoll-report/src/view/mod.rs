@@ -3,6 +3,7 @@
 mod disclosure;
 mod errors;
 mod headline;
+mod moved;
 mod points;
 mod resources;
 mod shares;
@@ -10,6 +11,7 @@ mod shares;
 use std::collections::BTreeSet;
 
 use plimsoll_model::result::{Finding, RunResult};
+use plimsoll_model::suite::Metric;
 use serde::Serialize;
 
 use crate::table::{Mark, Table, figures, words};
@@ -17,6 +19,7 @@ use crate::text::{command_line, instant, number};
 
 pub(crate) use disclosure::Section;
 pub(crate) use headline::{Figure, headline_point};
+pub(crate) use moved::{metric, ops_unit};
 pub(crate) use points::timeline_table;
 
 /// Said at the end of every report.
@@ -46,6 +49,8 @@ pub(crate) struct RunView {
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
     pub(crate) command: String,
+    /// Bytes moved at each point, for suites that count them.
+    pub(crate) moved: Table,
     pub(crate) points: Table,
     pub(crate) points_note: String,
     /// The suite caps the mean service time of the points it counts.
@@ -114,6 +119,7 @@ impl RunView {
             facts: facts(run),
             departures: run.departures.clone(),
             command: command_line(&run.command),
+            moved: moved::moved_table(run),
             points_note: points::note(run, &points),
             caps: points::caps(run),
             points,
@@ -200,7 +206,7 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
             words("targets"),
             words("verdict"),
             words("headline"),
-            figures("peak", "ops/s"),
+            figures("peak", Metric::Ops.unit()),
             words("p50"),
             words("p95"),
             words("p99"),

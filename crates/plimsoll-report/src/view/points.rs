@@ -1,7 +1,10 @@
 //! Tables of load points, their percentiles and seconds.
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+use plimsoll_model::suite::Metric;
 
+use super::errors::class_text;
+use super::moved::{metric, mib_per_s, ops_unit};
 use crate::svg::{selected_points, timeline_spans, timeline_time};
 use crate::table::{Column, Mark, Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
@@ -65,10 +68,18 @@ fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     if points.iter().any(|p| p.clients_requested != p.clients_participating) {
         columns.push(filled(figures("clients", ""), clients));
     }
-    columns.extend([
-        filled(figures("offered", "ops/s"), |p| number(p.offered_ops_per_s)),
-        filled(figures("achieved", "ops/s"), |p| number(p.achieved_ops_per_s)),
-    ]);
+    if points.iter().any(|p| p.think_s.is_some_and(|used| used != p.requested)) {
+        columns.push(filled(figures("think time used", "s"), |p| number(p.think_s)));
+    }
+    let unit = ops_unit(run);
+    let counts_bytes = metric(run) == Metric::Bytes;
+    if !counts_bytes || points.iter().any(|p| p.offered_ops_per_s.is_some()) {
+        columns.push(filled(figures("offered", unit), |p| number(p.offered_ops_per_s)));
+    }
+    if counts_bytes {
+        columns.push(filled(figures("achieved", "MiB/s"), |p| mib_per_s(p.achieved_bytes_per_s)));
+    }
+    columns.push(filled(figures("achieved", unit), |p| number(p.achieved_ops_per_s)));
     columns
 }
 
@@ -154,8 +165,11 @@ fn mean(point: &PointResult, unit: TimeUnit) -> String {
 /// By class, since a sum would hide what failed.
 fn errors(point: &PointResult) -> String {
     let errors = point.errors.iter().filter(|(_, n)| **n > 0);
-    let texts: Vec<_> =
-        errors.map(|(class, n)| format!("{}\u{a0}{class}", count(Some(*n)))).collect();
+    let texts: Vec<_> = errors
+        .map(|(class, n)| {
+            format!("{}\u{a0}{}", count(Some(*n)), class_text(class, &point.unexpected))
+        })
+        .collect();
     if texts.is_empty() { "0".to_owned() } else { texts.join(", ") }
 }
 

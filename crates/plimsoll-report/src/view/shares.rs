@@ -2,6 +2,7 @@
 
 use plimsoll_model::result::{OpResult, PointResult, RunResult};
 
+use super::moved::ops_unit;
 use crate::table::{Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number};
 
@@ -31,7 +32,8 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             figures("p99", unit.name()),
         ],
     );
-    for (name, op) in by_wanted_share(point) {
+    let left_out = |op: &OpResult| op.count == 0 && op.wanted_ratio.unwrap_or_default() == 0.0;
+    for (name, op) in by_wanted_share(point).into_iter().filter(|(_, op)| !left_out(op)) {
         let (response, service) =
             (op.response_ns.unwrap_or_default(), op.service_ns.unwrap_or_default());
         let nanos = |n: Option<u64>| unit.text(n.map(|n| n as f64));
@@ -49,6 +51,9 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             nanos(service.p50),
             nanos(service.p99),
         ]);
+    }
+    if point.ops.values().any(left_out) && !table.rows.is_empty() {
+        table.caption.push_str(" · ops that never came are left out");
     }
     table.without_empty_columns()
 }
@@ -71,7 +76,7 @@ pub(super) fn per_target_table(run: &RunResult) -> Table {
     let columns = vec![
         figures("point", ""),
         words("target"),
-        figures("achieved", "ops/s"),
+        figures("achieved", ops_unit(run)),
         figures("errors", ""),
         figures("read", ""),
     ];

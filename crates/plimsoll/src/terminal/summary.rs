@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_model::result::{Finding, PointResult, RunResult};
-use plimsoll_model::units::{Bytes, grouped};
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
 
 use super::Style;
 use super::point_line::time;
@@ -46,13 +47,12 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
         writeln!(out, "\n{} on {}, {word}{scaled}", style.bold(suite), result.targets.join(", "));
     let summary = &result.summary;
     if !summary.metric.is_empty() {
-        let value = summary
-            .value
-            .map_or("none".to_owned(), |value| format!("{} {}", grouped(value), summary.unit));
+        let value = summary.value.map_or("none".to_owned(), |value| value_text(value, result));
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
     }
     // Said already where the headline is the peak.
-    if let Some(peak) = summary.peak_ops_per_s.filter(|peak| summary.value != Some(*peak)) {
+    let said = |peak: &f64| summary.value == Some(*peak) || metric(result) == Metric::Bytes;
+    if let Some(peak) = summary.peak_ops_per_s.filter(|peak| !said(peak)) {
         let bytes =
             summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
         let _ = writeln!(out, "  highest rate of any point: {} ops/s{bytes}", grouped(peak));
@@ -71,28 +71,51 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
     }
 }
 
+fn metric(result: &RunResult) -> Metric {
+    result.suite.as_ref().map(|suite| suite.metric).unwrap_or_default()
+}
+
+/// The headline; bytes in both units people compare.
+fn value_text(value: f64, result: &RunResult) -> String {
+    let text = format!("{} {}", grouped(value), result.summary.unit);
+    match metric(result) {
+        Metric::Ops | Metric::Logons => text,
+        Metric::Bytes => {
+            let rate = BytesPerSec(value);
+            format!("{text} ({:.2} MiB/s, {:.1} Mbit/s)", rate.mib_per_s(), rate.mbit_per_s())
+        }
+    }
+}
+
 fn push_table(out: &mut String, result: &RunResult, style: Style) {
     if result.points.is_empty() {
         return;
     }
-    let unit = &result.axis.unit;
+    let unit = match result.axis.name.as_str() {
+        "think time" => "think time s",
+        _ => &result.axis.unit,
+    };
+    let (bytes, ops) = match metric(result) {
+        Metric::Bytes => (format!("{:>9}  {:>9}  ", "took part", "MiB/s"), Metric::Ops.unit()),
+        other => (String::new(), other.unit()),
+    };
     let _ = writeln!(
         out,
         "\n  {}",
         style.dim(&format!(
-            "{:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>5}",
-            unit, "ops/s", "p50", "p95", "p99", "errors", "busy"
+            "{:>12}  {bytes}{:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>5}",
+            unit, ops, "p50", "p95", "p99", "errors", "busy"
         ))
     );
     for point in thinned(&result.points) {
-        let _ = writeln!(out, "  {}", row(point, style));
+        let _ = writeln!(out, "  {}", row(point, metric(result), style));
     }
     if result.points.len() > ROWS_MAX {
         let _ = writeln!(out, "  {}", style.dim("(some points left out; the report has all)"));
     }
 }
 
-fn row(point: &PointResult, style: Style) -> String {
+fn row(point: &PointResult, metric: Metric, style: Style) -> String {
     let times = point.response_ns.unwrap_or_default();
     let errors: u64 = point.errors.values().sum();
     let busy = point
@@ -104,8 +127,17 @@ fn row(point: &PointResult, style: Style) -> String {
         (true, Some(_)) => style.mixed("not counted"),
         (true, None) => style.good("valid"),
     };
+    let bytes = match metric {
+        Metric::Ops | Metric::Logons => String::new(),
+        Metric::Bytes => {
+            let rate = point.achieved_bytes_per_s.map(|rate| BytesPerSec(rate).mib_per_s());
+            let rate = rate.map_or("–".to_owned(), |rate| format!("{rate:.2}"));
+            let clients = point.clients_participating.map_or("–".to_owned(), |n| n.to_string());
+            format!("{clients:>9}  {rate:>9}  ")
+        }
+    };
     format!(
-        "{:>12}  {:>12}  {:>9}  {:>9}  {:>9}  {errors:>7}  {busy:>5}  {mark}",
+        "{:>12}  {bytes}{:>12}  {:>9}  {:>9}  {:>9}  {errors:>7}  {busy:>5}  {mark}",
         grouped(point.requested),
         point.achieved_ops_per_s.map_or("–".to_owned(), grouped),
         time(times.p50),
