@@ -1,1 +1,112 @@
-//! What the clients do.
+//! What a client asks for next.
+//!
+//! A script follows from the plan and the client's number alone: what the server answers changes
+//! nothing, so that a run can be repeated. In closed loads it says itself when a piece of work
+//! begins; in open loads, whose arrivals come when they come, it never thinks.
+
+mod disk_mix;
+mod echo;
+mod logons;
+mod nic;
+mod plan;
+
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{ClientSeat, Script, Step, Ticket, Turn};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::units::Nanos;
+
+use super::loadfile::Replay;
+use super::op::SmbCall;
+use super::parameters::Pattern;
+use disk_mix::DiskMix;
+use echo::Echoes;
+use logons::Logons;
+use nic::NicPasses;
+pub use plan::{Pacing, ScriptPlan};
+
+/// The script of one client, whatever its pattern.
+#[derive(Debug)]
+pub struct SmbScript {
+    pacing: Pacing,
+    acts: Acts,
+}
+
+#[derive(Debug)]
+enum Acts {
+    DiskMix(Box<DiskMix>),
+    Nic(NicPasses),
+    Logons(Logons),
+    Echo(Echoes),
+    Replay(Replay),
+}
+
+impl SmbScript {
+    /// The script of the client on `seat`.
+    pub fn new(plan: Arc<ScriptPlan>, seat: &ClientSeat) -> Self {
+        let outstanding_max = plan.workload.outstanding_max;
+        let acts = match (&plan.replay, plan.workload.pattern) {
+            (Some(file), _) => Acts::Replay(Replay::new(Arc::clone(file), seat.client)),
+            (None, Pattern::DiskMix) => {
+                Acts::DiskMix(Box::new(DiskMix::new(Arc::clone(&plan), seat.client)))
+            }
+            (None, Pattern::Nic) => Acts::Nic(NicPasses::new(&plan.workload, seat.client)),
+            (None, Pattern::Logons) => Acts::Logons(Logons::default()),
+            (None, Pattern::Echo) => Acts::Echo(Echoes::new(outstanding_max)),
+        };
+        Self { pacing: plan.pacing, acts }
+    }
+
+    fn step(&mut self, turn: Turn) -> Step<SmbCall> {
+        match &mut self.acts {
+            Acts::DiskMix(script) => script.next(turn),
+            Acts::Nic(script) => script.next(turn),
+            Acts::Logons(script) => script.next(turn),
+            Acts::Echo(script) => script.next(turn),
+            Acts::Replay(script) => script.next(turn),
+        }
+    }
+}
+
+impl Script for SmbScript {
+    type Op = SmbCall;
+
+    /// An application session is, or a pass; each script says it.
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, turn: Turn) -> Step<SmbCall> {
+        match (self.step(turn), self.pacing) {
+            // A thought is never followed by another.
+            (Step::Think, Pacing::Open) => self.step(turn),
+            (step, _) => step,
+        }
+    }
+
+    fn on_issued(&mut self, ticket: Ticket) {
+        match &mut self.acts {
+            Acts::DiskMix(script) => script.on_issued(ticket),
+            Acts::Nic(script) => script.on_issued(ticket),
+            Acts::Logons(script) => script.on_issued(ticket),
+            Acts::Echo(script) => script.on_issued(ticket),
+            Acts::Replay(script) => script.on_issued(ticket),
+        }
+    }
+
+    fn on_outcome(&mut self, ticket: Ticket, outcome: &Outcome, now: Nanos) {
+        match &mut self.acts {
+            Acts::DiskMix(script) => script.on_outcome(ticket, outcome, now),
+            Acts::Nic(script) => script.on_outcome(ticket, outcome, now),
+            Acts::Logons(script) => script.on_outcome(ticket, outcome, now),
+            Acts::Echo(script) => script.on_outcome(ticket, outcome, now),
+            Acts::Replay(script) => script.on_outcome(ticket, outcome, now),
+        }
+    }
+}
+
+/// The op, expected to succeed.
+fn succeeds(op: super::op::SmbOp) -> SmbCall {
+    SmbCall { op, expected: super::op::Expected::Success }
+}
+
+#[cfg(test)]
+mod tests;
