@@ -5,6 +5,7 @@ mod coordinator;
 mod derive;
 mod exit;
 mod file_set;
+mod load_file;
 mod secrets;
 mod suite_source;
 mod terminal;

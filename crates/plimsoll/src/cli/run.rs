@@ -42,9 +42,11 @@ pub struct RunArgs {
     pub pacing: PacingArg,
     #[command(flatten)]
     pub output: Output,
-    // Last: its heading would hold for every flag after it.
+    // Last: their headings would hold for every flag after them.
     #[command(flatten)]
     pub url: UrlArgs,
+    #[command(flatten)]
+    pub replay: ReplayArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -99,6 +101,15 @@ impl UrlArgs {
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
     }
+}
+
+/// Flags of the disk-mix suites only.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of disk-mix")]
+pub struct ReplayArgs {
+    /// Load file of dbench for every client to replay, instead of the suite's mix
+    #[arg(long, value_name = "FILE")]
+    pub loadfile: Option<PathBuf>,
 }
 
 /// Timings and scale.

@@ -9,6 +9,7 @@ use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_protocols::net::ErrandError;
+use plimsoll_protocols::smb::loadfile::LoadFileSource;
 use plimsoll_protocols::{Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
 
@@ -38,6 +39,8 @@ pub struct RunRequest {
     pub workers: Option<u32>,
     /// Pacing; `None` leaves the choice.
     pub pacing: Option<Pacing>,
+    /// What the clients replay instead of the suite's pattern.
+    pub loadfile: Option<LoadFileSource>,
     /// What the user states for the disclosure.
     pub statements: Vec<Setting>,
     /// The command line, without passwords.
@@ -98,6 +101,7 @@ impl Outset {
                 targets: &resolved,
                 file_set: held,
                 urls: None,
+                loadfile: request.loadfile.as_ref(),
                 dial: &SystemDial::new(signals.clone()),
             },
         )?;

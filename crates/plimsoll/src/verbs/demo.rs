@@ -32,6 +32,7 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             out: out.join(name),
             workers: None,
             pacing: None,
+            loadfile: None,
             statements: Vec::new(),
             command: command_line(),
         };

@@ -102,6 +102,7 @@ fn through_server(
         targets: &targets,
         file_set: None,
         urls: None,
+        loadfile: None,
         dial: &dial,
     })?;
     let Work::PerPoint(mut preparation) = plan.work else {

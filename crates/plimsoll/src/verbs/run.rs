@@ -15,6 +15,7 @@ use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
+use crate::load_file;
 use crate::secrets::without_secrets;
 use crate::suite_source;
 use crate::terminal::{self, Live};
@@ -86,6 +87,8 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     overrides.extend(url_overrides(args, profile)?);
     let suite = suite_source::find(&args.suite, &overrides)?;
     let suite = with_ladder(suite, &args.ladder)?;
+    let loadfile = args.replay.loadfile.as_deref();
+    let loadfile = loadfile.map(|file| load_file::read(file, &suite)).transpose()?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&suite.name));
     Ok(RunRequest {
         suite,
@@ -95,6 +98,7 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         out,
         workers: args.workers,
         pacing: args.pacing.asked(),
+        loadfile,
         statements: statements.iter().map(statement).collect(),
         command: command_line(),
     })

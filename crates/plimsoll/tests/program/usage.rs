@@ -201,3 +201,9 @@ fn a_file_set_is_prepared_and_cleaned_only_where_it_is_ours() {
     plimsoll(&["prepare", "web-static", foreign.to_str().unwrap(), "--peak", "1"])
         .check(2, &["is not empty"]);
 }
+
+#[test]
+fn a_load_file_for_a_suite_of_another_protocol_is_refused() {
+    let load = ["run", "web-url", "builtin:", "--loadfile", "no-such-file.txt"];
+    plimsoll(&load).check(2, &["--loadfile belongs to suite disk-mix", "web-url"]);
+}

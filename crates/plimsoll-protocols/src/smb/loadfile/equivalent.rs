@@ -34,8 +34,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         case: Case::MkdirOfShared,
         expected: Expected::Anything,
-        why: "all clients share the directory, and it is there before the point; only a replay \
-              of one client on an empty share could make it",
+        why: "all clients share the directory: the first to come makes it, the others find it",
     },
     Equivalent {
         case: Case::ReadOfNothing,

@@ -1,17 +1,21 @@
 //! What a run was asked for: into the journal at its start, out of the bundle when it goes on.
 
+use std::path::Path;
+
 use plimsoll_model::assignment::Pacing;
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_protocols::smb::loadfile::{LOAD_FILE, LOAD_FILE_SHA256, LoadFileSource};
 
 use super::super::clock::unix_ns;
 use super::super::disclose::{PACING, WORKERS};
 use super::super::ladder;
 use super::super::outset::{Outset, RunRequest};
 use crate::exit::Failure;
+use crate::load_file;
 use crate::suite_source;
 
 /// What the interrupted run was asked for.
@@ -42,9 +46,16 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         // Not from a load point: one of few clients has fewer workers than the run.
         workers: setting(&disclosed, WORKERS).and_then(|text| text.parse().ok()),
         pacing: setting(&disclosed, PACING).and_then(pacing_named),
+        loadfile: loadfile_of(&disclosed)?,
         statements: disclosed.statements,
         command: started.command.clone(),
     })
+}
+
+/// The load file the run replays, read again.
+fn loadfile_of(disclosed: &Disclosure) -> Result<Option<LoadFileSource>, Failure> {
+    let known = setting(disclosed, LOAD_FILE).zip(setting(disclosed, LOAD_FILE_SHA256));
+    known.map(|(path, sum)| load_file::read_again(Path::new(path), sum)).transpose()
 }
 
 fn setting<'d>(disclosed: &'d Disclosure, name: &str) -> Option<&'d str> {
