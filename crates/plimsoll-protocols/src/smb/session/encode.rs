@@ -415,7 +415,7 @@ fn place<'p>(out: &'p mut String, prefix: &str, path: &'p str) -> &'p str {
 }
 
 /// Opens of the same file have the same key, so that they do not break each other's lease.
-fn lease_key(name: &str) -> LeaseKey {
+pub(super) fn lease_key(name: &str) -> LeaseKey {
     let mut words = [0x6c65_6173, 0x6b65_7973];
     for chunk in name.as_bytes().chunks(8) {
         let mut bytes = [0; 8];
