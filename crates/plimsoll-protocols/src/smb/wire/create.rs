@@ -71,8 +71,10 @@ pub mod attributes {
 
 numbers! {
     /// What the client may cache of a file. MS-SMB2 2.2.13
+    #[derive(Default)]
     OplockLevel: u8 "OplockLevel" {
         /// Nothing.
+        #[default]
         None = 0,
         /// Reads.
         LevelTwo = 1,

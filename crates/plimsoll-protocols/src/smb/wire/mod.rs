@@ -61,3 +61,6 @@ pub use tree_connect::{
     TreeConnectRequest, TreeConnectResponse, TreeDisconnectRequest, TreeDisconnectResponse,
 };
 pub use write::{WriteRequest, WriteResponse};
+
+#[cfg(test)]
+mod tests;

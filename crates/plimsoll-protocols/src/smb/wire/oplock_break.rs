@@ -6,12 +6,6 @@ use super::create::{LeaseKey, OplockLevel};
 /// Flag of a [`LeaseBreakNotification`]: the server waits for the acknowledgement.
 pub const LEASE_BREAK_ACK_REQUIRED: u32 = 1;
 
-impl Default for OplockLevel {
-    fn default() -> Self {
-        Self::None
-    }
-}
-
 layout! {
     /// An oplock is lowered: notification (message id [`super::header::UNSOLICITED`]),
     /// acknowledgement and its answer are alike. MS-SMB2 2.2.23.1, 2.2.24.1, 2.2.25.1

@@ -44,16 +44,15 @@ impl<'a> QueryInfoRequest<'a> {
         put(&mut bytes, 2, &self.info_type);
         put(&mut bytes, 3, &self.class);
         put(&mut bytes, 4, &self.output_bytes_max);
-        put(&mut bytes, 8, &(from_header(Self::FIXED) as u16));
+        if !self.input.is_empty() {
+            put(&mut bytes, 8, &(from_header(Self::FIXED) as u16));
+        }
         put(&mut bytes, 12, &(self.input.len() as u32));
         put(&mut bytes, 16, &self.additional);
         put(&mut bytes, 20, &self.flags);
         put(&mut bytes, 24, &self.file_id);
         out.extend_from_slice(&bytes);
         out.extend_from_slice(self.input);
-        if self.input.is_empty() {
-            out.push(0); // The buffer has at least one byte.
-        }
     }
 
     /// Reads itself from a body.

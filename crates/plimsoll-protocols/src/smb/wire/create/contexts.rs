@@ -4,6 +4,8 @@ use super::super::bytes::{WireError, buffer, fixed, from_header, get, pad8, put,
 
 const CONTEXT: &str = "a create context";
 const CONTEXT_HEADER: usize = 16;
+/// Longest name that is taken: names are four letters or a GUID.
+const NAME_BYTES_MAX: u16 = 64;
 const LEASE_NAME: &[u8] = b"RqLs";
 const LEASE_V1_BYTES: usize = 32;
 const LEASE_V2_BYTES: usize = 52;
@@ -138,7 +140,12 @@ impl<'a> CreateContext<'a> {
                 }),
             }
         };
-        let name = part(get::<u16>(header, 4)?.into(), get::<u16>(header, 6)?.into())?;
+        let name_bytes = get::<u16>(header, 6)?;
+        if name_bytes > NAME_BYTES_MAX {
+            let value = name_bytes.into();
+            return Err(WireError::Value { what: "a create context's NameLength", value });
+        }
+        let name = part(get::<u16>(header, 4)?.into(), name_bytes.into())?;
         let data = part(get::<u16>(header, 10)?.into(), get(header, 12)?)?;
         match name {
             LEASE_NAME => Lease::decode(data).map(Self::Lease),

@@ -1,0 +1,138 @@
+//! Every decoder under arbitrary bytes. Shared with the fuzz targets: the module above names
+//! `op` and `wire`.
+
+use super::op::FindLevel;
+use super::wire::fscc::{
+    AllInfo, BasicInfo, EaInfo, Entries, EntryList, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo,
+    FsSizeInfo, FsVolumeInfo, InternalInfo, NetworkOpenInfo, SetFile, StandardInfo, Streams,
+    encode_streams,
+};
+use super::wire::ioctl::{ValidateNegotiateRequest, ValidateNegotiateResponse};
+use super::wire::{
+    Break, CancelRequest, CloseRequest, CloseResponse, CreateRequest, CreateResponse, EchoRequest,
+    EchoResponse, ErrorResponse, FlushRequest, FlushResponse, Header, IoctlRequest, IoctlResponse,
+    LockRequest, LockResponse, LogoffRequest, LogoffResponse, NegotiateRequest, NegotiateResponse,
+    Parts, QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest, QueryInfoResponse,
+    ReadRequest, ReadResponse, SessionSetupRequest, SessionSetupResponse, SetInfoRequest,
+    SetInfoResponse, TransformHeader, TreeConnectRequest, TreeConnectResponse,
+    TreeDisconnectRequest, TreeDisconnectResponse, WriteRequest, WriteResponse,
+};
+
+/// Decodes; what is accepted is written again, and reads back as the same.
+pub type Check = fn(&[u8]);
+
+macro_rules! checks {
+    ($($type:ty),* $(,)?) => {
+        &[$(|bytes| {
+            let Ok(message) = <$type>::decode(bytes) else { return };
+            let mut again = Vec::new();
+            message.encode(&mut again);
+            assert_eq!(<$type>::decode(&again), Ok(message));
+        },)*]
+    };
+}
+
+/// Bodies that clients send, and what is in them.
+pub const REQUESTS: &[Check] = checks![
+    Header,
+    TransformHeader,
+    NegotiateRequest<'_>,
+    SessionSetupRequest<'_>,
+    LogoffRequest,
+    TreeConnectRequest<'_>,
+    TreeDisconnectRequest,
+    CreateRequest<'_>,
+    CloseRequest,
+    FlushRequest,
+    ReadRequest,
+    WriteRequest<'_>,
+    LockRequest<'_>,
+    IoctlRequest<'_>,
+    ValidateNegotiateRequest<'_>,
+    CancelRequest,
+    EchoRequest,
+    QueryDirectoryRequest<'_>,
+    QueryInfoRequest<'_>,
+    SetInfoRequest<'_>,
+    Break,
+];
+
+/// Bodies that servers send, and what is in them.
+pub const REPLIES: &[Check] = checks![
+    Header,
+    TransformHeader,
+    ErrorResponse<'_>,
+    NegotiateResponse<'_>,
+    SessionSetupResponse<'_>,
+    LogoffResponse,
+    TreeConnectResponse,
+    TreeDisconnectResponse,
+    CreateResponse<'_>,
+    CloseResponse,
+    FlushResponse,
+    ReadResponse<'_>,
+    WriteResponse,
+    LockResponse,
+    IoctlResponse<'_>,
+    ValidateNegotiateResponse,
+    EchoResponse,
+    QueryDirectoryResponse<'_>,
+    QueryInfoResponse<'_>,
+    SetInfoResponse,
+    Break,
+    BasicInfo,
+    StandardInfo,
+    InternalInfo,
+    EaInfo,
+    NetworkOpenInfo,
+    AllInfo<'_>,
+    FsVolumeInfo<'_>,
+    FsSizeInfo,
+    FsDeviceInfo,
+    FsAttributeInfo<'_>,
+    FsFullSizeInfo,
+];
+
+/// What is not the body of one command.
+pub const OTHERS: &[Check] = &[entries, streams, set_file, parts];
+
+/// Listings end, and are written again as they were.
+fn entries(bytes: &[u8]) {
+    for level in FindLevel::ALL {
+        let found: Vec<_> = Entries::new(level, bytes).map_while(Result::ok).collect();
+        assert!(found.len() <= bytes.len() / 12 + 1, "entries overlap");
+        let mut again = Vec::new();
+        let mut list = EntryList::new(level, &again);
+        found.iter().for_each(|entry| list.push(entry, &mut again));
+        let read: Result<Vec<_>, _> = Entries::new(level, &again).collect();
+        assert_eq!(read.as_ref(), Ok(&found), "{level:?}");
+    }
+}
+
+fn streams(bytes: &[u8]) {
+    let found: Vec<_> = Streams::new(bytes).map_while(Result::ok).collect();
+    let mut again = Vec::new();
+    encode_streams(&found, &mut again);
+    let read: Result<Vec<_>, _> = Streams::new(&again).collect();
+    assert_eq!(read, Ok(found));
+}
+
+fn set_file(bytes: &[u8]) {
+    for class in 0..64 {
+        let Ok(Some(change)) = SetFile::decode(class, bytes) else { continue };
+        let mut again = Vec::new();
+        change.encode(&mut again);
+        assert_eq!(SetFile::decode(change.class(), &again), Ok(Some(change)));
+    }
+}
+
+/// The commands of a compound lie one behind the other and come to an end.
+fn parts(bytes: &[u8]) {
+    let mut at = 0;
+    for part in Parts::new(bytes) {
+        let Ok(part) = part else { return };
+        assert_eq!(&bytes[at..at + part.bytes.len()], part.bytes);
+        at += part.bytes.len();
+    }
+    assert_eq!(at, bytes.len());
+}
