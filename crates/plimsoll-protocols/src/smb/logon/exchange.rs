@@ -1,13 +1,15 @@
-//! Who we are, as NTLM tokens within SPNEGO. MS-NLMP, RFC 4178
+//! Who we are, as NTLM tokens. MS-NLMP
+//!
+//! Ours travel bare, as those of other small clients do: within SPNEGO (RFC 4178) servers want
+//! the list of mechanisms signed as well, for which the NTLM crate has no call. The server's may
+//! come either way.
 //!
 //! The client's challenge and session key are random, from the operating system: a predictable
 //! key would protect nothing. The time in the answer is the server's own from its challenge; only
 //! where a server sends none is the local clock read, inside the NTLM crate.
 
 use smb2::auth::ntlm::{NtlmAuthenticator, NtlmCredentials};
-use smb2::auth::spnego::{
-    NegState, OID_NTLMSSP, parse_neg_token_resp, wrap_neg_token_init, wrap_neg_token_resp,
-};
+use smb2::auth::spnego::{NegState, OID_NTLMSSP, parse_neg_token_resp};
 
 use super::offer::Credentials;
 
@@ -69,20 +71,19 @@ impl Exchange {
 
     /// The token for the first SESSION_SETUP.
     pub fn first(&mut self) -> Vec<u8> {
-        wrap_neg_token_init(&[OID_NTLMSSP], &self.ntlm.negotiate())
+        self.ntlm.negotiate()
     }
 
     /// The token for the second one.
     pub fn answer(&mut self, token: &[u8]) -> Result<Vec<u8>, TokenError> {
         let challenge = challenge(token)?;
-        let answer = match self.identity {
+        match self.identity {
             Identity::Named | Identity::Guest => self
                 .ntlm
                 .authenticate(&challenge)
-                .map_err(|error| TokenError::Garbled(error.to_string()))?,
-            Identity::Anonymous => anonymous(&challenge)?,
-        };
-        Ok(wrap_neg_token_resp(&answer))
+                .map_err(|error| TokenError::Garbled(error.to_string())),
+            Identity::Anonymous => anonymous(&challenge),
+        }
     }
 
     /// Known after the answer. `None` for nobody.

@@ -1,5 +1,5 @@
-//! From a fresh connection to a share, as a state machine: NEGOTIATE, two SESSION_SETUPs with NTLM
-//! in SPNEGO, TREE_CONNECT, and in 3.0 and 3.0.2 the proof that NEGOTIATE was not changed on its
+//! From a fresh connection to a share, as a state machine: NEGOTIATE, two SESSION_SETUPs with
+//! NTLM, TREE_CONNECT, and in 3.0 and 3.0.2 the proof that NEGOTIATE was not changed on its
 //! way. MS-SMB2 §3.2.4.2, §3.2.5
 //!
 //! Only this module uses the crate `smb2`. No clock is read here; see `exchange.rs` for the one
@@ -278,7 +278,9 @@ impl Logon {
             return Ok(());
         }
         let reply = self.decoded(SessionSetupResponse::decode(part.body))?;
-        self.guest = reply.flags & (session_flags::GUEST | session_flags::NULL) != 0;
+        // Samba does not say of nobody that he is nobody.
+        self.guest = reply.flags & (session_flags::GUEST | session_flags::NULL) != 0
+            || self.exchange.identity() == Identity::Anonymous;
         if self.guest {
             self.check_keyless()?;
         } else {
