@@ -11,6 +11,7 @@
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | two results side by side, or why not |
 //! | [`search`] | which load to try next when the peak is unknown |
+//! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
 //! | [`published`] | transcribed results of the source reports |
 //!
 //! Histograms merge; percentiles are never averaged.
@@ -22,6 +23,7 @@ mod health;
 mod limit;
 pub mod overall;
 mod point;
+pub mod price;
 pub mod published;
 pub mod raw;
 pub mod search;

@@ -1,6 +1,7 @@
 //! Transcribed results of the source reports, for `plimsoll published`. Facts and figures only;
 //! what is computed from them here is marked as computed.
 
+mod bytes;
 mod tables;
 
 use std::fmt;
@@ -11,11 +12,17 @@ use serde::Deserialize;
 
 use crate::overall::{CurvePoint, overall_response};
 
+pub use bytes::{ByteCurve, PriceItem, Rival};
+
 /// Version of the files' format.
 pub const PUBLISHED_FORMAT: u32 = 1;
 
 /// Name and text of every file.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 8] = [
+    ("netbench-netfinity-1999", include_str!("../../../published/netbench-netfinity-1999.toml")),
+    ("netbench-nt-1998", include_str!("../../../published/netbench-nt-1998.toml")),
+    ("netbench-proliant-1995", include_str!("../../../published/netbench-proliant-1995.toml")),
+    ("netbench-sun-1998", include_str!("../../../published/netbench-sun-1998.toml")),
     ("nfs-ort-curves", include_str!("../../../published/nfs-ort-curves.toml")),
     ("nfs-pseries-v2-2002", include_str!("../../../published/nfs-pseries-v2-2002.toml")),
     ("nfs-pseries-v3-2002", include_str!("../../../published/nfs-pseries-v3-2002.toml")),
@@ -56,6 +63,9 @@ pub struct Published {
     /// Response time over throughput with its overall figure.
     #[serde(default)]
     pub curves: Vec<Curve>,
+    /// File throughput over clients.
+    #[serde(default)]
+    pub byte_curves: Vec<ByteCurve>,
     /// Pairs the report compares, by name of configuration or result.
     #[serde(default)]
     pub comparisons: Vec<Comparison>,
@@ -296,7 +306,8 @@ impl Published {
         if let Some(table) = self.tables.iter().find(ragged) {
             return Some(format!("table {:?} has a row with another number of fields", table.name));
         }
-        self.curves.iter().find_map(mistake_of_curve)
+        let mut mistakes = self.byte_curves.iter().filter_map(ByteCurve::mistake);
+        mistakes.next().or_else(|| self.curves.iter().find_map(mistake_of_curve))
     }
 
     fn listed_twice(&self) -> Option<String> {

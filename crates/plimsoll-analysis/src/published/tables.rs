@@ -10,6 +10,7 @@ impl Published {
     pub fn tables(&self) -> Vec<Table> {
         let mut tables = vec![self.results_table(), self.points_table()];
         tables.extend(self.curves.iter().map(|curve| curve_table(curve, &self.unit)));
+        tables.extend(self.byte_tables());
         tables.extend([self.overall_table(), self.comparisons_table()]);
         tables.retain(|table| !table.rows.is_empty());
         tables.extend(self.tables.iter().cloned());

@@ -74,7 +74,7 @@ fn mistakes_are_named() {
     check(("[\"1\", \"4\", \"22\"]", "[\"1\", \"4\"]"), "another number of fields");
     check(("clock_mhz", "clock"), "clock");
     let unknown = published("nothing").unwrap_err().to_string();
-    assert!(unknown.contains("there are: nfs-ort-curves, nfs-pseries-v2-2002"), "{unknown}");
+    assert!(unknown.contains("there are: netbench-netfinity-1999, netbench-nt-1998"), "{unknown}");
 }
 
 #[test]
@@ -138,4 +138,68 @@ fn mistakes_in_lists_and_curves_are_named() {
     check(V3, ("\"udp\"", "\"sctp\""), "sctp");
     check(CURVES, ("1.58", "1.57"), "curve \"curve A\" is not what its points give");
     check(CURVES, ("response_ms = [0.9, ", "response_ms = ["), "has more of one column");
+}
+
+const NT: &str = include_str!("../../../../published/netbench-nt-1998.toml");
+
+/// The computed cells of a table, by the first columns of their rows.
+fn performance(name: &str) -> Vec<Vec<String>> {
+    let tables = published(name).unwrap().tables();
+    tables.into_iter().find(|table| table.name.starts_with("price/performance")).unwrap().rows
+}
+
+#[test]
+fn the_golden_figures_of_the_file_server_comparison_follow_from_its_tables() {
+    let [nt, sun] = ["netbench-nt-1998", "netbench-sun-1998"]
+        .map(|name| published(name).unwrap().byte_curves.remove(0));
+    assert_eq!((nt.peak(), sun.peak()), (Some((28, 8_398_371.0)), Some((16, 1_950_885.0))));
+    let at_peak = nt.bytes_per_s.iter().position(|bytes| *bytes == 8_398_371.0).unwrap();
+    assert_eq!((nt.printed_mb_per_s[at_peak], nt.printed_mbit_per_s[at_peak]), (8.0, 64.1));
+    assert_eq!(sun.printed_mb_per_s.iter().copied().reduce(f64::max), Some(1.9));
+    let prices = [&nt, &sun].map(|curve| curve.priced().unwrap().price);
+    assert_eq!(prices, [13_900.0, 37_047.0]);
+
+    let nt = performance("netbench-nt-1998");
+    let cells: Vec<(&str, &str)> =
+        nt.iter().map(|row| (row[1].as_str(), row[2].as_str())).collect();
+    assert_eq!(
+        cells,
+        [
+            ("8.0, rounded to one decimal", "1,737.50"),
+            ("8.009, unrounded", "1,735.48"),
+            ("rounded to one decimal", "4.21 times"),
+            ("unrounded", "4.30 times"),
+            ("rounded to one decimal", "11.22 times"),
+            ("unrounded", "11.47 times"),
+        ]
+    );
+    let sun = performance("netbench-sun-1998");
+    assert_eq!((sun[0][2].as_str(), sun[0][3].as_str()), ("19,498.42", "19,498.42"));
+    assert_eq!(sun.len(), 2, "the comparison stands with the other server");
+}
+
+#[test]
+fn both_curves_of_the_comparison_are_there_with_those_that_took_part() {
+    let sun = published("netbench-sun-1998").unwrap().byte_curves.remove(0);
+    let clients: Vec<u32> = std::iter::once(1).chain((4..=60).step_by(4)).collect();
+    assert_eq!(sun.clients, clients);
+    let least = sun.participating[15];
+    assert_eq!((least, sun.participating.iter().max()), (27, Some(&28)));
+    // Sums over the columns of the report.
+    let sum =
+        |name: &str| -> f64 { published(name).unwrap().byte_curves[0].bytes_per_s.iter().sum() };
+    assert_eq!(sum("netbench-nt-1998"), 90_625_584.0);
+    assert_eq!(sum("netbench-sun-1998"), 27_557_275.0);
+}
+
+#[test]
+fn mistakes_in_file_throughput_are_named() {
+    let check = |change: (&str, &str), message: &str| {
+        let error = parse("test", &NT.replacen(change.0, change.1, 1)).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    };
+    check(("490_618", "590_618"), "590,618 bytes/s of");
+    check(("usd = 4599", "usd = 4600"), "does not follow from its peak");
+    check(("participating = [1, ", "participating = [2, "), "more clients took part");
+    check(("clients = [1, ", "clients = ["), "differ in length");
 }
