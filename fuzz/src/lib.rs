@@ -2,3 +2,4 @@
 
 pub mod entries;
 pub mod nfs_entries;
+pub mod smb_entries;

@@ -16,10 +16,12 @@ struct Target {
     dictionary: Option<&'static str>,
 }
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 6] = [
     Target { name: "nfs_reply", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "nfs_request", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "reply", seeds: None, dictionary: Some("fuzz/reply.dict") },
+    Target { name: "smb_reply", seeds: None, dictionary: Some("fuzz/smb.dict") },
+    Target { name: "smb_request", seeds: None, dictionary: Some("fuzz/smb.dict") },
     Target { name: "suite", seeds: Some("suites"), dictionary: None },
 ];
 
