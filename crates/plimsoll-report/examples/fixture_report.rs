@@ -1,5 +1,5 @@
 //! Writes a page made from the fixtures, to look at: `fixture_report FILE [valid|invalid|full|
-//! interrupted|curve|single|nfs|several]`.
+//! interrupted|curve|single|nfs|smb|sweep|several]`.
 
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
@@ -17,6 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("curve") => vec![fixture::curve()],
         Some("single") => vec![fixture::single()],
         Some("nfs") => vec![fixture::nfs(30)],
+        Some("smb") => vec![fixture::smb(30)],
+        Some("sweep") => vec![fixture::sweep(30)],
         Some("several") => vec![fixture::valid(30), fixture::invalid(3)],
         Some(other) => return Err(format!("{other:?} is no kind of fixture").into()),
     };

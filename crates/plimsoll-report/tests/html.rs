@@ -216,3 +216,11 @@ fn odd_numbers_do_not_break_the_page() {
     run.summary.value = Some(f64::NAN);
     page(&[run]);
 }
+
+#[test]
+fn the_chart_of_a_suite_of_bytes_is_drawn_in_mib_per_second() {
+    for run in [fixture::smb(3), fixture::sweep(3)] {
+        let html = page(&[run]);
+        assert!(html.contains("Throughput, MiB/s") && !html.contains("Throughput, ops/s"));
+    }
+}

@@ -53,10 +53,69 @@ fn csv_has_units_in_its_headers_and_numbers_unrounded() {
 
 #[test]
 fn every_row_of_a_csv_file_has_as_many_cells_as_its_header() {
-    let run = fixture::valid(3);
-    for (name, text) in plimsoll_report::csv(&run) {
-        let mut widths: Vec<usize> = text.lines().map(|l| l.matches(',').count()).collect();
-        widths.dedup();
-        assert_eq!(widths.len(), 1, "{name}");
+    for run in [fixture::valid(3), fixture::smb(3), fixture::sweep(3)] {
+        for (name, text) in plimsoll_report::csv(&run) {
+            let mut widths: Vec<usize> = text.lines().map(|l| l.matches(',').count()).collect();
+            widths.dedup();
+            assert_eq!(widths.len(), 1, "{name}");
+        }
+    }
+}
+
+/// Rows of Markdown tables as lists of cells.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let lines = text.lines().filter(|line| line.starts_with('|'));
+    lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn a_report_of_bytes_has_them_in_every_unit_with_those_who_took_part() {
+    let text = plimsoll_report::markdown(&[fixture::smb(3)]);
+    for part in [
+        "**1,950,885 bytes/s**",
+        "in 2^20 bytes: 1.86 MiB/s",
+        "in 10^6 bits: 15.6 Mbit/s",
+        "A MiB/s is 2^20 bytes per second, a Mbit/s 10^6 bits per second",
+    ] {
+        assert!(text.replace('\\', "").contains(part), "{part:?} in {text}");
+    }
+    let rows = rows(&text);
+    let moved = rows.iter().find(|row| row[1..3] == ["60", "27"]).unwrap();
+    assert_eq!(moved[3..6], ["1,844,181", "1.76", "14.8"], "{moved:?}");
+    assert_eq!(moved.len(), 10, "application and wire bytes stand apart: {moved:?}");
+    assert!(!text.contains("most data") && !text.contains("offered"), "said once, or never");
+}
+
+#[test]
+fn unexpected_statuses_are_called_by_their_names() {
+    let text = plimsoll_report::markdown(&[fixture::smb(3)]).replace('\\', "");
+    let rows = rows(&text);
+    let seen = rows.iter().find(|row| row.contains(&"STATUS_SHARING_VIOLATION")).unwrap();
+    assert_eq!(seen[1..], ["create", "STATUS_SUCCESS", "STATUS_SHARING_VIOLATION", "12"]);
+    assert!(text.contains("status:STATUS_SHARING_VIOLATION"), "{text}");
+    let files = plimsoll_report::csv(&fixture::smb(3));
+    let errors = &files.iter().find(|(name, _)| name == "errors.csv").unwrap().1;
+    assert!(errors.contains("0,3221225539,12,STATUS_SUCCESS,STATUS_SHARING_VIOLATION"), "{errors}");
+}
+
+#[test]
+fn ops_that_never_came_are_left_out_of_the_tables_and_kept_in_the_csv() {
+    let run = fixture::smb(3);
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    assert!(!text.contains("deltree") && text.contains("ops that never came are left out"));
+    assert!(plimsoll_report::csv(&run)[1].1.contains("deltree"));
+}
+
+#[test]
+fn a_sweep_of_think_times_shows_the_methods_and_what_was_used() {
+    let run = fixture::sweep(3);
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    assert!(text.contains("think time used, s"), "{text}");
+    let rows = rows(&text);
+    assert!(rows.iter().any(|row| row.len() > 4 && row[1..4] == ["25", "974", "974"]), "{rows:?}");
+    let points = &plimsoll_report::csv(&run)[0].1;
+    let header = points.lines().next().unwrap();
+    for column in ["requested_s", "achieved_bytes_per_s", "achieved_mib_per_s", "think_used_s"] {
+        assert!(header.split(',').any(|name| name == column), "{column} in {header}");
     }
 }

@@ -240,7 +240,10 @@ fn ladder_text(ladder: &Ladder) -> String {
     match ladder {
         Ladder::Think { clients, thinks } => {
             let (clients, points) = (grouped(f64::from(*clients)), thinks.len());
-            format!("{points} think times with {clients} clients")
+            match points {
+                1 => format!("one think time with {clients} clients"),
+                _ => format!("{points} think times with {clients} clients"),
+            }
         }
         Ladder::Points { points } if points.len() == 1 => "one named load point".to_owned(),
         Ladder::Points { points } => format!("{} named load points", points.len()),
@@ -262,6 +265,54 @@ mod tests {
 
     fn suite() -> Suite {
         Suite::parse("s.toml", SUITE, &[], &|_, _| Ok(toml::Table::new())).unwrap()
+    }
+
+    const SWEEP: &str = "format = 1\nname = \"s\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
+        source = \"a report\"\n[load]\nmode = \"closed\"\nstart_delay = \"15s\"\n\
+        [ladder]\nkind = \"think\"\nclients = 974\nthinks = [\"15s\", \"25s\"]\n\
+        [profiles.full]\nramp_down = \"30s\"\n[profiles.quick]\nthink_scale = 0.02\n";
+
+    fn sweep() -> Suite {
+        Suite::parse("s.toml", SWEEP, &[], &|_, _| Ok(toml::Table::new())).unwrap()
+    }
+
+    #[test]
+    fn a_ladder_of_think_times_keeps_the_methods_place_beside_the_scaled_pause() {
+        let suite = sweep();
+        assert_eq!(LadderPlan::of(&suite.ladder).known(), Some(&[15.0, 25.0][..]));
+        let load = load_at(&suite, &suite.profiles.quick, 25.0);
+        assert_eq!((load.requested(), load.clients()), (25.0, 974));
+        let Load::Closed { think, start_delay_ns, axis_think_ns, .. } = load else { panic!() };
+        assert_eq!(think.mean, Nanos::from_millis(500));
+        assert_eq!(start_delay_ns, Nanos::from_millis(300));
+        assert_eq!(axis_think_ns, Some(Nanos::from_secs(25)));
+    }
+
+    #[test]
+    fn what_a_closed_load_asks_of_its_clients_is_compared_with_the_method() {
+        let (mut own, method) = (sweep(), sweep());
+        assert!(suite_departures(&own, ProfileName::Full, &method).is_empty());
+        let LoadSpec::Closed { think, on_client_failure, .. } = &mut own.load else { panic!() };
+        think.mean = Nanos::from_secs(9);
+        *on_client_failure = plimsoll_model::suite::OnClientFailure::Abort;
+        own.ladder = Ladder::Think { clients: 10, thinks: vec![Nanos::from_secs(15)] };
+        let said = suite_departures(&own, ProfileName::Full, &method).join("\n");
+        let ladder =
+            "one think time with 10 clients; the method has 2 think times with 974 clients";
+        for part in ["load on_client_failure = \"abort\"; the method has \"drop\"", ladder] {
+            assert!(said.contains(part), "{part:?} in {said}");
+        }
+        assert!(!said.contains("mean"), "the ladder sets it: {said}");
+    }
+
+    #[test]
+    fn the_ramp_down_belongs_to_the_points_of_the_ladder() {
+        let suite = sweep();
+        let full = &suite.profiles.full;
+        assert_eq!(phases(full, Purpose::Ladder).ramp_down_ns, Nanos::from_secs(30));
+        assert_eq!(phases(full, Purpose::Probe).ramp_down_ns, Nanos::ZERO);
+        let said = suite_departures(&suite, ProfileName::Quick, &suite).join("\n");
+        assert!(said.contains("ramp-down 0 s per load point; the method has 30.0 s"), "{said}");
     }
 
     #[test]

@@ -245,18 +245,9 @@ impl Listening {
     /// A client has left at `at`: does the point go on?
     fn lose(&mut self, client: u32, reason: &str, at: Nanos) {
         self.lost += 1;
-        let all = self.lost >= self.assignment.load.clients();
-        let why = match self.assignment.on_client_failure {
-            OnClientFailure::Abort => format!(
-                "client {client} could go no further ({reason}), and the suite ends the point at \
-                 the first that fails"
-            ),
-            OnClientFailure::Drop if all => {
-                format!("no client is left; the last, client {client}, gave up: {reason}")
-            }
-            OnClientFailure::Drop => return,
-        };
+        let Some(why) = end_by_loss(&self.assignment, self.lost, client, reason) else { return };
         self.is_over = true;
+        // After the window nothing is counted that could be missed.
         if at < self.assignment.phases.window_end() {
             self.ended_early.get_or_insert(why);
         }
@@ -272,6 +263,20 @@ impl Listening {
             self.times.add(&SecondTimes { second, phase, ops });
         }
         Ok(())
+    }
+}
+
+/// Why the point ends now that `lost` clients have left, `client` the last of them.
+fn end_by_loss(assignment: &Assignment, lost: u32, client: u32, reason: &str) -> Option<String> {
+    match assignment.on_client_failure {
+        OnClientFailure::Abort => Some(format!(
+            "client {client} could go no further ({reason}), and the suite ends the point at the \
+             first that fails"
+        )),
+        OnClientFailure::Drop if lost >= assignment.load.clients() => {
+            Some(format!("no client is left; the last, client {client}, gave up: {reason}"))
+        }
+        OnClientFailure::Drop => None,
     }
 }
 
@@ -318,7 +323,67 @@ impl SampleBudget {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::assignment::{Load, Pacing, Phases, PointId, Purpose};
+    use plimsoll_model::suite::{Think, ThinkDistribution};
+
     use super::*;
+
+    fn desktops(on_client_failure: OnClientFailure) -> Assignment {
+        let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+        let load =
+            Load::Closed { clients: 3, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None };
+        Assignment {
+            point: PointId { ordinal: 1, purpose: Purpose::Ladder },
+            load,
+            phases: Phases {
+                warm_up_ns: Nanos::from_secs(1),
+                measure_ns: Nanos::from_secs(3),
+                ramp_down_ns: Nanos::from_secs(1),
+                drain_ns: Nanos::from_secs(1),
+            },
+            seed: 1,
+            workers: 1,
+            cores: Vec::new(),
+            pacing: Pacing::Precise,
+            op_timeout: Nanos::from_secs(1),
+            endpoints: Vec::new(),
+            sources: Vec::new(),
+            reserved_ports: false,
+            nonce: 0,
+            on_client_failure,
+        }
+    }
+
+    #[test]
+    fn a_point_ends_with_its_last_client_or_with_the_first_that_fails() {
+        let drop = desktops(OnClientFailure::Drop);
+        let end = |assignment: &Assignment, lost| end_by_loss(assignment, lost, 7, "link broken");
+        assert_eq!((end(&drop, 1), end(&drop, 2)), (None, None));
+        let all = end(&drop, 3).unwrap();
+        assert!(all.contains("no client is left") && all.contains("link broken"), "{all}");
+        let abort = end(&desktops(OnClientFailure::Abort), 1).unwrap();
+        assert!(abort.contains("client 7 could go no further (link broken)"), "{abort}");
+    }
+
+    #[test]
+    fn a_phase_was_held_for_as_long_as_its_seconds_tell() {
+        let second = |second, phase, length_ns| SecondRecord {
+            second,
+            phase,
+            length_ns,
+            done: 0,
+            errors: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+        };
+        let seconds = [
+            second(0, Phase::WarmUp, 1_000),
+            second(1, Phase::Measure, 1_000),
+            second(2, Phase::Measure, 400),
+        ];
+        assert_eq!(held(&seconds, Phase::Measure), Nanos(1_400));
+        assert_eq!(held(&seconds, Phase::Drain), Nanos::ZERO);
+    }
 
     #[test]
     fn samples_are_bounded_by_class_and_in_all() {
