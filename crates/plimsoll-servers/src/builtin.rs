@@ -7,11 +7,14 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::process::{Facts, Launch, ParentWatch, Process};
+use crate::process::{Facts, Launch, Login, ParentWatch, Process};
 use crate::{ServerError, ServerProcess, Software, cores};
 
 /// What a reference server writes to standard output, followed by its URL, once it listens.
 pub const ANNOUNCEMENT: &str = "listening on ";
+
+/// Where a reference server finds the password of its user.
+pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 
 /// How long a reference server may take until it listens.
 const START_WAIT: Duration = Duration::from_secs(15);
@@ -33,7 +36,7 @@ impl BuiltinWeb {
     /// Starts it and waits until it says where it listens.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
         let Self { program, arguments, cores, version } = self;
-        Builtin { verb: "web", program, arguments, cores, version }.start()
+        Builtin { verb: "web", program, arguments, cores, version, login: None }.start()
     }
 }
 
@@ -54,7 +57,32 @@ impl BuiltinNfs {
     /// Starts it and waits until it says where it listens.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
         let Self { program, arguments, cores, version } = self;
-        Builtin { verb: "nfs", program, arguments, cores, version }.start()
+        Builtin { verb: "nfs", program, arguments, cores, version, login: None }.start()
+    }
+}
+
+/// A reference SMB server to start: `serve smb` of a program, on a free port of 127.0.0.1.
+#[derive(Clone, Debug)]
+pub struct BuiltinSmb {
+    /// The program; normally [`std::env::current_exe`].
+    pub program: PathBuf,
+    /// Arguments after `serve smb --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]
+    /// [--user NAME]`.
+    pub arguments: Vec<OsString>,
+    /// Cores to pin it to, one thread each; empty: as many threads as there are cores, anywhere.
+    pub cores: Vec<u32>,
+    /// Version to disclose.
+    pub version: String,
+    /// Who may log on; `None`: everybody, as a guest.
+    pub login: Option<Login>,
+}
+
+impl BuiltinSmb {
+    /// Starts it and waits until it says where it listens.
+    pub fn start(&self) -> Result<ServerProcess, ServerError> {
+        let Self { program, arguments, cores, version, login } = self;
+        let login = login.as_ref();
+        Builtin { verb: "smb", program, arguments, cores, version, login }.start()
     }
 }
 
@@ -65,15 +93,18 @@ struct Builtin<'a> {
     arguments: &'a [OsString],
     cores: &'a [u32],
     version: &'a str,
+    login: Option<&'a Login>,
 }
 
 impl Builtin<'_> {
     fn start(&self) -> Result<ServerProcess, ServerError> {
         let arguments = self.all_arguments();
         let shown: Vec<_> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+        let password = self.login.map(|login| (PASSWORD_VARIABLE, login.password.clone()));
         let mut process = Process::start(Launch {
             program: self.program.clone(),
             arguments,
+            environment: password.into_iter().collect(),
             cores: self.cores,
             scratch: None,
             remove_when_killed: None,
@@ -84,7 +115,9 @@ impl Builtin<'_> {
         let Announced { scheme, address, path } = wait_for_announcement(&mut process, &software)?;
         let configuration = format!("plimsoll {}", shown.join(" "));
         let facts = Facts { scheme, path, software, configuration, cores: self.cores.to_vec() };
-        Ok(ServerProcess::new(process, address, facts))
+        let mut server = ServerProcess::new(process, address, facts);
+        server.login = self.login.cloned();
+        Ok(server)
     }
 
     fn all_arguments(&self) -> Vec<OsString> {
@@ -94,6 +127,9 @@ impl Builtin<'_> {
                 .into();
         if !self.cores.is_empty() {
             all.extend(["--cores".into(), cores::list(self.cores).into()]);
+        }
+        if let Some(Login { user, .. }) = self.login {
+            all.extend(["--user".into(), user.into()]);
         }
         all.extend(self.arguments.iter().cloned());
         all
@@ -143,9 +179,10 @@ fn wait_for_announcement(
 
 fn parse_announcement(line: &str) -> Option<Announced> {
     let (scheme, rest) = line.strip_prefix(ANNOUNCEMENT)?.split_once("://")?;
-    let scheme = ["http", "https", "nfs"].into_iter().find(|known| *known == scheme)?;
-    let (address, _) = rest.split_once('/')?;
-    let path = rest[address.len()..].to_owned();
+    let scheme = ["http", "https", "nfs", "smb"].into_iter().find(|known| *known == scheme)?;
+    let (authority, _) = rest.split_once('/')?;
+    let path = rest[authority.len()..].to_owned();
+    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
     Some(Announced { scheme, address: address.parse().ok()?, path })
 }
 
@@ -163,6 +200,10 @@ mod tests {
         assert_eq!(
             parsed("listening on nfs://127.0.0.1:2049/export?mountport=2049"),
             found("nfs", "127.0.0.1:2049", "/export?mountport=2049")
+        );
+        assert_eq!(
+            parsed("listening on smb://ann@127.0.0.1:445/plimsoll"),
+            found("smb", "127.0.0.1:445", "/plimsoll")
         );
         for wrong in ["listening on ftp://127.0.0.1:1/", "listening on http://host/", "ready"] {
             assert_eq!(parsed(wrong), None, "{wrong}");

@@ -169,6 +169,8 @@ pub(crate) struct Facts {
 pub(crate) struct Launch<'a> {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
+    /// What others must not see among the arguments.
+    pub(crate) environment: Vec<(&'static str, String)>,
     pub(crate) cores: &'a [u32],
     /// Directory that lives as long as the process.
     pub(crate) scratch: Option<TempDir>,
@@ -205,6 +207,7 @@ impl Process {
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.arguments)
+            .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .stdin(if watches_stdin { Stdio::piped() } else { Stdio::null() })
             .stdout(if watches_stdin { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())

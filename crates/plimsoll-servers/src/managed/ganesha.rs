@@ -124,6 +124,7 @@ fn start_at(
     let mut process = Process::start(Launch {
         program: programs.unshare.clone(),
         arguments,
+        environment: Vec::new(),
         cores: &request.cores,
         scratch: Some(scratch.directory),
         remove_when_killed: None,

@@ -77,6 +77,7 @@ fn start_at(
     let mut process = Process::start(Launch {
         program: program.to_owned(),
         arguments: arguments(version, &scratch),
+        environment: Vec::new(),
         cores: &request.cores,
         scratch: Some(scratch),
         remove_when_killed: request.remove_when_killed.clone(),

@@ -84,7 +84,7 @@ fn find(request: &SmbRequest) -> Result<Programs, ServerError> {
     let unshare = request.share_bytes.map(|_| find("unshare", "apt install util-linux"));
     Ok(Programs {
         smbd: find("smbd", INSTALL)?,
-        pdbedit: find("pdbedit", "apt install samba-common-bin")?,
+        pdbedit: find("pdbedit", INSTALL)?,
         unshare: unshare.transpose()?,
     })
 }
@@ -139,6 +139,7 @@ fn launch<'a>(
     Launch {
         program,
         arguments,
+        environment: Vec::new(),
         cores: &request.cores,
         scratch: Some(scratch.directory),
         remove_when_killed: None,

@@ -2,6 +2,7 @@
 
 mod run;
 mod serve_nfs;
+mod serve_smb;
 mod values;
 
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use plimsoll_model::suite::Override;
 
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use serve_nfs::ServeNfsArgs;
+pub use serve_smb::ServeSmbArgs;
 use values::{parse_override, parse_peak, parse_rate};
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
@@ -170,6 +172,8 @@ pub enum ServeKind {
     Web(ServeWebArgs),
     /// The reference NFS server, versions 2 and 3 over TCP and UDP; anybody may do anything
     Nfs(ServeNfsArgs),
+    /// The reference SMB server, dialects 2.0.2 to 3.1.1; one share, named plimsoll
+    Smb(ServeSmbArgs),
 }
 
 #[derive(Debug, Args)]

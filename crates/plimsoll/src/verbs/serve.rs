@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use plimsoll_protocols::http::fileset::{self, FileSet, MARKER};
 use plimsoll_servers::nfs::{self, Flush, NfsConfig, NfsFiles, NfsServer};
+use plimsoll_servers::smb::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 use plimsoll_servers::web::{TlsSource, WebConfig, WebContent, WebServer};
-use plimsoll_servers::{ANNOUNCEMENT, Stop};
+use plimsoll_servers::{ANNOUNCEMENT, Login, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cli::{ServeArgs, ServeKind, ServeNfsArgs, ServeWebArgs};
+use crate::cli::{ServeArgs, ServeKind, ServeNfsArgs, ServeSmbArgs, ServeWebArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
@@ -18,6 +19,7 @@ pub fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
     match &args.server {
         ServeKind::Web(args) => serve_web(args),
         ServeKind::Nfs(args) => serve_nfs(args),
+        ServeKind::Smb(args) => serve_smb(args),
     }
 }
 
@@ -49,6 +51,35 @@ fn serve_nfs(args: &ServeNfsArgs) -> Result<Exit, Failure> {
     terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
     server.serve_until(&stop)?;
     Ok(Exit::Valid)
+}
+
+fn serve_smb(args: &ServeSmbArgs) -> Result<Exit, Failure> {
+    let access = if args.read_only { FilesAccess::Read } else { FilesAccess::ReadWrite };
+    let files = match &args.root {
+        Some(root) => SmbFiles::Directory { root: root.clone(), access },
+        None => SmbFiles::Memory { bytes_max: args.memory_max.0 },
+    };
+    let encryption = if args.encrypt { Encryption::Required } else { Encryption::AsClient };
+    let (login, cores) = (login(args)?, args.cores.clone());
+    nfs::raise_descriptor_limit();
+    let config = SmbConfig { listen: args.listen, files, login, encryption, cores };
+    let server = SmbServer::bind(&config)?;
+    let stop = stop_asked_for(args.stop_with_stdin)?;
+    terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    Ok(Exit::Valid)
+}
+
+fn login(args: &ServeSmbArgs) -> Result<Option<Login>, Failure> {
+    let Some(user) = args.user.clone() else { return Ok(None) };
+    let variable = &args.password_env;
+    match std::env::var(variable).ok().filter(|password| !password.is_empty()) {
+        Some(password) => Ok(Some(Login { user, password })),
+        None => Err(Failure::wrong(format!(
+            "--user {user} needs a password, and the environment variable {variable} holds none; \
+             set it, or name another with --password-env"
+        ))),
+    }
 }
 
 fn content(args: &ServeWebArgs) -> WebContent {

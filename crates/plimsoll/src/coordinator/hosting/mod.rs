@@ -5,6 +5,7 @@
 
 mod http;
 mod nfs;
+mod smb;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub struct Greeting {
     pub software: Vec<Option<String>>,
 }
 
-const SIDES: [&HostSide; 2] = [&http::SIDE, &nfs::SIDE];
+const SIDES: [&HostSide; 3] = [&http::SIDE, &nfs::SIDE, &smb::SIDE];
 
 /// The side of a protocol.
 pub fn side(protocol: &Protocol) -> &'static HostSide {

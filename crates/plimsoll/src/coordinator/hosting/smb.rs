@@ -1,0 +1,59 @@
+//! SMB servers. They are asked everything when the run is planned, and hold whatever the run
+//! writes to them, so that nothing is left to greet here.
+//!
+//! Servers of ours let one user in, with a password made for the run: guests can neither sign nor
+//! encrypt.
+
+use std::net::IpAddr;
+
+use plimsoll_model::suite::Suite;
+use plimsoll_model::target::TargetSpec;
+use plimsoll_servers::managed::{self, SmbRequest};
+use plimsoll_servers::{BuiltinSmb, Login, ServerProcess};
+
+use super::super::servers::{ServerWish, Target, of_process};
+use super::{Greeting, HostSide, own_program};
+use crate::exit::Failure;
+use crate::terminal::Live;
+
+/// Who logs on to servers of ours.
+const USER: &str = "plimsoll";
+
+/// The registration.
+pub const SIDE: HostSide =
+    HostSide { protocol: "smb", start_builtin, start_managed, greet, sources };
+
+fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
+    let server = BuiltinSmb {
+        program: own_program()?,
+        arguments: Vec::new(),
+        cores: wish.cores.to_vec(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        login: Some(Login::with_new_password(USER)?),
+    };
+    target(spec, server.start()?)
+}
+
+fn start_managed(
+    spec: &TargetSpec,
+    name: &str,
+    wish: &ServerWish<'_>,
+    _live: &mut Live,
+) -> Result<Target, Failure> {
+    let login = Some(Login::with_new_password(USER)?);
+    let request = SmbRequest { cores: wish.cores.to_vec(), login, ..SmbRequest::default() };
+    target(spec, managed::start_smb(name, &request)?)
+}
+
+fn target(spec: &TargetSpec, process: ServerProcess) -> Result<Target, Failure> {
+    let url = process.url_with_password();
+    of_process(spec, process, &url, None)
+}
+
+fn greet(_: &Suite, targets: &[Target], _: &ServerWish<'_>) -> Result<Greeting, Failure> {
+    Ok(Greeting { file_set: None, software: vec![None; targets.len()] })
+}
+
+fn sources(_: &Suite, _: &[Target]) -> Vec<IpAddr> {
+    Vec::new()
+}
