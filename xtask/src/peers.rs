@@ -15,7 +15,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 9] = [
+const PEERS: [Peer; 13] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -44,6 +44,22 @@ const PEERS: [Peer; 9] = [
         tests: "the reference NFS server judged by a client of NFSv2; `bench nfs`",
     },
     Peer { program: "cc", packages: &["gcc", "libc6-dev"], tests: "the same" },
+    Peer {
+        program: "smbd",
+        packages: &["samba"],
+        tests: "every test against a real SMB server, `managed:samba` among them",
+    },
+    Peer {
+        program: "smbclient",
+        packages: &["smbclient"],
+        tests: "SMB servers judged by smbclient",
+    },
+    Peer {
+        program: "smbtorture",
+        packages: &["samba-testsuite"],
+        tests: "the reference SMB server judged by smbtorture; `bench smb`",
+    },
+    Peer { program: "dbench", packages: &["dbench"], tests: "replays of dbench's own load file" },
     Peer {
         program: "tshark",
         packages: &["tshark"],

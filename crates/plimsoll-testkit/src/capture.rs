@@ -1,4 +1,6 @@
-//! tshark as a judge: what RPC calls really went over the wire.
+//! tshark as a judge: what RPC calls and SMB2 commands really went over the wire.
+
+mod smb;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -9,6 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::peers::{require_peer, require_root};
+pub use smb::CapturedCommands;
 
 /// The kernel's buffer: what tshark is too slow to write waits here.
 const BUFFER_MIB: &str = "256";
@@ -81,8 +84,20 @@ impl Capture {
         Some(Self { port, dumpcap, stderr, file, tshark })
     }
 
-    /// Ends the capture and counts the calls to the port.
+    /// Ends the capture and counts the RPC calls to the port.
     pub fn finish(mut self) -> CapturedCalls {
+        let dropped = self.end();
+        let port = self.port;
+        let calls = format!("rpc.msgtyp == 0 && (tcp.dstport == {port} || udp.dstport == {port})");
+        // One line per packet: port of the client, then xids, programs, versions and procedures of
+        // all calls in it.
+        let fields: Vec<_> = ["tcp.srcport", "udp.srcport"].into_iter().chain(RPC_FIELDS).collect();
+        let layers = ["tcp", "udp"].map(|layer| format!("{layer}.port=={port},rpc"));
+        CapturedCalls { dropped, ..counted(&self.dissect(&calls, &fields, &layers)) }
+    }
+
+    /// Ends the capture; packets it lost.
+    fn end(&mut self) -> u64 {
         std::thread::sleep(SETTLE);
         let is_running = self.dumpcap.try_wait().unwrap().is_none();
         assert!(is_running, "the capture was larger than {FILE_KIB_MAX} KiB, or dumpcap failed");
@@ -90,22 +105,18 @@ impl Capture {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
         assert!(self.dumpcap.wait().unwrap().success(), "{said}");
-        let lines = self.dissect();
-        CapturedCalls { dropped: dropped(&said), ..counted(&lines) }
+        dropped(&said)
     }
 
-    /// One line per packet: port of the client, then xids, programs, versions and procedures of all
-    /// calls in it.
-    fn dissect(&self) -> String {
-        let port = self.port;
-        let calls = format!("rpc.msgtyp == 0 && (tcp.dstport == {port} || udp.dstport == {port})");
+    /// One line per packet that `filter` lets through, with its `fields`.
+    fn dissect(&self, filter: &str, fields: &[&str], layers: &[String]) -> String {
         let mut command = Command::new(&self.tshark);
-        command.arg("-r").arg(&self.file).args(["-Y", &calls, "-T", "fields"]);
-        for field in ["tcp.srcport", "udp.srcport"].into_iter().chain(RPC_FIELDS) {
+        command.arg("-r").arg(&self.file).args(["-Y", filter, "-T", "fields"]);
+        for field in fields {
             command.args(["-e", field]);
         }
-        for layer in ["tcp", "udp"] {
-            command.args(["-d", &format!("{layer}.port=={port},rpc")]);
+        for layer in layers {
+            command.args(["-d", layer]);
         }
         let output = command.stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
