@@ -325,15 +325,24 @@ impl Encoder<'_, '_> {
         request.encode(self.message.command(Command::Close, 1));
     }
 
-    /// The CREATE whose CLOSE removes what it opened.
+    /// What removes when its CLOSE comes. A file goes by an option of its CREATE. A directory that
+    /// is not empty would stay then and nobody would be told, so that it takes a SET_INFO.
     fn remove(&mut self, path: &str, kind: EntryKind) {
-        let kind = match kind {
-            // A link is removed, not what it points to.
-            EntryKind::File => options::NON_DIRECTORY_FILE | options::OPEN_REPARSE_POINT,
-            EntryKind::Directory => options::DIRECTORY_FILE,
-        };
-        let options = kind | options::DELETE_ON_CLOSE;
-        self.open(path, Disposition::Open, REMOVE_ACCESS, options);
+        match kind {
+            EntryKind::File => {
+                // A link is removed, not what it points to.
+                let options = options::NON_DIRECTORY_FILE
+                    | options::OPEN_REPARSE_POINT
+                    | options::DELETE_ON_CLOSE;
+                self.open(path, Disposition::Open, REMOVE_ACCESS, options);
+            }
+            EntryKind::Directory => {
+                self.open(path, Disposition::Open, REMOVE_ACCESS, options::DIRECTORY_FILE);
+                let change = SetFile::Disposition(true);
+                let out = self.message.command(Command::SetInfo, 1);
+                SetInfoRequest::encode_file(self.file, &change, out);
+            }
+        }
     }
 
     fn lock(&mut self, element: LockElement) {

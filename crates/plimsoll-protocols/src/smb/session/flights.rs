@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 use super::super::op::{SmbCall, SmbOp};
 use super::super::wire::header::Command;
 use super::super::wire::{FileId, status};
-use super::deltree::{Deltree, Task};
+use super::deltree::{Deltree, EntryKind, Task};
 use super::handles::Held;
 use super::words::Complaint;
 
@@ -88,11 +88,12 @@ impl Flight {
             Op::Echo => &[Command::Echo],
             Op::QueryPath { .. } | Op::QueryFs { .. } => ASK,
             Op::Find { .. } => LIST,
-            Op::Rename { .. } => &[Command::Create, Command::SetInfo, Command::Close],
-            Op::Unlink { .. } | Op::Mkdir { .. } | Op::Rmdir { .. } => TOUCH,
+            Op::Rename { .. } | Op::Rmdir { .. } => CHANGE,
+            Op::Unlink { .. } | Op::Mkdir { .. } => TOUCH,
             Op::Deltree { .. } => match self.tree.as_ref().map(|tree| tree.task()) {
                 Some(Task::List) => LIST,
-                Some(Task::Remove(_)) | None => TOUCH,
+                Some(Task::Remove(EntryKind::Directory)) => CHANGE,
+                Some(Task::Remove(EntryKind::File)) | None => TOUCH,
             },
             // It has a connection of its own.
             Op::Logon => &[],
@@ -149,6 +150,7 @@ impl Flight {
 
 const ASK: &[Command] = &[Command::Create, Command::QueryInfo, Command::Close];
 const LIST: &[Command] = &[Command::Create, Command::QueryDirectory, Command::Close];
+const CHANGE: &[Command] = &[Command::Create, Command::SetInfo, Command::Close];
 const TOUCH: &[Command] = &[Command::Create, Command::Close];
 
 /// All flights of a client, each in a slot, found by the message ids of what is under way.

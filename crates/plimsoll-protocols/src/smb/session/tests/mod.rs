@@ -55,7 +55,7 @@ fn every_op() -> Vec<(SmbOp, Vec<Command>)> {
             vec![C::Create, C::QueryDirectory, C::Close],
         ),
         (SmbOp::Unlink { path: text("d\\old") }, vec![C::Create, C::Close]),
-        (SmbOp::Rmdir { path: text("d") }, vec![C::Create, C::Close]),
+        (SmbOp::Rmdir { path: text("d") }, vec![C::Create, C::SetInfo, C::Close]),
         (SmbOp::Echo, vec![C::Echo]),
     ];
     for level in FileLevel::ALL {
@@ -178,6 +178,17 @@ fn the_first_failed_command_gives_a_compound_its_status() {
     let expected = Expected::Failure(status::NO_SUCH_FILE);
     assert_eq!(bench.run(find, expected).status, OpStatus::ExpectedFailure);
     assert_eq!(bench.server.open_files(), 0, "what was opened is closed all the same");
+}
+
+#[test]
+fn a_directory_that_is_not_empty_stays_and_says_so() {
+    let mut bench = Bench::new(&Setting::default());
+    bench.succeed(SmbOp::Mkdir { path: text("d") });
+    bench.succeed(create("d\\f", 1, Disposition::Create));
+    let expected = Expected::Failure(status::DIRECTORY_NOT_EMPTY);
+    let outcome = bench.run(SmbOp::Rmdir { path: text("d") }, expected);
+    assert_eq!(outcome.status, OpStatus::ExpectedFailure);
+    assert!(bench.server.files.contains_key("d"));
 }
 
 #[test]

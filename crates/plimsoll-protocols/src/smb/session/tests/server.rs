@@ -239,11 +239,6 @@ impl Server {
             let content = (!has(options::DIRECTORY_FILE)).then(Vec::new);
             self.files.insert(path.clone(), content);
         }
-        let inside = format!("{path}\\");
-        if has(options::DELETE_ON_CLOSE) && self.files.keys().any(|path| path.starts_with(&inside))
-        {
-            return Err(status::DIRECTORY_NOT_EMPTY);
-        }
         self.opens_so_far += 1;
         let file_id = FileId { persistent: 1, volatile: self.opens_so_far };
         let removes = has(options::DELETE_ON_CLOSE);
@@ -298,6 +293,10 @@ impl Server {
                 content.resize(bytes as usize, 0);
             }
             SetFile::Disposition(removes) => {
+                let inside = format!("{path}\\");
+                if removes && self.files.keys().any(|path| path.starts_with(&inside)) {
+                    return Err(status::DIRECTORY_NOT_EMPTY);
+                }
                 self.opens.get_mut(&file.volatile).unwrap().removes = removes;
             }
             SetFile::Rename { name, .. } => {
