@@ -100,6 +100,39 @@ fn times(summary: Option<TimeSummary>) -> [String; 9] {
     ]
 }
 
+/// Columns of points that only some suites fill.
+#[derive(Clone, Copy)]
+struct Further {
+    bytes: bool,
+    thinks: bool,
+}
+
+impl Further {
+    fn of(run: &RunResult) -> Self {
+        Self {
+            bytes: metric(run) == Metric::Bytes,
+            thinks: all(run).any(|(_, p)| p.think_s.is_some()),
+        }
+    }
+
+    fn headers(self) -> impl Iterator<Item = String> {
+        let rates = ["achieved_bytes_per_s", "achieved_mib_per_s", "achieved_mbit_per_s"];
+        let rates = self.bytes.then_some(rates).into_iter().flatten();
+        rates.chain(self.thinks.then_some("think_used_s")).map(str::to_owned)
+    }
+
+    fn cells(self, point: &PointResult) -> impl Iterator<Item = String> + use<> {
+        let rate = point.achieved_bytes_per_s.map(BytesPerSec);
+        let rates = [
+            text(point.achieved_bytes_per_s),
+            text(rate.map(BytesPerSec::mib_per_s)),
+            text(rate.map(BytesPerSec::mbit_per_s)),
+        ];
+        let rates = self.bytes.then_some(rates).into_iter().flatten();
+        rates.chain(self.thinks.then(|| text(point.think_s)))
+    }
+}
+
 fn points(run: &RunResult) -> Sheet {
     let mut header = key_headers(run);
     header.extend(headers(&[
@@ -126,16 +159,8 @@ fn points(run: &RunResult) -> Sheet {
         "pacing",
     ]));
     header.extend(["response", "service", "send_lag"].into_iter().flat_map(time_headers));
-    let counts_bytes = metric(run) == Metric::Bytes;
-    if counts_bytes {
-        header.extend(headers(&[
-            "achieved_bytes_per_s",
-            "achieved_mib_per_s",
-            "achieved_mbit_per_s",
-        ]));
-    }
-    let thinks = all(run).any(|(_, p)| p.think_s.is_some());
-    header.extend(thinks.then(|| "think_used_s".to_owned()));
+    let further = Further::of(run);
+    header.extend(further.headers());
     let mut sheet = Sheet::new(&header);
     for (kind, p) in all(run) {
         let reasons: Vec<_> = p.reasons.iter().map(|r| r.rule.as_str()).collect();
@@ -164,15 +189,7 @@ fn points(run: &RunResult) -> Sheet {
             text(p.generator.pacing.clone()),
         ]);
         row.extend([p.response_ns, p.service_ns, p.send_lag_ns].into_iter().flat_map(times));
-        if counts_bytes {
-            let rate = p.achieved_bytes_per_s.map(BytesPerSec);
-            row.extend([
-                text(p.achieved_bytes_per_s),
-                text(rate.map(BytesPerSec::mib_per_s)),
-                text(rate.map(BytesPerSec::mbit_per_s)),
-            ]);
-        }
-        row.extend(thinks.then(|| text(p.think_s)));
+        row.extend(further.cells(p));
         sheet.row(row);
     }
     sheet
