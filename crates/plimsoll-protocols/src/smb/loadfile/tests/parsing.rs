@@ -209,7 +209,9 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in "([A-Za-z_]{1,12}|NTCreateX|Close|\"[^\"]{0,9}|[0-9x ]{1,5}|\\PC){0,9}") {
+    fn no_text_makes_the_reader_panic(
+        text in "([A-Za-z_]{1,12}|NTCreateX|Close|\"[^\"]{0,9}|[0-9x ]{1,5}|\\PC){0,9}",
+    ) {
         let _ = LoadFile::parse(text.as_bytes(), "a.txt");
         for verb in Verb::ALL {
             let _ = line::parse(&format!("{} {text}", verb.name()));
