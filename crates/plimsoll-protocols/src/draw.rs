@@ -17,7 +17,7 @@ pub const CARDS: usize = 100;
 /// Draws of a round of [`Strata`].
 const STRATA: usize = 20;
 /// 2^64 over the golden ratio: its multiples, modulo 2^64, lie evenly.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Keeps the draws of different uses apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

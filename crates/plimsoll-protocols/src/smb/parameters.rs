@@ -51,10 +51,13 @@ pub struct DiskMixModel {
     pub ops_per_pass: u32,
     /// Application sessions of a pass; each is a piece of work.
     pub sessions: u32,
-    /// Client n begins with application session n, so that a short load point sees all of them.
+    /// Client n begins with application session n, each at another place within it, so that a
+    /// short load point sees all of them.
     pub stagger: bool,
     /// Most handles of one client open at a time.
     pub handles_open_max: u32,
+    /// A session that has opened so many closes one for each that it opens further.
+    pub handles_kept: u32,
     /// Reads from one seed file between two application sessions.
     pub reads_between: u32,
     /// Percent of reads that continue where the last one on that handle ended.
@@ -236,13 +239,15 @@ impl Default for DiskMix {
 }
 
 impl Default for DiskMixModel {
-    /// The method's; what it leaves open is `stagger` and `reads_between`.
+    /// The method's; what it leaves open is `stagger`, `handles_kept` and
+    /// `reads_between`.
     fn default() -> Self {
         Self {
             ops_per_pass: 3_550,
             sessions: 7,
             stagger: true,
             handles_open_max: 23,
+            handles_kept: 8,
             reads_between: 8,
             sequential_read_percent: 71.0,
             sequential_write_percent: 60.0,

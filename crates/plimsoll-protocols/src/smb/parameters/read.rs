@@ -92,16 +92,21 @@ fn check(table: &TableReader<'_>, workload: &SmbWorkload) -> Result<(), SuiteErr
 
 fn read_model(table: &TableReader<'_>) -> Result<DiskMixModel, SuiteError> {
     let method = DiskMixModel::default();
+    let handles_open_max = count(
+        table,
+        "handles_open_max",
+        HANDLES_OPEN_MIN..=HANDLES_OPEN_MAX,
+        method.handles_open_max,
+    )?;
+    // With all of them open, one must be there to close.
+    let kept_max = u64::from(handles_open_max - 1);
+    let kept = table.count("handles_kept", 0..=kept_max)?;
     let model = DiskMixModel {
         ops_per_pass: count(table, "ops_per_pass", 50..=1_000_000, method.ops_per_pass)?,
         sessions: count(table, "sessions", 1..=1_000, method.sessions)?,
         stagger: table.flag("stagger")?.unwrap_or(method.stagger),
-        handles_open_max: count(
-            table,
-            "handles_open_max",
-            HANDLES_OPEN_MIN..=HANDLES_OPEN_MAX,
-            method.handles_open_max,
-        )?,
+        handles_open_max,
+        handles_kept: kept.unwrap_or(kept_max.min(u64::from(method.handles_kept))) as u32,
         reads_between: count(table, "reads_between", 0..=1_000, method.reads_between)?,
         sequential_read_percent: percent(
             table,

@@ -132,15 +132,16 @@ impl CardShares {
         }
     }
 
-    /// The cards of a client's application session number `session`, and those of the seed file
-    /// that is read after it. Rounded so that over many sessions, and over many clients, the
-    /// counts are those expected.
-    pub fn of_session(&self, session: u64, key: u64) -> (PerCard<u32>, PerCard<u32>) {
+    /// The cards of a client's application session number `session`, from `begin` (in 0..1) of it
+    /// on, and those of the seed file that is read after it. Rounded so that over many sessions,
+    /// and over many clients, the counts are those expected.
+    pub fn of_session(&self, session: u64, begin: f64, key: u64) -> (PerCard<u32>, PerCard<u32>) {
         let mut main = PerCard::NONE;
         for card in Card::ALL {
             let shift = keyed::unit(keyed::key(&[key, card as u64]));
-            let until = |n: u64| (n as f64).mul_add(self.expected[card], shift).floor();
-            main[card] = (until(session + 1) - until(session)) as u32;
+            let until = |n: f64| n.mul_add(self.expected[card], shift).floor();
+            let session = session as f64;
+            main[card] = (until(session + 1.0) - until(session + begin)) as u32;
         }
         let mut between = PerCard::NONE;
         if self.reads_between > 0 {

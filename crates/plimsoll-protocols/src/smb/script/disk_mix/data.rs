@@ -42,9 +42,13 @@ impl DiskMix {
         };
         let sequential = next.and_then(|c| Some((c.handle, c.end?)));
         let (handle, offset) = sequential.unwrap_or_else(|| {
-            let any = pick(candidates, self.bits(0));
-            let any = any.expect("a document with room for every read is open");
-            (any.handle, jump(any, length, self.bits(1)))
+            let any = match wants_sequential {
+                // From the beginning of the largest, so that the next can go on.
+                true => candidates.max_by_key(|c| c.filled).map(|c| (c.handle, 0)),
+                false => pick(candidates, self.bits(0))
+                    .map(|c| (c.handle, jump(c, length, self.bits(1)))),
+            };
+            any.expect("a document with room for every read is open")
         });
         if sequential.is_some() {
             self.quotas.sequential_reads.take();
@@ -98,7 +102,9 @@ impl DiskMix {
         let sequential = next.and_then(|c| Some((c.handle, c.end?)));
         let (handle, offset) = sequential.unwrap_or_else(|| {
             let fits = |c: &Candidate| self.is_made(c.handle) || c.filled >= length;
-            let any = pick(candidates.filter(fits), self.bits(0));
+            // What grows can always go on.
+            let grows = |c: &Candidate| fits(c) && (self.is_made(c.handle) || !wants_sequential);
+            let any = pick(candidates.filter(grows), self.bits(0));
             let any = any.expect("a made file is open while writes are left");
             match self.is_made(any.handle) {
                 true if any.end != Some(any.filled) => (any.handle, any.filled),
@@ -112,16 +118,28 @@ impl DiskMix {
         self.put_bytes(handle, offset, length)
     }
 
-    /// A write of one byte somewhere behind a made file's end, as applications announce how large
-    /// a file will be. It is not sequential. A file that was not written before comes first.
+    /// A write of one byte behind a made file's end. Applications announce so how large a file will
+    /// be: it lies ahead, and a file that is written in sequence is spared. Where there is no
+    /// other, the byte goes on with that sequence.
     fn extend(&mut self) -> SmbCall {
-        let made = self.desk.open().filter(|(_, open)| open.is_made());
-        let fresh = made.clone().filter(|(_, open)| open.write_end.is_none());
-        let any = pick(fresh, self.bits(0)).or_else(|| pick(made, self.bits(0)));
+        let made = || self.desk.open().filter(|(_, open)| open.is_made());
+        let goes_on = |open: &Open| open.write_end.is_some() && open.write_end == self.end(open);
+        if let Some((handle, open)) = pick(made().filter(|(_, o)| !goes_on(o)), self.bits(0)) {
+            let bytes = self.desk.size(open.file).unwrap_or_default();
+            let ahead = EXTENSION_BYTES * (1 + self.below(1, EXTENSIONS_MAX));
+            return self.put_bytes(handle, bytes + ahead - 1, 1);
+        }
+        let any = pick(made(), self.bits(0));
         let (handle, open) = any.expect("a made file is open while writes are left");
-        let bytes = self.desk.size(open.file).unwrap_or_default();
-        let ahead = EXTENSION_BYTES * (1 + self.below(1, EXTENSIONS_MAX));
-        self.put_bytes(handle, bytes + ahead - 1, 1)
+        let end = self.desk.size(open.file).unwrap_or_default();
+        self.quotas.sequential_writes.take();
+        self.put_bytes(handle, end, 1)
+    }
+
+    /// End of a made file without a hole in it.
+    fn end(&self, open: &Open) -> Option<u32> {
+        let (bytes, filled) = (self.desk.size(open.file)?, self.desk.filled(open.file)?);
+        (bytes == filled).then_some(bytes)
     }
 
     fn put_bytes(&mut self, handle: HandleNo, offset: u32, length: u32) -> SmbCall {

@@ -25,7 +25,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
 use super::plan::ScriptPlan;
-use crate::draw::{Owner, Strata, Stream};
+use crate::draw::{GOLDEN, Owner, Strata, Stream};
 use crate::keyed;
 use crate::smb::op::{HandleNo, SmbCall};
 use crate::smb::workspace::{Home, SeedFile};
@@ -44,6 +44,9 @@ const DOCUMENTS: [SeedFile; 7] = [
     SeedFile(54),
     SeedFile(52),
 ];
+
+/// A staggered client begins its first session here at the latest.
+const FIRST_BEGIN_MAX: f64 = 0.8;
 
 /// Streams of what all clients draw together.
 const READ_SIZE: Stream = Stream(0x300);
@@ -179,7 +182,9 @@ impl DiskMix {
     fn begin_session(&mut self) {
         let client = u64::from(self.owner.client);
         let key = keyed::key(&[self.owner.seed, OWN_STREAM + 2, client]);
-        let (main, between) = self.plan.cards.of_session(self.sessions, key);
+        let first = self.sessions == 0 && self.plan.workload.model.stagger;
+        let begin = if first { FIRST_BEGIN_MAX * even(client, self.owner.seed) } else { 0.0 };
+        let (main, between) = self.plan.cards.of_session(self.sessions, begin, key);
         self.deck.fill(main, keyed::key(&[key, self.sessions]));
         self.part = Part::Session { between };
         self.sessions += 1;
@@ -202,12 +207,16 @@ impl DiskMix {
             false => desk.document.is_some(),
         };
         let has_room = desk.free().is_some();
+        let many = desk.open().count() > plan.workload.model.handles_kept as usize;
         let made_closed = desk.made_closed().next().is_some();
         let playable = |card, left: &PerCard<u32>| match card {
             Card::Read => readable,
             Card::Write => desk.made_open() > 0,
             Card::OpenExisting | Card::OpenNew => has_room,
-            Card::Close => closable(desk, left).next().is_some(),
+            Card::Close => {
+                let opens = left[Card::OpenExisting] + left[Card::OpenNew];
+                (many || opens == 0) && closable(desk, left).next().is_some()
+            }
             Card::QueryFile => desk.open().next().is_some(),
             Card::SetFile | Card::Flush => desk.own().next().is_some(),
             Card::Rename => made_closed,
@@ -266,6 +275,12 @@ fn closable<'d>(
         (!stays).then_some(handle)
     };
     desk.open().filter_map(closable)
+}
+
+/// Number `number` of a sequence that fills 0..1 evenly.
+fn even(number: u64, seed: u64) -> f64 {
+    let start = keyed::key(&[seed, OWN_STREAM + 3]);
+    keyed::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
 }
 
 /// One of the candidates, all equally likely.

@@ -79,6 +79,13 @@ impl Tally {
         }
     }
 
+    /// What is not counted, but may open handles.
+    fn warm_up(&mut self, call: &SmbCall) {
+        if let SmbOp::Create { handle, path, .. } = &call.op {
+            self.shared.insert(*handle, path.as_str().contains("shared"));
+        }
+    }
+
     /// Those of another client, whose handles are others.
     fn next_client(&mut self) {
         (self.reads.ends, self.writes.ends) = (HashMap::new(), HashMap::new());
@@ -102,9 +109,15 @@ impl Tally {
 
 /// What the first `each` ops of every client add up to.
 fn tally(plan: &Arc<ScriptPlan>, clients: u32, each: u64) -> Tally {
+    tally_after(0, plan, clients, each)
+}
+
+/// The same after `warm_up` ops of each.
+fn tally_after(warm_up: u64, plan: &Arc<ScriptPlan>, clients: u32, each: u64) -> Tally {
     let mut tally = Tally::default();
     for client in 0..clients {
         let mut client = Client::new(plan, client);
+        (0..warm_up).for_each(|_| tally.warm_up(&client.next().0));
         (0..each).for_each(|_| tally.add(&client.next().0));
         tally.next_client();
     }
@@ -122,7 +135,10 @@ fn judge(plan: &Arc<ScriptPlan>, client: u32, pieces: u64) -> Moved {
 
 #[test]
 fn a_pass_at_scale_one_meets_every_expectation_of_a_server() {
-    let plan = plan(2, 1.0, |workload| workload.verify_one_in = 1);
+    let plan = plan(2, 1.0, |workload| {
+        workload.verify_one_in = 1;
+        workload.model.stagger = false;
+    });
     for client in 0..2 {
         let moved = judge(&plan, client, 7);
         assert!((moved.read as f64 / 11.4e6 - 1.0).abs() < 0.05, "{moved:?}");
@@ -142,6 +158,7 @@ fn every_client_of_every_plan_meets_what_a_server_answers() {
         plan(60, 0.001, |workload| {
             workload.shared_percent = 100.0;
             workload.model.handles_open_max = 5;
+            workload.model.handles_kept = 4;
             workload.model.mix.lock = 9.0;
             workload.model.mix.rename = 20.0;
         }),
@@ -171,7 +188,7 @@ fn every_client_of_every_plan_meets_what_a_server_answers() {
 fn shares_of_the_ops_are_those_of_the_method_over_a_pass() {
     let plan = plan(8, 1.0, |_| {});
     let tally = tally(&plan, 8, 3_550);
-    assert!(tally.off_shares(&plan.workload) < 0.1, "{}", tally.off_shares(&plan.workload));
+    assert!(tally.off_shares(&plan.workload) < 0.3, "{}", tally.off_shares(&plan.workload));
     let failing: u64 = tally.failures.values().sum();
     assert!((100.0 * failing as f64 / tally.ops as f64 - 13.0).abs() < 0.3);
     for (kind, percent) in
@@ -192,7 +209,10 @@ fn sizes_and_sequences_are_those_of_the_method_at_every_scale() {
         assert!((percent - 59.0).abs() < 1.0, "{percent}");
         let reads = tally.reads.sequential_percent();
         let writes = tally.writes.sequential_percent();
-        assert!((reads - 71.0).abs() < 2.0 && (writes - 60.0).abs() < 2.0, "{reads} {writes}");
+        assert!(
+            (reads - 71.0).abs() < 2.0 && (writes - 60.0).abs() < 2.0,
+            "{scale}: {reads} {writes}"
+        );
         let of_reads = [
             (2, 1_024, 7.2, 0.2),
             (1_025, 4_096, 73.1, 24.3),
@@ -232,11 +252,11 @@ fn shared_reads_have_the_share_they_should() {
 
 #[test]
 fn a_short_point_holds_the_mix() {
-    for (clients, each) in [(1, 1_000), (4, 250), (60, 100), (500, 60)] {
+    for (clients, each) in [(1, 600), (4, 250), (16, 60), (60, 30), (500, 6)] {
         let plan = plan(clients, 0.05, |_| {});
-        let tally = tally(&plan, clients, each);
+        let tally = tally_after(200, &plan, clients, each);
         let off = tally.off_shares(&plan.workload);
-        assert!(off < 1.0, "{clients} x {each}: {off}");
+        assert!(off < 1.0, "{clients} x {each}: {off} {:?}", tally.kinds);
     }
 }
 
@@ -244,14 +264,15 @@ fn a_short_point_holds_the_mix() {
 fn a_piece_of_work_is_an_application_session_and_seven_make_a_pass() {
     let mut client = Client::new(&plan(1, 1.0, |_| {}), 0);
     let mut begins = Vec::new();
-    for op in 0..3_700 {
+    for op in 0..4_200 {
         if client.next().1 {
             begins.push(op);
         }
     }
     assert_eq!(begins[0], 0);
-    assert!((3_540..=3_560).contains(&begins[7]), "{begins:?}");
-    assert!(begins.windows(2).all(|pair| (495..=520).contains(&(pair[1] - pair[0]))));
+    // The first is a part of one.
+    assert!((3_540..=3_560).contains(&(begins[8] - begins[1])), "{begins:?}");
+    assert!(begins[1..].windows(2).all(|pair| (495..=520).contains(&(pair[1] - pair[0]))));
 }
 
 #[test]

@@ -64,6 +64,7 @@ impl Client {
             status: OpStatus::Ok,
             bytes_read: 0,
             bytes_written: 0,
+            ambiguous: false,
         };
         self.script.on_outcome(Ticket(0), &outcome, Nanos(0));
     }

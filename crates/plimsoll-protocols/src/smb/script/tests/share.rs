@@ -235,12 +235,12 @@ impl Share {
     }
 
     fn generated(&self, key: u64, offset: u64, length: u32) -> Vec<u8> {
-        let chunks = (0..length).step_by(workspace::SLICE_BYTES_MAX);
-        let chunk = |at: u32| {
-            let bytes = (length - at).min(workspace::SLICE_BYTES_MAX as u32);
-            self.table.bytes(key, offset + u64::from(at), bytes as usize)
-        };
-        chunks.flat_map(chunk).copied().collect()
+        let mut bytes = Vec::with_capacity(length as usize);
+        for at in (0..length).step_by(workspace::SLICE_BYTES_MAX) {
+            let chunk = (length - at).min(workspace::SLICE_BYTES_MAX as u32) as usize;
+            bytes.extend_from_slice(self.table.bytes(key, offset + u64::from(at), chunk));
+        }
+        bytes
     }
 }
 
