@@ -299,11 +299,11 @@ impl RunBuilder {
 
     /// The record of the point at this index of the ladder.
     pub fn finished_mut(&mut self, index: usize) -> &mut PointRecord {
-        let finished = self.journal.iter_mut().filter_map(|record| match record {
+        let mut finished = self.journal.iter_mut().filter_map(|record| match record {
             JournalRecord::PointFinished(point) => Some(&mut **point),
             _ => None,
         });
-        finished.skip(index).next().expect("the ladder has that point")
+        finished.nth(index).expect("the ladder has that point")
     }
 
     pub fn started_mut(&mut self) -> &mut RunStarted {
