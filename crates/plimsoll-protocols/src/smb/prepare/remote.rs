@@ -10,10 +10,14 @@ use super::super::session::SmbSite;
 use super::super::target::SmbTarget;
 use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
 use crate::content::{ContentTable, SLICE_BYTES_MAX};
+use crate::keyed;
 use crate::net::{Dial, ErrandError};
 
 /// Bytes of a file that are in memory at once.
 const STRETCH_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Connections of this process so far.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// A connection with its session.
 pub struct Remote {
@@ -39,12 +43,14 @@ pub fn open(
     dial: &dyn Dial,
     stop: Arc<AtomicBool>,
 ) -> Result<Remote, ErrandError> {
-    let request = LogonRequest {
-        credentials: &target.credentials,
-        offer,
-        unc: &target.unc,
-        nonce: dial.caller().nonce,
-    };
+    // A server hands a connection of a client that it knows to the process that serves this
+    // client, and that one may be about to end: every connection comes from a client of its own.
+    let nonce = keyed::key(&[dial.caller().nonce, CONNECTIONS.fetch_add(1, Ordering::Relaxed)]);
+    let mut offer = offer.clone();
+    offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
+    offer.client_guid[8..].copy_from_slice(&keyed::key(&[nonce]).to_le_bytes());
+    let (credentials, unc) = (&target.credentials, target.unc.as_str());
+    let request = LogonRequest { credentials, offer: &offer, unc, nonce };
     let client = SmbClient::logon(dial, target.address, &request, stop)
         .map_err(|error| error.unable_to("log on", &target.name))?;
     Ok(Remote { client, stretch: Vec::new() })
