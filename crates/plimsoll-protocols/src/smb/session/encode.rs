@@ -263,14 +263,14 @@ impl Encoder<'_, '_> {
                 let directory = directory.as_str();
                 self.list(directory, pattern.as_str(), *level, *entries_max);
             }
-            SmbOp::Deltree { .. } => match &flight.tree {
-                Some(tree) => match tree.task() {
-                    Task::List => self.list(tree.path(), "*", FindLevel::Directory, 0),
-                    Task::Remove(kind) => self.remove(tree.path(), kind),
-                },
-                None => {}
-            },
-            _ => {}
+            _ => {
+                if let Some(tree) = &flight.tree {
+                    match tree.task() {
+                        Task::List => self.list(tree.path(), "*", FindLevel::Directory, 0),
+                        Task::Remove(kind) => self.remove(tree.path(), kind),
+                    }
+                }
+            }
         }
         self.close();
     }

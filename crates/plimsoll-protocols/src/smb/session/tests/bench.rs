@@ -191,7 +191,7 @@ impl Bench {
 
     /// A reply arrives as a message of its own.
     pub fn deliver(&mut self, reply: &Reply) {
-        let bytes = framed(&[reply.clone()]);
+        let bytes = framed(std::slice::from_ref(reply));
         self.bytes(&bytes);
     }
 
