@@ -13,10 +13,12 @@ use super::super::wire::header::{Command, Part};
 use super::super::wire::oplock_break::{
     Break, LEASE_BREAK_ACK_REQUIRED, LeaseBreakAcknowledgement,
 };
+use super::SmbSession;
 use super::encode::Message;
 use super::handles::Held;
+use super::line::Line;
+use super::replies::Stop;
 use super::words::Complaint;
-use super::{Line, SmbSession, Stop};
 
 /// Waiting and under way; a server that sends breaks without end is not listened to.
 const CHORES_MAX: usize = 4_096;

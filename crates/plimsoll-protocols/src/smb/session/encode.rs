@@ -28,7 +28,8 @@ use super::super::workspace::SLICE_BYTES_MAX;
 use super::credits::{CREDIT_BYTES, charge};
 use super::deltree::{EntryKind, Task};
 use super::flights::{Flight, Stage};
-use super::{Caching, Connected, Line, SmbSession, SmbSite, handle_of};
+use super::line::{Connected, Line};
+use super::{Caching, SmbSession, SmbSite, handle_of};
 use crate::keyed;
 
 /// Room for a listing: a directory of the method's workspace fits.

@@ -3,6 +3,9 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
+//! | `site` | what the clients of a share have in common |
+//! | `line` | the connection |
+//! | `replies`, `ending` | what arrives, and how ops and clients end |
 //! | `credits` | message ids, and what pays for them |
 //! | `flights` | the ops under way, and the commands each is made of |
 //! | `handles`, `ranges` | open files, and what is known of their content |
@@ -24,17 +27,20 @@ mod chores;
 mod credits;
 mod deltree;
 mod encode;
+mod ending;
 mod flights;
 mod handles;
+mod line;
 mod lone;
 mod ranges;
+mod replies;
+mod site;
 mod verdict;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
@@ -45,60 +51,21 @@ use plimsoll_engine::seam::{
 use plimsoll_model::outcome::OpKind;
 use plimsoll_model::units::Nanos;
 
-use self::chores::{Chore, Chores};
-use self::credits::Credits;
+use self::chores::Chores;
 use self::encode::Sending;
 use self::flights::{Flight, Flights, Stage};
 use self::handles::{Handles, Held};
+use self::line::Line;
 use self::lone::{LinkState, LoneLogons};
-use self::verdict::{Verdict, verdict};
-use self::words::{Complaint, Described};
-use super::logon::{Credentials, Established, Logon, LogonProgress, LogonRequest, Offer};
+use self::replies::Stop;
+use self::verdict::verdict;
+use self::words::Complaint;
 use super::op::{HandleNo, SmbCall, SmbOp};
-use super::wire::frame::{Assembler, FrameError};
-use super::wire::header::{Part, Parts, UNSOLICITED};
+use super::wire::frame::Assembler;
 use super::wire::status;
-use super::workspace::ContentTable;
-use crate::keyed;
 
+pub use self::site::{Buffers, SmbSite};
 pub use super::parameters::Caching;
-
-/// Credits kept at least for each op that may be in flight.
-const CREDITS_PER_OP: u32 = 8;
-/// Credits kept at least.
-const CREDITS_MIN: u32 = 64;
-
-/// One share as its clients need it.
-#[derive(Debug)]
-pub struct SmbSite {
-    /// Who logs on.
-    pub credentials: Credentials,
-    /// What is offered to the server.
-    pub offer: Offer,
-    /// The share, as `\\host\share`.
-    pub unc: String,
-    /// Where in the share all paths begin: with backslashes, none at the ends; mostly empty.
-    pub prefix: String,
-    /// What clients keep.
-    pub caching: Caching,
-    /// What is in the files.
-    pub content: ContentTable,
-    /// Ops of one client in flight at most.
-    pub outstanding_max: u32,
-    /// Statuses other than the expected ones after which a client leaves the mix; so many are
-    /// still allowed.
-    pub unexpected_max: u32,
-    /// Memory that the clients of a worker share.
-    pub buffers: RefCell<Buffers>,
-}
-
-/// Memory for one message out and one in, used again for the next.
-#[derive(Debug, Default)]
-pub struct Buffers {
-    out: Vec<u8>,
-    plain: Vec<u8>,
-    path: String,
-}
 
 /// One client.
 pub struct SmbSession {
@@ -117,58 +84,6 @@ pub struct SmbSession {
     unexpected: u32,
     counters: SessionCounters,
     lost: Option<String>,
-}
-
-/// The connection of a client.
-enum Line {
-    /// Not needed yet.
-    Idle,
-    Connecting(Link),
-    LoggingOn(Link, Box<Logon>),
-    Up(Box<Connected>),
-    /// The client is lost.
-    Gone,
-}
-
-/// A client that has logged on.
-struct Connected {
-    link: Link,
-    credits: Credits,
-    established: Established,
-}
-
-/// Why no further messages of a turn are looked at.
-#[derive(Debug)]
-enum Stop {
-    /// The client is lost.
-    Lost,
-    /// The stream cannot be read on.
-    Stream(FrameError),
-}
-
-impl From<FrameError> for Stop {
-    fn from(error: FrameError) -> Self {
-        Self::Stream(error)
-    }
-}
-
-impl Line {
-    fn link(&self) -> Option<Link> {
-        match self {
-            Self::Idle | Self::Gone => None,
-            Self::Connecting(link) | Self::LoggingOn(link, _) => Some(*link),
-            Self::Up(up) => Some(up.link),
-        }
-    }
-
-    /// What an op waits for that has not been sent.
-    fn waited_for(&self) -> &'static str {
-        match self {
-            Self::Idle | Self::Gone | Self::Connecting(_) => "connection",
-            Self::LoggingOn(..) => "end of the logon",
-            Self::Up(_) => "credits from the server to send it with",
-        }
-    }
 }
 
 impl SmbSession {
@@ -200,233 +115,6 @@ impl SmbSession {
         logon.start(out);
         io.send(link, out);
         self.line = Line::LoggingOn(link, logon);
-    }
-
-    /// One whole message arrived.
-    fn on_message(&mut self, message: &[u8], io: &mut impl Io) -> Result<(), Stop> {
-        match &mut self.line {
-            Line::LoggingOn(link, logon) => {
-                let link = *link;
-                let site = self.site.clone();
-                let out = &mut site.buffers.borrow_mut().out;
-                out.clear();
-                match logon.on_message(message, out) {
-                    Ok(LogonProgress::More) => io.send(link, out),
-                    Ok(LogonProgress::Done(established)) => self.logged_on(link, *established),
-                    Err(error) => return self.lose(Complaint::Logon(&error), None, io),
-                }
-                Ok(())
-            }
-            Line::Up(_) => {
-                let mut plain = mem::take(&mut self.site.buffers.borrow_mut().plain);
-                let read = self.on_sealed(message, &mut plain, io);
-                self.site.buffers.borrow_mut().plain = plain;
-                read
-            }
-            Line::Idle | Line::Connecting(_) | Line::Gone => Err(Stop::Lost),
-        }
-    }
-
-    fn logged_on(&mut self, link: Link, established: Established) {
-        let wanted = self.site.outstanding_max.saturating_mul(CREDITS_PER_OP).max(CREDITS_MIN);
-        let (next, held) = (established.next_message_id, established.credits);
-        let credits = Credits::new(next, held, wanted);
-        self.line = Line::Up(Box::new(Connected { link, credits, established }));
-    }
-
-    /// A message of the session: a reply, several, or what the server says unasked.
-    fn on_sealed(
-        &mut self,
-        message: &[u8],
-        plain: &mut Vec<u8>,
-        io: &mut impl Io,
-    ) -> Result<(), Stop> {
-        let Line::Up(up) = &mut self.line else { return Err(Stop::Lost) };
-        let opened = match up.established.seal.open(message, plain) {
-            Ok(opened) => opened,
-            Err(error) => {
-                let complaint = words::unsealed(&error);
-                return self.lose(complaint, None, io);
-            }
-        };
-        for part in Parts::new(opened) {
-            match part {
-                Ok(part) => self.on_part(&part, io)?,
-                Err(error) => return self.lose(Complaint::Message(error), None, io),
-            }
-        }
-        Ok(())
-    }
-
-    fn on_part(&mut self, part: &Part<'_>, io: &mut impl Io) -> Result<(), Stop> {
-        let header = &part.header;
-        let command = header.command;
-        if !header.is_response() {
-            let what = "it is a request";
-            return self.lose(Complaint::Nonsense { command, what }, None, io);
-        }
-        if header.message_id == UNSOLICITED {
-            return self.on_break(part, io);
-        }
-        let Line::Up(up) = &mut self.line else { return Err(Stop::Lost) };
-        let is_interim = header.status == status::PENDING && header.async_id.is_some();
-        let Some((at, place)) = self.flights.find(header.message_id) else {
-            // One of no op, or one that answers nothing: then there is nothing to do.
-            if self.chores.answered(header.message_id, is_interim) {
-                up.credits.grant(header.credits);
-            }
-            return Ok(());
-        };
-        up.credits.grant(header.credits);
-        let Some(flight) = self.flights.get(at) else { return Ok(()) };
-        if is_interim {
-            flight.stage = Stage::Pending;
-            return Ok(());
-        }
-        if words::is_gone(header.status) {
-            let complaint = Complaint::Gone { command, status: header.status };
-            return self.lose(complaint, Some(at), io);
-        }
-        if let Err(complaint) = flight.take(place, part, &self.site) {
-            return self.lose(complaint, Some(at), io);
-        }
-        if flight.is_answered() { self.conclude(at, io) } else { Ok(()) }
-    }
-
-    /// All commands of a flight are answered: it goes on, or ends.
-    fn conclude(&mut self, at: usize, io: &mut impl Io) -> Result<(), Stop> {
-        let Some(flight) = self.flights.get(at) else { return Ok(()) };
-        let status = flight.status();
-        if let Some(tree) = &mut flight.tree {
-            return match tree.ended(status) {
-                deltree::Next::Go => {
-                    flight.again();
-                    self.flights.rest(at);
-                    self.waiting.push_back(at);
-                    Ok(())
-                }
-                deltree::Next::Done(status) => self.finish(at, status, io),
-            };
-        }
-        if flight.has_more_parts() {
-            flight.again();
-            self.flights.rest(at);
-            self.waiting.push_front(at);
-            return Ok(());
-        }
-        match flight.call.op {
-            SmbOp::Create { handle, .. } => {
-                if let Some((file, held)) = flight.opened
-                    && let Some(before) = self.handles.insert(handle, file, held)
-                {
-                    self.chores.push(Chore::Close(before));
-                }
-            }
-            SmbOp::Read { handle, offset, .. } | SmbOp::Write { handle, offset, .. } => {
-                let moved = flight.moved;
-                self.remember(handle, offset, moved);
-            }
-            SmbOp::SetFile { handle, .. } => self.forget(handle),
-            _ => {}
-        }
-        self.finish(at, status, io)
-    }
-
-    /// The range need not be asked for again, if the server lets the client keep it.
-    fn remember(&mut self, handle: HandleNo, offset: u64, bytes: u32) {
-        let open = self.handles.get_mut(handle).filter(|open| open.held != Held::Nothing);
-        if let Some(open) = open {
-            open.ranges.add(offset, bytes);
-        }
-    }
-
-    fn forget(&mut self, handle: HandleNo) {
-        if let Some(open) = self.handles.get_mut(handle) {
-            open.ranges.clear();
-        }
-    }
-
-    /// The op ends with this status from the server.
-    fn finish(&mut self, at: usize, status: u32, io: &mut impl Io) -> Result<(), Stop> {
-        let Some(flight) = self.flights.end(at) else { return Ok(()) };
-        self.counters.verified += u64::from(flight.verified && flight.complaint.is_none());
-        self.settle(&flight, verdict(&flight, status), io)
-    }
-
-    fn settle(
-        &mut self,
-        flight: &Flight,
-        verdict: Verdict<'_>,
-        io: &mut impl Io,
-    ) -> Result<(), Stop> {
-        let complaint = match verdict {
-            Ok(status) => {
-                io.complete(flight.ticket, flight.outcome(status));
-                return Ok(());
-            }
-            Err(complaint) => complaint,
-        };
-        let op = &flight.call.op;
-        io.explain(format_args!("{}: {complaint}", Described(op)));
-        io.complete(flight.ticket, flight.outcome(complaint.status()));
-        if let Complaint::Unexpected { .. } = complaint {
-            self.unexpected += 1;
-            if self.unexpected > self.site.unexpected_max {
-                let reason = format!(
-                    "{} ops ended with another status than expected (allowed: {}); the last: {}: \
-                     {complaint}",
-                    self.unexpected,
-                    self.site.unexpected_max,
-                    Described(op)
-                );
-                self.leave(reason, Complaint::Left, None, io);
-                return Err(Stop::Lost);
-            }
-        }
-        Ok(())
-    }
-
-    /// The client cannot go on. The op in slot `guilty` ends with the complaint; when there is
-    /// none, all do.
-    fn lose(
-        &mut self,
-        complaint: Complaint<'_>,
-        guilty: Option<usize>,
-        io: &mut impl Io,
-    ) -> Result<(), Stop> {
-        let flight = guilty.and_then(|at| self.flights.get(at));
-        let reason = match flight {
-            Some(flight) => format!("{}: {complaint}", Described(&flight.call.op)),
-            None => complaint.to_string(),
-        };
-        self.leave(reason, complaint, guilty, io);
-        Err(Stop::Lost)
-    }
-
-    fn leave(
-        &mut self,
-        reason: String,
-        complaint: Complaint<'_>,
-        guilty: Option<usize>,
-        io: &mut impl Io,
-    ) {
-        if let Some(link) = self.line.link() {
-            io.close(link);
-        }
-        self.line = Line::Gone;
-        self.assembler.reset();
-        self.waiting.clear();
-        self.lost.get_or_insert(reason);
-        for at in 0..self.flights.slots() {
-            let Some(flight) = self.flights.end(at) else { continue };
-            let complaint = match guilty {
-                Some(guilty) if guilty != at => Complaint::Left,
-                _ => complaint,
-            };
-            io.explain(format_args!("{}: {complaint}", Described(&flight.call.op)));
-            io.complete(flight.ticket, flight.outcome(complaint.status()));
-        }
-        self.logons.leave(io);
     }
 
     /// Sends what there are credits for, in order.
@@ -465,20 +153,6 @@ impl SmbSession {
         let SmbOp::Read { handle, offset, length, .. } = *op else { return false };
         let open = self.handles.get(handle).filter(|open| open.held != Held::Nothing);
         open.is_some_and(|open| open.ranges.holds(offset, length))
-    }
-}
-
-impl SmbSite {
-    /// Logon number `nth` of a client.
-    fn logon(&self, seat: ClientSeat, nth: u64) -> Logon {
-        let nonce = keyed::key(&[seat.nonce, u64::from(seat.client), nth]);
-        // Every client is a machine of its own: a server may serve all connections of one machine
-        // in one process, and would measure something else then.
-        let mut offer = self.offer.clone();
-        offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
-        offer.client_guid[8..].copy_from_slice(&keyed::key(&[nonce]).to_le_bytes());
-        let (credentials, unc) = (&self.credentials, &self.unc);
-        Logon::new(&LogonRequest { credentials, offer: &offer, unc, nonce })
     }
 }
 

@@ -1,0 +1,184 @@
+//! From the bytes that arrive to the ops they end.
+
+use std::mem;
+
+use plimsoll_engine::seam::{Io, Link};
+
+use super::super::logon::{Established, LogonProgress};
+use super::super::op::{HandleNo, SmbOp};
+use super::super::wire::frame::FrameError;
+use super::super::wire::header::{Part, Parts, UNSOLICITED};
+use super::super::wire::status;
+use super::chores::Chore;
+use super::credits::Credits;
+use super::flights::Stage;
+use super::handles::Held;
+use super::line::{Connected, Line};
+use super::words::{self, Complaint};
+use super::{SmbSession, deltree};
+
+/// Credits kept at least for each op that may be in flight.
+const CREDITS_PER_OP: u32 = 8;
+/// Credits kept at least.
+const CREDITS_MIN: u32 = 64;
+
+/// Why no further messages of a turn are looked at.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The client is lost.
+    Lost,
+    /// The stream cannot be read on.
+    Stream(FrameError),
+}
+
+impl From<FrameError> for Stop {
+    fn from(error: FrameError) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl SmbSession {
+    /// One whole message arrived.
+    pub(super) fn on_message(&mut self, message: &[u8], io: &mut impl Io) -> Result<(), Stop> {
+        match &mut self.line {
+            Line::LoggingOn(link, logon) => {
+                let link = *link;
+                let site = self.site.clone();
+                let out = &mut site.buffers.borrow_mut().out;
+                out.clear();
+                match logon.on_message(message, out) {
+                    Ok(LogonProgress::More) => io.send(link, out),
+                    Ok(LogonProgress::Done(established)) => self.logged_on(link, *established),
+                    Err(error) => return self.lose(Complaint::Logon(&error), None, io),
+                }
+                Ok(())
+            }
+            Line::Up(_) => {
+                let mut plain = mem::take(&mut self.site.buffers.borrow_mut().plain);
+                let read = self.on_sealed(message, &mut plain, io);
+                self.site.buffers.borrow_mut().plain = plain;
+                read
+            }
+            Line::Idle | Line::Connecting(_) | Line::Gone => Err(Stop::Lost),
+        }
+    }
+
+    pub(super) fn logged_on(&mut self, link: Link, established: Established) {
+        let wanted = self.site.outstanding_max.saturating_mul(CREDITS_PER_OP).max(CREDITS_MIN);
+        let (next, held) = (established.next_message_id, established.credits);
+        let credits = Credits::new(next, held, wanted);
+        self.line = Line::Up(Box::new(Connected { link, credits, established }));
+    }
+
+    /// A message of the session: a reply, several, or what the server says unasked.
+    pub(super) fn on_sealed(
+        &mut self,
+        message: &[u8],
+        plain: &mut Vec<u8>,
+        io: &mut impl Io,
+    ) -> Result<(), Stop> {
+        let Line::Up(up) = &mut self.line else { return Err(Stop::Lost) };
+        let opened = match up.established.seal.open(message, plain) {
+            Ok(opened) => opened,
+            Err(error) => {
+                let complaint = words::unsealed(&error);
+                return self.lose(complaint, None, io);
+            }
+        };
+        for part in Parts::new(opened) {
+            match part {
+                Ok(part) => self.on_part(&part, io)?,
+                Err(error) => return self.lose(Complaint::Message(error), None, io),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_part(&mut self, part: &Part<'_>, io: &mut impl Io) -> Result<(), Stop> {
+        let header = &part.header;
+        let command = header.command;
+        if !header.is_response() {
+            let what = "it is a request";
+            return self.lose(Complaint::Nonsense { command, what }, None, io);
+        }
+        if header.message_id == UNSOLICITED {
+            return self.on_break(part, io);
+        }
+        let Line::Up(up) = &mut self.line else { return Err(Stop::Lost) };
+        let is_interim = header.status == status::PENDING && header.async_id.is_some();
+        let Some((at, place)) = self.flights.find(header.message_id) else {
+            // One of no op, or one that answers nothing: then there is nothing to do.
+            if self.chores.answered(header.message_id, is_interim) {
+                up.credits.grant(header.credits);
+            }
+            return Ok(());
+        };
+        up.credits.grant(header.credits);
+        let Some(flight) = self.flights.get(at) else { return Ok(()) };
+        if is_interim {
+            flight.stage = Stage::Pending;
+            return Ok(());
+        }
+        if words::is_gone(header.status) {
+            let complaint = Complaint::Gone { command, status: header.status };
+            return self.lose(complaint, Some(at), io);
+        }
+        if let Err(complaint) = flight.take(place, part, &self.site) {
+            return self.lose(complaint, Some(at), io);
+        }
+        if flight.is_answered() { self.conclude(at, io) } else { Ok(()) }
+    }
+
+    /// All commands of a flight are answered: it goes on, or ends.
+    pub(super) fn conclude(&mut self, at: usize, io: &mut impl Io) -> Result<(), Stop> {
+        let Some(flight) = self.flights.get(at) else { return Ok(()) };
+        let status = flight.status();
+        if let Some(tree) = &mut flight.tree {
+            return match tree.ended(status) {
+                deltree::Next::Go => {
+                    flight.again();
+                    self.flights.rest(at);
+                    self.waiting.push_back(at);
+                    Ok(())
+                }
+                deltree::Next::Done(status) => self.finish(at, status, io),
+            };
+        }
+        if flight.has_more_parts() {
+            flight.again();
+            self.flights.rest(at);
+            self.waiting.push_front(at);
+            return Ok(());
+        }
+        match flight.call.op {
+            SmbOp::Create { handle, .. } => {
+                if let Some((file, held)) = flight.opened
+                    && let Some(before) = self.handles.insert(handle, file, held)
+                {
+                    self.chores.push(Chore::Close(before));
+                }
+            }
+            SmbOp::Read { handle, offset, .. } | SmbOp::Write { handle, offset, .. } => {
+                let moved = flight.moved;
+                self.remember(handle, offset, moved);
+            }
+            SmbOp::SetFile { handle, .. } => self.forget(handle),
+            _ => {}
+        }
+        self.finish(at, status, io)
+    }
+
+    /// The range need not be asked for again, if the server lets the client keep it.
+    pub(super) fn remember(&mut self, handle: HandleNo, offset: u64, bytes: u32) {
+        let open = self.handles.get_mut(handle).filter(|open| open.held != Held::Nothing);
+        if let Some(open) = open {
+            open.ranges.add(offset, bytes);
+        }
+    }
+
+    pub(super) fn forget(&mut self, handle: HandleNo) {
+        if let Some(open) = self.handles.get_mut(handle) {
+            open.ranges.clear();
+        }
+    }
+}
