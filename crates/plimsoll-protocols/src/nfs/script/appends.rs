@@ -2,8 +2,8 @@
 //! therefore where it ends; so no two appends overlap and none needs to ask the server.
 
 use super::popularity::Popularity;
-use crate::keyed;
 use crate::draw::{Owner, Sample};
+use crate::keyed;
 use crate::nfs::op::Accessed;
 
 /// A file that has grown to this is written from the end of its first content again. Within what

@@ -5,8 +5,8 @@
 //! popularity and bytes hold their shares in short runs. Which of the files alike it is, is left to
 //! chance, so that files come again in random order.
 
-use crate::keyed;
 use crate::draw::{Sample, Weights};
+use crate::keyed;
 use crate::nfs::fileset::{FileSet, SIZE_CLASSES};
 use crate::nfs::op::Accessed;
 
