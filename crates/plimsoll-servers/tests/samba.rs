@@ -184,7 +184,8 @@ fn a_killed_parent_leaves_no_samba_behind() {
     let mut words = started.split(' ').skip(1);
     let share = PathBuf::from(words.next().unwrap());
     let pids: Vec<u32> = words.map(|pid| pid.parse().unwrap()).collect();
-    assert!(pids.iter().copied().all(is_alive));
+    // Not all: the process that answered the knock ends soon after.
+    assert!(is_alive(pids[0]));
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait_until("Samba ends", || !pids.iter().copied().any(is_alive));

@@ -5,10 +5,10 @@ mod processes;
 
 use std::path::PathBuf;
 
-use plimsoll_servers::{BuiltinSmb, Login, ServerError, ServerProcess};
+use plimsoll_servers::{BuiltinSmb, Login, ServerError, ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::Said;
 use plimsoll_testkit::smb_peers::{smbclient, smbtorture};
-use processes::is_alive;
+use processes::{is_alive, kill, wait_until};
 
 /// The example that cargo builds next to the tests.
 fn program() -> PathBuf {
@@ -159,4 +159,12 @@ fn a_server_that_cannot_start_is_reported_with_its_last_words() {
     let message = try_start(&["--root", "/no/such/directory"], None).unwrap_err().to_string();
     assert!(message.contains("ended by itself (exit status: 1)"), "{message}");
     assert!(message.contains("/no/such/directory"), "{message}");
+}
+
+#[test]
+fn a_server_that_was_killed_is_reported_with_the_signal() {
+    let mut server = start(&[]);
+    kill(server.pid(), "KILL");
+    wait_until("the server ends", || server.state().unwrap() != ServerState::Running);
+    assert!(server.check().unwrap_err().to_string().contains("signal: 9 (SIGKILL)"));
 }
