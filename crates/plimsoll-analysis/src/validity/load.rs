@@ -134,12 +134,7 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
     let window_ns = e.view.record.measured_ns.0 as f64;
     let clients = f64::from(clients);
     if totals.pieces == 0 || window_ns == 0.0 {
-        return finding(
-            "closed_loop",
-            "no piece of work was finished in the window, so the closed loop cannot be checked; \
-             measure longer"
-                .to_owned(),
-        );
+        return closed_loop_by_ops(e);
     }
     let present = (totals.piece_ns_total as f64 + totals.think_ns_total as f64) / window_ns;
     // Those that left were there for a part of the window.
@@ -154,6 +149,43 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
         format!(
             "throughput, response and think time account for {present:.1} of {} clients, {} off \
              (limit {}); clients stood still outside the server: measure longer or add a worker",
+            grouped(clients),
+            percent(off),
+            percent(limit),
+        ),
+    )
+}
+
+/// The same law where pieces are longer than the window, by the ops they are made of: each client
+/// has at least one op in flight unless it thinks, which without a finished piece it did once at
+/// most. The borders cut the ops in flight.
+fn closed_loop_by_ops(e: &Evidence<'_>) -> Option<Finding> {
+    let Load::Closed { clients, think, .. } = &e.view.record.load else { return None };
+    let clients = f64::from(*clients);
+    let stayed = f64::from(e.view.record.totals.clients_participating).min(clients);
+    let window_ns = e.view.record.measured_ns.0 as f64;
+    let response = e.times.map(|times| &times.response).filter(|times| !times.is_empty());
+    let Some(response) = response.filter(|_| window_ns > 0.0) else {
+        return finding(
+            "closed_loop",
+            "neither a piece of work nor an op was finished in the window, so the closed loop \
+             cannot be checked; measure longer"
+                .to_owned(),
+        );
+    };
+    let at_work = response.mean() * response.len() as f64 / window_ns;
+    let once = think.mean.0 as f64 + response.mean();
+    let limit = CLOSED_LOOP_TOLERANCE_RATIO + once / window_ns;
+    let off = (stayed - at_work) / clients;
+    if off <= limit {
+        return None;
+    }
+    finding(
+        "closed_loop",
+        format!(
+            "no piece of work was finished in the window, and its ops account for {at_work:.1} of \
+             {} clients, {} off (limit {}); clients stood still outside the server: measure \
+             longer or add a worker",
             grouped(clients),
             percent(off),
             percent(limit),

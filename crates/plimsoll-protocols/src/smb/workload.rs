@@ -11,6 +11,7 @@ use super::parameters;
 use super::script::{ScriptPlan, SmbScript};
 use super::session::{SmbSession, SmbSite};
 use super::target::SmbTarget;
+use super::wire::status;
 use super::workspace::ContentTable;
 
 /// Everything the clients of a load point share.
@@ -51,6 +52,10 @@ impl Workload for SmbLoad {
             Some(_) => None,
             None => parameters::op_shares(&self.plan.workload),
         }
+    }
+
+    fn status_name(&self, status: u32) -> Option<&'static str> {
+        status::name(status)
     }
 
     fn run_worker(&self, seat: Seat<'_>) {
