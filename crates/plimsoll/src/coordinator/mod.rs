@@ -6,7 +6,7 @@ mod disclose;
 pub mod errand;
 mod fetch;
 mod hosting;
-mod ladder;
+pub mod ladder;
 mod merge;
 mod outset;
 mod placement;

@@ -33,8 +33,8 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     });
     let Some((clean, port)) = found else {
         return Err(Failure::wrong(format!(
-            "{url}: a file set can be removed through nfs://; for a web server name the directory \
-             it serves"
+            "{url}: a file set can be removed through nfs:// and smb://; for a web server name \
+             the directory it serves"
         )));
     };
     let address = reach::resolve(&url, port)?;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::suite::{Arrivals, Gaps, ProfileName, Suite};
+use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Profile, ProfileName, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocols::net::ErrandError;
@@ -13,7 +13,7 @@ use plimsoll_protocols::{PlanRequest, Protocol, ResolvedTarget, Work};
 use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
 use crate::coordinator::dial::SystemDial;
 use crate::coordinator::errand::errand_shower;
-use crate::coordinator::reach;
+use crate::coordinator::{ladder, reach};
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
@@ -91,14 +91,19 @@ fn through_server(
         ));
     }
     let address = reach::resolve(&url, *port)?;
+    // Without the password.
+    let place = url.to_string();
     let targets = [ResolvedTarget { url, address }];
+    let profile = suite.profiles.get(ProfileName::Full);
+    let (load, unit) = load_of(suite, profile, peak);
+    let is_open = matches!(load, Load::Open { .. });
     let signals = Signals::listen()?;
     let dial = SystemDial::new(signals.clone());
     let plan = (protocol.plan)(&PlanRequest {
         suite,
-        profile: suite.profiles.get(ProfileName::Full),
+        profile,
         seed: DEFAULT_SEED,
-        highest_ops_per_s: Some(peak),
+        highest_ops_per_s: is_open.then_some(peak),
         targets: &targets,
         file_set: None,
         urls: None,
@@ -112,7 +117,7 @@ fn through_server(
     let mut written = None;
     let ended = {
         let mut show = errand_shower("prepare", &signals, &mut live);
-        preparation.ready(&load_of(peak), &dial, &mut |at| {
+        preparation.ready(&load, &dial, &mut |at| {
             written = Some(at.bytes);
             show(at)
         })
@@ -120,29 +125,36 @@ fn through_server(
     drop(live);
     if let Err(ErrandError::Stopped) = ended {
         return Err(Failure::interrupted(format!(
-            "{0}: stopped; what is written stays and is used again: prepare once more, or \
-             plimsoll clean '{0}'",
-            args.place
+            "{place}: stopped; what is written stays and is used again: prepare once more, or \
+             plimsoll clean '{place}'"
         )));
     }
     ended?;
     let written = written.unwrap_or_default();
+    let run = match is_open {
+        true => format!("plimsoll run {} '{place}' --peak {peak}", args.suite),
+        false => format!("plimsoll run {} '{place}'", args.suite),
+    };
     terminal::print(&format!(
-        "{}: the file set for {peak} ops/s is complete; {written} written.\n\
-         Now: plimsoll run {} '{0}' --peak {peak}",
-        args.place, args.suite,
+        "{place}: the file set for {peak} {unit} is complete; {written} written.\nNow: {run}"
     ));
     Ok(Exit::Valid)
 }
 
-/// A load that asks for the file set of `peak` ops/s.
-fn load_of(peak: f64) -> Load {
-    Load::Open {
-        // The flag's reader lets only positive numbers through.
-        rate_ops_per_s: OpsPerSec::new(peak).unwrap_or_default(),
-        arrivals: Arrivals::PerClient,
-        gaps: Gaps::Exponential,
-        clients: 1,
-        backlog_ops_max: 1,
+/// A load that asks for the file set of `peak`, and its unit.
+fn load_of(suite: &Suite, profile: &Profile, peak: f64) -> (Load, &'static str) {
+    match &suite.load {
+        LoadSpec::Closed { .. } => (ladder::load_at(suite, profile, peak), "clients"),
+        LoadSpec::Open { .. } => {
+            let load = Load::Open {
+                // The flag's reader lets only positive numbers through.
+                rate_ops_per_s: OpsPerSec::new(peak).unwrap_or_default(),
+                arrivals: Arrivals::PerClient,
+                gaps: Gaps::Exponential,
+                clients: 1,
+                backlog_ops_max: 1,
+            };
+            (load, "ops/s")
+        }
     }
 }
