@@ -247,7 +247,7 @@ impl Default for DiskMixModel {
             sessions: 7,
             stagger: true,
             handles_open_max: 23,
-            handles_kept: 8,
+            handles_kept: 4,
             reads_between: 8,
             sequential_read_percent: 71.0,
             sequential_write_percent: 60.0,

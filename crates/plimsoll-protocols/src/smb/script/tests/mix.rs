@@ -252,7 +252,7 @@ fn shared_reads_have_the_share_they_should() {
 
 #[test]
 fn a_short_point_holds_the_mix() {
-    for (clients, each) in [(1, 600), (4, 250), (16, 60), (60, 30), (500, 6)] {
+    for (clients, each) in [(1, 600), (4, 250), (16, 60), (60, 30), (500, 20)] {
         let plan = plan(clients, 0.05, |_| {});
         let tally = tally_after(200, &plan, clients, each);
         let off = tally.off_shares(&plan.workload);
