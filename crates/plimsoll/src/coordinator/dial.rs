@@ -244,8 +244,7 @@ mod tests {
     fn a_reserved_port_is_taken_where_it_is_permitted() {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
-        let mut channel =
-            dial().dial(address, LinkKind::Datagram, SourcePort::Reserved).unwrap();
+        let mut channel = dial().dial(address, LinkKind::Datagram, SourcePort::Reserved).unwrap();
         channel.send(b"x").unwrap();
         let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
         assert_eq!(from.port() < 1024, may_reserve_ports(), "{from}");

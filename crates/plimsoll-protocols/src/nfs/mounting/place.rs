@@ -4,8 +4,8 @@ use plimsoll_model::target::TargetUrl;
 
 use super::MountError;
 use crate::net::LinkKind;
-use crate::percent::percent_decoded;
 use crate::nfs::parameters::NfsVersion;
+use crate::percent::percent_decoded;
 
 /// Keys of the query.
 const KEYS: [&str; 3] = ["version", "transport", "mountport"];
