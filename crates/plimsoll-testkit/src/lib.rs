@@ -13,6 +13,7 @@ pub mod delay_server;
 pub mod echo;
 pub mod fault_server;
 pub mod flip_proxy;
+pub mod hostile_smb;
 mod http_request;
 pub mod lossy_proxy;
 pub mod nfs_peers;
