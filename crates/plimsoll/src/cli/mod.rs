@@ -134,9 +134,11 @@ pub struct PrepareArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Directory your web server serves, or URL of a file server, for example nfs://host/export
+    /// or smb://user@host/share
     #[arg(value_name = "DIR|TARGET")]
     pub place: String,
-    /// Highest load you will ask for, in ops/s; the size of the file set follows from it
+    /// Highest load you will ask for, in ops/s, or clients for closed suites; the size of the file
+    /// set follows from it
     #[arg(long, value_name = "N", value_parser = parse_peak)]
     pub peak: Peak,
     /// Seed of the contents, for a directory [default: the suite's]; a run takes it from the marker

@@ -14,7 +14,8 @@ use super::{DEFAULT_SEED, Output};
 pub struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
-    /// Servers: http(s)://host:port/, nfs://host/export, builtin:, managed:nginx or managed:ganesha
+    /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, builtin:, or
+    /// managed:nginx, managed:ganesha, managed:samba; PLIMSOLL_PASSWORD holds the user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     #[command(flatten)]
@@ -51,7 +52,8 @@ pub struct RunArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct LadderArgs {
-    /// Load points, for example 500,1000,1500 (ops/s, or clients for closed suites)
+    /// Load points, for example 500,1000,1500 (ops/s; clients for closed suites,
+    /// think times in seconds for nic)
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["peak", "steps"])]
     pub points: Vec<f64>,
     /// Highest load point, or auto to search for the server's peak first
