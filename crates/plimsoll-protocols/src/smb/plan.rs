@@ -16,7 +16,7 @@ use super::script::{Pacing, ScriptPlan};
 use super::target::SmbTarget;
 use super::workload::SmbLoad;
 use super::workspace::{ContentTable, Workspace};
-use crate::net::ErrandError;
+use crate::net::{ErrandError, PointPreparation as _};
 use crate::{Plan, PlanError, PlanRequest, Work};
 
 /// The workspaces are written through the server: none is needed before.
@@ -36,7 +36,7 @@ pub fn typed(suite: &Suite) -> Result<SmbWorkload, PlanError> {
     })
 }
 
-/// Finds out who is asked for what; the servers are asked before the first load point.
+/// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
 pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = typed(request.suite)?;
     let targets = targets(request)?;
@@ -56,13 +56,14 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         content: ContentTable::new(workload.file_set_seed),
         workload: workload.clone(),
     };
-    let preparation = SmbPreparation::new(PreparationRequest {
+    let mut preparation = SmbPreparation::new(PreparationRequest {
         targets,
         workload,
         scale: request.profile.workload_scale,
         replay: replay.map(|source| Arc::clone(&source.file)),
         make: Box::new(move |load| loads.make(load)),
     });
+    preparation.knock(request.dial)?;
     Ok(Plan {
         work: Work::PerPoint(Box::new(preparation)),
         op_names: OpNames(parameters::op_names()),
