@@ -1,0 +1,114 @@
+//! Quick ladders of the disk mix, signed, plain and encrypted: every operation ends as expected.
+
+use plimsoll_servers::Login;
+use plimsoll_servers::managed::{SmbEncryption, SmbRequest, SmbSigning};
+use plimsoll_testkit::smb_peers::samba_as;
+use serde_json::Value;
+
+use crate::served::{Served, check_as_expected, check_ended};
+use crate::support::{plimsoll, result, short};
+
+/// Two points, of one client and of four. Rules about time are for machines that do nothing else.
+#[track_caller]
+pub fn check_ladder(url: &str, more: &[&str]) -> Value {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let phases =
+        ["--set", "profiles.quick.warm_up=400ms", "--set", "profiles.quick.measure=1500ms"];
+    let drain = ["--set", "profiles.quick.drain=5s"];
+    let flags = [&["--points", "1,4"], &phases[..], &drain, more].concat();
+    let run = plimsoll(&short("disk-mix", url, &bundle, &flags));
+    check_ended(&run);
+    let result = result(&bundle);
+    let points = result["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for (point, clients) in points.iter().zip([1, 4]) {
+        check_as_expected(point);
+        assert_eq!(point["clients_participating"], clients, "{point}");
+    }
+    for file in ["report.html", "manifest.json"] {
+        assert!(bundle.join(file).exists(), "{file}");
+    }
+    result
+}
+
+#[track_caller]
+fn check_samba(signing: SmbSigning, encryption: SmbEncryption, more: &[&str]) {
+    let login = Some(Login::with_new_password("ann").unwrap());
+    let request = SmbRequest { login, signing, encryption, ..SmbRequest::default() };
+    let Some(server) = samba_as(&request) else { return };
+    check_ladder(&server.url_with_password(), more);
+}
+
+#[test]
+fn signed_clients_do_the_whole_mix() {
+    let more = ["--set", "workload.signing=required"];
+    check_samba(SmbSigning::Required, SmbEncryption::Offered, &more);
+}
+
+#[test]
+fn clients_that_sign_nothing_do_the_whole_mix() {
+    let more = ["--set", "workload.signing=off"];
+    check_samba(SmbSigning::Offered, SmbEncryption::Off, &more);
+}
+
+#[test]
+fn clients_that_encrypt_do_the_whole_mix() {
+    let more = ["--set", "workload.encryption=true"];
+    check_samba(SmbSigning::Offered, SmbEncryption::Required, &more);
+}
+
+#[test]
+fn a_server_that_demands_signing_is_obeyed_and_not_where_it_is_off() {
+    let login = Some(Login::with_new_password("ann").unwrap());
+    let signing = SmbSigning::Required;
+    let Some(server) = samba_as(&SmbRequest { login, signing, ..SmbRequest::default() }) else {
+        return;
+    };
+    let url = server.url_with_password();
+    check_ladder(&url, &[]);
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "1", "--set", "workload.signing=off"];
+    let run = plimsoll(&short("disk-mix", &url, &bundle, &more));
+    run.check(3, &["the server demands signed messages", "when-asked"]);
+    assert!(!bundle.exists());
+}
+
+#[test]
+fn clients_of_dialect_2_0_2_do_the_whole_mix() {
+    let more = ["--set", "workload.dialect_max=2.0.2"];
+    check_samba(SmbSigning::Offered, SmbEncryption::Offered, &more);
+}
+
+#[test]
+fn guests_do_the_whole_mix_where_they_are_let_in() {
+    let Some(server) = samba_as(&SmbRequest::default()) else { return };
+    check_ladder(&server.url(), &[]);
+}
+
+#[test]
+fn clients_that_cache_and_share_do_the_whole_mix() {
+    let more = ["--set", "workload.caching=lease", "--set", "workload.shared_percent=20"];
+    check_samba(SmbSigning::Offered, SmbEncryption::Offered, &more);
+}
+
+#[test]
+fn a_managed_samba_and_a_builtin_server_need_no_set_up() {
+    let result = check_ladder("builtin:", &[]);
+    let software = &result["disclosure"]["targets"][0]["software"];
+    assert!(software.as_str().unwrap().contains("plimsoll serve smb"), "{software}");
+    if plimsoll_testkit::peers::require_peer("smbd").is_some() {
+        let result = check_ladder("managed:samba", &[]);
+        let software = &result["disclosure"]["targets"][0]["software"];
+        assert!(software.as_str().unwrap().contains("Samba"), "{software}");
+    }
+}
+
+#[test]
+fn several_shares_bear_the_load_together() {
+    let (one, two) = (Served::with(&[]), Served::with(&[]));
+    let (one, two) = (one.url_with_password(), two.url_with_password());
+    let result = check_ladder(&one, &[&two]);
+    assert_eq!(result["targets"].as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,116 @@
+//! Who is not let in: message, exit code, and nothing left of a run that never began.
+
+use plimsoll_testkit::smb_peers::samba;
+
+use crate::served::{PASSWORD_VARIABLE, Served};
+use crate::support::{command, plimsoll, short};
+
+#[track_caller]
+fn refused(url: &str, parts: &[&str], code: i32) {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let run = plimsoll(&short("disk-mix", url, &bundle, &["--points", "1"]));
+    run.check(code, parts);
+    assert!(!bundle.exists(), "nothing is left of a run that never began");
+    for secret in ["wrong-5150", crate::served::PASSWORD] {
+        assert!(!run.err.contains(secret) && !run.out.contains(secret), "{run:?}");
+    }
+}
+
+const WRONG: [&str; 3] =
+    ["NT_STATUS_LOGON_FAILURE", "check the user in the URL", "PLIMSOLL_PASSWORD"];
+
+#[test]
+fn samba_refuses_a_wrong_password_a_stranger_and_nobody() {
+    let Some(server) = samba() else { return };
+    let place = format!("{}/share", server.address);
+    refused(&format!("smb://plimsoll:wrong-5150@{place}"), &WRONG, 3);
+    refused(&format!("smb://stranger:wrong-5150@{place}"), &WRONG, 3);
+    refused(&format!("smb://{place}"), &["cannot log on", "no user is named"], 3);
+}
+
+#[test]
+fn the_reference_server_refuses_a_wrong_password_a_stranger_and_nobody() {
+    let server = Served::with(&[]);
+    refused(&server.url_of("ann:wrong-5150@"), &WRONG, 3);
+    refused(&server.url_of("bob:wrong-5150@"), &WRONG, 3);
+    refused(&server.url_of(""), &["cannot log on", "no user is named"], 3);
+    // The variable says nothing either.
+    refused(&server.url, &WRONG, 3);
+}
+
+#[test]
+fn a_share_that_is_not_there_is_named() {
+    let missing = ["NT_STATUS_BAD_NETWORK_NAME", "nowhere", "check the name of the share"];
+    let server = Served::with(&[]);
+    refused(&server.url_with_password().replace("/plimsoll", "/nowhere"), &missing, 3);
+    let Some(server) = samba() else { return };
+    refused(&server.url_with_password().replace("/share", "/nowhere"), &missing, 3);
+}
+
+#[test]
+fn a_directory_on_the_share_that_is_not_there_is_named() {
+    let Some(server) = samba() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let url = format!("{}/no/such/place", server.url_with_password());
+    let run = plimsoll(&short("disk-mix", &url, &bundle, &["--points", "1"]));
+    run.check(3, &["no/such/place", "make the directory it lies in"]);
+}
+
+#[test]
+fn a_url_without_a_share_and_paths_that_climb_are_refused() {
+    for url in ["smb://127.0.0.1", "smb://127.0.0.1/", "smb://ann@127.0.0.1:445//"] {
+        refused(url, &["it names no share", "smb://[user@]host[:port]/share"], 2);
+    }
+    refused("smb://127.0.0.1/share/../other", &[". or .. in it"], 2);
+}
+
+#[test]
+fn a_dead_port_and_a_host_without_address_are_named() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    refused(&format!("smb://ann@{free}/share"), &["refused", "whether the server runs there"], 3);
+    refused("smb://no-such-host.invalid/share", &["cannot be resolved"], 3);
+}
+
+#[test]
+fn a_server_of_something_else_is_said_to_be_none_of_smb() {
+    let server = plimsoll_testkit::fault_server::FaultServer::with_fixed_body(100, |_| {
+        plimsoll_testkit::fault_server::Fault::None
+    });
+    let url = server.url().replace("http://", "smb://ann@");
+    refused(&format!("{}/share", url.trim_end_matches('/')), &["cannot log on"], 3);
+}
+
+#[test]
+fn a_share_that_is_named_twice_is_refused() {
+    let server = Served::with(&[]);
+    let url = server.url_with_password();
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let run = plimsoll(&short("disk-mix", &url, &bundle, &[&url, "--points", "2"]));
+    run.check(2, &["are the same directory of one share"]);
+    assert!(!bundle.exists());
+}
+
+#[test]
+fn the_password_may_come_from_the_environment_and_is_written_nowhere() {
+    let server = Served::with(&[]);
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let output = command(&short("disk-mix", &server.url, &bundle, &["--points", "1"]))
+        .env(PASSWORD_VARIABLE, crate::served::PASSWORD)
+        .output()
+        .unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let again = place.path().join("c");
+    let url = server.url_with_password();
+    let run = plimsoll(&short("disk-mix", &url, &again, &["--points", "1"]));
+    crate::served::check_ended(&run);
+    for file in ["journal.jsonl", "disclosure.json", "result.json", "report.html", "suite.toml"] {
+        for bundle in [&bundle, &again] {
+            let text = std::fs::read_to_string(bundle.join(file)).unwrap();
+            assert!(!text.contains(crate::served::PASSWORD), "{file}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `plimsoll serve smb` as a process of its own, and runs with a password.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_servers::Login;
+use serde_json::Value;
+
+use crate::support::{Ended, command};
+
+/// Where the program looks for a password that no URL has.
+pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
+/// Of the reference server's user.
+pub const PASSWORD: &str = "plimsoll-test-7513";
+
+/// A reference server that lets `ann` in, stopped when dropped.
+pub struct Served {
+    child: Child,
+    /// `smb://ann@127.0.0.1:PORT/plimsoll`.
+    pub url: String,
+}
+
+impl Served {
+    /// On a free port, with more flags.
+    pub fn with(flags: &[&str]) -> Self {
+        let mut child = command(&["serve", "smb", "--listen", "127.0.0.1:0", "--stop-with-stdin"])
+            .args(["--user", "ann"])
+            .args(flags)
+            .env(PASSWORD_VARIABLE, PASSWORD)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Self { child, url }
+    }
+
+    /// The URL with the password in it.
+    pub fn url_with_password(&self) -> String {
+        self.url.replace("ann@", &format!("ann:{PASSWORD}@"))
+    }
+
+    /// The URL with somebody else in it: `USER:PASSWORD@`, or nobody.
+    pub fn url_of(&self, who: &str) -> String {
+        self.url.replace("ann@", who)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Its standard input ends with the child's handle; a killed one cannot wait for that.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The binary with these arguments, and the password of `login` where the program looks for it.
+pub fn command_of(login: &Login, arguments: &[&str]) -> Command {
+    let mut command = command(arguments);
+    command.env(PASSWORD_VARIABLE, &login.password);
+    command
+}
+
+/// It ended, valid or not: a busy machine breaks rules about time.
+#[track_caller]
+pub fn check_ended(ended: &Ended) {
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+}
+
+/// Every client took part, and every operation ended as expected.
+#[track_caller]
+pub fn check_as_expected(point: &Value) {
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    assert_eq!(point["unexpected"], serde_json::json!([]), "{point}");
+    assert_eq!(point["clients_requested"], point["clients_participating"], "{point}");
+    assert!(ops_done(point) > 0, "{point}");
+}
+
+/// Operations of a point.
+pub fn ops_done(point: &Value) -> u64 {
+    point["ops"].as_object().unwrap().values().map(|op| op["count"].as_u64().unwrap()).sum()
+}
+
+/// Reasons of a point, each with its rule.
+pub fn reasons(point: &Value) -> Vec<(String, String)> {
+    findings(&point["reasons"])
+}
+
+/// Warnings of a point, each with its rule.
+pub fn warnings(point: &Value) -> Vec<(String, String)> {
+    findings(&point["warnings"])
+}
+
+fn findings(list: &Value) -> Vec<(String, String)> {
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    let of = |finding| (text(finding, "rule"), text(finding, "text"));
+    list.as_array().unwrap().iter().map(of).collect()
+}
