@@ -195,6 +195,18 @@ impl SmbClient {
         }
     }
 
+    /// Lets the server be for so long; what comes meanwhile is heard.
+    pub fn pause(&mut self, time: Duration) -> Result<(), SmbError> {
+        let mut patience = time;
+        loop {
+            match self.receive(&mut patience) {
+                Ok(()) => {}
+                Err(SmbError::Channel(ChannelError::Timeout)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// Hears something within `patience`, and keeps what answers a command.
     fn receive(&mut self, patience: &mut Duration) -> Result<(), SmbError> {
         self.link.hear(patience)?;

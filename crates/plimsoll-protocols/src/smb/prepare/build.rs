@@ -44,7 +44,8 @@ pub fn build(
 ) -> Result<(), (ShareError, String)> {
     for (path, kind) in &survey.leftovers {
         let path = style.site.path(path);
-        patiently(|| share.remove(&path, *kind)).map_err(|e| (e, format!("remove {path}")))?;
+        patiently(share, |share| share.remove(&path, *kind))
+            .map_err(|e| (e, format!("remove {path}")))?;
     }
     for dir in &survey.dirs {
         let path = style.site.path(dir);
@@ -57,7 +58,7 @@ pub fn build(
             Repair::Write => {
                 write(share, style, wanted, &path).map_err(|e| (e, format!("write {path}")))?
             }
-            Repair::Cut => patiently(|| share.cut(&path, wanted.bytes))
+            Repair::Cut => patiently(share, |share| share.cut(&path, wanted.bytes))
                 .map_err(|e| (e, format!("cut {path}")))?,
         }
         style.tally.files.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +73,7 @@ fn write(
     path: &str,
 ) -> Result<(), ShareError> {
     let text = Text::Keyed { bytes: wanted.bytes, content: wanted.content, table: style.table };
-    patiently(|| share.write(path, &text, &style.tally.bytes))
+    patiently(share, |share| share.write(path, &text, &style.tally.bytes))
 }
 
 /// Removes a directory and all below it; answers with how many files that were.
@@ -85,24 +86,28 @@ pub fn remove_tree(share: &mut dyn Share, path: &str) -> Result<u64, (ShareError
         match entry.found.kind {
             Kind::Directory => files += remove_tree(share, &inner)?,
             Kind::File => {
-                patiently(|| share.remove(&inner, Kind::File))
+                patiently(share, |share| share.remove(&inner, Kind::File))
                     .map_err(|e| (e, format!("remove {inner}")))?;
                 files += 1;
             }
         }
     }
-    patiently(|| share.remove(path, Kind::Directory)).map_err(|e| (e, format!("remove {path}")))?;
+    patiently(share, |share| share.remove(path, Kind::Directory))
+        .map_err(|e| (e, format!("remove {path}")))?;
     Ok(files)
 }
 
 /// Tries again while the server still holds what a client that is gone had open.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, ShareError>) -> Result<T, ShareError> {
+fn patiently<T>(
+    share: &mut dyn Share,
+    mut attempt: impl FnMut(&mut dyn Share) -> Result<T, ShareError>,
+) -> Result<T, ShareError> {
     let mut tries = 1;
     loop {
-        match attempt() {
+        match attempt(share) {
             Err(error) if tries < HELD_TRIES && is_held(&error) => {
                 tries += 1;
-                std::thread::sleep(HELD_PAUSE);
+                share.pause(HELD_PAUSE)?;
             }
             other => return other,
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::super::client::SmbError;
 use super::super::wire::header::Command;
@@ -112,6 +113,10 @@ impl Tree {
 }
 
 impl Share for Memory {
+    fn pause(&mut self, _: Duration) -> Result<(), ShareError> {
+        Ok(())
+    }
+
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
         self.check(false)?;
         Ok(self.tree.lock().unwrap().found(path))

@@ -105,7 +105,7 @@ impl SmbPreparation {
         Self {
             sites: targets.into_iter().map(site).collect(),
             needs,
-            offer: remote::offer(&workload),
+            offer: workload.offer(),
             table: ContentTable::new(workload.file_set_seed),
             workload,
             make,

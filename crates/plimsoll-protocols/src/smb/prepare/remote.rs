@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::super::client::{Listed, Opened, SmbClient, SmbError};
 use super::super::logon::{LogonRequest, Offer};
@@ -24,16 +25,6 @@ pub struct Remote {
     client: SmbClient,
     /// What is being written.
     stretch: Vec<u8>,
-}
-
-/// What the suite lets be offered.
-pub fn offer(workload: &SmbWorkload) -> Offer {
-    Offer {
-        dialect_max: workload.dialect_max,
-        signing: workload.signing,
-        encryption: workload.encryption,
-        ..Offer::default()
-    }
 }
 
 /// Logs on. What is done over the connection ends soon after the flag is raised.
@@ -60,7 +51,7 @@ pub fn open(
 pub fn for_trial(target: &SmbTarget, workload: &SmbWorkload, table: &ContentTable) -> SmbSite {
     SmbSite {
         credentials: target.credentials.clone(),
-        offer: offer(workload),
+        offer: workload.offer(),
         unc: target.unc.clone(),
         prefix: target.base.clone(),
         caching: workload.caching,
@@ -116,6 +107,10 @@ impl Remote {
 }
 
 impl Share for Remote {
+    fn pause(&mut self, time: Duration) -> Result<(), ShareError> {
+        Ok(self.client.pause(time)?)
+    }
+
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
         Ok(self.client.find(path)?.map(|opened| found(opened.is_directory, opened.bytes)))
     }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use super::super::client::SmbError;
 use super::super::op::Content;
@@ -31,6 +32,8 @@ pub trait Share {
     fn rename(&mut self, from: &str, to: &str) -> Result<(), ShareError>;
     /// Removes a file or an empty directory; nothing there is as good.
     fn remove(&mut self, path: &str, kind: Kind) -> Result<(), ShareError>;
+    /// Lets the server be for so long.
+    fn pause(&mut self, time: Duration) -> Result<(), ShareError>;
     /// How much room the share has.
     fn space(&mut self) -> Result<Space, ShareError>;
 }
