@@ -11,19 +11,20 @@ use crate::suite_source;
 use crate::terminal;
 use crate::verbs::run::{command_line, default_out, run_and_show};
 
-/// The suites of the tour; later ones join as their protocols come.
-const SUITES: [&str; 2] = ["web-static", "nfs-v3"];
+/// The suites of the tour, and how each goes; later ones join as their protocols come.
+const SUITES: [(&str, &str); 3] = [
+    ("web-static", "a search for its peak, ten load points"),
+    ("nfs-v3", "a search for its peak, ten load points"),
+    ("disk-mix", "sixteen load points of 1 to 60 clients"),
+];
 
 /// Runs each suite on its built-in server and shows where the report is.
 pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
     let out = args.out.clone().unwrap_or_else(|| default_out("demo"));
     let signals = Signals::listen()?;
     let mut worst = Exit::Valid;
-    for name in SUITES {
-        terminal::note(&format!(
-            "{name}: a server of our own, a search for its peak, ten load points; \
-             about 15 s"
-        ));
+    for (name, how) in SUITES {
+        terminal::note(&format!("{name}: a server of our own, {how}; about 15 s"));
         let request = RunRequest {
             suite: suite_source::find(name, &[])?,
             profile: ProfileName::Demo,
