@@ -39,7 +39,7 @@ pub fn read_typed(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let method = SmbWorkload::default();
     let workload = SmbWorkload {
         pattern: table.choice("pattern", &pattern)?.unwrap_or_default(),
-        dialect_max: table.choice("dialect_max", &Dialect::ALL)?.unwrap_or_default(),
+        dialect_max: dialect(table)?,
         signing: table.choice("signing", &signing)?.unwrap_or_default(),
         encryption: table.flag("encryption")?.unwrap_or(method.encryption),
         caching: table.choice("caching", &caching)?.unwrap_or_default(),
@@ -68,6 +68,24 @@ pub fn read_typed(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     };
     check(table, &workload)?;
     Ok(workload)
+}
+
+/// Without quotes, as on a command line, some dialects read as numbers.
+fn dialect(table: &TableReader<'_>) -> Result<Dialect, SuiteError> {
+    const KEY: &str = "dialect_max";
+    let number = table.number(KEY).ok().flatten().map(|number| format!("{number:?}"));
+    let named = Dialect::ALL.iter().find(|(name, _)| Some(*name) == number.as_deref());
+    if let Some((_, dialect)) = named {
+        return Ok(*dialect);
+    }
+    let chosen = table.choice(KEY, &Dialect::ALL).map_err(|error| match error.help {
+        Some(_) => error,
+        None => {
+            let names: Vec<&str> = Dialect::ALL.iter().map(|(name, _)| *name).collect();
+            error.with_help(format!("write one of: {}", names.join(", ")))
+        }
+    })?;
+    Ok(chosen.unwrap_or_default())
 }
 
 fn check(table: &TableReader<'_>, workload: &SmbWorkload) -> Result<(), SuiteError> {

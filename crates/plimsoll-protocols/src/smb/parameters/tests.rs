@@ -39,6 +39,19 @@ fn an_empty_table_is_the_methods_disk_mix_and_reads_back_as_written() {
 }
 
 #[test]
+fn dialects_may_be_written_with_and_without_quotes() {
+    for (name, dialect) in Dialect::ALL {
+        for value in [name.to_owned(), format!("\"{name}\"")] {
+            assert_eq!(typed(&[&format!("workload.dialect_max={value}")]).dialect_max, dialect);
+        }
+    }
+    for wrong in ["9.9", "2.14", "4", "true"] {
+        let error = suite(&[&format!("workload.dialect_max={wrong}")]).unwrap_err();
+        assert!(error.help.unwrap().contains("write one of: 2.0.2, 2.1, 3.0"), "{wrong}");
+    }
+}
+
+#[test]
 fn shares_are_those_of_the_method_also_where_they_follow() {
     let method = [
         (SmbKind::Read, 27.1),
