@@ -187,7 +187,7 @@ fn hostile(order: Arc<Order>) -> Filter {
 /// Appends what goes out instead of the message; `true`: nothing follows.
 fn play(
     trick: Trick,
-    parts: &mut Vec<Vec<u8>>,
+    parts: &mut [Vec<u8>],
     (target, played): (usize, u64),
     out: &mut Vec<u8>,
 ) -> bool {

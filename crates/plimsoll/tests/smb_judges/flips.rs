@@ -1,0 +1,42 @@
+//! Flipped bits on the way: signatures catch those in any place, verification those in data.
+
+use plimsoll_testkit::hostile_smb::{HostileSmb, Recipe, Trick, command};
+
+use crate::share::{SharedFiles, run};
+
+/// Bytes of a header, and of a READ reply before its data.
+const HEADER_BYTES: usize = 64;
+const READ_BYTES: usize = 16;
+
+#[test]
+fn with_signing_a_flipped_bit_in_any_reply_ends_the_client() {
+    let server = SharedFiles::with_user();
+    // From the credits on: what is before says what the message is, and next to that is the
+    // distance to the next command, where a wrong one is found before the signature is.
+    for (from, every) in [(14, 40), (24, 40), (HEADER_BYTES, 25)] {
+        let recipe = Recipe::always(Trick::Flip(from)).every(every);
+        let proxy = HostileSmb::before(server.address(), recipe);
+        let url = server.through(proxy.address(), true);
+        let set = ["--set", "workload.signing=required", "--points", "4"];
+        let finished = run(&url, &set, || proxy.arm());
+        let point = finished.point();
+        finished.ended.check(1, &["invalid"]);
+        // Every flip ends its client; the fifth would find none.
+        assert_eq!((proxy.played(), finished.stayed()), (4, 0), "{point}");
+        let why = finished.result["verdict"].to_string();
+        assert!(why.contains("sign"), "{why}");
+    }
+}
+
+#[test]
+fn without_signing_every_flipped_bit_of_read_data_is_caught() {
+    let server = SharedFiles::for_guests();
+    let recipe = Recipe::on(command::READ, Trick::Flip(HEADER_BYTES + READ_BYTES)).every(41);
+    let proxy = HostileSmb::before(server.address(), recipe);
+    let url = server.through(proxy.address(), false);
+    let finished = run(&url, &["--points", "2"], || proxy.arm());
+    finished.ended.check(1, &["invalid"]);
+    let point = finished.point();
+    assert!(proxy.played() > 2, "{} injected", proxy.played());
+    assert_eq!(finished.errors("corrupt"), proxy.played(), "{point}");
+}
