@@ -6,9 +6,11 @@ use std::process::Stdio;
 use plimsoll_testkit::smb_peers::{samba, share_of};
 use rustix::process::Signal;
 
-use crate::served::{Served, check_as_expected, check_ended};
+use crate::served::{
+    PASSWORD, PASSWORD_VARIABLE, Served, brief, check_as_expected, check_ended, gist,
+};
 use crate::support::{
-    Ended, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
+    Ended, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
 };
 
 /// One client's workspace by the method (NetBench 5.01: 20 MB).
@@ -71,17 +73,48 @@ fn ctrl_c_while_workspaces_are_written_ends_with_4_and_resume_goes_on() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let more = ["--points", "12", "--set", "profiles.quick.workload_scale=1"];
-    let ended = interrupt_writing(&share, &short("disk-mix", &url, &bundle, &more));
+    let ended = interrupt_writing(&share, &brief("disk-mix", &url, &bundle, &more));
     ended.check(4, &["plimsoll resume"]);
     assert_eq!(points_finished(&bundle), 0);
     let password = server.login.clone().unwrap().password;
     let resume = ["resume", bundle.to_str().unwrap(), "--progress", "none"];
-    let output = command(&resume).env(crate::served::PASSWORD_VARIABLE, password).output().unwrap();
+    let output = command(&resume).env(PASSWORD_VARIABLE, password).output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     assert_eq!(points_finished(&bundle), 1);
     check_as_expected(&result(&bundle)["points"][0]);
     // And a run of another size finds its own way.
     let again = place.path().join("c");
-    check_ended(&plimsoll(&short("disk-mix", &url, &again, &["--points", "2"])));
+    check_ended(&plimsoll(&brief("disk-mix", &url, &again, &["--points", "2"])));
     check_as_expected(&result(&again)["points"][0]);
+}
+
+#[test]
+fn ctrl_c_in_mid_mix_ends_with_4_and_resume_does_the_rest() {
+    let server = Served::with(&[]);
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "1,2,3", "--set", "profiles.quick.measure=1s"];
+    let child = command(&brief("disk-mix", &server.url, &bundle, &more))
+        .env(PASSWORD_VARIABLE, PASSWORD)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("a point has finished", || points_finished(&bundle) >= 1);
+    signal(&child, Signal::INT);
+    wait_for(child).check(4, &["report.html", "plimsoll resume"]);
+    let done = points_finished(&bundle);
+    assert!(done < 3);
+    let resume = ["resume", bundle.to_str().unwrap(), "--progress", "none"];
+    // Without the password nobody gets in, and the bundle stays as it is.
+    plimsoll(&resume).check(3, &["NT_STATUS_LOGON_FAILURE", "PLIMSOLL_PASSWORD"]);
+    assert_eq!(points_finished(&bundle), done);
+    let output = command(&resume).env(PASSWORD_VARIABLE, PASSWORD).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let result = result(&bundle);
+    for (point, clients) in result["points"].as_array().unwrap().iter().zip(1..=3) {
+        check_as_expected(point);
+        assert_eq!(point["clients_participating"], clients, "{}", gist(point));
+    }
+    assert_eq!(points_finished(&bundle), 3);
 }

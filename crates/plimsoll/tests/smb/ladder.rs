@@ -5,26 +5,24 @@ use plimsoll_servers::managed::{SmbEncryption, SmbRequest, SmbSigning};
 use plimsoll_testkit::smb_peers::samba_as;
 use serde_json::Value;
 
-use crate::served::{Served, check_as_expected, check_ended};
-use crate::support::{plimsoll, result, short};
+use crate::served::{Served, brief, check_as_expected, check_ended, gist};
+use crate::support::{plimsoll, result};
 
 /// Two points, of one client and of four. Rules about time are for machines that do nothing else.
 #[track_caller]
 pub fn check_ladder(url: &str, more: &[&str]) -> Value {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let phases =
-        ["--set", "profiles.quick.warm_up=400ms", "--set", "profiles.quick.measure=1500ms"];
-    let drain = ["--set", "profiles.quick.drain=5s"];
-    let flags = [&["--points", "1,4"], &phases[..], &drain, more].concat();
-    let run = plimsoll(&short("disk-mix", url, &bundle, &flags));
+    let window = ["--set", "profiles.quick.measure=1500ms"];
+    let flags = [&["--points", "1,4"], &window[..], more].concat();
+    let run = plimsoll(&brief("disk-mix", url, &bundle, &flags));
     check_ended(&run);
     let result = result(&bundle);
     let points = result["points"].as_array().unwrap();
     assert_eq!(points.len(), 2);
     for (point, clients) in points.iter().zip([1, 4]) {
         check_as_expected(point);
-        assert_eq!(point["clients_participating"], clients, "{point}");
+        assert_eq!(point["clients_participating"], clients, "{}", gist(point));
     }
     for file in ["report.html", "manifest.json"] {
         assert!(bundle.join(file).exists(), "{file}");
@@ -70,15 +68,16 @@ fn a_server_that_demands_signing_is_obeyed_and_not_where_it_is_off() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let more = ["--points", "1", "--set", "workload.signing=off"];
-    let run = plimsoll(&short("disk-mix", &url, &bundle, &more));
+    let run = plimsoll(&brief("disk-mix", &url, &bundle, &more));
     run.check(3, &["the server demands signed messages", "when-asked"]);
     assert!(!bundle.exists());
 }
 
 #[test]
-fn clients_of_dialect_2_0_2_do_the_whole_mix() {
-    let more = ["--set", "workload.dialect_max=2.0.2"];
-    check_samba(SmbSigning::Offered, SmbEncryption::Offered, &more);
+fn clients_of_older_dialects_do_the_whole_mix() {
+    for dialect in ["workload.dialect_max=2.0.2", "workload.dialect_max=3.0"] {
+        check_samba(SmbSigning::Required, SmbEncryption::Offered, &["--set", dialect]);
+    }
 }
 
 #[test]

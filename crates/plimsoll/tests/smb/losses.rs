@@ -13,18 +13,13 @@ use plimsoll_testkit::smb_peers::{samba, samba_as};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::served::{check_as_expected, check_ended, command_of, ops_done, reasons, warnings};
-use crate::support::{Ended, command, points_finished, result, short, wait_for, wait_until};
+use crate::served::{
+    brief, check_as_expected, check_ended, command_of, gist, ops_done, reasons, warnings,
+};
+use crate::support::{Ended, command, points_finished, result, wait_for, wait_until};
 
 /// A point long enough for its mischief, however busy the machine.
-const LONG: [&str; 6] = [
-    "--set",
-    "profiles.quick.warm_up=500ms",
-    "--set",
-    "profiles.quick.measure=6s",
-    "--set",
-    "profiles.quick.drain=3s",
-];
+const LONG: [&str; 2] = ["--set", "profiles.quick.measure=6s"];
 
 /// Whether a point's clients are sent off.
 fn point_has_begun(bundle: &Path) -> bool {
@@ -46,7 +41,7 @@ pub fn in_mid_point(
     let flags = [&["--points", clients], &LONG[..], more].concat();
     let url = server.url_with_password();
     let child =
-        command(&short("disk-mix", &url, &bundle, &flags)).stdout(Stdio::null()).spawn().unwrap();
+        command(&brief("disk-mix", &url, &bundle, &flags)).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the point runs", || point_has_begun(&bundle));
     wait_until_in_mid_mix(server, clients.parse().unwrap());
     mischief();
@@ -56,7 +51,7 @@ pub fn in_mid_point(
     result(&bundle)["points"][0].clone()
 }
 
-/// All clients are served, and the warm-up of [`LONG`] is over.
+/// All clients are served, and the warm-up is over.
 #[track_caller]
 fn wait_until_in_mid_mix(server: &ServerProcess, clients: usize) {
     wait_until("all clients are served", || serving(server).len() == clients);
@@ -97,14 +92,14 @@ fn kill(pid: u32) {
 fn one_client_whose_smbd_is_killed_leaves_and_the_point_goes_on() {
     let Some(server) = samba() else { return };
     let point = in_mid_point(&server, "3", &[], || kill(serving(&server)[0]));
-    assert_eq!(point["clients_requested"], 3, "{point}");
-    assert_eq!(point["clients_participating"], 2, "{point}");
+    assert_eq!(point["clients_requested"], 3, "{}", gist(&point));
+    assert_eq!(point["clients_participating"], 2, "{}", gist(&point));
     let lost = warnings(&point).into_iter().find(|(rule, _)| rule == "clients_lost");
-    let (_, text) = lost.unwrap_or_else(|| panic!("no warning: {point}"));
+    let (_, text) = lost.unwrap_or_else(|| panic!("{}", gist(&point)));
     assert!(text.contains("2 of 3 clients took part"), "{text}");
-    assert!(!reasons(&point).iter().any(|(rule, _)| rule == "ended_early"), "{point}");
-    assert!(ops_done(&point) > 0, "{point}");
-    assert_eq!(point["unexpected"], serde_json::json!([]), "{point}");
+    assert!(!reasons(&point).iter().any(|(rule, _)| rule == "ended_early"), "{}", gist(&point));
+    assert!(ops_done(&point) > 0, "{}", gist(&point));
+    assert_eq!(point["unexpected"], serde_json::json!([]), "{}", gist(&point));
 }
 
 #[test]
@@ -112,11 +107,11 @@ fn the_first_lost_client_ends_the_point_where_the_suite_says_abort() {
     let Some(server) = samba() else { return };
     let more = ["--set", "load.on_client_failure=abort", "--set", "profiles.quick.measure=50s"];
     let point = in_mid_point(&server, "3", &more, || kill(serving(&server)[0]));
-    assert_eq!(point["valid"], false, "{point}");
+    assert_eq!(point["valid"], false, "{}", gist(&point));
     let early = reasons(&point).into_iter().find(|(rule, _)| rule == "ended_early");
-    let (_, text) = early.unwrap_or_else(|| panic!("no reason: {point}"));
+    let (_, text) = early.unwrap_or_else(|| panic!("{}", gist(&point)));
     assert!(text.contains("could go no further"), "{text}");
-    assert!(point["seconds"].as_f64().unwrap() < 50.0, "{point}");
+    assert!(point["seconds"].as_f64().unwrap() < 50.0, "{}", gist(&point));
 }
 
 /// A Samba with this user, where the machine has one.
@@ -140,7 +135,7 @@ fn a_server_that_is_killed_in_mid_mix_ends_the_run_which_goes_on_when_it_is_back
     let url = format!("smb://ann@{}/share", proxy.address());
     let flags = [&["--points", "2,3"], &LONG[..], &["--set", "profiles.quick.measure=40s"]];
     let flags = flags.concat();
-    let child = command_of(&login, &short("disk-mix", &url, &bundle, &flags))
+    let child = command_of(&login, &brief("disk-mix", &url, &bundle, &flags))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -160,12 +155,12 @@ fn a_server_that_is_killed_in_mid_mix_ends_the_run_which_goes_on_when_it_is_back
 
 #[track_caller]
 fn check_no_client_left(point: &Value) {
-    assert_eq!(point["valid"], false, "{point}");
-    assert_eq!(point["clients_participating"], 0, "{point}");
+    assert_eq!(point["valid"], false, "{}", gist(point));
+    assert_eq!(point["clients_participating"], 0, "{}", gist(point));
     let early = reasons(point).into_iter().find(|(rule, _)| rule == "ended_early");
-    let (_, text) = early.unwrap_or_else(|| panic!("no reason: {point}"));
+    let (_, text) = early.unwrap_or_else(|| panic!("{}", gist(point)));
     assert!(text.contains("no client is left"), "{text}");
-    assert!(point["seconds"].as_f64().unwrap() < 40.0, "{point}");
+    assert!(point["seconds"].as_f64().unwrap() < 40.0, "{}", gist(point));
 }
 
 /// Another server takes the place of the first, with nothing of it.

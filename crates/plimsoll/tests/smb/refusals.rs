@@ -1,18 +1,20 @@
 //! Who is not let in: message, exit code, and nothing left of a run that never began.
 
+use std::io::{Read as _, Write as _};
+
 use plimsoll_testkit::smb_peers::samba;
 
-use crate::served::{PASSWORD_VARIABLE, Served};
-use crate::support::{command, plimsoll, short};
+use crate::served::{PASSWORD, PASSWORD_VARIABLE, Served, brief, check_ended};
+use crate::support::{command, plimsoll};
 
 #[track_caller]
 fn refused(url: &str, parts: &[&str], code: i32) {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let run = plimsoll(&short("disk-mix", url, &bundle, &["--points", "1"]));
+    let run = plimsoll(&brief("disk-mix", url, &bundle, &["--points", "1"]));
     run.check(code, parts);
     assert!(!bundle.exists(), "nothing is left of a run that never began");
-    for secret in ["wrong-5150", crate::served::PASSWORD] {
+    for secret in ["wrong-5150", PASSWORD] {
         assert!(!run.err.contains(secret) && !run.out.contains(secret), "{run:?}");
     }
 }
@@ -54,7 +56,7 @@ fn a_directory_on_the_share_that_is_not_there_is_named() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let url = format!("{}/no/such/place", server.url_with_password());
-    let run = plimsoll(&short("disk-mix", &url, &bundle, &["--points", "1"]));
+    let run = plimsoll(&brief("disk-mix", &url, &bundle, &["--points", "1"]));
     run.check(3, &["no/such/place", "make the directory it lies in"]);
 }
 
@@ -75,11 +77,17 @@ fn a_dead_port_and_a_host_without_address_are_named() {
 
 #[test]
 fn a_server_of_something_else_is_said_to_be_none_of_smb() {
-    let server = plimsoll_testkit::fault_server::FaultServer::with_fixed_body(100, |_| {
-        plimsoll_testkit::fault_server::Fault::None
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        client.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").unwrap();
+        // What the client says is heard to its end: a reset could overtake the answer.
+        let _ = client.read_to_end(&mut Vec::new());
     });
-    let url = server.url().replace("http://", "smb://ann@");
-    refused(&format!("{}/share", url.trim_end_matches('/')), &["cannot log on"], 3);
+    let parts = ["cannot log on", "see whether an SMB server listens on that port"];
+    refused(&format!("smb://ann@{address}/share"), &parts, 3);
+    server.join().unwrap();
 }
 
 #[test]
@@ -88,7 +96,7 @@ fn a_share_that_is_named_twice_is_refused() {
     let url = server.url_with_password();
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let run = plimsoll(&short("disk-mix", &url, &bundle, &[&url, "--points", "2"]));
+    let run = plimsoll(&brief("disk-mix", &url, &bundle, &[&url, "--points", "2"]));
     run.check(2, &["are the same directory of one share"]);
     assert!(!bundle.exists());
 }
@@ -98,19 +106,19 @@ fn the_password_may_come_from_the_environment_and_is_written_nowhere() {
     let server = Served::with(&[]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let output = command(&short("disk-mix", &server.url, &bundle, &["--points", "1"]))
-        .env(PASSWORD_VARIABLE, crate::served::PASSWORD)
+    let output = command(&brief("disk-mix", &server.url, &bundle, &["--points", "1"]))
+        .env(PASSWORD_VARIABLE, PASSWORD)
         .output()
         .unwrap();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     let again = place.path().join("c");
     let url = server.url_with_password();
-    let run = plimsoll(&short("disk-mix", &url, &again, &["--points", "1"]));
-    crate::served::check_ended(&run);
+    let run = plimsoll(&brief("disk-mix", &url, &again, &["--points", "1"]));
+    check_ended(&run);
     for file in ["journal.jsonl", "disclosure.json", "result.json", "report.html", "suite.toml"] {
         for bundle in [&bundle, &again] {
             let text = std::fs::read_to_string(bundle.join(file)).unwrap();
-            assert!(!text.contains(crate::served::PASSWORD), "{file}");
+            assert!(!text.contains(PASSWORD), "{file}");
         }
     }
 }

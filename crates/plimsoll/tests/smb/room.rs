@@ -7,8 +7,8 @@ use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
 
 use crate::losses::in_mid_point;
-use crate::served::{Served, check_as_expected, check_ended, warnings};
-use crate::support::{plimsoll, result, short};
+use crate::served::{Served, brief, check_as_expected, check_ended, gist, warnings};
+use crate::support::{plimsoll, result};
 
 const MIB: u64 = 1 << 20;
 
@@ -33,7 +33,7 @@ fn is_empty(directory: &Path) -> bool {
 fn refused(url: &str, parts: &[&str], code: i32) {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    plimsoll(&short("disk-mix", url, &bundle, &["--points", "1,2"])).check(code, parts);
+    plimsoll(&brief("disk-mix", url, &bundle, &["--points", "1,2"])).check(code, parts);
     // What became of the run can be read.
     plimsoll(&["prepare", "disk-mix", url, "--peak", "1"]).check(code, parts);
 }
@@ -67,19 +67,23 @@ fn a_disk_that_fills_in_mid_run_is_counted_by_status() {
         SmbRequest { login: login(), share_bytes: Some(64 * MIB), ..SmbRequest::default() };
     let Some(server) = samba_as(&request) else { return };
     let filler = inside(&server).join("filler");
-    let point = in_mid_point(&server, "2", &["--set", "profiles.quick.measure=3s"], || {
+    let point = in_mid_point(&server, "2", &[], || {
         let full = std::fs::write(&filler, vec![1; 80 << 20]).unwrap_err();
         assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
     });
     let unexpected = point["unexpected"].as_array().unwrap();
-    assert!(unexpected.iter().any(|seen| seen["actual_name"] == "NT_STATUS_DISK_FULL"), "{point}");
-    assert_eq!(point["valid"], false, "{point}");
+    assert!(
+        unexpected.iter().any(|seen| seen["actual_name"] == "NT_STATUS_DISK_FULL"),
+        "{}",
+        gist(&point)
+    );
+    assert_eq!(point["valid"], false, "{}", gist(&point));
     // Room again: the same share is put right.
     std::fs::remove_file(&filler).unwrap();
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let url = server.url_with_password();
-    check_ended(&plimsoll(&short("disk-mix", &url, &bundle, &["--points", "2"])));
+    check_ended(&plimsoll(&brief("disk-mix", &url, &bundle, &["--points", "2"])));
     check_as_expected(&result(&bundle)["points"][0]);
 }
 
@@ -101,10 +105,14 @@ fn check_leftovers(url: &str, share: &Path) {
     let place = tempfile::tempdir().unwrap();
     let one_run = |name: &str| {
         let bundle = place.path().join(name);
-        check_ended(&plimsoll(&short("disk-mix", url, &bundle, &["--points", "2"])));
+        check_ended(&plimsoll(&brief("disk-mix", url, &bundle, &["--points", "2"])));
         let point = result(&bundle)["points"][0].clone();
         check_as_expected(&point);
-        assert!(!warnings(&point).iter().any(|(rule, _)| rule == "clients_lost"), "{point}");
+        assert!(
+            !warnings(&point).iter().any(|(rule, _)| rule == "clients_lost"),
+            "{}",
+            gist(&point)
+        );
     };
     one_run("a");
     let client = share.join("plimsoll-files/client00000");
@@ -150,4 +158,21 @@ fn check_foreign(url: &str, share: &Path) {
     plimsoll(&["clean", url]).check(2, &parts);
     assert_eq!(std::fs::read(theirs.join("letter.txt")).unwrap(), b"dear");
     assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 1);
+}
+
+#[test]
+fn files_of_another_seed_are_not_mixed_with_ours() {
+    let server = Served::with(&[]);
+    let url = server.url_with_password();
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    check_ended(&plimsoll(&brief("disk-mix", &url, &bundle, &["--points", "1"])));
+    let other = place.path().join("c");
+    let more = ["--points", "1", "--set", "workload.file_set_seed=2"];
+    let parts = ["holds files of seed 1, not 2", "workload.file_set_seed=1", "plimsoll clean"];
+    plimsoll(&brief("disk-mix", &url, &other, &more)).check(2, &parts);
+    plimsoll(&["clean", &url]).check(0, &["removed"]);
+    let third = place.path().join("d");
+    check_ended(&plimsoll(&brief("disk-mix", &url, &third, &more)));
+    check_as_expected(&result(&third)["points"][0]);
 }

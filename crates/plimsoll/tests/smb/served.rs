@@ -1,12 +1,13 @@
 //! `plimsoll serve smb` as a process of its own, and runs with a password.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_servers::Login;
 use serde_json::Value;
 
-use crate::support::{Ended, command};
+use crate::support::{Ended, command, short};
 
 /// Where the program looks for a password that no URL has.
 pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
@@ -63,6 +64,13 @@ pub fn command_of(login: &Login, arguments: &[&str]) -> Command {
     command
 }
 
+/// Arguments of a run with short points that wait for every reply, however busy the machine.
+pub fn brief<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let warm_up = ["--set", "profiles.quick.warm_up=400ms"];
+    let window = ["--set", "profiles.quick.measure=800ms", "--set", "profiles.quick.drain=20s"];
+    short(suite, target, out, &[&warm_up[..], &window, more].concat())
+}
+
 /// It ended, valid or not: a busy machine breaks rules about time.
 #[track_caller]
 pub fn check_ended(ended: &Ended) {
@@ -72,10 +80,17 @@ pub fn check_ended(ended: &Ended) {
 /// Every client took part, and every operation ended as expected.
 #[track_caller]
 pub fn check_as_expected(point: &Value) {
-    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
-    assert_eq!(point["unexpected"], serde_json::json!([]), "{point}");
-    assert_eq!(point["clients_requested"], point["clients_participating"], "{point}");
-    assert!(ops_done(point) > 0, "{point}");
+    assert_eq!(point["errors"], serde_json::json!({}), "{}", gist(point));
+    assert_eq!(point["unexpected"], serde_json::json!([]), "{}", gist(point));
+    assert_eq!(point["clients_requested"], point["clients_participating"], "{}", gist(point));
+    assert!(ops_done(point) > 0, "{}", gist(point));
+}
+
+/// What went wrong in a point, for the message of a test.
+pub fn gist(point: &Value) -> String {
+    let keys = ["clients_participating", "errors", "unexpected", "error_samples", "reasons"];
+    let told: Vec<String> = keys.iter().map(|key| format!("{key}: {}", point[key])).collect();
+    told.join("\n")
 }
 
 /// Operations of a point.
