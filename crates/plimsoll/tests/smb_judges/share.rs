@@ -80,7 +80,7 @@ pub const ONE_POINT: [&str; 16] = [
     "--set",
     "profiles.quick.measure=1500ms",
     "--set",
-    "profiles.quick.drain=2s",
+    "profiles.quick.drain=10s",
     "--set",
     "load.start_delay=0s",
     "--set",
