@@ -288,6 +288,18 @@ pub struct Profile {
     pub workload_scale: f64,
     /// Share of the method's think time and start delay that is used; 1 is unscaled.
     pub think_scale: f64,
+    /// Share of the clients that a ladder of think times has; 1 is all of them, and what every
+    /// other ladder has.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub clients_scale: f64,
+}
+
+const fn whole() -> f64 {
+    1.0
+}
+
+fn is_whole(scale: &f64) -> bool {
+    *scale == 1.0
 }
 
 /// Which profile a run uses.

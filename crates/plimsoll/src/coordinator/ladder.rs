@@ -91,7 +91,8 @@ pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
             let (clients, mean, axis_think_ns) = match &suite.ladder {
                 Ladder::Think { clients, .. } => {
                     let mean = Nanos::from_secs_f64(requested);
-                    (*clients, mean, Some(mean))
+                    let used = (f64::from(*clients) * profile.clients_scale).ceil();
+                    (used as u32, mean, Some(mean))
                 }
                 _ => (requested as u32, think.mean, None),
             };
@@ -184,6 +185,10 @@ pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec
         if own != full && matters {
             departures.push(format!("{what} scaled to {own}; {whose} has {full}"));
         }
+    }
+    let (own_scale, full_scale) = (own.clients_scale, full.clients_scale);
+    if matches!(suite.ladder, Ladder::Think { .. }) && own_scale != full_scale {
+        departures.push(format!("clients scaled to {own_scale}; {whose} has {full_scale}"));
     }
     if suite.op_timeout != method.op_timeout {
         let (own, full) = (suite.op_timeout, method.op_timeout);

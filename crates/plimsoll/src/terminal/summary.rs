@@ -1,5 +1,6 @@
 //! The end of a run on one screen.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -107,7 +108,7 @@ fn push_table(out: &mut String, result: &RunResult, style: Style) {
             unit, ops, "p50", "p95", "p99", "errors", "busy"
         ))
     );
-    for point in thinned(&result.points) {
+    for point in thinned(&result.points, metric(result)) {
         let _ = writeln!(out, "  {}", row(point, metric(result), style));
     }
     if result.points.len() > ROWS_MAX {
@@ -146,13 +147,28 @@ fn row(point: &PointResult, metric: Metric, style: Style) -> String {
     )
 }
 
-/// At most [`ROWS_MAX`] points, evenly chosen, first and last among them.
-fn thinned(points: &[PointResult]) -> Vec<&PointResult> {
+/// At most [`ROWS_MAX`] points, evenly chosen: the first, the last and the best of those that
+/// count are among them.
+fn thinned(points: &[PointResult], metric: Metric) -> Vec<&PointResult> {
     if points.len() <= ROWS_MAX {
         return points.iter().collect();
     }
     let last = points.len() - 1;
-    (0..ROWS_MAX).map(|k| &points[k * last / (ROWS_MAX - 1)]).collect()
+    let mut chosen: Vec<usize> = (0..ROWS_MAX).map(|k| k * last / (ROWS_MAX - 1)).collect();
+    let value = |at: &usize| match metric {
+        Metric::Bytes => points[*at].achieved_bytes_per_s,
+        _ => points[*at].achieved_ops_per_s,
+    };
+    let counting = (0..=last).filter(|at| points[*at].counts());
+    let best = counting.max_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal));
+    if let Some(best) = best
+        && let Some(near) = chosen[1..ROWS_MAX - 1].iter_mut().min_by_key(|at| at.abs_diff(best))
+    {
+        if best != 0 && best != last {
+            *near = best;
+        }
+    }
+    chosen.into_iter().map(|at| &points[at]).collect()
 }
 
 /// Where else the same rule speaks: ` (and at point 3, 5)`.
