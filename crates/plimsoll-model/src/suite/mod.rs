@@ -294,6 +294,13 @@ pub struct Profile {
     pub clients_scale: f64,
 }
 
+impl Profile {
+    /// How many of a think-time ladder's clients are simulated.
+    pub fn clients_used(&self, clients: u32) -> u32 {
+        (f64::from(clients) * self.clients_scale).ceil() as u32
+    }
+}
+
 const fn whole() -> f64 {
     1.0
 }

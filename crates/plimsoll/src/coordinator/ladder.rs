@@ -91,8 +91,7 @@ pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
             let (clients, mean, axis_think_ns) = match &suite.ladder {
                 Ladder::Think { clients, .. } => {
                     let mean = Nanos::from_secs_f64(requested);
-                    let used = (f64::from(*clients) * profile.clients_scale).ceil();
-                    (used as u32, mean, Some(mean))
+                    (profile.clients_used(*clients), mean, Some(mean))
                 }
                 _ => (requested as u32, think.mean, None),
             };

@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         let done = self.finished(|purpose| purpose == Purpose::Ladder).count();
         let left = loads.len().saturating_sub(done) as u64;
         let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder)));
-        let unit = LoadUnit::of(&self.request.suite);
+        let unit = LoadUnit::of(&self.request.suite, self.profile);
         for (index, requested) in loads.iter().enumerate().skip(done) {
             let load = ladder::load_at(&self.request.suite, self.profile, *requested);
             let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));

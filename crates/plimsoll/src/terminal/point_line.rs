@@ -3,7 +3,7 @@
 use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::event::Phase;
 use plimsoll_model::result::PointResult;
-use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
+use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
 
 use super::Style;
@@ -21,11 +21,13 @@ pub enum LoadUnit {
 }
 
 impl LoadUnit {
-    /// Of a suite.
-    pub const fn of(suite: &Suite) -> Self {
+    /// Of a suite in a profile.
+    pub fn of(suite: &Suite, profile: &Profile) -> Self {
         match (&suite.load, &suite.ladder) {
             (LoadSpec::Open { .. }, _) => Self::Rate,
-            (LoadSpec::Closed { .. }, Ladder::Think { clients, .. }) => Self::ThinkTime(*clients),
+            (LoadSpec::Closed { .. }, Ladder::Think { clients, .. }) => {
+                Self::ThinkTime(profile.clients_used(*clients))
+            }
             (LoadSpec::Closed { .. }, _) => Self::Clients,
         }
     }
