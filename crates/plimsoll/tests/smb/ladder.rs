@@ -5,7 +5,7 @@ use plimsoll_servers::managed::{SmbEncryption, SmbRequest, SmbSigning};
 use plimsoll_testkit::smb_peers::samba_as;
 use serde_json::Value;
 
-use crate::served::{Served, brief, check_as_expected, check_ended, gist};
+use crate::served::{Served, brief, check_as_expected, check_ended, gist, ops_done};
 use crate::support::{plimsoll, result};
 
 /// Two points, of one client and of four. Rules about time are for machines that do nothing else.
@@ -24,6 +24,7 @@ pub fn check_ladder(url: &str, more: &[&str]) -> Value {
         check_as_expected(point);
         assert_eq!(point["clients_participating"], clients, "{}", gist(point));
     }
+    assert!(ops_done(points) > 0);
     for file in ["report.html", "manifest.json"] {
         assert!(bundle.join(file).exists(), "{file}");
     }

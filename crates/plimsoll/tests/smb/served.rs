@@ -83,7 +83,6 @@ pub fn check_as_expected(point: &Value) {
     assert_eq!(point["errors"], serde_json::json!({}), "{}", gist(point));
     assert_eq!(point["unexpected"], serde_json::json!([]), "{}", gist(point));
     assert_eq!(point["clients_requested"], point["clients_participating"], "{}", gist(point));
-    assert!(ops_done(point) > 0, "{}", gist(point));
 }
 
 /// What went wrong in a point, for the message of a test.
@@ -93,9 +92,14 @@ pub fn gist(point: &Value) -> String {
     told.join("\n")
 }
 
-/// Operations of a point.
-pub fn ops_done(point: &Value) -> u64 {
-    point["ops"].as_object().unwrap().values().map(|op| op["count"].as_u64().unwrap()).sum()
+/// Operations of these points in all. A short point of one client may have none where others take
+/// the processors for seconds.
+pub fn ops_done(points: &[Value]) -> u64 {
+    let of = |point: &Value| -> u64 {
+        let ops = point["ops"].as_object().unwrap();
+        ops.values().map(|op| op["count"].as_u64().unwrap()).sum()
+    };
+    points.iter().map(of).sum()
 }
 
 /// Reasons of a point, each with its rule.

