@@ -288,25 +288,16 @@ pub struct Profile {
     pub workload_scale: f64,
     /// Share of the method's think time and start delay that is used; 1 is unscaled.
     pub think_scale: f64,
-    /// Share of the clients that a ladder of think times has; 1 is all of them, and what every
-    /// other ladder has.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
-    pub clients_scale: f64,
+    /// Most clients of a ladder of think times; absent means all it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_max: Option<u32>,
 }
 
 impl Profile {
     /// How many of a think-time ladder's clients are simulated.
     pub fn clients_used(&self, clients: u32) -> u32 {
-        (f64::from(clients) * self.clients_scale).ceil() as u32
+        self.clients_max.map_or(clients, |max| clients.min(max))
     }
-}
-
-const fn whole() -> f64 {
-    1.0
-}
-
-fn is_whole(scale: &f64) -> bool {
-    *scale == 1.0
 }
 
 /// Which profile a run uses.

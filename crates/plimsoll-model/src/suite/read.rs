@@ -258,7 +258,7 @@ fn read_profiles(profiles: &TableReader<'_>) -> Result<Profiles, SuiteError> {
         drain,
         workload_scale: scale,
         think_scale: scale,
-        clients_scale: 1.0,
+        clients_max: None,
     };
     let value = Profiles {
         full: read_profile(
@@ -293,9 +293,7 @@ fn read_profile(
             .number_in("workload_scale", 0.0001..=1.0)?
             .unwrap_or(default.workload_scale),
         think_scale: table.number_in("think_scale", 0.0..=1.0)?.unwrap_or(default.think_scale),
-        clients_scale: table
-            .number_in("clients_scale", 0.001..=1.0)?
-            .unwrap_or(default.clients_scale),
+        clients_max: table.count("clients_max", 1..=CLIENTS_MAX)?.map(|max| max as u32),
     };
     table.finish()?;
     Ok(value)

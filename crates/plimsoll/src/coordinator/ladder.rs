@@ -185,9 +185,13 @@ pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec
             departures.push(format!("{what} scaled to {own}; {whose} has {full}"));
         }
     }
-    let (own_scale, full_scale) = (own.clients_scale, full.clients_scale);
-    if matches!(suite.ladder, Ladder::Think { .. }) && own_scale != full_scale {
-        departures.push(format!("clients scaled to {own_scale}; {whose} has {full_scale}"));
+    if let (Ladder::Think { clients, .. }, Ladder::Think { clients: full_clients, .. }) =
+        (&suite.ladder, &method.ladder)
+        && suite.ladder == method.ladder
+        && own.clients_used(*clients) != full.clients_used(*full_clients)
+    {
+        let (own, full) = (own.clients_used(*clients), full.clients_used(*full_clients));
+        departures.push(format!("{own} clients; {whose} has {full}"));
     }
     if suite.op_timeout != method.op_timeout {
         let (own, full) = (suite.op_timeout, method.op_timeout);

@@ -20,8 +20,7 @@ fn points(suite: &str, url: &str, more: &[&str]) -> Vec<Value> {
 
 #[track_caller]
 fn check_nic(url: &str) {
-    // The profile takes a part of these.
-    let more = ["--set", "ladder.clients=20", "--points", "2,5"];
+    let more = ["--set", "ladder.clients=3", "--points", "2,5"];
     let points = points("nic", url, &more);
     let requested: Vec<_> = points.iter().map(|point| point["requested"].as_f64()).collect();
     assert_eq!(requested, [Some(2.0), Some(5.0)]);
