@@ -161,12 +161,10 @@ fn thinned(points: &[PointResult], metric: Metric) -> Vec<&PointResult> {
     };
     let counting = (0..=last).filter(|at| points[*at].counts());
     let best = counting.max_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal));
-    if let Some(best) = best
+    if let Some(best) = best.filter(|best| (1..last).contains(best))
         && let Some(near) = chosen[1..ROWS_MAX - 1].iter_mut().min_by_key(|at| at.abs_diff(best))
     {
-        if best != 0 && best != last {
-            *near = best;
-        }
+        *near = best;
     }
     chosen.into_iter().map(|at| &points[at]).collect()
 }
