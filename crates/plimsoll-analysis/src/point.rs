@@ -119,6 +119,7 @@ fn per_target(record: &PointRecord) -> Vec<TargetResult> {
             achieved_ops_per_s: per_second(record, totals.done_in_window).unwrap_or_default(),
             errors: totals.errors,
             bytes_read: totals.bytes_read,
+            bytes_written: totals.bytes_written,
         })
         .collect()
 }

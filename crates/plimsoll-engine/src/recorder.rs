@@ -133,6 +133,7 @@ impl Recorder {
             self.totals.bytes_read += outcome.bytes_read;
             self.totals.bytes_written += outcome.bytes_written;
             done.bytes_read += outcome.bytes_read;
+            done.bytes_written += outcome.bytes_written;
         }
         self.ended(flight, outcome, target, now);
     }

@@ -477,4 +477,7 @@ pub struct TargetTotals {
     pub errors: u64,
     /// Application bytes read by ops that finished in the window.
     pub bytes_read: u64,
+    /// Application bytes written by ops that finished in the window.
+    #[serde(default)]
+    pub bytes_written: u64,
 }

@@ -329,4 +329,7 @@ pub struct TargetResult {
     pub errors: u64,
     /// Application bytes read.
     pub bytes_read: u64,
+    /// Application bytes written.
+    #[serde(default)]
+    pub bytes_written: u64,
 }

@@ -73,23 +73,32 @@ fn share(ratio: Option<f64>) -> String {
 }
 
 pub(super) fn per_target_table(run: &RunResult) -> Table {
-    let columns = vec![
+    let mut shares = run.points.iter().flat_map(|point| &point.per_target);
+    let writes = shares.any(|share| share.bytes_written > 0);
+    let mut columns = vec![
         figures("point", ""),
         words("target"),
         figures("achieved", ops_unit(run)),
         figures("errors", ""),
         figures("read", ""),
     ];
+    if writes {
+        columns.push(figures("written", ""));
+    }
     let mut table = Table::new("By target", columns);
     for point in run.points.iter().filter(|p| p.per_target.len() > 1) {
         for share in &point.per_target {
-            table.push(vec![
+            let mut row = vec![
                 point.position.to_string(),
                 share.target.clone(),
                 number(Some(share.achieved_ops_per_s)),
                 count(Some(share.errors)),
                 crate::text::bytes(Some(share.bytes_read)),
-            ]);
+            ];
+            if writes {
+                row.push(crate::text::bytes(Some(share.bytes_written)));
+            }
+            table.push(row);
         }
     }
     table

@@ -233,6 +233,7 @@ pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
                 known.done_in_window += target.done_in_window;
                 known.errors += target.errors;
                 known.bytes_read += target.bytes_read;
+                known.bytes_written += target.bytes_written;
             }
             None => sum.per_target.push(target),
         }
