@@ -96,6 +96,8 @@ fn whole_life(client: &mut SmbClient) {
     assert!(client.find("plimsoll-files").unwrap().unwrap().is_directory);
     let space = client.space().unwrap();
     assert!(0 < space.available_bytes && space.available_bytes <= space.total_bytes);
+    let full = client.delete_dir("plimsoll-files\\sub").unwrap_err();
+    assert_eq!(full.status(), Some(status::DIRECTORY_NOT_EMPTY));
     assert_eq!(client.delete_tree("plimsoll-files").unwrap(), SIZES.len() as u64 - 1);
     assert_eq!(client.list("plimsoll-files").unwrap(), None);
     let missing = client.open_to_read("no such file").unwrap_err();

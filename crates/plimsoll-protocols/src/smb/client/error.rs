@@ -38,6 +38,9 @@ pub enum SmbError {
     /// A reply that does not fit.
     #[error("the server gave {0}")]
     Unfit(&'static str),
+    /// A path that is not asked for.
+    #[error("that path is longer or deeper than any of ours")]
+    Path,
     /// The caller said stop.
     #[error("stopped")]
     Stopped,
@@ -81,6 +84,7 @@ impl SmbError {
             Self::Unsealed(_) => "somebody between here and the server may change messages",
             Self::Status { status, .. } => remedy(*status),
             Self::Unfit(_) => "see what the server's log says",
+            Self::Path => "see what lies there, and remove it by hand",
         };
         ErrandError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
     }
@@ -108,6 +112,9 @@ fn remedy(status: u32) -> &'static str {
         }
         status::SHARING_VIOLATION | status::FILE_LOCK_CONFLICT | status::DELETE_PENDING => {
             "another program holds it open: end that one, and start again"
+        }
+        status::DIRECTORY_NOT_EMPTY => {
+            "something puts files there meanwhile: end that, and start again"
         }
         status::OBJECT_PATH_NOT_FOUND => "make the directory it lies in",
         status::USER_SESSION_DELETED | status::NETWORK_NAME_DELETED => {

@@ -2,23 +2,20 @@
 //! front. What one path is asked goes in one compound: CREATE, the question, CLOSE.
 
 use super::{SmbClient, SmbError};
-use crate::smb::op::{Disposition, FindLevel, FsLevel};
+use crate::smb::op::{Disposition, FsLevel};
 use crate::smb::wire::close::{CloseRequest, FlushRequest};
 use crate::smb::wire::create::{CreateRequest, CreateResponse, access, attributes, options};
-use crate::smb::wire::fscc::{Entries, FsFullSizeInfo, SetFile};
+use crate::smb::wire::fscc::{FsFullSizeInfo, SetFile};
 use crate::smb::wire::header::Command;
-use crate::smb::wire::query_directory::{
-    QueryDirectoryRequest, QueryDirectoryResponse, query_directory_flags,
-};
 use crate::smb::wire::query_info::{QueryInfoRequest, QueryInfoResponse, info_type};
 use crate::smb::wire::set_info::SetInfoRequest;
 use crate::smb::wire::text::Text;
 use crate::smb::wire::{FileId, status};
 
-/// Bytes of a listing asked for at once.
-const LISTING_BYTES: u32 = 65_536;
-/// Bytes of entries that one directory may have in all: some hundred thousand names.
-const ENTRIES_MAX: usize = 1_000_000;
+/// Directories below each other. More is none of ours, or a server that invents them.
+const DEPTH_MAX: usize = 64;
+/// Path in bytes of UTF-8; a CREATE has room for it.
+const PATH_BYTES_MAX: usize = 8_192;
 /// Bytes of an answer about a volume.
 const VOLUME_BYTES: u32 = 64;
 
@@ -27,17 +24,6 @@ const VOLUME_BYTES: u32 = 64;
 pub struct Opened {
     /// The server's name for it.
     pub file_id: FileId,
-    /// Size of a file.
-    pub bytes: u64,
-    /// It is a directory.
-    pub is_directory: bool,
-}
-
-/// What a directory holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name there.
-    pub name: String,
     /// Size of a file.
     pub bytes: u64,
     /// It is a directory.
@@ -56,6 +42,7 @@ pub struct Space {
 impl SmbClient {
     /// Opens or makes what `request` says.
     pub fn create(&mut self, request: &CreateRequest<'_>) -> Result<Opened, SmbError> {
+        check_path(&request.name)?;
         let body = self.call(Command::Create, 0, |out| request.encode(out))?;
         opened(&body)
     }
@@ -132,18 +119,27 @@ impl SmbClient {
 
     /// Removes a file. `false`: nothing had that name.
     pub fn delete_file(&mut self, path: &str) -> Result<bool, SmbError> {
-        self.delete(file(path, Disposition::Open, access::DELETE))
+        let mut request = file(path, Disposition::Open, access::DELETE);
+        request.options |= options::DELETE_ON_CLOSE;
+        self.delete(request, None)
     }
 
     /// Removes an empty directory. `false`: nothing had that name.
     pub fn delete_dir(&mut self, path: &str) -> Result<bool, SmbError> {
-        self.delete(directory(path, Disposition::Open, access::DELETE))
+        let wanted = access::DELETE | access::READ_ATTRIBUTES;
+        let request = directory(path, Disposition::Open, wanted);
+        // Samba says nothing of a directory that cannot go when its open ends, only when asked.
+        self.delete(request, Some(Question::Set(SetFile::Disposition(true))))
     }
 
-    fn delete(&mut self, mut request: CreateRequest<'_>) -> Result<bool, SmbError> {
+    fn delete(
+        &mut self,
+        mut request: CreateRequest<'_>,
+        question: Option<Question<'_>>,
+    ) -> Result<bool, SmbError> {
         // Opens and removes a link itself, never what it points to.
-        request.options |= options::DELETE_ON_CLOSE | options::OPEN_REPARSE_POINT;
-        match self.once(&request, None) {
+        request.options |= options::OPEN_REPARSE_POINT;
+        match self.once(&request, question) {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
@@ -167,61 +163,6 @@ impl SmbClient {
         Ok(files)
     }
 
-    /// What a directory holds, without `.` and `..`. `None`: there is no such directory.
-    pub fn list(&mut self, path: &str) -> Result<Option<Vec<Listed>>, SmbError> {
-        let wanted = access::LIST_DIRECTORY | access::READ_ATTRIBUTES;
-        let opened = match self.create(&directory(path, Disposition::Open, wanted)) {
-            Ok(opened) => opened,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let listed = self.list_open(opened.file_id);
-        let closed = self.close(opened.file_id);
-        let listed = listed?;
-        closed?;
-        Ok(Some(listed))
-    }
-
-    fn list_open(&mut self, file_id: FileId) -> Result<Vec<Listed>, SmbError> {
-        let output_bytes_max = LISTING_BYTES.min(self.session.max_transact);
-        let mut listed = Vec::new();
-        let mut flags = query_directory_flags::RESTART_SCANS;
-        loop {
-            let request = QueryDirectoryRequest {
-                class: FindLevel::Directory.class(),
-                flags,
-                file_index: 0,
-                file_id,
-                pattern: Text::Utf8("*"),
-                output_bytes_max,
-            };
-            flags = 0;
-            let body = |out: &mut Vec<u8>| request.encode(out);
-            let body = match self.call(Command::QueryDirectory, output_bytes_max, body) {
-                Ok(body) => body,
-                Err(SmbError::Status {
-                    status: status::NO_MORE_FILES | status::NO_SUCH_FILE,
-                    ..
-                }) => return Ok(listed),
-                Err(error) => return Err(error),
-            };
-            let before = listed.len();
-            let reply = QueryDirectoryResponse::decode(&body)?;
-            for entry in Entries::new(FindLevel::Directory, reply.output) {
-                let entry = entry?;
-                listed.push(Listed {
-                    name: entry.name.to_string(),
-                    bytes: entry.end_of_file,
-                    is_directory: entry.attributes & attributes::DIRECTORY != 0,
-                });
-            }
-            if listed.len() == before || listed.len() > ENTRIES_MAX {
-                return Err(SmbError::Unfit("a listing that does not end"));
-            }
-            listed.retain(|entry| entry.name != "." && entry.name != "..");
-        }
-    }
-
     /// How much room there is.
     pub fn space(&mut self) -> Result<Space, SmbError> {
         let request = directory("", Disposition::Open, access::READ_ATTRIBUTES);
@@ -242,6 +183,7 @@ impl SmbClient {
         create: &CreateRequest<'_>,
         question: Option<Question<'_>>,
     ) -> Result<(Opened, Vec<u8>), SmbError> {
+        check_path(&create.name)?;
         let commands = 2 + u32::from(question.is_some());
         self.earn(commands)?;
         self.begin();
@@ -314,9 +256,18 @@ fn file(path: &str, disposition: Disposition, wanted: u32) -> CreateRequest<'_> 
     CreateRequest { options, ..CreateRequest::new(Text::Utf8(path), disposition, wanted) }
 }
 
-fn directory(path: &str, disposition: Disposition, wanted: u32) -> CreateRequest<'_> {
+pub(super) fn directory(path: &str, disposition: Disposition, wanted: u32) -> CreateRequest<'_> {
     let options = options::DIRECTORY_FILE;
     CreateRequest { options, ..CreateRequest::new(Text::Utf8(path), disposition, wanted) }
+}
+
+/// Every path of ours is short; what a server's listings make of them may not be.
+fn check_path(path: &Text<'_>) -> Result<(), SmbError> {
+    let path = path.to_string();
+    if path.len() > PATH_BYTES_MAX || path.matches('\\').count() > DEPTH_MAX {
+        return Err(SmbError::Path);
+    }
+    Ok(())
 }
 
 fn opened(body: &[u8]) -> Result<Opened, SmbError> {

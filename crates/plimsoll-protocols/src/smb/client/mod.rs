@@ -3,10 +3,14 @@
 
 mod error;
 mod files;
+mod listing;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 pub use error::{Doing, SmbError};
-pub use files::{Listed, Opened, Space};
+pub use files::{Opened, Space};
+pub use listing::Listed;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +33,8 @@ const GOODBYE_MAX: Duration = Duration::from_secs(2);
 const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
 /// What anything heard takes from the wait it ends, so that strangers cannot lengthen it for ever.
 const HEARING_COSTS: Duration = Duration::from_millis(1);
+/// Fewer bytes that answer nothing count as silence. A long answer comes in larger pieces.
+const CRUMB_BYTES: usize = 512;
 /// Credits this client wants to hold: four commands of 1 MiB, and some small ones.
 const CREDITS_HELD: u32 = 80;
 /// Bytes of data that a credit covers.
@@ -210,7 +216,9 @@ impl SmbClient {
     /// Hears something within `patience`, and keeps what answers a command.
     fn receive(&mut self, patience: &mut Duration) -> Result<(), SmbError> {
         self.link.hear(patience)?;
+        let is_crumb = self.link.incoming.len() < CRUMB_BYTES;
         let Self { link, session, awaited, replies, plain, .. } = self;
+        let before = awaited.len();
         link.messages(|message| {
             let message = session.seal.open(message, plain)?;
             for part in Parts::new(message) {
@@ -231,7 +239,11 @@ impl SmbClient {
                 });
             }
             Ok(())
-        })
+        })?;
+        if is_crumb && awaited.len() == before {
+            *patience = patience.saturating_sub(STOP_HEARD_WITHIN);
+        }
+        Ok(())
     }
 }
 
@@ -296,6 +308,10 @@ fn log_on(link: &mut Link, request: &LogonRequest<'_>) -> Result<Established, Sm
         })?;
         if let Some(established) = done {
             return Ok(*established);
+        }
+        if out.is_empty() {
+            // No step of ours came of it.
+            patience = patience.saturating_sub(STOP_HEARD_WITHIN);
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::smb::wire::{FileId, status};
 
 /// Bytes of one READ or WRITE: as many credits as a server gives soon.
 const PIECE_BYTES: u32 = 1024 * 1024;
+/// Least of that, whatever the server says it can take: nothing would be asked for ever.
+const PIECE_BYTES_MIN: u32 = 4_096;
 /// Commands in flight.
 const WINDOW: usize = 4;
 
@@ -22,7 +24,7 @@ struct Piece {
 impl SmbClient {
     /// Most bytes asked of a content at once.
     pub fn piece_bytes_max(&self) -> u32 {
-        PIECE_BYTES.min(self.session.max_write).min(self.session.max_read)
+        self.session.max_write.min(self.session.max_read).clamp(PIECE_BYTES_MIN, PIECE_BYTES)
     }
 
     /// Writes `data` at `offset`.

@@ -98,7 +98,7 @@ pub fn remove_tree(share: &mut dyn Share, path: &str) -> Result<u64, (ShareError
 }
 
 /// Tries again while the server still holds what a client that is gone had open.
-fn patiently<T>(
+pub fn patiently<T>(
     share: &mut dyn Share,
     mut attempt: impl FnMut(&mut dyn Share) -> Result<T, ShareError>,
 ) -> Result<T, ShareError> {

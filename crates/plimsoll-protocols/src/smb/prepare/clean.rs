@@ -5,7 +5,7 @@ use plimsoll_model::units::Bytes;
 use super::super::logon::Offer;
 use super::super::target::SmbTarget;
 use super::super::workspace::{MARKER, ROOT};
-use super::build::remove_tree;
+use super::build::{patiently, remove_tree};
 use super::ours::{self, MARKER_NEW, Standing};
 use super::points::on_site;
 use super::set::CHANNELS;
@@ -57,7 +57,7 @@ pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u6
     let mut finish = || {
         share.remove(&format!("{root}\\{MARKER_NEW}"), Kind::File)?;
         share.remove(&format!("{root}\\{MARKER}"), Kind::File)?;
-        share.remove(&root, Kind::Directory)
+        patiently(&mut *share, |share| share.remove(&root, Kind::Directory))
     };
     finish().map_err(site.unable_to("remove plimsoll-files"))?;
     Ok(Some(files))
@@ -71,7 +71,8 @@ fn remove_entry(
     match kind {
         Kind::Directory => remove_tree(share, path),
         Kind::File => {
-            share.remove(path, Kind::File).map_err(|e| (e, format!("remove {path}")))?;
+            patiently(share, |share| share.remove(path, Kind::File))
+                .map_err(|e| (e, format!("remove {path}")))?;
             Ok(1)
         }
     }

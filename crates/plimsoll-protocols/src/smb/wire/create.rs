@@ -187,7 +187,8 @@ impl<'a> CreateRequest<'a> {
         put(&mut bytes, 44, &(from_header(Self::FIXED) as u16));
         out.extend_from_slice(&bytes);
         self.name.encode(out);
-        let name_bytes = since(out, at + Self::FIXED) as u16;
+        // A name that is too long stays one: the odd length is none that a server takes.
+        let name_bytes = u16::try_from(since(out, at + Self::FIXED)).unwrap_or(u16::MAX);
         put(out, at + 46, &name_bytes);
         if name_bytes == 0 {
             out.push(0); // The buffer has at least one byte.
