@@ -321,6 +321,17 @@ fn who_may_not_log_on_hears_it_from_the_knock() {
 }
 
 #[test]
+fn a_user_whom_the_server_takes_for_a_guest_hears_it_from_the_knock() {
+    let Some(server) = samba_as(&SmbRequest::default()) else { return };
+    let url = format!("smb://ann:word@{}/share", server.address);
+    let refused = Run::new(&url).preparation.knock(&Sockets).unwrap_err();
+    assert!(matches!(refused, ErrandError::Unusable(_)), "{refused}");
+    assert!(refused.to_string().contains("took \"ann\" for a guest"), "{refused}");
+    let guest = format!("smb://{}/share", server.address);
+    Run::new(&guest).preparation.knock(&Sockets).unwrap();
+}
+
+#[test]
 fn a_stopped_preparation_goes_on_where_it_was() {
     let Some(server) = samba() else { return };
     let url = server.url_with_password();

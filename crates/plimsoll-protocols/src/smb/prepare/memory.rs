@@ -20,6 +20,8 @@ struct Tree {
     nodes: BTreeMap<String, Option<Vec<u8>>>,
     /// What the server says is free, beside what it really has.
     said_free: Option<u64>,
+    /// What it says is the size of each file.
+    said_bytes: Option<u64>,
     room: u64,
 }
 
@@ -51,6 +53,10 @@ impl Memory {
 
     pub fn says_free(&self, bytes: u64) {
         self.tree.lock().unwrap().said_free = Some(bytes);
+    }
+
+    pub fn says_bytes(&self, bytes: u64) {
+        self.tree.lock().unwrap().said_bytes = Some(bytes);
     }
 
     /// All paths.
@@ -95,7 +101,10 @@ impl Tree {
     fn found(&self, path: &str) -> Option<Found> {
         self.nodes.get(path).map(|node| match node {
             None => Found { kind: Kind::Directory, bytes: 0 },
-            Some(content) => Found { kind: Kind::File, bytes: content.len() as u64 },
+            Some(content) => {
+                let bytes = self.said_bytes.unwrap_or(content.len() as u64);
+                Found { kind: Kind::File, bytes }
+            }
         })
     }
 

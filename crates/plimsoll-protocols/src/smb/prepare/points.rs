@@ -194,15 +194,29 @@ pub(super) fn on_site<T>(
     let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, ErrandError> {
         Ok(Box::new(remote::open(target, offer, dial, Arc::clone(stop))?))
     };
-    work(&Site { name: &target.name, base: &target.base, open: &open })
+    let stop = dial.stop();
+    work(&Site { name: &target.name, base: &target.base, stop: &stop, open: &open })
+}
+
+/// Some servers let in a user whom they do not know; what is measured then is a guest's.
+fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), ErrandError> {
+    if !is_guest || target.credentials.is_guest() {
+        return Ok(());
+    }
+    Err(ErrandError::Unusable(format!(
+        "{}: the server took {:?} for a guest; check the user in the URL and the password in \
+         PLIMSOLL_PASSWORD, or name no user",
+        target.name, target.credentials.user
+    )))
 }
 
 impl PointPreparation for SmbPreparation {
     fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
         self.sites.iter().try_for_each(|site| {
             let remote = remote::open(&site.target, &self.offer, dial, dial.stop())?;
+            let is_guest = remote.is_guest();
             remote.close();
-            Ok(())
+            check_identity(&site.target, is_guest)
         })
     }
 

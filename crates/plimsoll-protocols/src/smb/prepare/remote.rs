@@ -68,6 +68,11 @@ impl Remote {
         self.client.disconnect();
     }
 
+    /// The server takes us for a guest, whoever we said we are.
+    pub fn is_guest(&self) -> bool {
+        self.client.session().guest
+    }
+
     fn write_all(
         &mut self,
         file: &Opened,

@@ -16,6 +16,8 @@ pub struct Site<'a> {
     pub name: &'a str,
     /// What the URL says after the share, with backslashes; empty: the share's root.
     pub base: &'a str,
+    /// Goes up when the user wants everything to end.
+    pub stop: &'a Arc<AtomicBool>,
     /// Opens a connection, which ends what it does soon after the flag is raised.
     pub open: OpenShare<'a>,
 }
@@ -25,9 +27,9 @@ pub type OpenShare<'a> =
     &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, ErrandError> + Sync);
 
 impl Site<'_> {
-    /// A connection that nobody will stop.
+    /// A connection that ends when the user says so.
     pub fn connection(&self) -> Result<Box<dyn Share>, ErrandError> {
-        (self.open)(&Arc::default())
+        (self.open)(self.stop)
     }
 
     /// Where `path`, which is one of a workspace, lies on the share.

@@ -79,7 +79,8 @@ pub fn survey(
         };
         let repair = judge(share, site, wanted, found, depth)?;
         if repair == Some(Repair::Write) {
-            let held = found.map_or(0, |found| disk_bytes(found.bytes));
+            // The server may say any size.
+            let held = found.map_or(0, |found| disk_bytes(found.bytes.min(wanted.bytes)));
             survey.missing_bytes += disk_bytes(wanted.bytes).saturating_sub(held);
         }
         survey.files.extend(repair.map(|repair| (number, repair)));

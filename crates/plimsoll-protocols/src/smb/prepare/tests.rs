@@ -30,13 +30,15 @@ struct Run<'a> {
     workspace: Workspace,
     base: &'static str,
     knows: u32,
+    stop: Arc<AtomicBool>,
     seen: Vec<ErrandProgress>,
 }
 
 impl<'a> Run<'a> {
     fn new(memory: &'a Memory) -> Self {
         let (table, workspace) = (ContentTable::new(SEED), small());
-        Self { memory, table, workspace, base: "", knows: 0, seen: Vec::new() }
+        let stop = Arc::default();
+        Self { memory, table, workspace, base: "", knows: 0, stop, seen: Vec::new() }
     }
 
     fn prepare(&mut self, clients: u32) -> Result<Written, ErrandError> {
@@ -58,7 +60,8 @@ impl<'a> Run<'a> {
         let order =
             Order { places: &places, table, workspace, clients, growth: Bytes(0), channels: 3 };
         let open = |stop: &Arc<AtomicBool>| self.memory.open(stop);
-        let site = Site { name: "smb://server/share", base: self.base, open: &open };
+        let site =
+            Site { name: "smb://server/share", base: self.base, stop: &self.stop, open: &open };
         self.seen.clear();
         prepare(&site, &order, &mut |progress| {
             self.seen.push(progress);
@@ -68,7 +71,8 @@ impl<'a> Run<'a> {
 
     fn clean(&self) -> Result<Option<u64>, ErrandError> {
         let open = |stop: &Arc<AtomicBool>| self.memory.open(stop);
-        let site = Site { name: "smb://server/share", base: self.base, open: &open };
+        let site =
+            Site { name: "smb://server/share", base: self.base, stop: &self.stop, open: &open };
         clean(&site, &mut |_| GoOn::Yes)
     }
 
@@ -168,6 +172,19 @@ fn content_that_another_program_changed_is_written_again_when_the_run_does_not_k
 }
 
 #[test]
+fn files_that_a_server_says_are_endless_are_brought_into_order_like_others() {
+    let memory = Memory::new(ROOMY);
+    let mut run = Run::new(&memory);
+    run.prepare(1).unwrap();
+    let mut changed = memory.content(&seed_path(0, 50)).unwrap();
+    *changed.last_mut().unwrap() ^= 1;
+    memory.put(&seed_path(0, 50), Some(&changed));
+    memory.says_bytes(u64::MAX);
+    assert_eq!(run.prepare(1).unwrap().files, 56);
+    run.check(1);
+}
+
+#[test]
 fn a_workspace_of_another_size_is_cut_or_written_anew() {
     let memory = Memory::new(ROOMY);
     let mut run = Run::new(&memory);
@@ -260,12 +277,23 @@ fn a_stopped_preparation_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_stop_is_heard_on_the_connection_that_only_looks_too() {
+    let memory = Memory::new(ROOMY);
+    let mut run = Run::new(&memory);
+    run.prepare(1).unwrap();
+    run.stop.store(true, Ordering::Relaxed);
+    assert!(matches!(run.prepare(1), Err(ErrandError::Stopped)));
+    assert!(matches!(run.clean(), Err(ErrandError::Stopped)));
+    run.check(1);
+}
+
+#[test]
 fn the_nic_file_and_an_empty_replay_directory_are_places_too() {
     let memory = Memory::new(ROOMY);
     let (table, workspace) = (ContentTable::new(SEED), small());
     memory.put("plimsoll-files", None);
     let open = |stop: &Arc<AtomicBool>| memory.open(stop);
-    let site = Site { name: "smb://server/share", base: "", open: &open };
+    let site = Site { name: "smb://server/share", base: "", stop: &Arc::default(), open: &open };
     for written in [1, 0] {
         let places = [
             (Place::nic(SEED), Depth::Content(&table)),

@@ -18,6 +18,8 @@ use crate::net::{Channel, ChannelError, Dial, SourcePort};
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// A wait is cut into pieces this long, so that a stop is heard.
 const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
+/// What anything heard takes from the silence, so that a server cannot lengthen it for ever.
+const HEARING_COSTS: Duration = Duration::from_millis(1);
 /// Time does not pass: the wait above is the only limit.
 const NOW: Nanos = Nanos(0);
 const LINK: Link = Link(0);
@@ -100,14 +102,17 @@ impl<'a> Trial<'a> {
                 continue;
             }
             let Some(channel) = &mut wire.channel else { return Err(TrialError::Silence) };
+            if patience.is_zero() {
+                return Err(TrialError::Silence);
+            }
             bytes.clear();
             match channel.receive(&mut bytes, STOP_HEARD_WITHIN.min(patience)) {
-                Ok(()) => session.on_bytes(LINK, &bytes, NOW, wire),
+                Ok(()) => {
+                    patience = patience.saturating_sub(HEARING_COSTS);
+                    session.on_bytes(LINK, &bytes, NOW, wire);
+                }
                 Err(ChannelError::Timeout) => {
                     patience = patience.saturating_sub(STOP_HEARD_WITHIN);
-                    if patience.is_zero() {
-                        return Err(TrialError::Silence);
-                    }
                 }
                 Err(ChannelError::Closed) => session.on_eof(LINK, NOW, wire),
                 Err(error) => {
