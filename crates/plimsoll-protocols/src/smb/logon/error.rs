@@ -103,7 +103,7 @@ pub enum LogonError {
         what: &'static str,
     },
     /// A reply that was not signed or encrypted as it must be.
-    #[error("{step}: {error}; somebody between here and the server may change messages")]
+    #[error("{step}: {error}; {}", unsealed_remedy(*.step))]
     Unsealed {
         /// Which step.
         step: Step,
@@ -114,7 +114,7 @@ pub enum LogonError {
     #[error("NEGOTIATE was changed on its way; somebody is between here and the server")]
     Downgraded,
     /// Keys of another length than the algorithms want.
-    #[error("{0}")]
+    #[error("{0}; this is a bug, please report it with the server's name and version")]
     Key(#[from] KeyLengthError),
 }
 
@@ -157,6 +157,16 @@ fn remedy(step: Step, status: u32) -> &'static str {
             "the server takes no more sessions: use fewer clients, or raise its limit"
         }
         _ => "see the server's log",
+    }
+}
+
+/// Before there are keys, a message that cannot be opened is none of SMB 2.
+fn unsealed_remedy(step: Step) -> &'static str {
+    match step {
+        Step::Negotiate => "does an SMB 2 server listen there?",
+        Step::SessionSetup | Step::TreeConnect | Step::ValidateNegotiate => {
+            "somebody between here and the server may change messages"
+        }
     }
 }
 

@@ -38,7 +38,9 @@ pub enum TokenError {
     #[error("the server does not take NTLM; allow NTLM there, or name an account that may use it")]
     NotNtlm,
     /// Not to be read.
-    #[error("the server's security token cannot be read ({0})")]
+    #[error(
+        "the server's security token cannot be read ({0}); see what the server is, and its log"
+    )]
     Garbled(String),
 }
 

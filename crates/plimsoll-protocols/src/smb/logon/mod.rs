@@ -30,6 +30,8 @@ use exchange::Exchange;
 
 /// Credits asked for with each request.
 const CREDITS_WANTED: u16 = 64;
+/// Interim replies that one logon is patient with; a server needs one for each of its requests.
+const INTERIMS_MAX: u32 = 64;
 
 /// What became of a reply.
 #[derive(Debug)]
@@ -85,6 +87,7 @@ pub struct Logon {
     stage: Stage,
     message_id_next: u64,
     credits: u32,
+    interims: u32,
     agreed: Option<Agreed>,
     /// After NEGOTIATE, where sessions begin; and with the session's own messages.
     negotiated_hash: PreauthHasher,
@@ -141,6 +144,7 @@ impl Logon {
             stage: Stage::Negotiating,
             message_id_next: 0,
             credits: 1,
+            interims: 0,
             agreed: None,
             negotiated_hash: PreauthHasher::new(),
             session_hash: PreauthHasher::new(),
@@ -190,9 +194,9 @@ impl Logon {
         if !answers || self.stage == Stage::Done {
             return Err(self.unfit("the answer to another question"));
         }
-        self.credits += u32::from(header.credits);
+        self.credits = self.credits.saturating_add(header.credits.into());
         if header.status == status::PENDING {
-            return Ok(LogonProgress::More);
+            return self.wait_on();
         }
         match self.stage {
             Stage::Negotiating => self.on_negotiate(&part, out)?,
@@ -202,6 +206,15 @@ impl Logon {
             Stage::Validating | Stage::Done => return self.on_validated(&part),
         }
         Ok(LogonProgress::More)
+    }
+
+    /// The server is still at work, but must not be so for ever.
+    fn wait_on(&mut self) -> Result<LogonProgress, LogonError> {
+        self.interims += 1;
+        match self.interims {
+            ..=INTERIMS_MAX => Ok(LogonProgress::More),
+            _ => Err(self.unfit("nothing but STATUS_PENDING, over and over")),
+        }
     }
 
     fn establish(&mut self) -> Established {

@@ -145,6 +145,18 @@ fn a_guest_reaches_the_share_with_the_limits_and_credits_the_server_gave() {
 }
 
 #[test]
+fn a_server_that_is_at_work_for_ever_is_not_waited_for_and_its_credits_break_nothing() {
+    let (mut logon, mut server) = (logon(&Credentials::guest(), &Offer::default()), Server::new());
+    let mut interim = server.reply(Command::Negotiate, status::PENDING, |_| {});
+    interim[14..16].copy_from_slice(&u16::MAX.to_le_bytes());
+    for _ in 0..INTERIMS_MAX {
+        assert!(matches!(feed(&mut logon, &interim), Ok(LogonProgress::More)));
+    }
+    let text = feed(&mut logon, &interim).unwrap_err().to_string();
+    assert!(text.contains("NEGOTIATE holds nothing but STATUS_PENDING"), "{text}");
+}
+
+#[test]
 fn a_session_whose_last_reply_is_not_signed_is_not_believed() {
     let named = Credentials::named("ann", "secret");
     let (mut logon, mut server) = (logon(&named, &Offer::default()), Server::new());
@@ -182,6 +194,13 @@ fn a_server_that_does_not_fit_is_refused_with_the_reason() {
     check(Server::new(), cmac, "a signing algorithm that was not offered");
     let ccm = Offer { encryption: true, ciphers: vec![Cipher::Aes128Ccm], ..Offer::default() };
     check(Server::new(), ccm, "without a cipher");
+}
+
+#[test]
+fn what_answers_in_smb_1_is_asked_whether_it_is_a_server_of_smb_2() {
+    let mut logon = logon(&Credentials::guest(), &Offer::default());
+    let text = feed(&mut logon, b"\xffSMB and more").unwrap_err().to_string();
+    assert!(text.ends_with("; does an SMB 2 server listen there?"), "{text}");
 }
 
 #[test]

@@ -196,9 +196,10 @@ impl Seal {
     /// A message as received, without its four-byte length: verified where it lies, or decrypted
     /// into `scratch`. Answers with the plain message or compound.
     ///
-    /// Interim replies (`STATUS_PENDING`) and oplock breaks need no signature, and a break no
-    /// encryption: servers send them so (MS-SMB2 §3.2.5.1.3, §3.3.4.1.4). Verifying a GMAC needs
-    /// a copy in `scratch`, since the fast implementation takes its input in one piece.
+    /// Interim replies (`STATUS_PENDING`) and oplock breaks need no signature, and a break that is
+    /// a message of its own no encryption: servers send them so (MS-SMB2 §3.2.5.1.3, §3.3.4.1.4).
+    /// Verifying a GMAC needs a copy in `scratch`, since the fast implementation takes its input
+    /// in one piece.
     pub fn open<'a>(
         &mut self,
         message: &'a [u8],
@@ -226,8 +227,9 @@ impl Seal {
             Protection::Sign => self.verify(message, scratch),
             Protection::Encrypt => {
                 let first = Command::at(message, 0)?;
-                if first.is_break() {
-                    return check_chain(message);
+                // Nothing may travel in clear behind it: it would be taken for a reply.
+                if first.is_break() && first.end() == message.len() {
+                    return Ok(());
                 }
                 let (command, status) = (first.command(), first.status());
                 Err(SealError::Unencrypted { command, status })

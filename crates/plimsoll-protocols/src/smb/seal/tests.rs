@@ -210,7 +210,11 @@ fn a_reply_in_clear_is_refused_where_encryption_is_demanded() {
     let bare = command(READ, 3, b"x");
     assert_eq!(opened(seal, &bare), Err(SealError::Unencrypted { command: READ, status: 0 }));
     let unasked = command(OPLOCK_BREAK, u64::MAX, b"x");
-    assert_eq!(opened(seal, &unasked), Ok(unasked));
+    assert_eq!(opened(seal, &unasked), Ok(unasked.clone()));
+    // Not even behind a break, which may come in clear.
+    let smuggled = compound(&[unasked, bare]);
+    let refused = SealError::Unencrypted { command: OPLOCK_BREAK, status: 0 };
+    assert_eq!(opened(seal, &smuggled), Err(refused));
 }
 
 #[test]

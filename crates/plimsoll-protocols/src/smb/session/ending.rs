@@ -2,6 +2,7 @@
 
 use plimsoll_engine::seam::Io;
 
+use super::super::op::SmbOp;
 use super::SmbSession;
 use super::flights::Flight;
 use super::line::Line;
@@ -31,9 +32,13 @@ impl SmbSession {
             Err(complaint) => complaint,
         };
         let op = &flight.call.op;
-        io.explain(format_args!("{}: {complaint}", Described(op)));
+        if !matches!(complaint, Complaint::Refused(_)) {
+            io.explain(format_args!("{}: {complaint}", Described(op)));
+        }
         io.complete(flight.ticket, flight.outcome(complaint.status()));
-        if let Complaint::Unexpected { .. } = complaint {
+        // A logon has a session of its own: what becomes of it says nothing of this client's.
+        let of_this_session = !matches!(op, SmbOp::Logon);
+        if of_this_session && let Complaint::Unexpected { .. } = complaint {
             self.unexpected += 1;
             if self.unexpected > self.site.unexpected_max {
                 let reason = format!(

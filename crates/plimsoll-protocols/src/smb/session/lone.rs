@@ -1,16 +1,17 @@
 //! Logons with a connection of their own: connect, log on, reach the share, log off, close.
 
 use plimsoll_engine::seam::{Io, Link, LinkKind};
+use plimsoll_model::outcome::OpStatus;
 use plimsoll_model::units::Nanos;
 
-use super::super::logon::{Dialect, Established, Logon, LogonProgress};
+use super::super::logon::{Dialect, Established, Logon, LogonError, LogonProgress};
 use super::super::wire::frame::{self, Assembler};
 use super::super::wire::header::{Command, Header, Parts};
 use super::super::wire::session_setup::{LogoffRequest, LogoffResponse};
 use super::super::wire::status;
 use super::flights::Flight;
 use super::verdict::{Verdict, expectation};
-use super::words::{Complaint, Described};
+use super::words::{Complaint, Described, class_of};
 use super::{Buffers, SmbSite};
 
 /// The logons of a client that are under way.
@@ -180,13 +181,7 @@ impl LoneLogon {
                     self.stage = Stage::LoggingOff(established);
                     None
                 }
-                Err(error) => {
-                    io.explain(format_args!("{error}"));
-                    Some(match error.status() {
-                        Some(actual) => expectation(self.flight.call.expected, actual),
-                        None => Err(Complaint::Refused(super::words::class_of(&error))),
-                    })
-                }
+                Err(error) => Some(refused(&self.flight, &error, io)),
             },
             Stage::LoggingOff(established) => {
                 let expected = self.flight.call.expected;
@@ -197,6 +192,18 @@ impl LoneLogon {
             }
         }
     }
+}
+
+/// A logon that failed, explained here: the error with its next move is not kept.
+fn refused(flight: &Flight, error: &LogonError, io: &mut impl Io) -> Verdict<'static> {
+    let judged = error.status().map(|actual| expectation(flight.call.expected, actual));
+    let status = match judged {
+        Some(Ok(as_expected)) => return Ok(as_expected),
+        Some(Err(complaint)) => complaint.status(),
+        None => OpStatus::Failed(class_of(error)),
+    };
+    io.explain(format_args!("{}: {error}", Described(&flight.call.op)));
+    Err(Complaint::Refused(status))
 }
 
 fn encode_logoff(established: &mut Established, out: &mut Vec<u8>) {

@@ -181,7 +181,9 @@ impl Session for SmbSession {
     }
 
     fn has_room(&self) -> bool {
-        self.flights.len() + self.logons.len() < self.site.outstanding_max.max(1) as usize
+        // A client that is lost has none: so the engine asks why, also where no op ended with it.
+        let outstanding = self.flights.len() + self.logons.len();
+        self.lost.is_none() && outstanding < self.site.outstanding_max.max(1) as usize
     }
 
     fn issue(&mut self, ticket: Ticket, call: SmbCall, now: Nanos, io: &mut impl Io) {

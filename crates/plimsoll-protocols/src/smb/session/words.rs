@@ -14,6 +14,10 @@ use super::super::wire::frame::FrameError;
 use super::super::wire::header::Command;
 use super::super::wire::status;
 
+const SEE_WHETHER_IT_RUNS: &str = "see whether the server still runs, and what its log says";
+const SEE_WHAT_IT_IS: &str = "see what the server is, and its log";
+const SEE_WHO_IS_BETWEEN: &str = "somebody between here and the server may change messages";
+
 /// What went wrong.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Complaint<'m> {
@@ -44,7 +48,7 @@ pub(super) enum Complaint<'m> {
     /// The same of the reply to LOGOFF.
     Unsealed,
     /// A logon of its own failed, in words that were told already.
-    Refused(ErrorClass),
+    Refused(OpStatus),
     /// The stream cannot be read any further.
     Stream(FrameError),
     /// The client had left the mix.
@@ -57,6 +61,7 @@ impl Complaint<'_> {
             Self::Unexpected { expected, actual } => {
                 return OpStatus::Unexpected { expected, actual };
             }
+            Self::Refused(status) => return status,
             Self::Length { .. } => ErrorClass::Length,
             Self::Content { .. } => ErrorClass::Corrupt,
             Self::Timeout { .. } => ErrorClass::Timeout,
@@ -64,7 +69,6 @@ impl Complaint<'_> {
             Self::Closed | Self::Left => ErrorClass::Transport,
             Self::Logon(error) => class_of(error),
             Self::Gone { status, .. } => ErrorClass::Status(status),
-            Self::Refused(class) => class,
             Self::Malformed { .. }
             | Self::Nonsense { .. }
             | Self::Message(_)
@@ -88,8 +92,12 @@ impl fmt::Display for Complaint<'_> {
                 f,
                 "first wrong byte at offset {at}: 0x{found:02x}, but 0x{expected:02x} was written"
             ),
-            Self::Timeout { after, waited_for } => write!(f, "no {waited_for} within {after}"),
-            Self::Broken(error) => write!(f, "the connection failed: {error}"),
+            Self::Timeout { after, waited_for } => {
+                write!(f, "no {waited_for} within {after}; {SEE_WHETHER_IT_RUNS}")
+            }
+            Self::Broken(error) => {
+                write!(f, "the connection failed: {error}; {}", after_break(error.class))
+            }
             Self::Closed => f.write_str(
                 "the server closed the connection; its log says why (a crash, a limit, an idle \
                  time-out)",
@@ -99,16 +107,24 @@ impl fmt::Display for Complaint<'_> {
                 write!(f, "{command:?} was answered with {}: {}", Status(status), gone(status))
             }
             Self::Malformed { command, error } => {
-                write!(f, "the reply to {command:?} cannot be read: {error}")
+                write!(f, "the reply to {command:?} cannot be read: {error}; {SEE_WHAT_IT_IS}")
             }
             Self::Nonsense { command, what } => {
-                write!(f, "the reply to {command:?} makes no sense: {what}")
+                write!(f, "the reply to {command:?} makes no sense: {what}; {SEE_WHAT_IT_IS}")
             }
-            Self::Message(error) => write!(f, "a message from the server cannot be read: {error}"),
-            Self::Seal(error) => write!(f, "{error}"),
-            Self::Unsealed => f.write_str("the reply to LOGOFF is not sealed as it must be"),
+            Self::Message(error) => {
+                write!(f, "a message from the server cannot be read: {error}; {SEE_WHAT_IT_IS}")
+            }
+            Self::Seal(error) => write!(f, "{error}; {SEE_WHO_IS_BETWEEN}"),
+            Self::Unsealed => {
+                write!(f, "the reply to LOGOFF is not sealed as it must be; {SEE_WHO_IS_BETWEEN}")
+            }
             Self::Refused(_) => f.write_str("the logon failed"),
-            Self::Stream(error) => write!(f, "the server's stream cannot be read: {error}"),
+            Self::Stream(error) => write!(
+                f,
+                "the server's stream cannot be read: {error}; see whether an SMB server listens \
+                 on that port"
+            ),
             Self::Left => f.write_str("the client has left the mix"),
         }
     }
@@ -122,6 +138,19 @@ pub(super) fn class_of(error: &LogonError) -> ErrorClass {
             ErrorClass::Malformed
         }
         _ => ErrorClass::Rejected,
+    }
+}
+
+/// The next move after a connection that did not open or broke.
+fn after_break(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::PortsExhausted => {
+            "use fewer clients or a lower rate, or widen net.ipv4.ip_local_port_range"
+        }
+        ErrorClass::DescriptorsExhausted => {
+            "use fewer clients, or raise the limit of open files (ulimit -n)"
+        }
+        _ => SEE_WHETHER_IT_RUNS,
     }
 }
 

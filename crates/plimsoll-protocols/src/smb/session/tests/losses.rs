@@ -6,10 +6,10 @@ use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 
 use super::bench::*;
-use super::server::Reply;
+use super::server::{Reply, error_body};
 use super::{every_op, with_file};
 use crate::smb::op::*;
-use crate::smb::wire::header::flags;
+use crate::smb::wire::header::{Header, flags};
 use crate::smb::wire::{Command, status};
 
 const SUCCESS: Expected = Expected::Success;
@@ -41,7 +41,7 @@ fn a_connection_that_ends_ends_the_client() {
         bench.session.on_eof(bench.link, bench.now, &mut bench.io);
         assert_eq!(bench.io.closed, [bench.link]);
     });
-    loses(TRANSPORT, "reset", |bench, _| {
+    loses(TRANSPORT, "reset by peer (os error 104); see whether the server", |bench, _| {
         bench.reset();
         assert!(bench.io.closed.is_empty(), "it is closed already");
     });
@@ -62,6 +62,7 @@ fn a_reply_that_does_not_come_ends_the_client() {
         bench.deliver(&replies[0].interim());
         bench.pass(OP_TIMEOUT);
     });
+    loses(timeout, "; see whether the server still runs", |bench, _| bench.pass(OP_TIMEOUT));
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn a_session_or_share_that_is_gone_ends_the_client() {
 
 #[test]
 fn replies_that_make_no_sense_end_the_client() {
-    loses(MALFORMED, "another command", |bench, mut replies| {
+    loses(MALFORMED, "another command; see what the server is", |bench, mut replies| {
         replies[0].header.command = Command::Write;
         bench.deliver(&replies[0]);
     });
@@ -101,6 +102,7 @@ fn replies_that_make_no_sense_end_the_client() {
         bench.deliver(&replies[0]);
     });
     loses(MALFORMED, "message of", |bench, _| bench.bytes(&[0, 0xff, 0xff, 0xff]));
+    loses(MALFORMED, "see whether an SMB server listens", |bench, _| bench.bytes(b"HTTP/1.1 400 "));
     loses(MALFORMED, "does not speak SMB", |bench, _| bench.bytes(b"HTTP/1.1 400 "));
     loses(MALFORMED, "which is not SMB2", |bench, _| bench.bytes(b"\0\0\0\x05hello"));
 }
@@ -238,6 +240,36 @@ fn a_logon_of_its_own_that_fails_ends_and_leaves_the_client_in_the_mix() {
     assert_eq!(found, [TRANSPORT, TRANSPORT, MALFORMED, timeout]);
     assert_eq!(bench.io.closed, [Link(2), Link(3), Link(4)]);
     assert_eq!((bench.session.lost(), bench.session.next_deadline()), (None, None));
+}
+
+#[test]
+fn refused_logons_are_told_with_the_next_move_and_never_end_the_client() {
+    let mut bench = Bench::fresh();
+    let header = Header {
+        status: status::NOT_SUPPORTED,
+        flags: flags::RESPONSE,
+        ..Header::new(Command::Negotiate)
+    };
+    let refusal = framed(&[Reply { header, body: error_body() }]);
+    for nth in 1..=u64::from(UNEXPECTED_MAX) + 2 {
+        let ticket = bench.issue(SmbOp::Logon, SUCCESS);
+        bench.session.on_connected(Link(nth), bench.now, &mut bench.io);
+        bench.session.on_bytes(Link(nth), &refusal, bench.now, &mut bench.io);
+        let unexpected = OpStatus::Unexpected { expected: 0, actual: status::NOT_SUPPORTED };
+        assert_eq!(bench.outcome(ticket).unwrap().status, unexpected);
+        let told = &bench.io.detail;
+        assert!(told.starts_with("logon: ") && told.ends_with("raise dialect_max"), "{told}");
+        assert_eq!(bench.session.lost(), None);
+    }
+}
+
+#[test]
+fn a_connection_that_ends_between_two_ops_leaves_no_room_so_that_the_loss_is_heard_of() {
+    let mut bench = with_file(&Setting::default());
+    assert!(bench.session.has_room());
+    bench.session.on_eof(bench.link, bench.now, &mut bench.io);
+    assert!(!bench.session.has_room());
+    assert!(bench.session.lost().unwrap().contains("closed the connection"));
 }
 
 proptest! {

@@ -11,10 +11,10 @@ use plimsoll_engine::seam::{Session, SessionCounters};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 
 use self::bench::*;
-use self::server::Reply;
+use self::server::{Reply, encoded};
 use crate::smb::logon::Dialect;
 use crate::smb::op::*;
-use crate::smb::wire::{Command, HEADER_BYTES, status};
+use crate::smb::wire::{Command, HEADER_BYTES, ReadResponse, status};
 
 const SUCCESS: Expected = Expected::Success;
 
@@ -222,6 +222,22 @@ fn a_read_at_the_end_of_the_file_brings_nothing_and_is_no_failure_to_an_applicat
     let expected = Expected::Failure(status::END_OF_FILE);
     let outcome = bench.run(read_at(100_000, Wanted::Any), expected);
     assert_eq!(outcome.status, OpStatus::ExpectedFailure);
+}
+
+#[test]
+fn a_read_that_brings_nothing_is_not_counted_as_verified() {
+    let mut bench = with_file(&Setting::default());
+    bench.session.take_counters();
+    let check = Some(Content { key: 5 });
+    let op = SmbOp::Read { handle: HandleNo(1), offset: 0, length: 10, wanted: Wanted::Any, check };
+    let ticket = bench.issue(op, SUCCESS);
+    let mut reply = bench.replies().remove(0);
+    reply.body = encoded(|out| ReadResponse::default().encode(out));
+    bench.deliver(&reply);
+    assert_eq!(bench.outcome(ticket).unwrap().status, OpStatus::Ok);
+    assert_eq!(bench.session.take_counters(), SessionCounters::default());
+    bench.succeed(read(1, 0, 10));
+    assert_eq!(bench.session.take_counters().verified, 1);
 }
 
 #[test]
