@@ -226,7 +226,7 @@ fn torture_echo(
     command.arg(format!("--num-progs={connections}"));
     command.arg(format!("--option=torture:qdepth={outstanding}"));
     let finished = finish(&mut command, seconds)?;
-    let echoes = read_echo(&finished.output)
+    let echoes = read_echo(&[finished.output.as_str(), finished.errors.as_str()].concat())
         .ok_or_else(|| format!("smbtorture said\n{}{}", finished.output, finished.errors))?;
     Ok(sample(&finished, echoes, echoes / seconds as f64))
 }
