@@ -150,19 +150,20 @@ struct Words<'t> {
 
 impl<'t> Words<'t> {
     fn next(&mut self) -> Result<Option<&'t str>, Problem> {
-        let text = self.rest.trim_start();
+        let text = self.rest.trim_ascii_start();
         if text.is_empty() || text.starts_with('#') {
             self.rest = "";
             return Ok(None);
         }
         let Some(quoted) = text.strip_prefix('"') else {
-            let end = text.find(char::is_whitespace).unwrap_or(text.len());
+            // Half a million lines are read before a run: bytes, not characters.
+            let end = text.bytes().position(|b| b.is_ascii_whitespace()).unwrap_or(text.len());
             self.rest = &text[end..];
             return Ok(Some(&text[..end]));
         };
         let (word, rest) =
             quoted.split_once('"').ok_or_else(|| Problem::OpenQuote(quoted.to_owned()))?;
-        if rest.starts_with(|c: char| !c.is_whitespace()) {
+        if rest.bytes().next().is_some_and(|b| !b.is_ascii_whitespace()) {
             return Err(Problem::AfterQuote(rest.to_owned()));
         }
         self.rest = rest;
