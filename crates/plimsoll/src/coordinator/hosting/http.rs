@@ -1,7 +1,7 @@
 //! Web servers: how they are started and what they are asked before a run.
 
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::Path;
 
 use plimsoll_model::suite::Suite;
@@ -13,7 +13,7 @@ use plimsoll_servers::managed::{self, ManagedRequest};
 
 use super::super::fetch::{Server, Trusted};
 use super::super::servers::{ServerWish, Target, of_process};
-use super::{Greeting, HostSide, own_program};
+use super::{Greeting, HostSide, local_sources, own_program};
 use crate::exit::Failure;
 use crate::file_set;
 use crate::terminal::Live;
@@ -27,8 +27,6 @@ const PLAIN_PATH: &str = "bytes/1024";
 /// Name of the one file a managed server serves when the suite needs no file set.
 const PLAIN_FILE: &str = "index.html";
 const PLAIN_FILE_BYTES: usize = 1024;
-/// Loopback addresses the clients of connections per request spread over.
-const SOURCES: u8 = 16;
 
 fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
     let program = own_program()?;
@@ -150,12 +148,5 @@ fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
     let connections = suite.workload.get("connections").cloned();
     let per_request =
         connections.and_then(|value| value.try_into().ok()) == Some(Connections::PerRequest);
-    let local = targets.iter().all(|target| match target.resolved.address.ip() {
-        IpAddr::V4(address) => address.is_loopback(),
-        IpAddr::V6(_) => false,
-    });
-    if !per_request || !local {
-        return Vec::new();
-    }
-    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
+    if per_request { local_sources(targets) } else { Vec::new() }
 }

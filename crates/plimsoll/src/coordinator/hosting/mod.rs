@@ -7,7 +7,7 @@ mod http;
 mod nfs;
 mod smb;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use plimsoll_model::suite::Suite;
@@ -56,6 +56,21 @@ pub fn side(protocol: &Protocol) -> &'static HostSide {
 fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe()
         .map_err(|e| Failure::unusable(format!("cannot find this program to start it: {e}")))
+}
+
+/// Loopback addresses that clients of many short connections spread over.
+const SOURCES: u8 = 16;
+
+/// Addresses for clients that use up the ports of one; empty when a target is on another host.
+fn local_sources(targets: &[Target]) -> Vec<IpAddr> {
+    let local = targets.iter().all(|target| match target.resolved.address.ip() {
+        IpAddr::V4(address) => address.is_loopback(),
+        IpAddr::V6(_) => false,
+    });
+    if !local {
+        return Vec::new();
+    }
+    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
 }
 
 #[cfg(test)]

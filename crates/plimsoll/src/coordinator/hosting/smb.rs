@@ -8,11 +8,12 @@ use std::net::IpAddr;
 
 use plimsoll_model::suite::Suite;
 use plimsoll_model::target::TargetSpec;
+use plimsoll_protocols::smb::parameters::Pattern;
 use plimsoll_servers::managed::{self, SmbRequest};
 use plimsoll_servers::{BuiltinSmb, Login, ServerProcess};
 
 use super::super::servers::{ServerWish, Target, of_process};
-use super::{Greeting, HostSide, own_program};
+use super::{Greeting, HostSide, local_sources, own_program};
 use crate::exit::Failure;
 use crate::terminal::Live;
 
@@ -54,6 +55,11 @@ fn greet(_: &Suite, targets: &[Target], _: &ServerWish<'_>) -> Result<Greeting, 
     Ok(Greeting { file_set: None, software: vec![None; targets.len()] })
 }
 
-fn sources(_: &Suite, _: &[Target]) -> Vec<IpAddr> {
-    Vec::new()
+/// A storm of logons makes thousands of connections a second. Each rests for a minute after its
+/// end, and with half of an address's ports at rest the system looks for a free one for
+/// milliseconds within the call that connects: the generator would be late.
+fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
+    let pattern = suite.workload.get("pattern").cloned();
+    let logons = pattern.and_then(|value| value.try_into().ok()) == Some(Pattern::Logons);
+    if logons { local_sources(targets) } else { Vec::new() }
 }
