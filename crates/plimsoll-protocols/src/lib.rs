@@ -17,6 +17,7 @@ use crate::http::fileset::FileSetId;
 use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
 use crate::smb::loadfile::LoadFileSource;
 
+pub mod app;
 pub mod content;
 mod crew;
 mod draw;
