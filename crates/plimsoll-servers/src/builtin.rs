@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::process::{Facts, Launch, Login, ParentWatch, Process};
 use crate::{ServerError, ServerProcess, Software, cores};
 
@@ -36,7 +38,8 @@ impl BuiltinWeb {
     /// Starts it and waits until it says where it listens.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
         let Self { program, arguments, cores, version } = self;
-        Builtin { verb: "web", program, arguments, cores, version, login: None }.start()
+        Builtin { verb: "web", program, arguments, cores, version, login: None, scratch: None }
+            .start()
     }
 }
 
@@ -57,7 +60,8 @@ impl BuiltinNfs {
     /// Starts it and waits until it says where it listens.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
         let Self { program, arguments, cores, version } = self;
-        Builtin { verb: "nfs", program, arguments, cores, version, login: None }.start()
+        Builtin { verb: "nfs", program, arguments, cores, version, login: None, scratch: None }
+            .start()
     }
 }
 
@@ -82,7 +86,37 @@ impl BuiltinSmb {
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
         let Self { program, arguments, cores, version, login } = self;
         let login = login.as_ref();
-        Builtin { verb: "smb", program, arguments, cores, version, login }.start()
+        Builtin { verb: "smb", program, arguments, cores, version, login, scratch: None }.start()
+    }
+}
+
+/// A reference server of application transactions to start: `serve app` of a program, on a free
+/// port of 127.0.0.1, with its data in a directory of its own below `TMPDIR`.
+#[derive(Clone, Debug)]
+pub struct BuiltinApp {
+    /// The program; normally [`std::env::current_exe`].
+    pub program: PathBuf,
+    /// Arguments after `serve app --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]
+    /// --temporary-root DIR`.
+    pub arguments: Vec<OsString>,
+    /// Cores to pin it to; empty: anywhere. The number of its service threads does not follow.
+    pub cores: Vec<u32>,
+    /// Version to disclose.
+    pub version: String,
+}
+
+impl BuiltinApp {
+    /// Starts it and waits until it says where it listens.
+    pub fn start(&self) -> Result<ServerProcess, ServerError> {
+        let Self { program, arguments, cores, version } = self;
+        // Removed by the server when it ends, and by us when it was killed.
+        let scratch = tempfile::Builder::new().prefix("plimsoll-segments-").tempdir();
+        let scratch = scratch.map_err(|source| ServerError::System {
+            doing: "make a directory for the data segments below TMPDIR",
+            source,
+        })?;
+        let scratch = Some(scratch);
+        Builtin { verb: "app", program, arguments, cores, version, login: None, scratch }.start()
     }
 }
 
@@ -94,10 +128,12 @@ struct Builtin<'a> {
     cores: &'a [u32],
     version: &'a str,
     login: Option<&'a Login>,
+    /// Where it may leave files; lives as long as its process.
+    scratch: Option<TempDir>,
 }
 
 impl Builtin<'_> {
-    fn start(&self) -> Result<ServerProcess, ServerError> {
+    fn start(mut self) -> Result<ServerProcess, ServerError> {
         let arguments = self.all_arguments();
         let shown: Vec<_> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
         let password = self.login.map(|login| (PASSWORD_VARIABLE, login.password.clone()));
@@ -106,7 +142,7 @@ impl Builtin<'_> {
             arguments,
             environment: password.into_iter().collect(),
             cores: self.cores,
-            scratch: None,
+            scratch: self.scratch.take(),
             remove_when_killed: None,
             parent_watch: ParentWatch::Stdin,
         })?;
@@ -130,6 +166,9 @@ impl Builtin<'_> {
         }
         if let Some(Login { user, .. }) = self.login {
             all.extend(["--user".into(), user.into()]);
+        }
+        if let Some(scratch) = &self.scratch {
+            all.extend(["--temporary-root".into(), scratch.path().into()]);
         }
         all.extend(self.arguments.iter().cloned());
         all
@@ -178,8 +217,9 @@ fn wait_for_announcement(
 }
 
 fn parse_announcement(line: &str) -> Option<Announced> {
+    const SCHEMES: [&str; 5] = ["http", "https", "nfs", "smb", "app"];
     let (scheme, rest) = line.strip_prefix(ANNOUNCEMENT)?.split_once("://")?;
-    let scheme = ["http", "https", "nfs", "smb"].into_iter().find(|known| *known == scheme)?;
+    let scheme = SCHEMES.into_iter().find(|known| *known == scheme)?;
     let (authority, _) = rest.split_once('/')?;
     let path = rest[authority.len()..].to_owned();
     let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
@@ -204,6 +244,10 @@ mod tests {
         assert_eq!(
             parsed("listening on smb://ann@127.0.0.1:445/plimsoll"),
             found("smb", "127.0.0.1:445", "/plimsoll")
+        );
+        assert_eq!(
+            parsed("listening on app://127.0.0.1:7415/"),
+            found("app", "127.0.0.1:7415", "/")
         );
         for wrong in ["listening on ftp://127.0.0.1:1/", "listening on http://host/", "ready"] {
             assert_eq!(parsed(wrong), None, "{wrong}");

@@ -12,7 +12,7 @@ pub mod smb;
 mod stop;
 pub mod web;
 
-pub use builtin::{ANNOUNCEMENT, BuiltinNfs, BuiltinSmb, BuiltinWeb, PASSWORD_VARIABLE};
+pub use builtin::{ANNOUNCEMENT, BuiltinApp, BuiltinNfs, BuiltinSmb, BuiltinWeb, PASSWORD_VARIABLE};
 pub use error::ServerError;
 pub use process::{Login, ServerProcess, ServerState, Software};
 pub use stop::Stop;

@@ -53,7 +53,7 @@ pub enum ServerState {
 pub struct ServerProcess {
     /// Where it listens.
     pub address: SocketAddr,
-    /// `http`, `https`, `nfs` or `smb`.
+    /// `http`, `https`, `nfs`, `smb` or `app`.
     pub scheme: &'static str,
     /// What follows the address in its URL: path and query.
     pub path: String,

@@ -3,6 +3,7 @@
 //!
 //! A protocol is a file here and a line in [`SIDES`].
 
+mod app;
 mod http;
 mod nfs;
 mod smb;
@@ -42,7 +43,7 @@ pub struct Greeting {
     pub software: Vec<Option<String>>,
 }
 
-const SIDES: [&HostSide; 3] = [&http::SIDE, &nfs::SIDE, &smb::SIDE];
+const SIDES: [&HostSide; 4] = [&http::SIDE, &nfs::SIDE, &smb::SIDE, &app::SIDE];
 
 /// The side of a protocol.
 pub fn side(protocol: &Protocol) -> &'static HostSide {
