@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::CertificateNote;
+
 /// `disclosure.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +24,9 @@ pub struct Disclosure {
     pub statements: Vec<Setting>,
     /// What this program could not see for itself.
     pub not_verified: Vec<String>,
+    /// The latest certificate of calibration of this host; absent where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateNote>,
 }
 
 /// The program that ran.

@@ -10,10 +10,14 @@
 //! | [`outcome`] | how one op ended |
 //! | [`bundle`] | the directory that holds everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
+//! | [`calibrated`] | a server of known behaviour |
+//! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 
 pub mod assignment;
 pub mod bundle;
+pub mod calibrated;
+pub mod certificate;
 pub mod disclosure;
 pub mod event;
 pub mod outcome;

@@ -29,6 +29,7 @@ pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
         setup: setup(outset),
         statements: request.statements.clone(),
         not_verified: not_verified(outset),
+        certificate: None,
     }
 }
 
