@@ -11,6 +11,10 @@ const SAME_LOAD_RATIO: f64 = 1e-6;
 pub struct Comparison {
     /// The headline value, its ratio to the first's.
     pub value: Option<Ratio>,
+    /// Its unit.
+    pub unit: String,
+    /// Score of suites that have one.
+    pub score: Option<Ratio>,
     /// The highest throughput of any point.
     pub peak_ops_per_s: Option<Ratio>,
     /// Overall response time by the `origin` definition; below 1 is faster.
@@ -46,6 +50,8 @@ pub struct PointComparison {
     pub requested: f64,
     /// Throughput.
     pub achieved_ops_per_s: Option<Ratio>,
+    /// Application bytes per second, of suites whose metric it is.
+    pub achieved_bytes_per_s: Option<Ratio>,
     /// Mean service time, in nanoseconds.
     pub service_mean_ns: Option<Ratio>,
     /// Median response time, in nanoseconds.
@@ -82,6 +88,8 @@ pub fn compare(first: &RunResult, other: &RunResult) -> Result<Comparison, Compa
     let points: Vec<PointComparison> = points.collect();
     Ok(Comparison {
         value: Ratio::of(one.value, two.value),
+        unit: one.unit.clone(),
+        score: Ratio::of(one.score, two.score),
         peak_ops_per_s: Ratio::of(one.peak_ops_per_s, two.peak_ops_per_s),
         overall_response_ms: Ratio::of(
             one.overall_response_ms.origin,
@@ -124,6 +132,7 @@ fn compare_points(a: &PointResult, b: &PointResult) -> PointComparison {
     PointComparison {
         requested: a.requested,
         achieved_ops_per_s: Ratio::of(a.achieved_ops_per_s, b.achieved_ops_per_s),
+        achieved_bytes_per_s: Ratio::of(a.achieved_bytes_per_s, b.achieved_bytes_per_s),
         service_mean_ns: Ratio::of(service(a), service(b)),
         response_p50_ns: Ratio::of(response(a, p50), response(b, p50)),
         response_p99_ns: Ratio::of(response(a, p99), response(b, p99)),
@@ -169,6 +178,19 @@ mod tests {
         assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
         assert!(comparison.points[0].valid);
         assert_eq!(comparison.cautions.len(), 1);
+    }
+
+    #[test]
+    fn suites_of_bytes_are_compared_in_bytes() {
+        let run = |ops| {
+            let mut run = RunBuilder::of([PointBuilder::closed(4).achieved(ops)]);
+            run.suite.metric = plimsoll_model::suite::Metric::Bytes;
+            analyse(&run.raw())
+        };
+        let comparison = compare(&run(1_000), &run(3_000)).unwrap();
+        assert_eq!(comparison.unit, "bytes/s");
+        assert_eq!(comparison.points[0].achieved_bytes_per_s.unwrap().ratio, 3.0);
+        assert_eq!(comparison.score, None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_analysis::compare::{Comparison, PointComparison, Ratio, compare};
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
 
 use crate::cli::CompareArgs;
 use crate::derive;
@@ -29,14 +29,15 @@ pub fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
 
 fn text_of(first: &Path, other: &Path, it: &Comparison) -> String {
     let mut out = format!("{} → {}\n", first.display(), other.display());
-    let number = |value: f64| grouped(value);
-    let rows = [
-        ("headline", it.value),
-        ("peak, ops/s", it.peak_ops_per_s),
-        ("overall response, ms", it.overall_response_ms),
-    ];
+    let headline = format!("headline, {}", it.unit);
+    let _ = writeln!(out, "  {headline:<22} {}", ratio_text(it.value, grouped));
+    if it.score.is_some() {
+        let _ = writeln!(out, "  {:<22} {}", "score", ratio_text(it.score, grouped));
+    }
+    let rows =
+        [("peak, ops/s", it.peak_ops_per_s), ("overall response, ms", it.overall_response_ms)];
     for (name, ratio) in rows {
-        let _ = writeln!(out, "  {name:<22} {}", ratio_text(ratio, number));
+        let _ = writeln!(out, "  {name:<22} {}", ratio_text(ratio, grouped));
     }
     for point in &it.points {
         out.push_str(&point_text(point));
@@ -53,6 +54,11 @@ fn point_text(point: &PointComparison) -> String {
     let mut out = format!("  at {}{mark}\n", grouped(point.requested));
     let _ =
         writeln!(out, "    achieved ops/s       {}", ratio_text(point.achieved_ops_per_s, grouped));
+    if point.achieved_bytes_per_s.is_some() {
+        let bytes = |rate| BytesPerSec(rate).to_string();
+        let ratio = ratio_text(point.achieved_bytes_per_s, bytes);
+        let _ = writeln!(out, "    achieved bytes/s     {ratio}");
+    }
     let _ = writeln!(out, "    mean service time    {}", ratio_text(point.service_mean_ns, time));
     let _ = writeln!(out, "    p50 response time    {}", ratio_text(point.response_p50_ns, time));
     let _ = writeln!(out, "    p99 response time    {}", ratio_text(point.response_p99_ns, time));
