@@ -1,6 +1,7 @@
 //! The whole result of a run.
 
 use jiff::Timestamp;
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::RunStarted;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
@@ -9,6 +10,7 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
+use crate::score::{idle_clients, score_of_point};
 use crate::summary::{bytes_per_s, summarise_run};
 use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
 
@@ -48,6 +50,12 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     };
     let Verdict { valid, reasons, warnings } = check_point(&evidence);
     (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+    let score = raw.suite.score.as_ref().filter(|_| on_ladder(view));
+    if let Some(mix) = score.and_then(|s| score_of_point(s, &started.op_names, view.record)) {
+        let clients = view.record.load.clients();
+        result.score = Some(mix.value);
+        result.warnings.extend(idle_clients(&mix, clients, view.position));
+    }
     result.not_counted = check_counted(&evidence);
     result.achieved_bytes_per_s = match raw.suite.metric {
         Metric::Bytes => bytes_per_s(&result),
@@ -57,6 +65,10 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     result.generator.lateness_limit_ns =
         totals.as_ref().map(|times| lateness_limit(raw.suite, times).0);
     result
+}
+
+fn on_ladder(view: &PointView<'_>) -> bool {
+    view.record.point.purpose == Purpose::Ladder
 }
 
 /// What a result says before its points.

@@ -10,6 +10,7 @@
 //! | [`overall`] | overall response time, by both published definitions |
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | two results side by side, or why not |
+//! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
 //! | [`published`] | transcribed results of the source reports |
@@ -26,6 +27,7 @@ mod point;
 pub mod price;
 pub mod published;
 pub mod raw;
+pub mod score;
 pub mod search;
 mod summary;
 #[cfg(test)]

@@ -6,6 +6,8 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use crate::limit::{limit_text, place_text};
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
+use crate::score::score_of_run;
+use crate::validity::planned_points;
 
 /// The headline from the ladder's points; the search only tells what limited them.
 pub(crate) fn summarise_run(
@@ -15,6 +17,7 @@ pub(crate) fn summarise_run(
     probes: &[PointResult],
 ) -> Summary {
     let best = best_counted(suite, points);
+    let (score, score_note) = score_of_run(suite, planned_points(suite, view), points);
     let capped = suite.rules.response_cap_ms.is_some();
     let metric = match (&suite.load, best) {
         (LoadSpec::Open { .. }, _) if capped => "peak throughput".to_owned(),
@@ -31,7 +34,8 @@ pub(crate) fn summarise_run(
         peak_ops_per_s: points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max),
         peak_bytes_per_s: points.iter().filter_map(bytes_per_s).reduce(f64::max),
         overall_response_ms: overall_response(&curve(points)),
-        score: None,
+        score,
+        score_note,
         limit: limit_text(suite, points, probes),
         peak_search: view.peak.map(|(_, how)| how.to_owned()),
     }

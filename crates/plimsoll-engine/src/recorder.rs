@@ -10,7 +10,7 @@ use plimsoll_model::assignment::{OpNames, Phases};
 use plimsoll_model::event::{
     Interval, OpCounts, OpTimes, Phase, TargetTotals, UnexpectedCount, WorkerHealth, WorkerTotals,
 };
-use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
 /// Error samples one worker keeps per class and point: enough to see a pattern.
@@ -49,6 +49,15 @@ pub struct Recorder {
     samples: BTreeMap<ErrorClass, u32>,
     samples_total: u32,
     totals: WorkerTotals,
+    clients: Clients,
+}
+
+/// What each client got done; empty unless the assignment asks for it.
+#[derive(Default)]
+struct Clients {
+    numbers: Vec<u32>,
+    /// Of all clients one after the other, each by op kind.
+    done: Vec<u64>,
 }
 
 struct Current {
@@ -95,9 +104,16 @@ impl Recorder {
             samples: BTreeMap::new(),
             samples_total: 0,
             totals: WorkerTotals { per_target, ..WorkerTotals::default() },
+            clients: Clients::default(),
         };
         recorder.begin_interval(Nanos::ZERO);
         recorder
+    }
+
+    /// From now on also counts what each of these clients gets done.
+    pub fn count_clients(&mut self, numbers: Vec<u32>) {
+        let done = vec![0; numbers.len() * self.op_names.0.len()];
+        self.clients = Clients { numbers, done };
     }
 
     /// The instant at which [`Recorder::roll`] is due.
@@ -136,6 +152,17 @@ impl Recorder {
             done.bytes_written += outcome.bytes_written;
         }
         self.ended(flight, outcome, target, now);
+    }
+
+    /// The op just recorded was that of the client at this place among those that are counted.
+    pub fn record_client(&mut self, place: usize, outcome: &Outcome) {
+        if self.phase != Phase::Measure || is_failure(outcome) {
+            return;
+        }
+        let kind = usize::from(outcome.kind.0);
+        if let Some(done) = self.clients.done.get_mut(place * self.op_names.0.len() + kind) {
+            *done += 1;
+        }
     }
 
     /// An op has ended, with a reply or without: its times and its count.
@@ -268,6 +295,7 @@ impl Recorder {
     pub fn into_totals(self) -> WorkerTotals {
         let mut totals = self.totals;
         let names = &self.op_names.0;
+        totals.per_client = self.clients.into_counts(names.len());
         totals.ops = names.iter().cloned().zip(self.counts).collect();
         let text = |(class, n): (ErrorClass, u64)| (class.to_string(), n);
         totals.errors = self.errors.into_iter().map(text).collect();
@@ -307,6 +335,14 @@ impl Recorder {
             Phase::Drain => Nanos::MAX,
         };
         self.boundary = next_second.min(border);
+    }
+}
+
+impl Clients {
+    fn into_counts(self, kinds: usize) -> Vec<ClientCounts> {
+        let done = self.done.chunks(kinds.max(1)).map(<[u64]>::to_vec);
+        let counts = |(client, done)| ClientCounts { client, done };
+        self.numbers.into_iter().zip(done).map(counts).collect()
     }
 }
 

@@ -193,6 +193,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         reserved_ports: true,
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
+        counts_clients: false,
     }
 }
 

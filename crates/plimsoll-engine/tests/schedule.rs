@@ -5,6 +5,8 @@
 mod support;
 
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
+use plimsoll_model::event::WorkerTotals;
+use plimsoll_model::outcome::ClientCounts;
 use plimsoll_model::suite::{Arrivals, Gaps};
 use plimsoll_model::units::Nanos;
 use plimsoll_testkit::echo::Echo;
@@ -108,6 +110,25 @@ fn the_closed_loop_keeps_its_identity() {
     let cycle = (totals.piece_ns_total + totals.think_ns_total) as f64 / pieces / 1e9;
     assert!((x * cycle / 20.0 - 1.0).abs() < 0.02, "X {x}, R + Z {cycle}");
     assert!((x / 400.0 - 1.0).abs() < 0.05, "{x}");
+}
+
+#[test]
+fn what_each_client_got_done_adds_up_to_the_windows_work() {
+    let mut task = assignment(closed(3, Nanos::ZERO));
+    let seen = |task: &Assignment, worker| {
+        run(task, worker, &mut SimDriver::new(|now: Nanos| Some(now + MS_10)))
+    };
+    assert!(seen(&task, 0).totals.per_client.is_empty(), "nobody asked");
+    task.counts_clients = true;
+    task.workers = 2;
+    let totals = [seen(&task, 0).totals, seen(&task, 1).totals];
+    let clients = |t: &WorkerTotals| t.per_client.iter().map(|c| c.client).collect::<Vec<u32>>();
+    assert_eq!(totals.each_ref().map(clients), [vec![0, 2], vec![1]]);
+    for totals in totals {
+        let done = |counts: &ClientCounts| counts.done[0];
+        assert_eq!(totals.per_client.iter().map(done).sum::<u64>(), totals.done_in_window);
+        assert!(totals.per_client.iter().all(|counts| counts.done[0].abs_diff(1_000) <= 1));
+    }
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         reserved_ports: false,
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
+        counts_clients: false,
     }
 }
 

@@ -44,6 +44,9 @@ pub struct Assignment {
     /// What a client that can go no further means for the point.
     #[serde(default)]
     pub on_client_failure: OnClientFailure,
+    /// What each client got done is counted too ([`crate::event::WorkerTotals::per_client`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_clients: bool,
 }
 
 /// A server address the clients use.

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
-use crate::outcome::ErrorSample;
+use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
 /// Version of the journal's records.
@@ -272,6 +272,9 @@ pub struct WorkerTotals {
     /// By target, in the order of the assignment's endpoints.
     #[serde(default)]
     pub per_target: Vec<TargetTotals>,
+    /// By client, in the order of their numbers; empty when the assignment did not ask for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_client: Vec<ClientCounts>,
 }
 
 impl WorkerTotals {

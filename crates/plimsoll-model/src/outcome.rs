@@ -90,6 +90,16 @@ pub enum OpStatus {
     },
 }
 
+/// What one client got done in the window of a load point.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientCounts {
+    /// Its number.
+    pub client: u32,
+    /// Ops that finished without error within the window, whatever their due time, by [`OpKind`].
+    pub done: Vec<u64>,
+}
+
 /// One sampled failure, kept so that a user can see what went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

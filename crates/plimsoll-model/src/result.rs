@@ -116,8 +116,11 @@ pub struct Summary {
     pub peak_bytes_per_s: Option<f64>,
     /// Area under response time over throughput, by both definitions.
     pub overall_response_ms: OverallResponse,
-    /// Score of suites that have one.
+    /// Overall score of suites that have one, in transactions per second.
     pub score: Option<f64>,
+    /// How it was made, or why there is none; absent where the suite has no score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_note: Option<String>,
     /// What limited the run, as far as it is known, for a person.
     pub limit: Option<String>,
     /// How the peak was found, when it was searched.
@@ -215,6 +218,9 @@ pub struct PointResult {
     /// fault of the measurement: it says nothing about `valid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<Finding>,
+    /// The mix's score in transactions per second, of suites that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
 }
 
 impl PointResult {

@@ -105,6 +105,7 @@ fn times(summary: Option<TimeSummary>) -> [String; 9] {
 struct Further {
     bytes: bool,
     thinks: bool,
+    scores: bool,
 }
 
 impl Further {
@@ -112,13 +113,16 @@ impl Further {
         Self {
             bytes: metric(run) == Metric::Bytes,
             thinks: all(run).any(|(_, p)| p.think_s.is_some()),
+            scores: all(run).any(|(_, p)| p.score.is_some()),
         }
     }
 
     fn headers(self) -> impl Iterator<Item = String> {
         let rates = ["achieved_bytes_per_s", "achieved_mib_per_s", "achieved_mbit_per_s"];
         let rates = self.bytes.then_some(rates).into_iter().flatten();
-        rates.chain(self.thinks.then_some("think_used_s")).map(str::to_owned)
+        let thinks = self.thinks.then_some("think_used_s");
+        let scores = self.scores.then_some("score_per_s");
+        rates.chain(thinks).chain(scores).map(str::to_owned)
     }
 
     fn cells(self, point: &PointResult) -> impl Iterator<Item = String> + use<> {
@@ -129,7 +133,8 @@ impl Further {
             text(rate.map(BytesPerSec::mbit_per_s)),
         ];
         let rates = self.bytes.then_some(rates).into_iter().flatten();
-        rates.chain(self.thinks.then(|| text(point.think_s)))
+        let thinks = self.thinks.then(|| text(point.think_s));
+        rates.chain(thinks).chain(self.scores.then(|| text(point.score)))
     }
 }
 

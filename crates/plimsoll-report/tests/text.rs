@@ -62,6 +62,42 @@ fn every_row_of_a_csv_file_has_as_many_cells_as_its_header() {
     }
 }
 
+/// A ladder of clients with a score of each mix.
+fn scored() -> plimsoll_model::result::RunResult {
+    let mut run = fixture::valid(3);
+    for point in &mut run.points {
+        point.score = Some(f64::from(point.position) * 10.5);
+    }
+    run.summary.score = Some(1_234.5);
+    run.summary.score_note = Some("weighted harmonic mean over 10 mixes".to_owned());
+    run
+}
+
+#[test]
+fn a_score_stands_before_the_peak_and_in_the_table_of_points() {
+    let text = plimsoll_report::markdown(&[scored()]).replace('\\', "");
+    let score = "score, weighted harmonic mean over 10 mixes: **1,234 tps**";
+    assert!(text.contains(score), "{text}");
+    assert!(text.find(score) < text.find("highest sustained ops/s: 25,977"), "{text}");
+    let rows = rows(&text);
+    let header = rows.iter().find(|row| row[0] == "point").unwrap();
+    let column = header.iter().position(|cell| cell.starts_with("score")).unwrap();
+    let second = rows.iter().find(|row| row[0] == "2").unwrap();
+    assert_eq!(second[column], "21");
+    let points = &plimsoll_report::csv(&scored())[0].1;
+    assert!(points.lines().next().unwrap().ends_with(",score_per_s"), "{points}");
+    assert!(points.lines().nth(2).unwrap().ends_with(",21"), "{points}");
+}
+
+#[test]
+fn a_score_that_is_not_there_says_why() {
+    let mut run = scored();
+    run.summary.score = None;
+    run.summary.score_note = Some("none: 9 of 10 mixes were measured".to_owned());
+    let text = plimsoll_report::markdown(&[run]).replace('\\', "");
+    assert!(text.contains("score, 9 of 10 mixes were measured: **none**"), "{text}");
+}
+
 /// Rows of Markdown tables as lists of cells.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     let lines = text.lines().filter(|line| line.starts_with('|'));

@@ -20,7 +20,7 @@ use plimsoll_model::suite::Suite;
 
 use crate::raw::{PointTimes, PointView};
 
-pub(crate) use run::check_run;
+pub(crate) use run::{check_run, planned_points};
 
 /// What the rules look at.
 pub(crate) struct Evidence<'a> {

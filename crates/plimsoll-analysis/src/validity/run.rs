@@ -1,7 +1,7 @@
 //! Rules about the whole run, and the run's verdict from its points'.
 
 use plimsoll_model::result::{Finding, PointResult, Verdict};
-use plimsoll_model::suite::{Ladder, Suite};
+use plimsoll_model::suite::Suite;
 
 use super::{Evidence, finding};
 use crate::raw::{Ending, RunView};
@@ -40,18 +40,13 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
 
 /// Fewer points than the ladder has.
 fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Finding> {
-    let Some(started) = view.started else {
+    if view.started.is_none() {
         return finding(
             "incomplete",
             "the journal does not say that a run began; the bundle is empty or damaged".to_owned(),
         );
-    };
-    let wanted = match (&started.ladder, &suite.ladder) {
-        (Some(ladder), _) => ladder.len(),
-        (None, Ladder::Points { points }) => points.len(),
-        (None, Ladder::Think { thinks, .. }) => thinks.len(),
-        (None, Ladder::Peak { steps, .. } | Ladder::Auto { steps, .. }) => *steps as usize,
-    };
+    }
+    let wanted = planned_points(suite, view);
     let finished = view.ladder.len();
     if finished >= wanted && finished > 0 {
         return None;
@@ -63,6 +58,12 @@ fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Finding> {
              the last"
         ),
     )
+}
+
+/// How many points the ladder has.
+pub(crate) fn planned_points(suite: &Suite, view: &RunView<'_>) -> usize {
+    let loads = view.started.and_then(|started| started.ladder.as_ref());
+    loads.map_or_else(|| suite.ladder.points_planned(), Vec::len)
 }
 
 /// The journal has no last line, or says why it ends.

@@ -165,9 +165,12 @@ where
     fn new(seat: &Seat<'a>, driver: D, mut make: impl FnMut(ClientSeat) -> (S, C)) -> Self {
         let assignment = seat.assignment;
         let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
-        let recorder =
+        let mut recorder =
             Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets);
         let (clients, lanes) = seats(seat, &mut make);
+        if assignment.counts_clients {
+            recorder.count_clients(clients.iter().map(|client| client.number).collect());
+        }
         let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
         let backlog_ops_max = match assignment.load {
             Load::Open { backlog_ops_max, .. } => {

@@ -97,6 +97,7 @@ where
             self.roll_intervals(now);
         }
         self.recorder.record(flight, outcome, endpoint, now);
+        self.recorder.record_client(client as usize, outcome);
         let mut pause = None;
         if let OpStatus::Failed(class) = outcome.status {
             self.sample(class, outcome.kind, detail, now);

@@ -79,6 +79,7 @@ pub fn assignment(load: Load) -> Assignment {
         reserved_ports: false,
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
+        counts_clients: false,
     }
 }
 

@@ -7,11 +7,13 @@
 
 mod read;
 pub mod reader;
+mod score;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use reader::{Override, SuiteError, TableReader};
+pub use score::{Score, ScoreKind};
 
 use crate::units::{Nanos, span_serde, spans_serde};
 
@@ -53,6 +55,9 @@ pub struct Suite {
     pub ladder: Ladder,
     /// When a point is valid.
     pub rules: Rules,
+    /// One figure for each load point and one for the ladder; absent for most methods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
     /// Timings and scale by name.
     pub profiles: Profiles,
     /// The protocol's own table, every default explicit.
@@ -219,6 +224,15 @@ pub enum Ladder {
 }
 
 impl Ladder {
+    /// How many load points it will have.
+    pub fn points_planned(&self) -> usize {
+        match self {
+            Self::Points { points } => points.len(),
+            Self::Peak { steps, .. } | Self::Auto { steps, .. } => *steps as usize,
+            Self::Think { thinks, .. } => thinks.len(),
+        }
+    }
+
     /// Evenly spaced loads `peak/steps, 2·peak/steps … peak`.
     pub fn evenly(peak: f64, steps: u32) -> Vec<f64> {
         (1..=steps).map(|k| peak * f64::from(k) / f64::from(steps)).collect()

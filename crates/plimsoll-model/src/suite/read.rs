@@ -5,7 +5,8 @@ use toml::de::DeTable;
 use super::reader::{Override, Source, SuiteError, TableReader};
 use super::{
     Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, Ladder, LoadSpec, Metric, OnClientFailure,
-    Profile, Profiles, RATE_OPS_PER_S_MAX, Rules, SUITE_FORMAT, Suite, Think, ThinkDistribution,
+    Profile, Profiles, RATE_OPS_PER_S_MAX, Rules, SUITE_FORMAT, Score, Suite, Think,
+    ThinkDistribution,
 };
 use crate::units::Nanos;
 
@@ -44,7 +45,7 @@ fn read_root(root: &TableReader<'_>, read_workload: ReadWorkload<'_>) -> Result<
     let workload = root.table("workload")?;
     let explicit = read_workload(&protocol, &workload)?;
     workload.finish()?;
-    Ok(Suite {
+    let mut suite = Suite {
         format: SUITE_FORMAT,
         name: root.required_text("name")?,
         title: root.required_text("title")?,
@@ -58,7 +59,10 @@ fn read_root(root: &TableReader<'_>, read_workload: ReadWorkload<'_>) -> Result<
         load,
         protocol,
         workload: explicit,
-    })
+        score: None,
+    };
+    suite.score = Score::read(root, &suite)?;
+    Ok(suite)
 }
 
 fn read_metric(root: &TableReader<'_>) -> Result<Metric, SuiteError> {

@@ -4,7 +4,7 @@
 //! others and names the nearest known key. Values given with `--set` come before the file's.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
@@ -219,6 +219,30 @@ impl<'a> TableReader<'a> {
     /// A list of numbers.
     pub fn numbers(&self, key: &'static str) -> Result<Option<Vec<f64>>, SuiteError> {
         self.read(key, "a list of numbers", |v| v.as_array()?.iter().map(as_number).collect())
+    }
+
+    /// A table of numbers under names that the writer chose.
+    pub fn named_numbers(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<BTreeMap<String, f64>>, SuiteError> {
+        let wanted = "a table of numbers";
+        let mut numbers: Option<BTreeMap<String, f64>> = self.read(key, wanted, |v| {
+            let named = |(name, v): (&String, &Value)| Some((name.clone(), as_number(v)?));
+            v.as_table()?.iter().map(named).collect()
+        })?;
+        let prefix = format!("{}.", self.full_path(key));
+        for item in self.source.overrides {
+            let Some(name) = item.path.strip_prefix(&prefix) else { continue };
+            let number = as_number(&item.value).ok_or_else(|| {
+                let message = format!("`{}` is {}, not a number", item.path, item.value);
+                let mut error = self.source.error(None, message);
+                error.file = format!("--set {}", item.path);
+                error
+            })?;
+            numbers.get_or_insert_default().insert(name.to_owned(), number);
+        }
+        Ok(numbers)
     }
 
     /// A list of strings.

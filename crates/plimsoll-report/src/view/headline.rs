@@ -17,6 +17,13 @@ const OVERALL_NOTE: &str = " Overall response is the area under mean service tim
     throughput up to the peak: from an added (0, 0) point and divided by the peak; or, as span, \
     between first and last point and divided by their distance.";
 
+/// Of the score of a mix and of a ladder.
+const SCORE_UNIT: &str = "tps";
+/// What the score is.
+const SCORE_NOTE: &str = " The score of a load point is the harmonic mean of its clients' \
+    transactions per second times the number of clients; the score of the run is the weighted \
+    harmonic mean of those.";
+
 /// One large figure with its name.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
@@ -60,12 +67,14 @@ pub(super) fn value(run: &RunResult) -> String {
 
 /// The large figures and what they belong to.
 pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
-    let mut figures = vec![Figure {
+    let mut figures: Vec<Figure> = score(run).into_iter().collect();
+    let has_score = !figures.is_empty();
+    figures.push(Figure {
         label: run.summary.metric.clone(),
         value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| number(Some(v))),
         unit: if run.summary.value.is_some() { run.summary.unit.clone() } else { String::new() },
-        main: true,
-    }];
+        main: !has_score,
+    });
     if let Some(rate) = run.summary.value.filter(|_| metric(run) == Metric::Bytes) {
         figures.push(figure("in 2^20 bytes", format!("{} MiB/s", mib_per_s(Some(rate)))));
         figures.push(figure("in 10^6 bits", format!("{} Mbit/s", mbit_per_s(Some(rate)))));
@@ -94,10 +103,19 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     if !overall_first {
         figures.extend(overall(run).into_iter().take(1));
     }
-    if let Some(score) = run.summary.score {
-        figures.push(figure("score", number(Some(score))));
-    }
     (figures, note(run, point))
+}
+
+/// The overall score of suites that have one; it comes before the peak.
+fn score(run: &RunResult) -> Option<Figure> {
+    let note = run.summary.score_note.as_ref()?;
+    let value = run.summary.score.map_or_else(|| NONE.to_owned(), |score| number(Some(score)));
+    let unit = if run.summary.score.is_some() { SCORE_UNIT } else { "" };
+    let label = match run.summary.score {
+        Some(_) => format!("score, {note}"),
+        None => format!("score, {}", note.trim_start_matches("none: ")),
+    };
+    Some(Figure { label, value, unit: unit.to_owned(), main: true })
 }
 
 /// Suites that cap the response time publish the overall one beside the peak, and a curve from
@@ -140,6 +158,9 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     };
     if point.response_ns.is_some_and(|t| t.p50.is_none() || t.p95.is_none() || t.p99.is_none()) {
         note.push_str(&format!(" {ABSENT} where the sample is too small for the percentile."));
+    }
+    if run.summary.score_note.is_some() {
+        note.push_str(SCORE_NOTE);
     }
     if overall_is_a_result(run) && run.summary.overall_response_ms.origin.is_some() {
         note.push_str(OVERALL_NOTE);

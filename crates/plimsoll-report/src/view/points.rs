@@ -80,6 +80,9 @@ fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
         columns.push(filled(figures("achieved", "MiB/s"), |p| mib_per_s(p.achieved_bytes_per_s)));
     }
     columns.push(filled(figures("achieved", unit), |p| number(p.achieved_ops_per_s)));
+    if points.iter().any(|p| p.score.is_some()) {
+        columns.push(filled(figures("score", "tps"), |p| number(p.score)));
+    }
     columns
 }
 

@@ -199,6 +199,7 @@ pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec
     }
     departures.extend(table_departures(&closed_load(suite), &closed_load(method), "load", whose));
     departures.extend(table_departures(&rules(suite), &rules(method), "rule", whose));
+    departures.extend(table_departures(&score(suite), &score(method), "score", whose));
     if published && !is_ladder_of(&suite.ladder, &method.ladder) {
         let (own, full) = (ladder_text(&suite.ladder), ladder_text(&method.ladder));
         departures.push(format!("{own}; the method has {full}"));
@@ -219,6 +220,11 @@ fn closed_load(suite: &Suite) -> toml::Table {
 
 fn rules(suite: &Suite) -> toml::Table {
     toml::Table::try_from(&suite.rules).expect(TOML_CAN_SAY_IT)
+}
+
+fn score(suite: &Suite) -> toml::Table {
+    let score = suite.score.as_ref();
+    score.map(|score| toml::Table::try_from(score).expect(TOML_CAN_SAY_IT)).unwrap_or_default()
 }
 
 fn table_departures(own: &toml::Table, full: &toml::Table, what: &str, whose: &str) -> Vec<String> {

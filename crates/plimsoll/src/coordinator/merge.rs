@@ -226,6 +226,8 @@ pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.pieces += part.pieces;
     sum.piece_ns_total += part.piece_ns_total;
     sum.think_ns_total += part.think_ns_total;
+    sum.per_client.extend(part.per_client);
+    sum.per_client.sort_by_key(|counts| counts.client);
     // By place: the same server may be named twice, for twice the connections.
     for (at, target) in part.per_target.into_iter().enumerate() {
         match sum.per_target.get_mut(at) {
@@ -249,6 +251,7 @@ fn add_counts(sum: &mut BTreeMap<String, u64>, part: BTreeMap<String, u64>) {
 #[cfg(test)]
 mod tests {
     use plimsoll_model::event::TargetTotals;
+    use plimsoll_model::outcome::ClientCounts;
 
     use super::*;
 
@@ -302,6 +305,10 @@ mod tests {
         TargetTotals { target: "http://h/".into(), done_in_window, ..TargetTotals::default() }
     }
 
+    fn did(client: u32, ops: u64) -> ClientCounts {
+        ClientCounts { client, done: vec![ops] }
+    }
+
     #[test]
     fn totals_of_workers_add_up() {
         let one = WorkerTotals {
@@ -309,12 +316,15 @@ mod tests {
             errors: BTreeMap::from([("timeout".into(), 1)]),
             clients_participating: 4,
             per_target: vec![same_server(5), same_server(7)],
+            per_client: vec![did(1, 4), did(3, 2)],
             ..WorkerTotals::default()
         };
         let mut sum = WorkerTotals::default();
         add_totals(&mut sum, one.clone());
-        add_totals(&mut sum, one);
+        let other = WorkerTotals { per_client: vec![did(0, 9)], ..one };
+        add_totals(&mut sum, other);
         assert_eq!((sum.due, sum.errors["timeout"], sum.clients_participating), (6, 2, 8));
         assert_eq!(sum.per_target, [same_server(10), same_server(14)]);
+        assert_eq!(sum.per_client, [did(0, 9), did(1, 4), did(3, 2)], "by number");
     }
 }

@@ -105,6 +105,11 @@ impl Outset {
                 dial: &SystemDial::new(signals.clone()),
             },
         )?;
+        if let Some(score) = &suite.score {
+            score
+                .refuse_ops(&plan.op_names)
+                .map_err(|why| Failure::wrong(format!("suite {}: {why}", suite.name)))?;
+        }
         if let Some(addresses) = &plan.addresses {
             for (target, address) in targets.iter_mut().zip(addresses) {
                 target.resolved.address = *address;

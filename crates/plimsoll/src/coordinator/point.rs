@@ -351,6 +351,7 @@ mod tests {
             reserved_ports: false,
             nonce: 0,
             on_client_failure,
+            counts_clients: false,
         }
     }
 

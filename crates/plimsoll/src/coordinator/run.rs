@@ -294,6 +294,7 @@ impl<'a> Run<'a> {
             nonce: unix_ns(),
             reserved_ports: self.outset.plan.reserved_ports,
             on_client_failure: self.request.suite.load.on_client_failure(),
+            counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
         }
     }
 

@@ -47,6 +47,7 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
     let _ =
         writeln!(out, "\n{} on {}, {word}{scaled}", style.bold(suite), result.targets.join(", "));
     let summary = &result.summary;
+    push_score(out, result, style);
     if !summary.metric.is_empty() {
         let value = summary.value.map_or("none".to_owned(), |value| value_text(value, result));
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
@@ -70,6 +71,15 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style) {
     if let Some(search) = &summary.peak_search {
         let _ = writeln!(out, "  {search}");
     }
+}
+
+/// Before the peak, where the suite has one.
+fn push_score(out: &mut String, result: &RunResult, style: Style) {
+    let Some(note) = &result.summary.score_note else { return };
+    let _ = match result.summary.score {
+        Some(score) => writeln!(out, "  score: {} tps ({note})", style.bold(&grouped(score))),
+        None => writeln!(out, "  score: {note}"),
+    };
 }
 
 fn metric(result: &RunResult) -> Metric {
@@ -100,23 +110,27 @@ fn push_table(out: &mut String, result: &RunResult, style: Style) {
         Metric::Bytes => (format!("{:>9}  {:>9}  ", "took part", "MiB/s"), Metric::Ops.unit()),
         other => (String::new(), other.unit()),
     };
+    let scored = result.points.iter().any(|point| point.score.is_some());
+    let in_column = |text: String| if scored { format!("{text:>9}  ") } else { String::new() };
+    let score = in_column("score".to_owned());
     let _ = writeln!(
         out,
         "\n  {}",
         style.dim(&format!(
-            "{:>12}  {bytes}{:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>5}",
+            "{:>12}  {bytes}{:>12}  {score}{:>9}  {:>9}  {:>9}  {:>7}  {:>5}",
             unit, ops, "p50", "p95", "p99", "errors", "busy"
         ))
     );
     for point in thinned(&result.points, metric(result)) {
-        let _ = writeln!(out, "  {}", row(point, metric(result), style));
+        let score = in_column(point.score.map_or("–".to_owned(), grouped));
+        let _ = writeln!(out, "  {}", row(point, metric(result), &score, style));
     }
     if result.points.len() > ROWS_MAX {
         let _ = writeln!(out, "  {}", style.dim("(some points left out; the report has all)"));
     }
 }
 
-fn row(point: &PointResult, metric: Metric, style: Style) -> String {
+fn row(point: &PointResult, metric: Metric, score: &str, style: Style) -> String {
     let times = point.response_ns.unwrap_or_default();
     let errors: u64 = point.errors.values().sum();
     let busy = point
@@ -138,7 +152,7 @@ fn row(point: &PointResult, metric: Metric, style: Style) -> String {
         }
     };
     format!(
-        "{:>12}  {bytes}{:>12}  {:>9}  {:>9}  {:>9}  {errors:>7}  {busy:>5}  {mark}",
+        "{:>12}  {bytes}{:>12}  {score}{:>9}  {:>9}  {:>9}  {errors:>7}  {busy:>5}  {mark}",
         grouped(point.requested),
         point.achieved_ops_per_s.map_or("–".to_owned(), grouped),
         time(times.p50),

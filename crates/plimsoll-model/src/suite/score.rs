@@ -1,0 +1,215 @@
+//! `[score]`: one figure for each mix of a ladder, and one for all of them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::reader::{SuiteError, TableReader, nearest};
+use super::{LoadSpec, Suite};
+use crate::assignment::OpNames;
+
+/// Heaviest weight; beyond it the other weights would not show in any figure.
+const WEIGHT_MAX: f64 = 1e6;
+/// Lightest weight of a mix, for the same reason. None is zero: a mix that does not count is left
+/// out of the ladder.
+const MIX_WEIGHT_MIN: f64 = 1e-6;
+
+/// One figure for each mix (load point) of a closed load, and one for the whole ladder, both in
+/// transactions per second.
+///
+/// IBM's Netfinity report on `ServerBench` 4.02 (1999): the score of a mix is the harmonic mean of
+/// the clients' TPS times the number of clients, weighted by request type; the overall score is
+/// the weighted harmonic mean of the mixes. The report's weights are unpublished; where a suite
+/// names none they are equal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Score {
+    /// How it is made.
+    pub kind: ScoreKind,
+    /// Weight of each mix in the overall score, in the ladder's order; above 0, without unit.
+    /// Absent: all equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix_weights: Option<Vec<f64>>,
+    /// How many transactions an op of that name counts as; from 0, without unit. An op that is not
+    /// named counts as 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub op_weights: BTreeMap<String, f64>,
+}
+
+/// How a score is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ScoreKind {
+    /// Of a mix: the harmonic mean of the clients' TPS times their number, so that a client that
+    /// is starved weighs more than one that is served well. Of the ladder: the weighted harmonic
+    /// mean of the mixes.
+    #[serde(rename = "harmonic-clients")]
+    HarmonicClients,
+}
+
+impl Score {
+    /// Reads the table of a suite whose load and ladder are known.
+    pub(super) fn read(root: &TableReader<'_>, suite: &Suite) -> Result<Option<Self>, SuiteError> {
+        if !root.has("score") {
+            return Ok(None);
+        }
+        if let LoadSpec::Open { .. } = suite.load {
+            return Err(root.error_at("score", "`[score]` needs a closed load").with_help(
+                "it is made of what each client gets done, one op after the other; write \
+                 load.mode = \"closed\", or leave the table out",
+            ));
+        }
+        let table = root.table("score")?;
+        let kind = table
+            .choice("kind", &[("harmonic-clients", ScoreKind::HarmonicClients)])?
+            .ok_or_else(|| table.missing("kind").with_help("write \"harmonic-clients\""))?;
+        let score = Self {
+            kind,
+            mix_weights: read_mix_weights(&table, suite.ladder.points_planned())?,
+            op_weights: read_op_weights(&table)?,
+        };
+        table.finish()?;
+        Ok(Some(score))
+    }
+
+    /// Transactions an op of that name counts as.
+    pub fn op_weight(&self, name: &str) -> f64 {
+        self.op_weights.get(name).copied().unwrap_or(1.0)
+    }
+
+    /// Weight of the mix at this place of the ladder, from 0.
+    pub fn mix_weight(&self, index: usize) -> f64 {
+        let weights = self.mix_weights.as_deref();
+        weights.and_then(|weights| weights.get(index).copied()).unwrap_or(1.0)
+    }
+
+    /// Why the weights do not fit a workload with these ops, and what to do.
+    pub fn refuse_ops(&self, known: &OpNames) -> Result<(), String> {
+        let names = || known.0.iter().map(String::as_str);
+        if let Some(word) = self.op_weights.keys().find(|word| !known.0.contains(word)) {
+            let help = match nearest(word, names()) {
+                Some(name) => format!("did you mean \"{name}\"?"),
+                None => format!("its ops are: {}", known.0.join(", ")),
+            };
+            return Err(format!(
+                "score.op_weights names \"{word}\", which is no op of this suite; {help}"
+            ));
+        }
+        if names().all(|name| self.op_weight(name) <= 0.0) {
+            return Err(
+                "score.op_weights gives every op weight 0; give one a weight above 0".to_owned()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn read_mix_weights(
+    table: &TableReader<'_>,
+    points: usize,
+) -> Result<Option<Vec<f64>>, SuiteError> {
+    let Some(weights) = table.numbers("mix_weights")? else { return Ok(None) };
+    if weights.len() != points {
+        return Err(table
+            .error_at("mix_weights", format!("{} weights for {points} mixes", weights.len()))
+            .with_help("write one weight for each load point of the ladder, in its order"));
+    }
+    match weights.iter().find(|weight| !(MIX_WEIGHT_MIN..=WEIGHT_MAX).contains(*weight)) {
+        None => Ok(Some(weights)),
+        Some(wrong) => Err(table
+            .error_at("mix_weights", format!("a mix cannot weigh {wrong}"))
+            .with_help(format!("a weight is from {MIX_WEIGHT_MIN} to {WEIGHT_MAX}"))),
+    }
+}
+
+fn read_op_weights(table: &TableReader<'_>) -> Result<BTreeMap<String, f64>, SuiteError> {
+    let weights = table.named_numbers("op_weights")?.unwrap_or_default();
+    match weights.iter().find(|(_, weight)| !(0.0..=WEIGHT_MAX).contains(*weight)) {
+        None => Ok(weights),
+        Some((name, wrong)) => Err(table
+            .error_at("op_weights", format!("op \"{name}\" cannot weigh {wrong}"))
+            .with_help(format!("a weight is from 0 to {WEIGHT_MAX}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Override;
+    use super::*;
+
+    const MIXES: &str = "format = 1\nname = \"mixes\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
+        [load]\nmode = \"closed\"\n[ladder]\nkind = \"points\"\npoints = [1, 4, 8]\n\
+        [workload]\n[score]\nkind = \"harmonic-clients\"\n";
+
+    fn parse(text: &str, set: &[&str]) -> Result<Suite, SuiteError> {
+        let set: Vec<Override> = set.iter().filter_map(|text| Override::parse(text)).collect();
+        Suite::parse("mixes.toml", text, &set, &|_, _| Ok(toml::Table::new()))
+    }
+
+    fn refusal(text: &str, set: &[&str]) -> String {
+        let error = parse(text, set).expect_err("the suite is wrong");
+        format!("{error} | {}", error.help.as_deref().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_score_reads_back_as_the_same_with_weights_and_without() {
+        let plain = parse(MIXES, &[]).unwrap();
+        let score = plain.score.as_ref().unwrap();
+        assert_eq!((score.op_weight("read"), score.mix_weight(2)), (1.0, 1.0));
+        assert_eq!(parse(&plain.to_toml(), &[]).unwrap(), plain);
+        let weights = "mix_weights = [1, 2, 3.5]\nop_weights = { read = 2, write = 0 }\n";
+        let weighted = parse(&format!("{MIXES}{weights}"), &[]).unwrap();
+        let score = weighted.score.as_ref().unwrap();
+        assert_eq!((score.op_weight("read"), score.op_weight("write")), (2.0, 0.0));
+        assert_eq!((score.op_weight("append"), score.mix_weight(2)), (1.0, 3.5));
+        assert_eq!(parse(&weighted.to_toml(), &[]).unwrap(), weighted);
+    }
+
+    #[test]
+    fn a_suite_without_a_score_says_nothing_of_it() {
+        let text = MIXES.replace("[score]\nkind = \"harmonic-clients\"\n", "");
+        let suite = parse(&text, &[]).unwrap();
+        assert_eq!(suite.score, None);
+        assert!(!suite.to_toml().contains("score"), "{}", suite.to_toml());
+    }
+
+    #[test]
+    fn a_score_of_an_open_load_is_refused_with_its_line() {
+        let open = MIXES.replace("closed", "open");
+        let said = refusal(&open, &[]);
+        assert!(said.starts_with("mixes.toml:11: `[score]` needs a closed load"), "{said}");
+    }
+
+    #[test]
+    fn wrong_weights_say_what_is_expected() {
+        let with = |extra: &str| refusal(&format!("{MIXES}{extra}\n"), &[]);
+        assert!(with("mix_weights = [1, 2]").contains("2 weights for 3 mixes"));
+        assert!(with("mix_weights = [1, 0, 2]").contains("a mix cannot weigh 0"));
+        assert!(with("op_weights = { read = -1 }").contains("op \"read\" cannot weigh -1"));
+        assert!(with("op_weights = { read = \"x\" }").contains("a table of numbers"));
+        assert!(with("op_wieghts = {}").contains("did you mean `op_weights`?"));
+        let unknown = refusal(&MIXES.replace("harmonic-clients", "harmonic"), &[]);
+        assert!(unknown.contains("did you mean \"harmonic-clients\"?"), "{unknown}");
+    }
+
+    #[test]
+    fn a_weight_may_come_from_the_command_line() {
+        let weights = format!("{MIXES}op_weights = {{ read = 2 }}\n");
+        let suite = parse(&weights, &["score.op_weights.read=3", "score.op_weights.a/b=4"]);
+        let score = suite.unwrap().score.unwrap();
+        assert_eq!((score.op_weight("read"), score.op_weight("a/b")), (3.0, 4.0));
+        let wrong = refusal(MIXES, &["score.op_weights.read=much"]);
+        assert!(wrong.starts_with("--set score.op_weights.read: "), "{wrong}");
+    }
+
+    #[test]
+    fn weights_of_ops_that_are_not_there_are_refused_when_the_ops_are_known() {
+        let score = |text: &str| parse(&format!("{MIXES}{text}"), &[]).unwrap().score.unwrap();
+        let ops = OpNames(vec!["read".to_owned(), "write".to_owned()]);
+        assert_eq!(score("op_weights = { write = 2 }").refuse_ops(&ops), Ok(()));
+        let said = score("op_weights = { raed = 2 }").refuse_ops(&ops).unwrap_err();
+        assert!(said.contains("\"raed\"") && said.contains("did you mean \"read\"?"), "{said}");
+        let said = score("op_weights = { read = 0, write = 0 }").refuse_ops(&ops).unwrap_err();
+        assert!(said.contains("every op weight 0"), "{said}");
+    }
+}
