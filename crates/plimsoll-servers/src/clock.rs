@@ -30,6 +30,13 @@ impl Deadline {
     }
 }
 
+/// CLOCK_MONOTONIC, in nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    let at = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    // Neither part is negative on a running system.
+    at.tv_sec.unsigned_abs() * 1_000_000_000 + at.tv_nsec.unsigned_abs()
+}
+
 /// Now, as times of files have it.
 #[allow(clippy::disallowed_methods, reason = "times of files are those of the wall clock")]
 pub(crate) fn wall() -> Time {
@@ -44,4 +51,10 @@ pub(crate) fn filetime() -> u64 {
     const BEFORE_1970_S: u64 = 11_644_473_600;
     let Time { seconds, nanoseconds } = wall();
     (u64::from(seconds) + BEFORE_1970_S) * 10_000_000 + u64::from(nanoseconds) / 100
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC, which all processes of a host share.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }

@@ -58,6 +58,14 @@ pub enum ServerError {
         /// What the system said.
         source: io::Error,
     },
+    /// The calibrated server cannot leave behind what happened.
+    #[error("cannot write the log {}: {source}; choose another place with --log", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The system gives no thread, event queue or temporary file.
     #[error("cannot {doing}: {source}")]
     System {

@@ -1,6 +1,7 @@
 //! The servers that Plimsoll starts itself: the reference servers (`plimsoll serve`, `builtin:`)
 //! and real servers with a temporary configuration (`managed:NAME`). Nothing here prints.
 
+pub mod app;
 mod builtin;
 mod clock;
 pub mod cores;
@@ -12,7 +13,9 @@ pub mod smb;
 mod stop;
 pub mod web;
 
-pub use builtin::{ANNOUNCEMENT, BuiltinApp, BuiltinNfs, BuiltinSmb, BuiltinWeb, PASSWORD_VARIABLE};
+pub use builtin::{
+    ANNOUNCEMENT, BuiltinApp, BuiltinNfs, BuiltinSmb, BuiltinWeb, PASSWORD_VARIABLE,
+};
 pub use error::ServerError;
 pub use process::{Login, ServerProcess, ServerState, Software};
 pub use stop::Stop;

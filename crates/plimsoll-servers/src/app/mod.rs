@@ -1,0 +1,3 @@
+//! The transaction server, and the calibrated one.
+
+pub mod calibrated;
