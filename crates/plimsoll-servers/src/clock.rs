@@ -52,9 +52,3 @@ pub(crate) fn filetime() -> u64 {
     let Time { seconds, nanoseconds } = wall();
     (u64::from(seconds) + BEFORE_1970_S) * 10_000_000 + u64::from(nanoseconds) / 100
 }
-
-/// Nanoseconds of CLOCK_MONOTONIC, which all processes of a host share.
-pub(crate) fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
-}

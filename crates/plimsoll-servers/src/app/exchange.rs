@@ -1,0 +1,150 @@
+//! One connection, as the multiplexer and the service threads share it.
+//!
+//! A connection belongs to the multiplexer, except from the moment a complete message is queued
+//! until its reply has been sent or handed back: then it belongs to a service thread, and what
+//! the multiplexer hears of its socket is only noted.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_protocols::app::wire::{ReplyHeader, Status};
+
+use super::connection::{Arrived, Inbox};
+use super::outbox::{Outbox, Sent};
+use super::segments::Segment;
+
+/// A service thread has it.
+const SERVING: u8 = 1;
+/// There is or may be something to read.
+const READABLE: u8 = 2;
+/// The client sends no more: a short read does not prove that nothing is left, since the end
+/// itself is, and makes no event of its own any more.
+const ENDS: u8 = 4;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) socket: OwnedFd,
+    /// Its place in the multiplexer's table.
+    pub(super) slot: usize,
+    state: AtomicU8,
+    exchange: Mutex<Exchange>,
+}
+
+/// What is going on on a connection.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) inbox: Inbox,
+    pub(super) outbox: Outbox,
+    pub(super) phase: Phase,
+    /// What a service thread is to do, and when its last byte arrived.
+    pub(super) asked: Option<(Arrived, u64)>,
+    /// The client's segment, from its greeting on, if it wants one.
+    pub(super) segment: Option<Arc<Segment>>,
+    /// Where its next append goes.
+    pub(super) append_at: u64,
+    /// On the monotonic clock; the connection ends then if nothing changes.
+    pub(super) deadline_ns: Option<u64>,
+    /// Something was received since the last sweep.
+    pub(super) is_warm: bool,
+    /// Nothing more is read once the reply has left.
+    pub(super) is_last: bool,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The client's.
+    Receiving,
+    /// A service thread's, or of the queue before it.
+    Serving,
+    /// Ours: a reply does not fit in the socket.
+    Replying,
+    /// Nobody's: the last reply has left, and the client is to read it before the end.
+    Leaving,
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd, slot: usize, exchange: Exchange) -> Self {
+        Self { socket, slot, state: AtomicU8::new(0), exchange: Mutex::new(exchange) }
+    }
+
+    /// Never waited for long: whoever owns the connection is the only one to ask.
+    pub(super) fn exchange(&self) -> MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a service thread has it, or will have it.
+    pub(super) fn is_serving(&self) -> bool {
+        self.state.load(Ordering::SeqCst) & SERVING != 0
+    }
+
+    /// The socket has news. False: they wait until the service thread is done.
+    pub(super) fn hear(&self, ends: bool) -> bool {
+        let news = if ends { READABLE | ENDS } else { READABLE };
+        self.state.fetch_or(news, Ordering::SeqCst) & SERVING == 0
+    }
+
+    /// Whether the client sends no more.
+    pub(super) fn ends(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & ENDS != 0
+    }
+
+    /// Gives it to a service thread. `is_drained`: all that had arrived was read.
+    pub(super) fn begin_service(&self, is_drained: bool) {
+        if is_drained {
+            self.state.fetch_and(!READABLE, Ordering::SeqCst);
+        }
+        let readable = if is_drained { 0 } else { READABLE };
+        self.state.fetch_or(SERVING | readable, Ordering::SeqCst);
+    }
+
+    /// Takes it back. True: there were news in the meantime, which the multiplexer must hear.
+    pub(super) fn end_service(&self) -> bool {
+        self.state.fetch_and(!SERVING, Ordering::SeqCst) & READABLE != 0
+    }
+}
+
+impl Exchange {
+    /// Of a connection that has just been accepted.
+    pub(super) const fn new(deadline_ns: u64, outbox: Outbox) -> Self {
+        Self {
+            inbox: Inbox::new(),
+            outbox,
+            phase: Phase::Receiving,
+            asked: None,
+            segment: None,
+            append_at: 0,
+            deadline_ns: Some(deadline_ns),
+            is_warm: true,
+            is_last: false,
+        }
+    }
+
+    /// Makes the reply to a request that got nothing done.
+    pub(super) fn refuse(&mut self, kind: u8, id: u32, status: Status) {
+        let (payload_bytes, checksum, server_ns) = (0, 0, 0);
+        let header = ReplyHeader { payload_bytes, kind, status, id, checksum, server_ns };
+        self.outbox.put_reply(&header);
+        self.phase = Phase::Replying;
+    }
+
+    /// Sends what there is, and goes on to the next phase when all of it has left.
+    pub(super) fn send(&mut self, connection: &Connection, stall_deadline_ns: u64) -> Sent {
+        let sent = self.outbox.send(&connection.socket);
+        match sent {
+            Sent::All => {
+                self.inbox.finish();
+                self.deadline_ns = None;
+                self.phase = if self.is_last { Phase::Leaving } else { Phase::Receiving };
+            }
+            Sent::Blocked => {
+                self.phase = Phase::Replying;
+                self.deadline_ns.get_or_insert(stall_deadline_ns);
+            }
+            Sent::Gone => (self.phase, self.deadline_ns) = (Phase::Leaving, None),
+        }
+        sent
+    }
+}

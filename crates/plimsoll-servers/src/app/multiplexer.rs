@@ -1,0 +1,412 @@
+//! The one thread that watches all sockets: it accepts, reads, queues complete messages for the
+//! service threads, and ends connections whose time is up.
+//!
+//! Sockets are watched edge-triggered, with one registration for their whole life. A request
+//! costs one share of an `epoll_pwait2` and one `readv` here; its reply is sent by the service
+//! thread that made it.
+
+use std::io::IoSliceMut;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use plimsoll_protocols::app::wire::{Refusal, RequestType, Status, Welcome};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use super::accept::{self, Accepted, refusal};
+use super::connection::{Arrived, FRAME_BYTES_MAX, Malformed};
+use super::exchange::{Connection, Exchange, Phase};
+use super::outbox::Sent;
+use super::service::Shared;
+use super::table::Table;
+use crate::ServerError;
+use crate::clock::monotonic_ns;
+
+/// Events one call reports; more wait for the next.
+const EVENTS_MAX: usize = 256;
+/// How often deadlines are looked at and idle memory is given back.
+const SWEEP_NS: u64 = 250_000_000;
+/// The same once the server is ending.
+const ENDING_SWEEP_NS: u64 = 10_000_000;
+/// How long a client has to read the last reply before the connection is closed.
+const LEAVING_NS: u64 = 1_000_000_000;
+/// The longest a greeting may take.
+const GREETING_NS_MAX: u64 = 10_000_000_000;
+/// How long requests under way may take once the server is ending.
+const END_NS_MAX: u64 = 1_500_000_000;
+
+const LISTENER: u64 = u64::MAX;
+const BELL: u64 = u64::MAX - 1;
+
+/// The thread's state.
+pub(super) struct Multiplexer {
+    epoll: OwnedFd,
+    listener: Option<TcpListener>,
+    /// Out of descriptors: nobody is accepted until the next sweep.
+    is_pausing: bool,
+    table: Table,
+    shared: Arc<Shared>,
+    /// What does not fit in a connection's own buffer is received here.
+    overflow: Box<[u8]>,
+    end_ns: Option<u64>,
+}
+
+/// What becomes of a connection after its turn.
+enum Next {
+    /// Its socket will say.
+    Wait,
+    /// A service thread's turn; whether all that had arrived was read.
+    Serve { is_drained: bool },
+    Close,
+}
+
+impl Multiplexer {
+    pub(super) fn new(listener: TcpListener, shared: Arc<Shared>) -> Result<Self, ServerError> {
+        let failed = |source: Errno| ServerError::System {
+            doing: "watch the sockets of the transaction server",
+            source: source.into(),
+        };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
+        let watch = |fd, key| {
+            epoll::add(&epoll, fd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)
+        };
+        watch(rustix::fd::AsFd::as_fd(&listener), LISTENER).map_err(failed)?;
+        watch(rustix::fd::AsFd::as_fd(shared.returned.bell()), BELL).map_err(failed)?;
+        Ok(Self {
+            epoll,
+            listener: Some(listener),
+            is_pausing: false,
+            table: Table::new(shared.connections_max),
+            shared,
+            overflow: vec![0; FRAME_BYTES_MAX].into(),
+            end_ns: None,
+        })
+    }
+
+    /// Serves until the server is to end, and all requests under way have been answered or have
+    /// had their time.
+    pub(super) fn run(mut self) -> Result<(), ServerError> {
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let mut sweep_at_ns = monotonic_ns() + SWEEP_NS;
+        loop {
+            let wait = timespec(sweep_at_ns.saturating_sub(monotonic_ns()));
+            let spare = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, spare, Some(&wait)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => {
+                    let doing = "wait for the sockets of the transaction server";
+                    return Err(ServerError::System { doing, source: errno.into() });
+                }
+            }
+            for event in events.drain(..) {
+                // Copied out: the kernel's struct is packed.
+                let (data, flags) = (event.data, event.flags);
+                self.on_event(data.u64(), flags);
+            }
+            let now_ns = monotonic_ns();
+            if self.end_ns.is_none() && self.shared.is_ending.load(Ordering::SeqCst) {
+                self.begin_to_end(now_ns);
+                sweep_at_ns = now_ns;
+            }
+            if now_ns >= sweep_at_ns {
+                self.sweep(now_ns);
+                let every = if self.end_ns.is_some() { ENDING_SWEEP_NS } else { SWEEP_NS };
+                sweep_at_ns = now_ns + every;
+            }
+            if self.end_ns.is_some_and(|end_ns| self.table.is_empty() || now_ns >= end_ns) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn on_event(&mut self, key: u64, flags: epoll::EventFlags) {
+        match key {
+            LISTENER => self.accept_all(),
+            BELL => {
+                for connection in self.shared.returned.take() {
+                    if self.table.holds(&connection) {
+                        self.turn(&connection);
+                    }
+                }
+            }
+            slot => {
+                let Some(connection) = self.table.get(slot as usize) else { return };
+                let ends =
+                    epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+                if connection.hear(flags.intersects(ends)) {
+                    self.turn(&connection);
+                }
+            }
+        }
+    }
+
+    /// Gives a connection that is ours its turn.
+    fn turn(&mut self, connection: &Arc<Connection>) {
+        if connection.is_serving() {
+            return;
+        }
+        let next = self.advance(connection, &mut connection.exchange());
+        match next {
+            Next::Wait => {}
+            Next::Serve { is_drained } => {
+                connection.begin_service(is_drained);
+                self.shared.pool.push(Arc::clone(connection));
+            }
+            Next::Close => self.close(connection),
+        }
+    }
+
+    fn advance(&mut self, connection: &Connection, exchange: &mut Exchange) -> Next {
+        let read_on = connection.ends();
+        let mut is_drained = false;
+        loop {
+            match exchange.phase {
+                Phase::Replying => {
+                    let stall_ns = monotonic_ns() + self.shared.transfer_ns_max;
+                    match exchange.send(connection, stall_ns) {
+                        Sent::All => {}
+                        Sent::Blocked => return Next::Wait,
+                        Sent::Gone => return Next::Close,
+                    }
+                }
+                Phase::Leaving => return self.see_off(connection, exchange),
+                Phase::Serving => return Next::Close,
+                Phase::Receiving => match exchange.inbox.next() {
+                    Ok(Some(arrived)) => {
+                        if let Some(next) = self.take_up(arrived, exchange, is_drained) {
+                            return next;
+                        }
+                    }
+                    Err(malformed) => {
+                        self.shared.means.metrics.malformed.add(1);
+                        // Nobody who speaks the protocol waits for an answer to that.
+                        let Malformed::Request { id, kind, .. } = malformed else {
+                            return Next::Close;
+                        };
+                        self.shared.means.metrics.answered(kind, Status::BadRequest);
+                        exchange.is_last = true;
+                        exchange.refuse(kind, id, Status::BadRequest);
+                    }
+                    Ok(None) if is_drained => return self.await_more(exchange),
+                    Ok(None) => match self.receive(connection, exchange) {
+                        Received::Bytes { filled_up } => is_drained = !filled_up && !read_on,
+                        Received::Nothing => is_drained = true,
+                        Received::End => return Next::Close,
+                    },
+                },
+            }
+        }
+    }
+
+    /// A complete message. `None`: it is answered here, and the reply is to be sent.
+    fn take_up(
+        &self,
+        arrived: Arrived,
+        exchange: &mut Exchange,
+        is_drained: bool,
+    ) -> Option<Next> {
+        exchange.deadline_ns = None;
+        match arrived {
+            Arrived::Request(request) if request.kind == RequestType::Status => {
+                self.shared.reply_with_status(&request, exchange);
+                exchange.is_last = self.end_ns.is_some();
+                None
+            }
+            _ if self.end_ns.is_some() => {
+                self.refuse_at_the_end(arrived, exchange);
+                None
+            }
+            _ => {
+                exchange.asked = Some((arrived, monotonic_ns()));
+                exchange.phase = Phase::Serving;
+                Some(Next::Serve { is_drained })
+            }
+        }
+    }
+
+    fn refuse_at_the_end(&self, arrived: Arrived, exchange: &mut Exchange) {
+        exchange.is_last = true;
+        match arrived {
+            Arrived::Hello(_) => {
+                exchange.outbox.put_welcome(&Welcome::refused(Refusal::Ending));
+                exchange.phase = Phase::Replying;
+            }
+            Arrived::Request(request) => {
+                let kind = request.kind as u8;
+                self.shared.means.metrics.answered(kind, Status::Ending);
+                exchange.refuse(kind, request.id, Status::Ending);
+            }
+        }
+    }
+
+    /// Nothing complete is there, and nothing to read.
+    fn await_more(&self, exchange: &mut Exchange) -> Next {
+        if self.end_ns.is_some() {
+            return Next::Close;
+        }
+        if !exchange.inbox.is_empty() {
+            // From the first byte on, however slowly the others come.
+            let deadline_ns = monotonic_ns() + self.shared.transfer_ns_max;
+            exchange.deadline_ns.get_or_insert(deadline_ns);
+        }
+        Next::Wait
+    }
+
+    /// One read, into the connection's buffer and what does not fit there beside it.
+    fn receive(&mut self, connection: &Connection, exchange: &mut Exchange) -> Received {
+        let room = exchange.inbox.room();
+        let space = exchange.inbox.space();
+        let overflow = &mut self.overflow[..room - space.len()];
+        let read = {
+            let mut parts = [IoSliceMut::new(space), IoSliceMut::new(overflow)];
+            rustix::io::readv(&connection.socket, &mut parts)
+        };
+        match read {
+            Ok(0) => Received::End,
+            Ok(bytes) => {
+                exchange.inbox.arrived(bytes, overflow);
+                exchange.is_warm = true;
+                self.shared.means.metrics.received_bytes.add(bytes as u64);
+                Received::Bytes { filled_up: bytes == room }
+            }
+            Err(Errno::AGAIN) => Received::Nothing,
+            Err(Errno::INTR) => Received::Bytes { filled_up: true },
+            Err(_) => Received::End,
+        }
+    }
+
+    /// The last reply has left: no more is sent, and what still comes is dropped, since a close
+    /// with unread bytes would take the reply back.
+    fn see_off(&mut self, connection: &Connection, exchange: &mut Exchange) -> Next {
+        if exchange.deadline_ns.is_none() {
+            exchange.deadline_ns = Some(monotonic_ns() + LEAVING_NS);
+            exchange.segment = None;
+            // An error means that it is closed already.
+            let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Write);
+        }
+        loop {
+            match rustix::io::read(&connection.socket, &mut *self.overflow) {
+                Ok(1..) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Next::Wait,
+                Ok(0) | Err(_) => return Next::Close,
+            }
+        }
+    }
+
+    fn accept_all(&mut self) {
+        loop {
+            let Some(listener) = &self.listener else { return };
+            let socket = match accept::next(listener) {
+                Accepted::Socket(socket) => socket,
+                Accepted::Nobody => return,
+                Accepted::OutOfDescriptors => return self.pause_accepting(),
+            };
+            self.shared.means.metrics.accepted.add(1);
+            let is_full = self.table.is_full();
+            if is_full {
+                self.shared.means.metrics.refused.add(1);
+            }
+            let (greeting_ns, now_ns) = (self.shared.transfer_ns_max, monotonic_ns());
+            let mut exchange =
+                Exchange::new(now_ns + greeting_ns.min(GREETING_NS_MAX), Default::default());
+            if is_full {
+                refusal(&mut exchange, Refusal::Full);
+            }
+            let Some(connection) = self.table.enter(socket, exchange) else { continue };
+            let wanted = epoll::EventFlags::IN
+                | epoll::EventFlags::OUT
+                | epoll::EventFlags::RDHUP
+                | epoll::EventFlags::ET;
+            let key = epoll::EventData::new_u64(connection.slot as u64);
+            match epoll::add(&self.epoll, &connection.socket, key, wanted) {
+                // What had arrived before makes an event of its own now.
+                Ok(()) if is_full => self.turn(&connection),
+                Ok(()) => {}
+                Err(_) => self.close(&connection),
+            }
+            self.count_connections();
+        }
+    }
+
+    fn pause_accepting(&mut self) {
+        self.watch_listener(epoll::EventFlags::empty());
+        self.is_pausing = true;
+    }
+
+    fn watch_listener(&self, flags: epoll::EventFlags) {
+        if let Some(listener) = &self.listener {
+            // It can only fail for a listener that is not watched.
+            let _ = epoll::modify(&self.epoll, listener, epoll::EventData::new_u64(LISTENER), flags);
+        }
+    }
+
+    fn close(&mut self, connection: &Connection) {
+        self.table.leave(connection.slot);
+        self.count_connections();
+    }
+
+    fn count_connections(&self) {
+        self.shared.means.metrics.connections.set(self.table.len() as u64);
+    }
+
+    /// Ends connections whose time is up, and takes back memory from those that are idle.
+    fn sweep(&mut self, now_ns: u64) {
+        if std::mem::take(&mut self.is_pausing) {
+            self.watch_listener(epoll::EventFlags::IN);
+        }
+        for slot in 0..self.table.slots() {
+            let Some(connection) = self.table.get(slot) else { continue };
+            if connection.is_serving() {
+                continue;
+            }
+            let mut exchange = connection.exchange();
+            if exchange.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+                if exchange.phase != Phase::Leaving {
+                    self.shared.means.metrics.timed_out.add(1);
+                }
+                drop(exchange);
+                self.close(&connection);
+            } else if !std::mem::take(&mut exchange.is_warm) {
+                exchange.inbox.release();
+            }
+        }
+    }
+
+    /// Nobody is accepted any more, what waits for a thread is refused, and all who wait for
+    /// nothing are let go.
+    fn begin_to_end(&mut self, now_ns: u64) {
+        self.end_ns = Some(now_ns + END_NS_MAX);
+        self.listener = None;
+        for connection in self.shared.pool.clear() {
+            let mut exchange = connection.exchange();
+            if let Some((arrived, _)) = exchange.asked.take() {
+                self.refuse_at_the_end(arrived, &mut exchange);
+            }
+            drop(exchange);
+            connection.end_service();
+        }
+        for slot in 0..self.table.slots() {
+            if let Some(connection) = self.table.get(slot) {
+                self.turn(&connection);
+            }
+        }
+    }
+}
+
+enum Received {
+    /// Some; whether as many as there was room for.
+    Bytes { filled_up: bool },
+    Nothing,
+    /// The client has closed, or the connection is broken.
+    End,
+}
+
+fn timespec(ns: u64) -> Timespec {
+    const NS_PER_S: u64 = 1_000_000_000;
+    Timespec {
+        tv_sec: (ns / NS_PER_S).cast_signed(),
+        tv_nsec: (ns % NS_PER_S).cast_signed(),
+    }
+}
