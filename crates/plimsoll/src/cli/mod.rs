@@ -1,6 +1,7 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
 mod run;
+mod serve_app;
 mod serve_nfs;
 mod serve_smb;
 mod values;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::Override;
 
 pub use run::{LadderArgs, Peak, RunArgs};
+pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;
 pub use serve_smb::ServeSmbArgs;
 use values::{parse_override, parse_peak, parse_rate};
@@ -176,6 +178,8 @@ pub enum ServeKind {
     Nfs(ServeNfsArgs),
     /// The reference SMB server, dialects 2.0.2 to 3.1.1; one share, named plimsoll
     Smb(ServeSmbArgs),
+    /// The reference server of application transactions, and the calibrated one
+    App(Box<ServeAppArgs>),
 }
 
 #[derive(Debug, Args)]

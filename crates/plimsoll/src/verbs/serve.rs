@@ -1,8 +1,12 @@
 //! `plimsoll serve`: the reference servers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_protocols::http::fileset::{self, FileSet, MARKER};
+use plimsoll_servers::app::calibrated::{CalibratedConfig, CalibratedServer};
+use plimsoll_servers::app::{AppConfig, AppServer, Durability, SegmentsRoot, Troubles};
 use plimsoll_servers::nfs::{self, Flush, NfsConfig, NfsFiles, NfsServer};
 use plimsoll_servers::smb::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 use plimsoll_servers::web::{TlsSource, WebConfig, WebContent, WebServer};
@@ -10,7 +14,9 @@ use plimsoll_servers::{ANNOUNCEMENT, Login, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cli::{ServeArgs, ServeKind, ServeNfsArgs, ServeSmbArgs, ServeWebArgs};
+use crate::cli::{
+    DurabilityArg, ServeAppArgs, ServeArgs, ServeKind, ServeNfsArgs, ServeSmbArgs, ServeWebArgs,
+};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
@@ -20,6 +26,10 @@ pub fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
         ServeKind::Web(args) => serve_web(args),
         ServeKind::Nfs(args) => serve_nfs(args),
         ServeKind::Smb(args) => serve_smb(args),
+        ServeKind::App(args) => match &args.calibrated {
+            Some(spec) => serve_calibrated(args, spec),
+            None => serve_app(args),
+        },
     }
 }
 
@@ -80,6 +90,49 @@ fn login(args: &ServeSmbArgs) -> Result<Option<Login>, Failure> {
              set it, or name another with --password-env"
         ))),
     }
+}
+
+fn serve_app(args: &ServeAppArgs) -> Result<Exit, Failure> {
+    nfs::raise_descriptor_limit();
+    let config = AppConfig {
+        root: match (&args.root, &args.temporary_root) {
+            (Some(root), _) => SegmentsRoot::Kept(root.clone()),
+            (None, Some(root)) => SegmentsRoot::TemporaryAt(root.clone()),
+            (None, None) => SegmentsRoot::Temporary,
+        },
+        threads: args.threads,
+        durability: match args.durability {
+            DurabilityArg::None => Durability::None,
+            DurabilityArg::Fdatasync => Durability::Fdatasync,
+        },
+        segment_bytes_max: args.segment_max.0,
+        connections_max: args.connections_max.get(),
+        request_timeout: Duration::from_nanos(args.request_timeout.0),
+        memory_bytes: args.memory.map(|limit| limit.0),
+        metrics: args.metrics,
+        cores: args.cores.clone(),
+        troubles: Troubles::new(terminal::note),
+        ..AppConfig::new(args.listen)
+    };
+    let server = AppServer::bind(&config)?;
+    let stop = stop_asked_for(args.stop_with_stdin)?;
+    terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
+    if let Some(url) = server.metrics_url() {
+        terminal::print(&format!("metrics at {url}"));
+    }
+    server.serve_until(&stop)?;
+    Ok(Exit::Valid)
+}
+
+fn serve_calibrated(args: &ServeAppArgs, spec: &CalibratedSpec) -> Result<Exit, Failure> {
+    nfs::raise_descriptor_limit();
+    let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
+    let server =
+        CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;
+    let stop = stop_asked_for(args.stop_with_stdin)?;
+    terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    Ok(Exit::Valid)
 }
 
 fn content(args: &ServeWebArgs) -> WebContent {
