@@ -14,6 +14,7 @@
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
 //! | [`published`] | transcribed results of the source reports |
+//! | [`queueing`] | what theory says of a server whose law is known |
 //!
 //! Histograms merge; percentiles are never averaged.
 
@@ -26,6 +27,7 @@ pub mod overall;
 mod point;
 pub mod price;
 pub mod published;
+pub mod queueing;
 pub mod raw;
 pub mod score;
 pub mod search;

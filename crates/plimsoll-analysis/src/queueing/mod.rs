@@ -1,0 +1,134 @@
+//! What queueing theory says of servers whose law is known: the truth that `plimsoll calibrate`
+//! holds the instrument against. Times are in seconds, as floats: these are means and
+//! probabilities, no measurements.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`many`] | M/M/c: Erlang C, the distribution of waiting and response time |
+//! | [`general`] | M/G/1: mean response (Pollaczek and Khinchine) |
+//! | [`constant`] | M/D/1: the distribution of waiting and response time |
+//! | [`stall`] | D/D/1 with a pause: every response time, exactly |
+//! | [`scatter`] | how far a run of a given length may be from all of these |
+//!
+//! Closed forms and simulation judge each other in the tests.
+
+pub mod constant;
+pub mod general;
+pub mod many;
+pub mod scatter;
+pub mod stall;
+
+use plimsoll_model::calibrated::ServiceLaw;
+use plimsoll_model::certificate::Statistic;
+
+/// A queue with Poisson arrivals that theory can say something exact about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Queue {
+    /// Exponential service, any number of servers.
+    Many(many::Markov),
+    /// Constant service, one server.
+    Constant(constant::Constant),
+}
+
+impl Queue {
+    /// The queue of `rate_per_s` arrivals, when it is one of these and has a steady state.
+    pub fn of(rate_per_s: f64, service: ServiceLaw, servers: u32) -> Option<Self> {
+        match service {
+            ServiceLaw::Exponential(mean) => {
+                many::Markov::new(rate_per_s, mean.as_secs_f64(), servers).map(Self::Many)
+            }
+            ServiceLaw::Constant(time) if servers == 1 => {
+                constant::Constant::new(rate_per_s, time.as_secs_f64()).map(Self::Constant)
+            }
+            _ => None,
+        }
+    }
+
+    /// In Kendall's notation: `M/M/4`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Many(queue) => format!("M/M/{}", queue.servers()),
+            Self::Constant(_) => "M/D/1".to_owned(),
+        }
+    }
+
+    /// A figure of the response time (waiting and service), in seconds.
+    pub fn response_s(&self, statistic: Statistic) -> f64 {
+        match (self, statistic.share()) {
+            (Self::Many(queue), None) => queue.mean_response_s(),
+            (Self::Many(queue), Some(share)) => queue.response_quantile_s(share),
+            (Self::Constant(queue), None) => queue.mean_response_s(),
+            (Self::Constant(queue), Some(share)) => queue.response_quantile_s(share),
+        }
+    }
+}
+
+/// Where a falling function of time crosses `level`, between `low` and whatever it takes.
+fn crossing(level: f64, low: f64, first_step: f64, tail: impl Fn(f64) -> f64) -> f64 {
+    /// Halvings after which a double has no more to give.
+    const HALVINGS: u32 = 80;
+    let (mut low, mut step) = (low, first_step);
+    while tail(low + step) > level {
+        low += step;
+        step *= 2.0;
+    }
+    let mut high = low + step;
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if tail(middle) > level { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::calibrated::CalibratedSpec;
+
+    use super::*;
+
+    /// The closed form lies where a long simulated run says.
+    #[track_caller]
+    fn check(text: &str, utilisation: f64, arrivals: f64, tolerance: f64) {
+        let spec: CalibratedSpec = text.parse().unwrap();
+        let rate = utilisation * spec.capacity_ops_per_s().unwrap();
+        let queue = Queue::of(rate, spec.service, spec.servers).unwrap();
+        let plan = scatter::Plan {
+            rate_per_s: rate,
+            service: spec.service,
+            servers: spec.servers,
+            warm_up_s: 10_000.0 / rate,
+            window_s: arrivals / rate,
+        };
+        let mut simulated = scatter::simulate(&plan, 42);
+        for statistic in Statistic::ALL {
+            let (exact, seen) =
+                (queue.response_s(statistic), scatter::figure(&mut simulated, statistic).unwrap());
+            let error = seen / exact - 1.0;
+            assert!(error.abs() < tolerance, "{text} at {utilisation}, {statistic:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn simulation_and_closed_form_agree_where_queues_are_short() {
+        check("service=exp:1ms,servers=4", 0.3, 400_000.0, 0.02);
+        check("service=exp:1ms,servers=4", 0.6, 400_000.0, 0.02);
+        check("service=exp:1ms,servers=1", 0.5, 400_000.0, 0.03);
+        check("service=const:500us,servers=1", 0.3, 400_000.0, 0.02);
+        check("service=const:500us,servers=1", 0.6, 400_000.0, 0.02);
+    }
+
+    #[test]
+    fn simulation_and_closed_form_agree_where_queues_are_long() {
+        check("service=exp:1ms,servers=4", 0.9, 5_000_000.0, 0.06);
+        check("service=const:500us,servers=1", 0.9, 5_000_000.0, 0.06);
+    }
+
+    #[test]
+    fn other_laws_have_no_closed_form_here() {
+        for text in ["service=uniform:1ms:2ms", "service=const:1ms,servers=2"] {
+            let spec: CalibratedSpec = text.parse().unwrap();
+            assert_eq!(Queue::of(100.0, spec.service, spec.servers), None);
+        }
+        assert_eq!(Queue::of(1_000.0, "exp:1ms".parse().unwrap(), 1), None, "no steady state");
+    }
+}
