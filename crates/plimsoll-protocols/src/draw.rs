@@ -100,19 +100,29 @@ impl Weights {
 pub struct OwnDeck {
     stream: Stream,
     dealt: u64,
+    /// Number of the deck that `cards` are.
+    round: Option<u64>,
     cards: [u8; CARDS],
 }
 
 impl OwnDeck {
     /// Nothing dealt yet.
     pub fn new(stream: impl Into<Stream>) -> Self {
-        Self { stream: stream.into(), dealt: 0, cards: [0; CARDS] }
+        Self { stream: stream.into(), dealt: 0, round: None, cards: [0; CARDS] }
     }
 
     /// The next card: an index of `weights`, of which there are 256 at most.
     pub fn deal(&mut self, owner: Owner, weights: &Weights) -> usize {
-        let (round, place) = round_and_place(self.dealt, CARDS);
-        if place == 0 {
+        let card = self.card(owner, weights, self.dealt);
+        self.dealt += 1;
+        card
+    }
+
+    /// Card number `index`, whatever was dealt before: an index of `weights`.
+    pub fn card(&mut self, owner: Owner, weights: &Weights, index: u64) -> usize {
+        let (round, place) = round_and_place(index, CARDS);
+        if self.round != Some(round) {
+            self.round = Some(round);
             let number = owner.number(round);
             let shift = owner.even(self.stream, number);
             for (i, card) in self.cards.iter_mut().enumerate() {
@@ -120,7 +130,6 @@ impl OwnDeck {
             }
             spread(&mut self.cards, owner.bits(self.stream, number));
         }
-        self.dealt += 1;
         usize::from(self.cards[place])
     }
 }

@@ -55,7 +55,7 @@ pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<File
 pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, ErrandError>;
 
 /// All protocols.
-pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL, nfs::PROTOCOL, smb::PROTOCOL];
+pub const PROTOCOLS: &[Protocol] = &[http::PROTOCOL, nfs::PROTOCOL, smb::PROTOCOL, app::PROTOCOL];
 
 /// The suites that come with the program: name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -69,6 +69,10 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("disk-mix-superlab", include_str!("../../../suites/disk-mix-superlab.toml")),
     ("nic", include_str!("../../../suites/nic.toml")),
     ("logons", include_str!("../../../suites/logons.toml")),
+    ("transactions", include_str!("../../../suites/transactions.toml")),
+    ("transactions-processor", include_str!("../../../suites/transactions-processor.toml")),
+    ("transactions-disk", include_str!("../../../suites/transactions-disk.toml")),
+    ("transactions-network", include_str!("../../../suites/transactions-network.toml")),
 ];
 
 /// What a workload is made for.

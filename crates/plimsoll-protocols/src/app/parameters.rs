@@ -1,0 +1,285 @@
+//! The `[workload]` table of suites with `protocol = "app"`.
+
+use std::ops::RangeInclusive;
+
+use plimsoll_model::suite::{SuiteError, TableReader};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::op::AppKind;
+use super::wire::{PAYLOAD_BYTES_MAX, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, WORK_MAX};
+
+/// Larger than any weight needs to be, small enough that sums stay exact.
+const WEIGHT_MAX: f64 = 1e6;
+/// A sector of a disk.
+const ACCESS_BYTES_MIN: u64 = 512;
+/// Sixty-four segments of it fill a disk of a terabyte.
+const SEGMENT_MIB_MAX: f64 = 16_384.0;
+/// Below it a segment is one block.
+const ACCESS_RATIO_MIN: f64 = 0.001;
+
+/// Parameters of a workload of application transactions, every default explicit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AppWorkload {
+    /// Bytes of the whole request of a client/server transaction, header included.
+    pub request_bytes: u32,
+    /// Bytes of the whole reply of a client/server transaction, header included.
+    pub reply_bytes: u32,
+    /// Bytes that a server/client transaction brings.
+    pub server_client_bytes: u32,
+    /// Bytes of a read, write or append.
+    pub access_bytes: u32,
+    /// Size of a client's data segment in MiB, before the profile's scale.
+    pub segment_mib: f64,
+    /// Share of the segment that is read and written, from its beginning.
+    pub segment_access_ratio: f64,
+    /// Units of work of a processor transaction: checksums over 64 KiB.
+    pub work: u32,
+    /// Of one reply in this many the body is compared, where it is known beforehand; 1 is all.
+    pub verify_one_in: u32,
+    /// Seed of the segments' content.
+    pub file_set_seed: u64,
+    /// How often each kind of transaction occurs.
+    pub mix: AppMix,
+}
+
+/// Weight of each kind of transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is the weight of the transaction of its name")]
+pub struct AppMix {
+    pub client_server: f64,
+    pub processor: f64,
+    pub server_client: f64,
+    pub random_read: f64,
+    pub random_write: f64,
+    pub sequential_read: f64,
+    pub sequential_write: f64,
+    pub append: f64,
+}
+
+impl Default for AppWorkload {
+    /// The method's segment; what it leaves open (sizes, work, weights) is ours.
+    fn default() -> Self {
+        Self {
+            request_bytes: 128,
+            reply_bytes: 1_024,
+            server_client_bytes: 16 * 1_024,
+            access_bytes: 8 * 1_024,
+            segment_mib: 16.0,
+            segment_access_ratio: 1.0,
+            work: 100,
+            verify_one_in: 16,
+            file_set_seed: 1,
+            mix: AppMix::default(),
+        }
+    }
+}
+
+impl Default for AppMix {
+    /// The five kinds of the method, equally often.
+    fn default() -> Self {
+        Self {
+            client_server: 0.2,
+            processor: 0.2,
+            server_client: 0.2,
+            random_read: 0.2,
+            random_write: 0.2,
+            sequential_read: 0.0,
+            sequential_write: 0.0,
+            append: 0.0,
+        }
+    }
+}
+
+impl AppMix {
+    /// The weights in the order of [`AppKind::ALL`].
+    pub const fn weights(&self) -> [f64; AppKind::ALL.len()] {
+        [
+            self.client_server,
+            self.processor,
+            self.server_client,
+            self.random_read,
+            self.random_write,
+            self.sequential_read,
+            self.sequential_write,
+            self.append,
+        ]
+    }
+
+    /// The shares in the order of [`AppKind::ALL`].
+    pub fn shares(&self) -> Vec<f64> {
+        let weights = self.weights();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    /// Kinds that occur.
+    pub fn kinds(&self) -> impl Iterator<Item = AppKind> {
+        let weights = self.weights();
+        AppKind::ALL.into_iter().filter(move |kind| weights[*kind as usize] > 0.0)
+    }
+}
+
+/// Names of the ops; the index of each is its kind.
+pub fn op_names() -> Vec<String> {
+    AppKind::ALL.iter().map(|kind| kind.name().to_owned()).collect()
+}
+
+/// Reads the table, every default explicit.
+pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+    let workload = read_typed(table)?;
+    Ok(toml::Table::try_from(workload).expect("numbers and tables of numbers are always TOML"))
+}
+
+/// Reads the table.
+pub fn read_typed(table: &TableReader<'_>) -> Result<AppWorkload, SuiteError> {
+    let ours = AppWorkload::default();
+    let payload_max = u64::from(PAYLOAD_BYTES_MAX);
+    let frame = |header: usize| header as u64..=header as u64 + payload_max;
+    let workload = AppWorkload {
+        request_bytes: count(
+            table,
+            "request_bytes",
+            frame(REQUEST_HEADER_BYTES),
+            ours.request_bytes,
+        )?,
+        reply_bytes: count(table, "reply_bytes", frame(REPLY_HEADER_BYTES), ours.reply_bytes)?,
+        server_client_bytes: count(
+            table,
+            "server_client_bytes",
+            1..=payload_max,
+            ours.server_client_bytes,
+        )?,
+        access_bytes: count(
+            table,
+            "access_bytes",
+            ACCESS_BYTES_MIN..=payload_max,
+            ours.access_bytes,
+        )?,
+        segment_mib: table
+            .number_in("segment_mib", 0.01..=SEGMENT_MIB_MAX)?
+            .unwrap_or(ours.segment_mib),
+        segment_access_ratio: table
+            .number_in("segment_access_ratio", ACCESS_RATIO_MIN..=1.0)?
+            .unwrap_or(ours.segment_access_ratio),
+        work: count(table, "work", 1..=u64::from(WORK_MAX), ours.work)?,
+        verify_one_in: count(table, "verify_one_in", 1..=1_000_000, ours.verify_one_in)?,
+        file_set_seed: table
+            .count("file_set_seed", 0..=i64::MAX as u64)?
+            .unwrap_or(ours.file_set_seed),
+        mix: read_mix(&table.table("mix")?)?,
+    };
+    Ok(workload)
+}
+
+fn read_mix(table: &TableReader<'_>) -> Result<AppMix, SuiteError> {
+    let ours = AppMix::default();
+    let weight = |key: &'static str, default: f64| {
+        Ok::<_, SuiteError>(table.number_in(key, 0.0..=WEIGHT_MAX)?.unwrap_or(default))
+    };
+    let mix = AppMix {
+        client_server: weight("client_server", ours.client_server)?,
+        processor: weight("processor", ours.processor)?,
+        server_client: weight("server_client", ours.server_client)?,
+        random_read: weight("random_read", ours.random_read)?,
+        random_write: weight("random_write", ours.random_write)?,
+        sequential_read: weight("sequential_read", ours.sequential_read)?,
+        sequential_write: weight("sequential_write", ours.sequential_write)?,
+        append: weight("append", ours.append)?,
+    };
+    table.finish()?;
+    if mix.weights().iter().any(|weight| *weight > 0.0) {
+        return Ok(mix);
+    }
+    Err(table
+        .error_at("client_server", "no transaction has a weight above 0")
+        .with_help("write for example client_server = 1"))
+}
+
+fn count(
+    table: &TableReader<'_>,
+    key: &'static str,
+    bounds: RangeInclusive<u64>,
+    default: u32,
+) -> Result<u32, SuiteError> {
+    Ok(table.count(key, bounds)?.map_or(default, |n| n as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::suite::{Override, Suite};
+
+    use super::*;
+
+    const SUITE: &str = r#"
+format = 1
+name = "t"
+title = "t"
+about = "t"
+source = "t"
+protocol = "app"
+[load]
+mode = "closed"
+[ladder]
+kind = "points"
+points = [1, 4]
+[profiles.full]
+"#;
+
+    fn suite(set: &[&str]) -> Result<Suite, SuiteError> {
+        let overrides: Vec<Override> = set.iter().map(|s| Override::parse(s).unwrap()).collect();
+        Suite::parse("t.toml", SUITE, &overrides, &|_, table| read(table))
+    }
+
+    fn typed(set: &[&str]) -> AppWorkload {
+        suite(set).unwrap().workload.try_into().unwrap()
+    }
+
+    #[test]
+    fn an_empty_table_is_the_methods_mix_and_reads_back_as_written() {
+        let workload = typed(&[]);
+        assert_eq!(workload, AppWorkload::default());
+        assert_eq!(workload.mix.shares(), [0.2, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0, 0.0]);
+        let suite = suite(&[]).unwrap();
+        let again = Suite::parse("t.toml", &suite.to_toml(), &[], &|_, table| read(table)).unwrap();
+        assert_eq!(again, suite);
+    }
+
+    #[test]
+    fn weights_are_relative_and_any_kind_may_be_alone() {
+        let zero = ["client_server", "processor", "server_client", "random_read", "random_write"]
+            .map(|key| format!("workload.mix.{key}=0"));
+        let mut set: Vec<&str> = zero.iter().map(String::as_str).collect();
+        set.push("workload.mix.append=7");
+        let mix = typed(&set).mix;
+        assert_eq!(mix.kinds().collect::<Vec<_>>(), [AppKind::Append]);
+        assert_eq!(mix.shares()[AppKind::Append as usize], 1.0);
+        set.pop();
+        assert!(suite(&set).unwrap_err().to_string().contains("no transaction has a weight"));
+    }
+
+    #[test]
+    fn wrong_workloads_are_refused_with_a_next_move() {
+        let refusal = |set: &str| {
+            let error = suite(&[set]).unwrap_err();
+            format!("{error} | {}", error.help.as_deref().unwrap_or_default())
+        };
+        assert!(refusal("workload.request_bytes=39").contains("from 40 to 65576"));
+        assert!(refusal("workload.reply_bytes=70000").contains("from 24 to 65560"));
+        assert!(refusal("workload.access_bytes=100").contains("from 512 to 65536"));
+        assert!(refusal("workload.work=0").contains("from 1 to"));
+        assert!(refusal("workload.segment_access_ratio=1.5").contains("from 0.001 to 1"));
+        assert!(refusal("workload.mix.procesor=3").contains("did you mean `processor`?"));
+        assert!(refusal("workload.verify=3").contains("verify_one_in"));
+    }
+
+    #[test]
+    fn the_schema_names_every_key() {
+        let schema = schemars::schema_for!(AppWorkload).as_value().to_string();
+        for key in ["request_bytes", "segment_access_ratio", "sequential_write", "file_set_seed"] {
+            assert!(schema.contains(key), "{key}");
+        }
+    }
+}

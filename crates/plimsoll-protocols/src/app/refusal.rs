@@ -1,0 +1,44 @@
+//! Why a server lets nobody in, for people: what, and the next move.
+
+use plimsoll_model::units::Bytes;
+
+use super::wire::{Refusal, VERSION, Welcome};
+
+/// In words why this welcome is none for a client that asked for a segment of so many bytes;
+/// `None`: it is one.
+pub fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
+    let segment = Bytes(segment_bytes);
+    Some(match welcome.refusal {
+        Some(Refusal::Version) => format!(
+            "the server speaks version {} of the transaction protocol and this program version \
+             {VERSION}; use a server and a program of the same version",
+            welcome.version
+        ),
+        Some(Refusal::SegmentSize) => format!(
+            "the server allows no data segment of {segment}; start it with a larger \
+             --segment-max, or lower workload.segment_mib"
+        ),
+        Some(Refusal::NoRoom) => format!(
+            "the server has no room for a data segment of {segment}; free some, or lower \
+             workload.segment_mib"
+        ),
+        Some(Refusal::Full) => "the server takes no more connections; start it with a larger \
+                                --connections-max, or ask for fewer clients"
+            .to_owned(),
+        Some(Refusal::Storage) => {
+            "the server cannot use the file of the data segment; its own log says why".to_owned()
+        }
+        Some(Refusal::Ending) => "the server is about to end; start it again".to_owned(),
+        None if segment_bytes > 0 && welcome.calibrated => {
+            "the server is calibrated and holds no data segments; ask it for client/server \
+             transactions only"
+                .to_owned()
+        }
+        None if segment_bytes != welcome.segment_bytes => format!(
+            "the server gives a data segment of {} instead of {segment}; see what it says of \
+             itself",
+            Bytes(welcome.segment_bytes)
+        ),
+        None => return None,
+    })
+}
