@@ -10,15 +10,12 @@ OK, BAD_REQUEST, OUT_OF_RANGE = 0, 1, 2
 lock, segments = threading.Lock(), {}
 
 def segment_of(client, size):
-    """The client's segment, its append file, and where that ends."""
-    if size == 0:
-        return [bytearray(), bytearray(), 0]                # somebody who needs none
     with lock:
-        if client not in segments or len(segments[client][0]) != size:
-            segments[client] = [bytearray(size), bytearray(size), 0]
-        return segments[client]
+        if size and len(segments.get(client, b"")) != size:
+            segments[client] = bytearray(size)
+        return segments[client] if size else b""            # somebody who needs none
 
-def serve(kind, size, offset, seed, work, payload, files):
+def serve(kind, size, offset, seed, work, payload, data, end):
     """Status, body, and the checksum that goes on from the seed."""
     if kind == 1:                                           # client/server
         return OK, bytes(size), zlib.crc32(payload, seed)
@@ -29,15 +26,15 @@ def serve(kind, size, offset, seed, work, payload, files):
     if kind == 3:                                           # server/client
         return OK, BLOCK[:size], zlib.crc32(BLOCK[:size], seed)
     if kind in (4, 5, 6):                                   # read, write, append
-        length, file = size if kind == 4 else len(payload), files[kind == 6]
+        length = size if kind == 4 else len(payload)
         if kind == 6:
-            offset = files[2] if files[2] + length <= len(file) else 0
-            files[2] = offset + length
-        if offset + length > len(file):
+            offset = end[0] if end[0] + length <= len(data) else 0
+            end[0] = offset + length
+        if offset + length > len(data):
             return OUT_OF_RANGE, b"", 0
         if kind != 4:
-            file[offset:offset + length] = payload
-        return OK, b"", zlib.crc32(file[offset:offset + length], seed)
+            data[offset:offset + length] = payload
+        return OK, b"", zlib.crc32(data[offset:offset + length], seed)
     return BAD_REQUEST, b"", 0
 
 class Connection(socketserver.StreamRequestHandler):
@@ -47,13 +44,13 @@ class Connection(socketserver.StreamRequestHandler):
         magic, version, _, client, _, size = HELLO.unpack(self.rfile.read(HELLO.size))
         refusal = 1 if (magic, version) != (b"PLMS", 1) else 2 if size > 64 << 20 else 0
         self.wfile.write(WELCOME.pack(b"PLMS", 1, refusal, 0, 0, 0 if refusal else size, 0))
-        files = segment_of(client, 0 if refusal else size)
+        data, end = segment_of(client, 0 if refusal else size), [0]
         while not refusal and len(header := self.rfile.read(REQUEST.size)) == REQUEST.size:
             length, kind, ident, size, offset, seed, work, _ = REQUEST.unpack(header)
             if length > 65536 or size > 65536 or work > 1000000:
                 return                                      # nobody we understand
             payload, began = self.rfile.read(length), time.monotonic_ns()
-            status, body, sum = serve(kind, size, offset, seed, work, payload, files)
+            status, body, sum = serve(kind, size, offset, seed, work, payload, data, end)
             took = time.monotonic_ns() - began
             self.wfile.write(REPLY.pack(len(body), kind, status, 0, ident, sum, took) + body)
             refusal = status == BAD_REQUEST

@@ -21,7 +21,7 @@ pub enum AppKind {
     SequentialRead,
     /// The block after the one written last.
     SequentialWrite,
-    /// A block at the end of the client's append file.
+    /// A block after the one appended last; the server keeps the place.
     Append,
 }
 

@@ -14,8 +14,8 @@ use crate::net::{Channel, ChannelError, Dial, LinkKind, SourcePort};
 pub struct Peer {
     /// By client.
     pub segments: BTreeMap<u32, Vec<u8>>,
-    /// Where the last append ended, by client.
-    pub appended: BTreeMap<u32, u64>,
+    /// Where the last append of its newest connection ended, by client.
+    pub appended: BTreeMap<u32, usize>,
     /// What it says instead of letting anybody in.
     pub refusal: Option<Refusal>,
     /// It is calibrated.
@@ -70,6 +70,7 @@ impl PeerLine {
 impl Peer {
     fn greet(&mut self, hello: Hello) -> Vec<u8> {
         self.hellos.push(hello);
+        self.appended.remove(&hello.client);
         if let Some(bytes) = &self.greeting {
             return bytes.clone();
         }
@@ -127,14 +128,14 @@ impl Peer {
         payload: &[u8],
     ) -> (Status, Vec<u8>, u32) {
         let segment = self.segments.entry(client).or_default();
-        if request.kind == RequestType::Append {
-            let at = self.appended.entry(client).or_default();
-            *at += payload.len() as u64;
-            return (Status::Ok, Vec::new(), checksum(request.seed, payload));
-        }
-        let is_write = request.kind == RequestType::Write;
+        let is_write = request.kind != RequestType::Read;
         let bytes = if is_write { payload.len() } else { request.size as usize };
-        let from = request.offset as usize;
+        let mut from = request.offset as usize;
+        if request.kind == RequestType::Append {
+            let end = self.appended.entry(client).or_default();
+            from = if *end + bytes <= segment.len() { *end } else { 0 };
+            *end = from + bytes;
+        }
         let Some(place) = segment.get_mut(from..from + bytes) else {
             return (Status::OutOfRange, Vec::new(), 0);
         };

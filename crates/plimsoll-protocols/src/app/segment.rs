@@ -46,8 +46,7 @@ impl Segment {
         block % self.blocks_used * u64::from(self.block_bytes)
     }
 
-    /// Where the block lies that `appended` blocks lie before, in a file no larger than the
-    /// segment.
+    /// Where a server puts the next block after so many that were appended on one connection.
     pub fn append_offset(&self, appended: u64) -> u64 {
         appended % self.blocks * u64::from(self.block_bytes)
     }

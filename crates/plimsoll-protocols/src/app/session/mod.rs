@@ -52,7 +52,8 @@ pub struct AppSession {
     asked: u32,
     sequential_reads: u64,
     sequential_writes: u64,
-    appends: u64,
+    /// Blocks this connection has appended; the server counts them too.
+    appended: u64,
     lost: Option<String>,
     verified: u64,
 }
@@ -126,7 +127,7 @@ impl AppSession {
             asked: 0,
             sequential_reads: 0,
             sequential_writes: 0,
-            appends: 0,
+            appended: 0,
             lost: None,
             verified: 0,
         }
@@ -145,10 +146,20 @@ impl AppSession {
             AppKind::RandomRead | AppKind::RandomWrite => segment.offset(op.block),
             AppKind::SequentialRead => segment.offset(next(&mut self.sequential_reads)),
             AppKind::SequentialWrite => segment.offset(next(&mut self.sequential_writes)),
-            AppKind::Append => segment.append_offset(next(&mut self.appends)),
+            AppKind::Append => segment.append_offset(self.appended),
         };
         self.asked = self.asked.wrapping_add(1);
         Asked { op, id: self.asked, offset, key: self.key }
+    }
+
+    /// A new connection appends from the beginning of the segment on.
+    fn begin_appends_anew(&mut self) {
+        self.appended = 0;
+        if let Some(flight) = self.flight.as_mut()
+            && flight.asked.op.kind == AppKind::Append
+        {
+            flight.asked.offset = 0;
+        }
     }
 
     fn connect(&mut self, now: Nanos, io: &mut impl Io) {
@@ -241,6 +252,7 @@ impl AppSession {
             // A read's checksum is over content that is known.
             let is_read = matches!(kind, AppKind::RandomRead | AppKind::SequentialRead);
             self.verified += u64::from(compared || is_read);
+            self.appended += u64::from(kind == AppKind::Append);
         }
         io.complete(flight.ticket, self.outcome(&flight, status));
     }
@@ -406,6 +418,7 @@ impl Session for AppSession {
                 Ok(false) => {}
                 Ok(true) => {
                     self.line = Line::Ready(link);
+                    self.begin_appends_anew();
                     if let Some(flight) = &self.flight {
                         self.worker.send(&flight.asked, link, io);
                     }

@@ -79,7 +79,7 @@ pub struct Asked {
     pub op: AppOp,
     /// The reply repeats it.
     pub id: u32,
-    /// Where in the segment, or in the append file.
+    /// Where in the segment.
     pub offset: u64,
     /// Key of the client's content.
     pub key: u64,

@@ -209,6 +209,32 @@ fn sequential_kinds_go_through_the_segment_and_begin_anew() {
 }
 
 #[test]
+fn appends_hold_what_the_segment_holds_where_the_server_puts_them() {
+    let mut bench = Bench::ready();
+    let site = Arc::clone(&bench.session.worker.site);
+    bench.peer.segments.get_mut(&3).unwrap().fill(0);
+    let append = |bench: &mut Bench, times: u32| {
+        for _ in 0..times {
+            bench.issue(AppKind::Append);
+            if let Line::Connecting(_) = bench.session.line {
+                bench.connect();
+                bench.answer();
+            }
+            bench.answer();
+            assert_eq!(bench.last().status, OpStatus::Ok, "{}", bench.io.detail);
+        }
+        let appended = bench.session.appended as usize * 8_192;
+        let expected = site.content.bytes(bench.session.key, 0, appended);
+        assert!(&bench.peer.segments[&3][..appended] == expected);
+    };
+    append(&mut bench, 3);
+    // A connection of its own begins anew.
+    bench.eof();
+    append(&mut bench, 4);
+    assert_eq!(bench.session.appended, 4);
+}
+
+#[test]
 fn a_reply_may_come_in_any_pieces() {
     for piece in [1, 7, 23, 24, 25, 1_000] {
         let mut bench = Bench::ready();

@@ -20,8 +20,8 @@ pub enum RequestType {
     Read = 4,
     /// Write the payload at `offset` of the client's segment.
     Write = 5,
-    /// Write the payload where the client's last append ended, in a file of its own beside the
-    /// segment; begins again when that would grow beyond the segment's size.
+    /// Write the payload into the segment where this connection's last append ended: at 0 first,
+    /// and at 0 again when it would not fit.
     Append = 6,
     /// The server's own figures, as text; never waits for a service thread.
     Status = 7,
