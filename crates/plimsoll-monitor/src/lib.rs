@@ -1,10 +1,11 @@
 //! What a host is and how busy it is: the inventory for the disclosure, and samplers that watch
 //! CPU, memory, disks, network and processes while a load point runs.
 //!
-//! Everything is read from `/proc` and `/sys`. Parsers are pure functions over text; a thin reader
-//! takes the root directory, so that a test can lay out a machine of its own. What a kernel does
-//! not tell is `None`, never a guess. The crate chooses no directory and prints nothing: rows go
-//! to writers that the caller gives.
+//! Everything of the host is read from `/proc` and `/sys`. Parsers are pure functions over text; a
+//! thin reader takes the root directory, so that a test can lay out a machine of its own. Servers
+//! that tell their own figures are asked through a function that the caller gives. What is not
+//! told is `None`, never a guess. The crate chooses no directory and prints nothing: rows go to
+//! writers that the caller gives.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -27,6 +28,7 @@ pub mod watch;
 pub use clock_step::{ClockReading, clock_step_ns};
 pub use inventory::inventory;
 pub use root::Root;
+pub use sampler::ServerProbe;
 pub use watch::{
     Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, Scope, WatchedProcess,
 };

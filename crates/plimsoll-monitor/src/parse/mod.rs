@@ -1,4 +1,4 @@
-//! The texts of `/proc` and `/sys` as types. Pure functions: odd text gives `None` or fewer
+//! The texts of `/proc` and `/sys`, and what servers tell of themselves, as types. Pure functions: odd text gives `None` or fewer
 //! entries, never a panic and never an invented number.
 
 mod cgroup;
@@ -8,6 +8,7 @@ mod memory;
 mod mounts;
 mod network;
 mod process;
+mod prometheus;
 mod system;
 
 pub use cgroup::{CgroupPath, Throttling, parse_cgroup_paths, parse_cpu_max, parse_throttling};
@@ -17,6 +18,7 @@ pub use memory::{MemInfo, VmStat, parse_meminfo, parse_vmstat};
 pub use mounts::{Mount, parse_mountinfo};
 pub use network::{NetworkCounters, parse_net_dev, parse_paired};
 pub use process::{ProcessStat, parse_limit, parse_process_stat, parse_resident_pages};
+pub use prometheus::{PrometheusSample, parse_prometheus, sum_of};
 pub use system::{Pressure, parse_os_release, parse_pressure, parse_selected, parse_status_field};
 
 /// The n-th word as a number; `None` when it is missing or not a number.

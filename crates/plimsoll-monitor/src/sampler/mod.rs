@@ -9,10 +9,12 @@ mod host;
 mod networks;
 mod proc_file;
 mod processes;
+mod servers;
 mod table;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
+pub use servers::ServerProbe;
 pub use table::{Column, Row, Rows, Table, Unit};
 
 use crate::clock_step::ClockReading;
@@ -36,6 +38,8 @@ pub struct Sample {
     pub networks: Rows,
     /// Each process that is watched.
     pub processes: Rows,
+    /// Each server that tells its own figures and answered.
+    pub servers: Rows,
 }
 
 impl Sample {
@@ -48,12 +52,13 @@ impl Sample {
             disks: Rows::new(&disks::DISKS),
             networks: Rows::new(&networks::NETWORKS),
             processes: Rows::new(&processes::PROCESSES),
+            servers: Rows::new(&servers::SERVERS),
         }
     }
 
     /// The tables, always in this order.
-    pub fn tables(&self) -> [&Rows; 5] {
-        [&self.host, &self.cpus, &self.disks, &self.networks, &self.processes]
+    pub fn tables(&self) -> [&Rows; 6] {
+        [&self.host, &self.cpus, &self.disks, &self.networks, &self.processes, &self.servers]
     }
 }
 
@@ -64,6 +69,7 @@ pub struct Sampler {
     disks: disks::DiskSource,
     networks: networks::NetworkSource,
     processes: processes::ProcessSource,
+    servers: servers::ServerSource,
     sample: Sample,
     sampled: bool,
 }
@@ -76,9 +82,16 @@ impl Sampler {
             disks: disks::DiskSource::open(root),
             networks: networks::NetworkSource::open(root),
             processes: processes::ProcessSource::new(root.clone(), processes),
+            servers: servers::ServerSource::new(Vec::new()),
             sample: Sample::empty(),
             sampled: false,
         }
+    }
+
+    /// Asks these servers too.
+    pub fn asking(mut self, probes: Vec<ServerProbe>) -> Self {
+        self.servers = servers::ServerSource::new(probes);
+        self
     }
 
     /// Watches one more process from the next sample on.
@@ -107,6 +120,8 @@ impl Sampler {
         self.networks.sample(elapsed, &mut sample.networks);
         std::thread::sleep(BREATH);
         self.processes.sample(elapsed, &mut sample.processes);
+        // Last: a server may keep us waiting.
+        self.servers.sample(elapsed, &mut sample.servers);
         sample
     }
 }

@@ -19,6 +19,7 @@ use thiserror::Error;
 pub use outputs::{Output, Outputs};
 
 use crate::root::Root;
+use crate::sampler::ServerProbe;
 use thread::{Command, Watch};
 
 /// Time between samples, unless said otherwise.
@@ -33,6 +34,8 @@ pub struct MonitorConfig {
     pub interval: Nanos,
     /// Processes to watch from the start.
     pub processes: Vec<WatchedProcess>,
+    /// Servers that tell their own figures.
+    pub probes: Vec<ServerProbe>,
     /// One writer per table.
     pub outputs: Outputs,
     /// Where `proc` and `sys` lie.
@@ -45,6 +48,7 @@ impl Default for MonitorConfig {
         Self {
             interval: INTERVAL_DEFAULT,
             processes: Vec::new(),
+            probes: Vec::new(),
             outputs: Outputs::discard(),
             root: Root::default(),
         }

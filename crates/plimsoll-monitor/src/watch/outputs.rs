@@ -10,23 +10,34 @@ use super::MonitorError;
 use crate::sampler::Sample;
 
 /// What an error calls the tables, in the order of [`Sample::tables`].
-const TABLES: [&str; 5] = ["host", "cpu", "disk", "network", "process"];
+const TABLES: [&str; 6] = ["host", "cpu", "disk", "network", "process", "server"];
 
 /// A writer of one table. It gets a header, unless it has one, and one `write` per sample.
 pub struct Output {
     writer: Box<dyn Write + Send>,
     has_header: bool,
+    /// Without rows it gets no header either.
+    only_rows: bool,
 }
 
 impl Output {
     /// An empty file, or whatever takes its place.
     pub fn new(writer: impl Write + Send + 'static) -> Self {
-        Self { writer: Box::new(writer), has_header: false }
+        Self { writer: Box::new(writer), has_header: false, only_rows: false }
     }
 
     /// A file that has its header from before.
     pub fn continued(writer: impl Write + Send + 'static) -> Self {
-        Self { writer: Box::new(writer), has_header: true }
+        Self { writer: Box::new(writer), has_header: true, only_rows: false }
+    }
+
+    /// A file that is not there until there is a row for it; one that is there goes on.
+    fn of_rows(path: &Path) -> io::Result<Self> {
+        if path.exists() {
+            return Self::append(path);
+        }
+        let writer = FileOfRows { path: path.to_owned(), file: None };
+        Ok(Self { only_rows: true, ..Self::new(writer) })
     }
 
     /// Appends to a file, or makes it. A last line that a crash cut short is ended first, so that
@@ -41,6 +52,30 @@ impl Output {
             file.write_all(b"\n")?;
         }
         Ok(Self::continued(file))
+    }
+}
+
+/// A file that is made with its first row.
+struct FileOfRows {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Write for FileOfRows {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => {
+                let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+                let written = file.write(bytes);
+                self.file = Some(file);
+                written
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
     }
 }
 
@@ -69,13 +104,22 @@ pub struct Outputs {
     pub network: Output,
     /// `processes.csv`: one row a sample and watched process.
     pub processes: Output,
+    /// `app-server.csv`: one row a sample and server that answers; no file where none does.
+    pub servers: Output,
 }
 
 impl Outputs {
     /// Rows are thrown away; only the sums per load point remain.
     pub fn discard() -> Self {
         let sink = || Output::new(io::sink());
-        Self { host: sink(), cpus: sink(), disks: sink(), network: sink(), processes: sink() }
+        Self {
+            host: sink(),
+            cpus: sink(),
+            disks: sink(),
+            network: sink(),
+            processes: sink(),
+            servers: sink(),
+        }
     }
 
     /// Files of the names above in a directory (a bundle's `monitors`), which is made if need be.
@@ -96,6 +140,10 @@ impl Outputs {
             disks: file("disks.csv")?,
             network: file("network.csv")?,
             processes: file("processes.csv")?,
+            servers: {
+                let path = directory.join("app-server.csv");
+                Output::of_rows(&path).map_err(failed(&path))?
+            },
         })
     }
 }
@@ -103,16 +151,16 @@ impl Outputs {
 /// Writes samples until a table cannot be written any more; the others go on.
 pub(super) struct CsvWriters {
     /// In the order of [`Sample::tables`].
-    outputs: [Option<Output>; 5],
+    outputs: [Option<Output>; 6],
     text: String,
     first_error: Option<MonitorError>,
 }
 
 impl CsvWriters {
     pub(super) fn new(outputs: Outputs) -> Self {
-        let Outputs { host, cpus, disks, network, processes } = outputs;
+        let Outputs { host, cpus, disks, network, processes, servers } = outputs;
         Self {
-            outputs: [host, cpus, disks, network, processes].map(Some),
+            outputs: [host, cpus, disks, network, processes, servers].map(Some),
             text: String::new(),
             first_error: None,
         }
@@ -122,6 +170,9 @@ impl CsvWriters {
     pub(super) fn write(&mut self, sample: &Sample, point: &str) {
         for (index, rows) in sample.tables().into_iter().enumerate() {
             let Some(output) = &mut self.outputs[index] else { continue };
+            if output.only_rows && rows.rows().is_empty() {
+                continue;
+            }
             self.text.clear();
             if !output.has_header {
                 output.has_header = true;

@@ -84,7 +84,7 @@ impl Sums {
         OwnCpu { process_ns: self.process_cpu_ns, monitor_ns: self.monitor_cpu_ns }
     }
 
-    /// Named `table.key.column`, or `table.column` where the table has no key.
+    /// Named `table.key.column`, or `table.column` where there is no key.
     pub(super) fn resources(&self) -> Vec<ResourceUse> {
         let mut resources = Vec::new();
         for (table, all) in &self.tables {
@@ -124,7 +124,7 @@ fn add_rows(all: &mut Vec<Series>, rows: &Rows, weight: f64, whole: bool) {
 }
 
 fn resource(table: &Table, key: &str, column: &Column, mean: &Mean) -> Option<ResourceUse> {
-    let name = match table.keyed {
+    let name = match table.keyed && !key.is_empty() {
         true => format!("{}.{key}.{}", table.name, column.name),
         false => format!("{}.{}", table.name, column.name),
     };

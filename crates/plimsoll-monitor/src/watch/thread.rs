@@ -51,7 +51,7 @@ impl Watch {
         cpu_ns: Arc<AtomicU64>,
     ) -> Self {
         Self {
-            sampler: Sampler::new(&config.root, config.processes),
+            sampler: Sampler::new(&config.root, config.processes).asking(config.probes),
             writers: CsvWriters::new(config.outputs),
             interval_ns: config.interval.0.max(INTERVAL_MIN.0),
             commands,

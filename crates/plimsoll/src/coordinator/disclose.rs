@@ -3,6 +3,7 @@
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
 
+use super::app_status;
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
 use crate::secrets::without_secrets;
@@ -75,13 +76,12 @@ fn setup(outset: &Outset) -> Vec<Setting> {
 
 fn not_verified(outset: &Outset) -> Vec<String> {
     let foreign = outset.targets.iter().filter(|t| matches!(t.spec, TargetSpec::Url(_)));
-    foreign
-        .map(|target| {
-            format!(
-                "{}: hardware, operating system, software and tuning of the server; state them \
+    let unseen = foreign.map(|target| {
+        format!(
+            "{}: hardware, operating system, software and tuning of the server; state them \
                  with --set disclosure.KEY=VALUE",
-                target.name()
-            )
-        })
-        .collect()
+            target.name()
+        )
+    });
+    unseen.chain(app_status::not_told(&outset.targets)).collect()
 }

@@ -1,5 +1,6 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
+mod app_status;
 pub mod clock;
 pub mod dial;
 mod disclose;

@@ -119,11 +119,6 @@ impl Outset {
         Ok(Self { targets, software, placement, plan, ladder, sources, highest })
     }
 
-    /// Ids of the servers this run started.
-    pub fn pids(&self) -> Vec<u32> {
-        self.targets.iter().flat_map(Target::pids).collect()
-    }
-
     /// Where the clients connect.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let endpoint =

@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
         disclosure: Disclosure,
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
-        let watcher = Watcher::start(&bundle.dir().join(MONITORS_DIR), &outset.pids())?;
+        let watcher = Watcher::start(&bundle.dir().join(MONITORS_DIR), &outset.targets)?;
         Ok(Self {
             profile: request.suite.profiles.get(request.profile),
             endpoints: outset.endpoints(),

@@ -6,6 +6,8 @@ use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::ResourceUse;
 use plimsoll_monitor::{Monitor, MonitorConfig, MonitorError, Outputs, WatchedProcess};
 
+use super::app_status;
+use super::servers::Target;
 use crate::exit::Failure;
 
 /// Resource use of one point.
@@ -28,19 +30,22 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the monitors; their samples go to `dir`.
-    pub fn start(dir: &Path, servers: &[u32]) -> Result<Self, Failure> {
+    /// Starts the monitors; their samples go to `dir`. Watched are the processes of the targets, and
+    /// those that tell figures of their own are asked for them.
+    pub fn start(dir: &Path, targets: &[Target]) -> Result<Self, Failure> {
         let mut processes = vec![WatchedProcess::own("generator")];
-        processes.extend(servers.iter().map(|pid| WatchedProcess::new("server", *pid)));
+        let servers = targets.iter().flat_map(Target::pids);
+        processes.extend(servers.map(|pid| WatchedProcess::new("server", pid)));
         let unusable = |e: MonitorError| Failure::unusable(e.to_string());
         let outputs = Outputs::in_directory(dir).map_err(unusable)?;
-        let config = MonitorConfig { processes, outputs, ..MonitorConfig::default() };
+        let probes = app_status::probes(targets);
+        let config = MonitorConfig { processes, probes, outputs, ..MonitorConfig::default() };
         Ok(Self { monitor: Monitor::start(config).map_err(unusable)? })
     }
 
     /// Watches other servers from now on; what was written so far stays.
-    pub fn restart(&mut self, dir: &Path, servers: &[u32]) -> Result<(), Failure> {
-        let before = std::mem::replace(self, Self::start(dir, servers)?);
+    pub fn restart(&mut self, dir: &Path, targets: &[Target]) -> Result<(), Failure> {
+        let before = std::mem::replace(self, Self::start(dir, targets)?);
         before.stop().map_err(|e| Failure::unusable(e.to_string()))
     }
 

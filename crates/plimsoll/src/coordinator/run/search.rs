@@ -103,7 +103,7 @@ impl Run<'_> {
         self.outset.targets.clear();
         self.outset = Outset::prepare(self.request, Some(highest), self.signals, live)?;
         self.endpoints = self.outset.endpoints();
-        self.watcher.restart(&self.bundle.dir().join(MONITORS_DIR), &self.outset.pids())?;
+        self.watcher.restart(&self.bundle.dir().join(MONITORS_DIR), &self.outset.targets)?;
         self.disclosure = disclose::disclosure(self.request, &self.outset);
         self.bundle.write_disclosure(&self.disclosure)?;
         let departures = departures(self.request, &self.outset);
