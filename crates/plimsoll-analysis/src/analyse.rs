@@ -31,7 +31,8 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     result.points = judged(&view.ladder);
     result.probes = judged(&view.probes);
     result.verdict = check_run(raw.suite, &view, &result.points);
-    result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes);
+    let disclosure = raw.disclosure.as_ref();
+    result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes, disclosure);
     result
 }
 

@@ -1,6 +1,10 @@
-//! What limited the run, as far as the evidence goes. Never the name of a resource: that takes
-//! a measured ceiling and a rising queue, which this evidence does not hold.
+//! What limited the run, as far as the evidence goes. The name of a resource takes a measured
+//! ceiling and a rising queue; only servers that tell their own figures give that
+//! ([`evidence`]), so of others it is never named.
 
+mod evidence;
+
+use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, grouped};
@@ -23,6 +27,7 @@ pub(crate) fn limit_text(
     suite: &Suite,
     points: &[PointResult],
     probes: &[PointResult],
+    disclosure: Option<&Disclosure>,
 ) -> Option<String> {
     if points.is_empty() {
         return None;
@@ -45,7 +50,7 @@ pub(crate) fn limit_text(
             Some(missed) => missed_text(suite, points, missed),
         },
         LoadSpec::Closed { .. } if points.len() < 2 => None,
-        LoadSpec::Closed { .. } => closed_text(suite, points),
+        LoadSpec::Closed { .. } => closed_text(suite, points, disclosure),
     }
 }
 
@@ -184,7 +189,11 @@ fn still_grew(held: &PointResult, missed: &[PointResult]) -> bool {
 }
 
 /// Closed loads: what came of the last doubling of the load.
-fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
+fn closed_text(
+    suite: &Suite,
+    points: &[PointResult],
+    disclosure: Option<&Disclosure>,
+) -> Option<String> {
     let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
     let mut climb: Vec<&PointResult> = points.iter().collect();
     climb.sort_by(|a, b| closed_load(suite, a).total_cmp(&closed_load(suite, b)));
@@ -197,19 +206,27 @@ fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
         Ladder::Think { .. } => ("shorter think times", "halve its think time"),
         _ => ("more clients", "double its clients"),
     };
+    let resource = || {
+        let below = &climb[..climb.len() - 1];
+        let place = place_text(suite, last);
+        evidence::Plateau { at: last, below, place }.resource(disclosure)
+    };
+    let resource = || resource().unwrap_or_else(|| "which resource is not known".to_owned());
     if rate(last) < rate(peak) * (1.0 - FALL_MIN_RATIO) {
         return Some(format!(
             "server saturated at about {peak_text}, reached at {}: past that {more} brought less, \
-             {} at {}, while the generator had headroom; which resource is not known",
+             {} at {}, while the generator had headroom; {}",
             place_text(suite, peak),
             rate_text(suite, rate(last)),
             place_text(suite, last),
+            resource(),
         ));
     }
     Some(match earlier.map(|p| rate(p)) {
         Some(before) if rate(last) <= before * (1.0 + CLOSED_GROWTH_MIN_RATIO) => format!(
             "server saturated at about {peak_text}: {more} brought no more throughput while the \
-             generator had headroom; which resource is not known",
+             generator had headroom; {}",
+            resource(),
         ),
         Some(_) => format!(
             "not saturated: throughput still grew with {} at the last points",

@@ -1,5 +1,6 @@
 //! The headline figures of a run.
 
+use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::result::{PointResult, Summary};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
@@ -15,6 +16,7 @@ pub(crate) fn summarise_run(
     view: &RunView<'_>,
     points: &[PointResult],
     probes: &[PointResult],
+    disclosure: Option<&Disclosure>,
 ) -> Summary {
     let best = best_counted(suite, points);
     let (score, score_note) = score_of_run(suite, planned_points(suite, view), points);
@@ -36,7 +38,7 @@ pub(crate) fn summarise_run(
         overall_response_ms: overall_response(&curve(points)),
         score,
         score_note,
-        limit: limit_text(suite, points, probes),
+        limit: limit_text(suite, points, probes, disclosure),
         peak_search: view.peak.map(|(_, how)| how.to_owned()),
     }
 }
