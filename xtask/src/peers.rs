@@ -15,7 +15,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 13] = [
+const PEERS: [Peer; 14] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -64,6 +64,11 @@ const PEERS: [Peer; 13] = [
         program: "tshark",
         packages: &["tshark"],
         tests: "op counts compared with those of a capture",
+    },
+    Peer {
+        program: "python3",
+        packages: &["python3"],
+        tests: "transactions on a server that shares no line with ours",
     },
 ];
 

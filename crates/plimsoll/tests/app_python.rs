@@ -1,0 +1,127 @@
+//! Application transactions on a server that shares no line with ours: the one in sixty lines of
+//! Python that `docs/app-protocol.md` points to.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+#[path = "program/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_testkit::peers::require_peer;
+use serde_json::Value;
+use support::{Ended, plimsoll, result, short};
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/app_server.py");
+
+/// The server in Python, stopped when dropped.
+struct Python {
+    child: Child,
+    url: String,
+}
+
+impl Python {
+    /// On a free port, or `None` without Python.
+    fn start() -> Option<Self> {
+        let mut child = Command::new(require_peer("python3")?)
+            .args([SERVER, "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Some(Self { child, url })
+    }
+}
+
+impl Drop for Python {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `suite` with two points; its result, in which nothing failed and every client worked.
+#[track_caller]
+fn measured(python: &Python, suite: &str, more: &[&str]) -> Value {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("run");
+    let patient = ["--points", "1,4", "--set", "profiles.quick.drain=20s"];
+    let more = [&patient[..], more].concat();
+    let ended: Ended = plimsoll(&short(suite, &python.url, &bundle, &more));
+    // A busy machine breaks rules about time.
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    for (point, clients) in result["points"].as_array().unwrap().iter().zip([1, 4]) {
+        assert_eq!(point["errors"], serde_json::json!({}), "{ended:?}");
+        assert_eq!(point["clients_participating"], clients, "{ended:?}");
+        assert!(point["achieved_ops_per_s"].as_f64().unwrap() > 0.0);
+    }
+    result
+}
+
+/// Names of the ops that were done at the last point.
+fn done(result: &Value) -> Vec<String> {
+    let point = result["points"].as_array().unwrap().last().unwrap();
+    let ops = point["ops"].as_object().unwrap();
+    ops.iter()
+        .filter(|(_, op)| op["count"].as_u64().is_some_and(|count| count > 0))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+#[test]
+fn a_server_in_sixty_lines_of_python_serves_the_whole_suite() {
+    let Some(python) = Python::start() else { return };
+    let result = measured(&python, "transactions", &["--set", "workload.work=2"]);
+    let mut names = done(&result);
+    names.sort();
+    assert_eq!(
+        names,
+        ["client/server", "processor", "random read", "random write", "server/client"]
+    );
+    // The reads' checksums are over content that no server could guess.
+    assert!(result["points"][1]["verified"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_kinds_beyond_the_method_are_served_too() {
+    let Some(python) = Python::start() else { return };
+    let set = ["sequential_read", "sequential_write", "append"]
+        .map(|kind| format!("workload.mix.{kind}=1"));
+    let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+    let names = done(&measured(&python, "transactions-disk", &set));
+    for name in ["append", "random read", "sequential read", "sequential write"] {
+        assert!(names.iter().any(|done| done == name), "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn segments_are_filled_beforehand_and_found_in_order() {
+    let Some(python) = Python::start() else { return };
+    let scaled = ["--set", "workload.segment_mib=1"];
+    let prepare = |written: &str| {
+        let mut arguments = vec!["prepare", "transactions", &python.url, "--peak", "3"];
+        arguments.extend(["--progress", "none"]);
+        arguments.extend(scaled);
+        plimsoll(&arguments).check(0, &["the file set for 3 clients is complete", written]);
+    };
+    prepare("3.00 MiB written");
+    prepare("0 B written");
+    plimsoll(&["clean", &python.url]).check(2, &["lie in the server's own directory"]);
+}
+
+#[test]
+fn a_segment_that_the_server_does_not_allow_ends_the_run_before_its_first_point() {
+    let Some(python) = Python::start() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("run");
+    let set = ["--points", "1", "--set", "workload.segment_mib=8000"];
+    plimsoll(&short("transactions", &python.url, &bundle, &set))
+        .check(3, &["allows no data segment of", "lower workload.segment_mib"]);
+}
