@@ -86,6 +86,14 @@ impl Inbox {
         self.end = needed;
     }
 
+    /// `bytes`, which lie elsewhere, have arrived; at most [`Inbox::room`].
+    pub fn push(&mut self, bytes: &[u8]) {
+        let space = self.space();
+        let fitted = space.len().min(bytes.len());
+        space[..fitted].copy_from_slice(&bytes[..fitted]);
+        self.arrived(bytes.len(), &bytes[fitted..]);
+    }
+
     /// The next message, once it is complete. A request stays until [`Inbox::finish`].
     pub fn next(&mut self) -> Result<Option<Arrived>, Malformed> {
         let held = &self.bytes[self.start..self.end];
@@ -177,19 +185,10 @@ mod tests {
         [&header[..], payload].concat()
     }
 
-    fn push(inbox: &mut Inbox, mut bytes: &[u8]) {
-        let space = inbox.space();
-        let fitted = space.len().min(bytes.len());
-        space[..fitted].copy_from_slice(&bytes[..fitted]);
-        let count = bytes.len();
-        bytes = &bytes[fitted..];
-        inbox.arrived(count, bytes);
-    }
-
     fn greeted() -> Inbox {
         let mut inbox = Inbox::new();
         let hello = Hello { version: 1, client: 3, segment_bytes: 0 };
-        push(&mut inbox, &hello.encode());
+        inbox.push(&hello.encode());
         assert_eq!(inbox.next(), Ok(Some(Arrived::Hello(hello))));
         inbox
     }
@@ -208,7 +207,7 @@ mod tests {
             let (mut inbox, mut rest, mut payloads) = (Inbox::new(), &stream[..], Vec::new());
             while !rest.is_empty() {
                 let (now, later) = rest.split_at(piece.min(rest.len()).min(inbox.room()));
-                push(&mut inbox, now);
+                inbox.push(now);
                 rest = later;
                 while let Some(arrived) = inbox.next().unwrap() {
                     if let Arrived::Request(request) = arrived {
@@ -228,7 +227,7 @@ mod tests {
     #[test]
     fn a_claimed_length_reserves_nothing() {
         let mut inbox = greeted();
-        push(&mut inbox, &request(RequestType::Write, PAYLOAD_BYTES_MAX).encode());
+        inbox.push(&request(RequestType::Write, PAYLOAD_BYTES_MAX).encode());
         assert_eq!(inbox.next(), Ok(None));
         assert!(inbox.memory_bytes() <= 2 * REQUEST_HEADER_BYTES, "{}", inbox.memory_bytes());
     }
@@ -236,21 +235,21 @@ mod tests {
     #[test]
     fn another_protocol_is_known_by_its_first_byte() {
         let mut inbox = Inbox::new();
-        push(&mut inbox, b"G");
+        inbox.push(b"G");
         assert!(matches!(inbox.next(), Err(Malformed::Hello(WireError::Magic(_)))));
         let mut inbox = Inbox::new();
-        push(&mut inbox, b"PLM");
+        inbox.push(b"PLM");
         assert_eq!(inbox.next(), Ok(None));
     }
 
     #[test]
     fn what_is_wrong_with_a_request_keeps_its_id_and_type() {
         let mut inbox = greeted();
-        push(&mut inbox, &request(RequestType::Write, PAYLOAD_BYTES_MAX + 1).encode());
+        inbox.push(&request(RequestType::Write, PAYLOAD_BYTES_MAX + 1).encode());
         let why = Some(WireError::Payload(PAYLOAD_BYTES_MAX + 1));
         assert_eq!(inbox.next(), Err(Malformed::Request { id: 7, kind: 5, why }));
         let mut inbox = greeted();
-        push(&mut inbox, &request(RequestType::Read, 1).encode());
+        inbox.push(&request(RequestType::Read, 1).encode());
         assert_eq!(inbox.next(), Err(Malformed::Request { id: 7, kind: 4, why: None }));
     }
 
@@ -259,7 +258,7 @@ mod tests {
         let mut inbox = greeted();
         let full = frame(RequestType::Write, &vec![1; PAYLOAD_BYTES_MAX as usize]);
         assert_eq!((full.len(), inbox.room()), (FRAME_BYTES_MAX, FRAME_BYTES_MAX));
-        push(&mut inbox, &full);
+        inbox.push(&full);
         assert_eq!(inbox.room(), 0);
         assert!(matches!(inbox.next(), Ok(Some(Arrived::Request(_)))));
         assert!(inbox.memory_bytes() <= FRAME_BYTES_MAX);

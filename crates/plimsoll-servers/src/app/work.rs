@@ -142,7 +142,7 @@ mod tests {
     fn ask(exchange: &mut Exchange, request: RequestHeader, payload: &[u8]) -> Result<Done, Status> {
         let header = RequestHeader { payload_bytes: payload.len() as u32, ..request };
         let frame = [&header.encode()[..], payload].concat();
-        exchange.inbox.arrived(frame.len(), &frame);
+        exchange.inbox.push(&frame);
         exchange.inbox.next().unwrap().unwrap();
         let done = perform(&header, exchange, &means(), &mut Box::new([0; 65_536]));
         exchange.inbox.finish();
@@ -153,7 +153,7 @@ mod tests {
         use plimsoll_protocols::app::wire::Hello;
         let mut exchange = Exchange::new(0, Outbox::default());
         let hello = Hello { version: 1, client: 1, segment_bytes: 0 }.encode();
-        exchange.inbox.arrived(hello.len(), &hello);
+        exchange.inbox.push(&hello);
         exchange.inbox.next().unwrap();
         exchange
     }

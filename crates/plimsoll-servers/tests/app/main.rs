@@ -1,0 +1,13 @@
+//! The reference server of application transactions over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot be set up has failed, and one that is skipped says so"
+)]
+
+mod crowd;
+mod end;
+mod hostile;
+mod requests;
+mod status;
+mod support;
