@@ -11,6 +11,8 @@
 //! | [`prepare`] | errands: greet the server, fill the segments |
 //! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
 
+#[cfg(test)]
+mod document;
 pub mod expected;
 pub mod op;
 pub mod parameters;
