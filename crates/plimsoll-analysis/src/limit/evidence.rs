@@ -24,6 +24,10 @@ const PREDICTION_TOLERANCE_RATIO: f64 = 0.15;
 /// Above this share of the busy threads, what they do is wait for storage.
 const FDATASYNC_MAX_RATIO: f64 = 0.5;
 
+/// Said where it was full at every load.
+const UNCONFIRMED: &str = "; it was so at every load, so that what an op takes of it at a lower one \
+    could not confirm it";
+
 /// Where throughput had stopped growing, and what was measured at lower loads.
 pub(super) struct Plateau<'a> {
     pub at: &'a PointResult,
@@ -64,11 +68,11 @@ impl Plateau<'_> {
         if !(full && queued && idle && at_work) {
             return None;
         }
-        let room = |seen: &Threads| seen.busy <= IDLE_MAX_RATIO * seen.all;
+        let room = |seen: &Threads| seen.busy < FULL_MIN_RATIO * seen.all;
         let lower = self.highest_below(|point| Threads::of(point).as_ref().is_some_and(room));
         let unconfirmed = match lower {
             // Their number is a ceiling that is known exactly.
-            None => "; no load was low enough to confirm that by what an op takes of a thread",
+            None => UNCONFIRMED,
             Some(lower) => {
                 let risen = Threads::of(lower).is_some_and(|seen| seen.queue < threads.queue);
                 let predicted = self.is_predicted(threads.all, thread_seconds_per_op(lower)?);
@@ -91,17 +95,23 @@ impl Plateau<'_> {
         const OWN: &str = "process.server.cpu";
         let cores = hardware.cores as f64;
         let used = mean(self.at, OWN).filter(|used| *used >= OWN_MIN_RATIO * cores)?;
-        let lower = self
-            .highest_below(|p| mean(p, OWN).is_some_and(|used| used <= IDLE_MAX_RATIO * cores))?;
+        let room = |used: f64| used < FULL_MIN_RATIO * cores;
+        let lower = self.highest_below(|p| mean(p, OWN).is_some_and(room));
+        let unconfirmed = match lower {
+            // Their number is a ceiling that is known exactly.
+            None => UNCONFIRMED,
+            Some(lower) if self.is_predicted(cores, per_op(lower, OWN)?) => "",
+            Some(_) => return None,
+        };
+        let lowest = lower.or_else(|| self.below.first().copied())?;
         let waiting = ["host.pressure_cpu_some", "host.runnable"];
-        let waited = waiting.iter().any(|name| self.rose(name, lower));
-        let full = hardware.processors >= FULL_MIN_RATIO;
-        if !(full && waited && self.is_predicted(cores, per_op(lower, OWN)?)) {
+        let waited = waiting.iter().any(|name| self.rose(name, lowest));
+        if hardware.processors < FULL_MIN_RATIO || !waited {
             return None;
         }
         Some(format!(
             "the processors: at {} those of the server were {} busy, {used:.2} of {cores} by the \
-             server itself, and runnable threads waited for them",
+             server itself, and runnable threads waited for them{unconfirmed}",
             self.place,
             percent(hardware.processors),
         ))
@@ -112,7 +122,7 @@ impl Plateau<'_> {
         let (name, busy) = hardware.disk.as_ref()?;
         let [queue, share] = ["queue_mean", "busy"].map(|column| format!("disk.{name}.{column}"));
         let queued = mean(self.at, &queue).filter(|queue| *queue >= DISK_QUEUE_MIN)?;
-        let lower = self.highest_below(|p| mean(p, &share).is_some_and(|b| b <= IDLE_MAX_RATIO))?;
+        let lower = self.highest_below(|p| mean(p, &share).is_some_and(|b| b < FULL_MIN_RATIO))?;
         let full = *busy >= FULL_MIN_RATIO && self.rose(&queue, lower);
         if !(full && self.is_predicted(1.0, per_op(lower, &share)?)) {
             return None;

@@ -89,10 +89,13 @@ fn threads_whose_demand_does_not_predict_the_plateau_are_not_the_limit() {
 }
 
 #[test]
-fn threads_that_were_full_at_every_load_are_named_with_what_is_missing() {
+fn what_was_full_at_every_load_is_named_with_what_is_missing() {
     let mut full = THREADS;
     full[0] = full[1];
-    check(&limit(full, here()), &["the limit is the service threads", "no load was low enough"]);
+    check(&limit(full, here()), &["the limit is the service threads", "could not confirm it"]);
+    let mut full = PROCESSOR;
+    full[0] = full[1];
+    check(&limit(full, here()), &["the limit is the processors", "could not confirm it"]);
 }
 
 #[test]
