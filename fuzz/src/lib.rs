@@ -1,5 +1,7 @@
 //! Entry points of the fuzz targets. `cargo xtask fuzz` runs them all.
 
+pub mod app_entries;
+pub mod app_server_entries;
 pub mod entries;
 pub mod nfs_entries;
 pub mod smb_entries;

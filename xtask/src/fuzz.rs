@@ -16,7 +16,9 @@ struct Target {
     dictionary: Option<&'static str>,
 }
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 8] = [
+    Target { name: "app_reply", seeds: None, dictionary: Some("fuzz/app.dict") },
+    Target { name: "app_request", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "nfs_reply", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "nfs_request", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "reply", seeds: None, dictionary: Some("fuzz/reply.dict") },

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, reason = "a test has no readers of its documentation")]
 
+#[path = "../../../fuzz/src/app_entries.rs"]
+mod app_entries;
 #[path = "../../../fuzz/src/entries.rs"]
 mod entries;
 #[path = "../../../fuzz/src/nfs_entries.rs"]
@@ -128,5 +130,35 @@ proptest! {
         }
         nfs_entries::nfs_request(&data);
         nfs_entries::nfs_reply(&data);
+    }
+}
+
+/// A header of a reply to one of a session's first transactions, right but for a few fields; or
+/// anything.
+fn app_piece() -> impl Strategy<Value = Vec<u8>> {
+    let header = (0u8..9, 0u8..7, 0u8..6, prop_oneof![Just(0u32), Just(1_000), Just(16_384)]);
+    prop_oneof![
+        4 => header.prop_map(|(kind, status, id, length)| {
+            let mut reply = vec![0; 24];
+            reply[..4].copy_from_slice(&length.to_be_bytes());
+            (reply[4], reply[5], reply[11]) = (kind, status, id);
+            reply
+        }),
+        1 => prop::collection::vec(any::<u8>(), 0..64),
+        1 => (any::<u8>(), 0usize..20_000).prop_map(|(byte, n)| vec![byte; n]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_reply_breaks_a_session_of_transactions(
+        head in any::<[u8; 2]>(),
+        pieces in prop::collection::vec(app_piece(), 0..20),
+    ) {
+        let mut data = head.to_vec();
+        data.extend(pieces.concat());
+        app_entries::app_reply(&data);
     }
 }

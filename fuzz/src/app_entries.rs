@@ -1,0 +1,136 @@
+//! The transaction protocol under arbitrary bytes.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkKind, Session, Ticket};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::units::Nanos;
+use plimsoll_protocols::app::op::{AppKind, AppOp};
+use plimsoll_protocols::app::parameters::AppWorkload;
+use plimsoll_protocols::app::session::{AppSession, AppSite, WorkerSite};
+use plimsoll_protocols::app::wire::{VERSION, WELCOME_BYTES, Welcome};
+
+/// Transactions a session is given before the rest of the input is ignored.
+const OPS_MAX: u32 = 64;
+const OP_TIMEOUT: Nanos = Nanos::from_secs(1);
+
+/// Feeds a session what a hostile server sends. The first byte chooses the transactions and
+/// whether the greeting is a good one, the second how long the pieces are; the rest is what
+/// arrives.
+pub fn app_reply(data: &[u8]) {
+    let [choice, piece, input @ ..] = data else { return };
+    let mut driver = Driver { choice: *choice, ..Driver::default() };
+    let mut session = AppSession::new(site(), &SEAT);
+    driver.turn(&mut session);
+    if choice & 1 == 1 {
+        let welcome = greeting(session_bytes());
+        session.on_bytes(Link(driver.links), &welcome, Nanos::ZERO, &mut driver);
+    }
+    for bytes in input.chunks(usize::from(*piece) + 1) {
+        let link = Link(driver.links);
+        let limit = session.read_limit(link);
+        assert!(limit > 0, "the driver would wait for ever");
+        for bytes in bytes.chunks(limit) {
+            session.on_bytes(Link(driver.links), bytes, driver.now, &mut driver);
+            if let Some((link, n)) = driver.discard.take() {
+                session.on_discarded(link, n, driver.now, &mut driver);
+            }
+            driver.turn(&mut session);
+        }
+    }
+    session.on_eof(Link(driver.links), driver.now, &mut driver);
+    driver.now = driver.now.saturating_add(OP_TIMEOUT);
+    session.on_timer(driver.now, &mut driver);
+    assert_eq!(driver.issued, driver.done, "a transaction has no outcome");
+    assert_eq!(session.next_deadline(), None);
+}
+
+const SEAT: ClientSeat =
+    ClientSeat { client: 0, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 0 };
+
+fn shared() -> Arc<AppSite> {
+    static SITE: OnceLock<Arc<AppSite>> = OnceLock::new();
+    let workload = || AppWorkload { work: 1, ..AppWorkload::default() };
+    Arc::clone(SITE.get_or_init(|| Arc::new(AppSite::new(&workload(), 1.0))))
+}
+
+fn site() -> Rc<WorkerSite> {
+    Rc::new(WorkerSite::new(shared()))
+}
+
+fn session_bytes() -> u64 {
+    shared().segment_bytes
+}
+
+fn greeting(segment_bytes: u64) -> [u8; WELCOME_BYTES] {
+    let welcome = Welcome {
+        version: VERSION,
+        refusal: None,
+        service_threads: 1,
+        durable: false,
+        calibrated: false,
+        segment_bytes,
+        memory_bytes: 0,
+    };
+    welcome.encode()
+}
+
+/// A driver without sockets: connections open at once.
+#[derive(Default)]
+struct Driver {
+    choice: u8,
+    now: Nanos,
+    links: u64,
+    unopened: bool,
+    discard: Option<(Link, u64)>,
+    issued: u32,
+    done: u32,
+}
+
+impl Driver {
+    /// Opens what the session asked for, and starts the next transaction.
+    fn turn(&mut self, session: &mut AppSession) {
+        if session.has_room() && self.issued < OPS_MAX {
+            let number = u32::from(self.choice >> 1) + self.issued;
+            let kind = AppKind::ALL[number as usize % AppKind::ALL.len()];
+            let op = AppOp { kind, seed: number, block: 3, compare: number & 8 == 0 };
+            self.issued += 1;
+            session.issue(Ticket(0), op, self.now, self);
+        }
+        // A client that nobody greeted waits before it connects again.
+        if let Some(at) = session.next_deadline().filter(|_| !self.unopened) {
+            let soon = at.min(self.now.saturating_add(Nanos::from_millis(200)));
+            if soon == at {
+                self.now = at;
+                session.on_timer(at, self);
+            }
+        }
+        if std::mem::take(&mut self.unopened) {
+            session.on_connected(Link(self.links), self.now, self);
+        }
+    }
+}
+
+impl Io for Driver {
+    fn connect(&mut self, _kind: LinkKind) -> Link {
+        self.links += 1;
+        self.unopened = true;
+        Link(self.links)
+    }
+    fn send(&mut self, _link: Link, _bytes: &[u8]) {}
+    fn discard(&mut self, link: Link, n: u64) {
+        assert!(n <= 65_536, "more is discarded than a body has");
+        self.discard = Some((link, n));
+    }
+    fn close(&mut self, _link: Link) {
+        self.discard = None;
+    }
+    fn explain(&mut self, detail: fmt::Arguments<'_>) {
+        assert!(detail.to_string().len() < 4_096, "an explanation is short");
+    }
+    fn complete(&mut self, _ticket: Ticket, _outcome: Outcome) {
+        self.done += 1;
+    }
+}
