@@ -445,6 +445,12 @@ mod tests {
     }
 
     #[test]
+    fn a_disclosure_without_one_does_not_mention_it() {
+        let disclosure = crate::disclosure::Disclosure::default();
+        assert!(!serde_json::to_string(&disclosure).unwrap().contains("certificate"));
+    }
+
+    #[test]
     fn without_a_figure_for_a_tail_the_floor_under_it_is_the_highest_known() {
         let at = |statistic, us| FloorReading { statistic, client_ns: Nanos::from_micros(us) };
         let response = vec![at(Statistic::Mean, 50), at(Statistic::P99, 80)];

@@ -1,5 +1,6 @@
 //! Finds the load line of a server. `main` reads as the table of contents of the program.
 
+mod certificates;
 mod cli;
 mod coordinator;
 mod derive;
@@ -40,6 +41,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Check(args) => verbs::check::perform(&args),
         Verb::Run(args) => verbs::run::perform(&args),
         Verb::Resume(args) => verbs::resume::perform(&args),
+        Verb::Calibrate(args) => verbs::calibrate::perform(&args),
         Verb::Prepare(args) => verbs::prepare::perform(&args),
         Verb::Clean(args) => verbs::clean::perform(&args),
         Verb::Serve(args) => verbs::serve::perform(&args),

@@ -76,10 +76,12 @@ pub fn simulate(plan: &Plan, seed: u64) -> Vec<f64> {
             return responses;
         }
         let Some(Reverse(first_free)) = free.pop() else { return responses };
-        let end = first_free.max(now as u64) + plan.service.draw(&mut unit).0;
+        // Whole nanoseconds, as a server's log has them: a constant is the same constant there.
+        let arrival = now as u64;
+        let end = first_free.max(arrival) + plan.service.draw(&mut unit).0;
         free.push(Reverse(end));
         if now >= from {
-            responses.push((end as f64 - now) / NANOS_PER_SECOND as f64);
+            responses.push((end - arrival) as f64 / NANOS_PER_SECOND as f64);
         }
     }
 }

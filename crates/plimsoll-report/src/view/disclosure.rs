@@ -1,7 +1,8 @@
 //! What is needed to repeat the run, in the order of the source reports.
 
+use plimsoll_model::certificate::CertificateNote;
 use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, Nanos, grouped};
 use serde::Serialize;
 
 /// Named values under a heading, with a text where a file belongs to them.
@@ -25,6 +26,7 @@ pub(super) fn sections(disclosure: &Disclosure) -> Vec<Section> {
     let mut sections: Vec<Section> = disclosure.targets.iter().map(target).collect();
     let [host, storage, processor] = host(&disclosure.generator);
     sections.extend([host, section("Setup of the generator", &disclosure.setup)]);
+    sections.extend(disclosure.certificate.as_ref().map(certificate));
     sections.extend([storage, processor]);
     sections.push(section("Kernel tuning", &disclosure.generator.tuning));
     sections.push(section("Limits of the process", &disclosure.generator.limits));
@@ -34,6 +36,25 @@ pub(super) fn sections(disclosure: &Disclosure) -> Vec<Section> {
     sections.push(section("Statements of the user", &disclosure.statements));
     sections.retain(|s| !s.settings.is_empty() || s.file.is_some());
     sections
+}
+
+/// One line: whether, and how far, the instrument was held against servers of known behaviour.
+fn certificate(note: &CertificateNote) -> Section {
+    let CertificateNote { made, version, build, driver, workers, pacing, .. } = note;
+    let held = if note.all_held { "all judgements hold" } else { "not all judgements hold" };
+    let punctual = match note.punctual_ops_per_s {
+        Some(rate) => format!("sends on time up to {} ops/s", grouped(rate)),
+        None => "sends on time at no rate that was tried".to_owned(),
+    };
+    let workers = if *workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
+    let text = format!(
+        "{made}, version {version} ({build}): {held}; furthest from the server's own times {} \
+         ({:.0} % of what is allowed), {}; {punctual}; {driver}, {workers}, pacing {pacing}",
+        Nanos(note.worst_tight_ns),
+        note.worst_tight_ratio * 100.0,
+        note.worst_tight_at
+    );
+    section("Calibration", &[Setting::new("latest certificate of the host", text)])
 }
 
 fn target(target: &TargetDisclosure) -> Section {

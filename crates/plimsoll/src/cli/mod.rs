@@ -1,5 +1,6 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
+mod calibrate;
 mod run;
 mod serve_app;
 mod serve_nfs;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::Override;
 
+pub use calibrate::CalibrateArgs;
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;
@@ -50,6 +52,8 @@ pub enum Verb {
     Prepare(PrepareArgs),
     /// Remove a file set; only what carries Plimsoll's marker
     Clean(CleanArgs),
+    /// Hold the instrument against servers of known behaviour on this host; five minutes
+    Calibrate(CalibrateArgs),
     /// Run a reference server
     Serve(ServeArgs),
     /// Derive result.json from a bundle, or analyse a curve from elsewhere

@@ -26,6 +26,15 @@ pub fn unix_ns() -> u64 {
     since.as_nanos() as u64
 }
 
+/// How far the wall clock is ahead of CLOCK_MONOTONIC.
+pub fn wall_ahead_of_monotonic_ns() -> i64 {
+    let since = |clock| {
+        let at = rustix::time::clock_gettime(clock);
+        at.tv_sec * 1_000_000_000 + at.tv_nsec
+    };
+    since(rustix::time::ClockId::Realtime) - since(rustix::time::ClockId::Monotonic)
+}
+
 /// UTC time for a directory name: `20261121-201530`.
 pub fn utc_stamp(unix_ns: u64) -> String {
     match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {

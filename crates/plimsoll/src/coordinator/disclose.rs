@@ -6,6 +6,7 @@ use plimsoll_model::target::TargetSpec;
 use super::app_status;
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
+use crate::certificates;
 use crate::secrets::without_secrets;
 
 /// Version of `disclosure.json`.
@@ -30,7 +31,7 @@ pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
         setup: setup(outset),
         statements: request.statements.clone(),
         not_verified: not_verified(outset),
-        certificate: None,
+        certificate: certificates::latest(),
     }
 }
 

@@ -10,7 +10,7 @@ mod hosting;
 pub mod ladder;
 mod merge;
 mod outset;
-mod placement;
+pub mod placement;
 mod point;
 pub mod reach;
 mod run;

@@ -1,6 +1,7 @@
 //! One file per verb of the command line.
 
 pub mod analyse;
+pub mod calibrate;
 pub mod check;
 pub mod clean;
 pub mod compare;

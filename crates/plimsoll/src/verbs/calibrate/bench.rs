@@ -1,0 +1,195 @@
+//! Where the instrument is held against the calibrated server: starts the server on cores of its
+//! own, makes an ordinary run against it, and brings back what both sides wrote down.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::assignment::Purpose;
+use plimsoll_model::bundle::BundleReader;
+use plimsoll_model::event::{OpTimes, PointRecord};
+use plimsoll_model::suite::{Override, ProfileName};
+use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::{Nanos, span_text};
+use plimsoll_servers::{BuiltinApp, ServerProcess};
+use toml::Value;
+
+use super::server_log::ServerLog;
+use crate::cli::Progress;
+use crate::coordinator::clock::wall_ahead_of_monotonic_ns;
+use crate::coordinator::placement::Placement;
+use crate::coordinator::signals::Signals;
+use crate::coordinator::{RunRequest, run};
+use crate::derive;
+use crate::exit::{Exit, Failure};
+use crate::suite_source;
+use crate::terminal::Live;
+use crate::verbs::run::command_line;
+
+const OPEN_SUITE: &str = include_str!("open.toml");
+const CLOSED_SUITE: &str = include_str!("closed.toml");
+/// Longest wait for replies after a window.
+const DRAIN: Nanos = Nanos::from_secs(5);
+
+/// The bench.
+pub(super) struct Bench<'a> {
+    /// Bundles and logs go here.
+    pub(super) dir: &'a Path,
+    pub(super) placement: &'a Placement,
+    pub(super) seed: u64,
+    pub(super) signals: &'a Signals,
+}
+
+/// A load, held for some time.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// Of the bundle and the server's log.
+    pub(super) name: String,
+    pub(super) load: Pattern,
+    /// Load points, on the axis of the pattern.
+    pub(super) points: Vec<f64>,
+    pub(super) warm_up: Nanos,
+    pub(super) window: Nanos,
+}
+
+/// How ops arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pattern {
+    /// At exponential gaps, enough connections.
+    Poisson,
+    /// At even gaps, over so many connections.
+    Even {
+        /// Connections.
+        clients: u32,
+    },
+    /// Clients that wait and think.
+    Closed,
+}
+
+/// What the client saw of a load point.
+pub(super) struct Seen {
+    /// Counts.
+    pub(super) record: PointRecord,
+    /// Times of the ops that were due in the window.
+    pub(super) times: OpTimes,
+    /// From and until, on the clock of the server's log.
+    pub(super) window_ns: (u64, u64),
+}
+
+impl Bench<'_> {
+    /// A run against a server of its own, and that server's log.
+    pub(super) fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), Failure> {
+        let log = self.dir.join(format!("{}.server.csv", trial.name));
+        let mut server = self.start(spec, Some(&log))?;
+        let seen = self.run_on(trial, &server)?;
+        server.check()?;
+        let ended = server.stop()?;
+        if !ended.success() {
+            return Err(Failure::unusable(format!(
+                "the calibrated server ended with {ended} and left no log"
+            )));
+        }
+        Ok((seen, ServerLog::read(&log)?))
+    }
+
+    /// Starts a calibrated server.
+    pub(super) fn start(&self, spec: &str, log: Option<&Path>) -> Result<ServerProcess, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|e| Failure::unusable(format!("cannot find this program: {e}")))?;
+        let mut arguments = vec!["--calibrated".into(), spec.into()];
+        if let Some(log) = log {
+            arguments.extend(["--log".into(), log.as_os_str().to_owned()]);
+        }
+        let cores = self.placement.server_cores.clone();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(BuiltinApp { program, arguments, cores, version }.start()?)
+    }
+
+    /// A run against a server that is there.
+    pub(super) fn run_on(
+        &self,
+        trial: &Trial,
+        server: &ServerProcess,
+    ) -> Result<Vec<Seen>, Failure> {
+        let out = self.dir.join(&trial.name);
+        let request = self.request(trial, server, out.clone())?;
+        let before_ns = wall_ahead_of_monotonic_ns();
+        let end = run(&request, self.signals, &mut Live::new(Progress::None))?;
+        if end.exit == Exit::Interrupted || self.signals.is_asked() {
+            return Err(Failure::interrupted("calibration interrupted; no certificate was made"));
+        }
+        // Half way between the two, should the wall clock have been corrected meanwhile.
+        let ahead_ns = i64::midpoint(before_ns, wall_ahead_of_monotonic_ns());
+        read(&out, ahead_ns)
+    }
+
+    fn request(
+        &self,
+        trial: &Trial,
+        server: &ServerProcess,
+        out: PathBuf,
+    ) -> Result<RunRequest, Failure> {
+        let text = match trial.load {
+            Pattern::Poisson | Pattern::Even { .. } => OPEN_SUITE,
+            Pattern::Closed => CLOSED_SUITE,
+        };
+        let set = |path: &str, value: Value| Override { path: path.to_owned(), value };
+        let span = |span: Nanos| Value::from(span_text(span));
+        let mut overrides = vec![
+            set("ladder.points", Value::from(trial.points.clone())),
+            set("profiles.standard.warm_up", span(trial.warm_up)),
+            set("profiles.standard.measure", span(trial.window)),
+            set("profiles.standard.drain", span(DRAIN)),
+        ];
+        if let Pattern::Even { clients } = trial.load {
+            overrides.push(set("load.gaps", Value::from("uniform")));
+            overrides.push(set("load.clients", Value::from(i64::from(clients))));
+        }
+        Ok(RunRequest {
+            suite: suite_source::parse("calibration.toml", text, &overrides)?,
+            profile: ProfileName::Standard,
+            targets: vec![TargetSpec::parse(&server.url())?],
+            seed: self.seed,
+            out,
+            workers: Some(self.placement.workers),
+            pacing: Some(self.placement.pacing),
+            loadfile: None,
+            statements: Vec::new(),
+            command: command_line(),
+        })
+    }
+}
+
+/// The load points of a bundle.
+fn read(bundle: &Path, wall_ahead_ns: i64) -> Result<Vec<Seen>, Failure> {
+    let reader = BundleReader::open(bundle)?;
+    let Some(started) = reader.journal().started() else { return Ok(Vec::new()) };
+    let points = reader.journal().points().filter(|p| p.point.purpose == Purpose::Ladder);
+    points
+        .map(|record| {
+            let times = derive::point_times(&reader, record.point, &started.op_names)?;
+            let origin_ns = record.started_unix_ns.saturating_add_signed(-wall_ahead_ns);
+            let from = origin_ns + record.warm_up_ns.0;
+            Ok(Seen {
+                record: record.clone(),
+                times: times.window_total(),
+                window_ns: (from, from + record.measured_ns.0),
+            })
+        })
+        .collect()
+}
+
+impl Seen {
+    /// Ops that came due in the window.
+    pub(super) fn due(&self) -> u64 {
+        self.record.totals.due
+    }
+
+    /// Ops that finished without error in the window, over those that came due in it.
+    pub(super) fn done_ratio(&self) -> f64 {
+        self.record.totals.done_in_window as f64 / self.due().max(1) as f64
+    }
+
+    /// Ops that failed or were never sent.
+    pub(super) fn troubles(&self) -> u64 {
+        self.record.totals.errors.values().sum::<u64>() + self.record.totals.not_sent
+    }
+}

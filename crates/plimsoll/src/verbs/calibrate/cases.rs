@@ -1,0 +1,258 @@
+//! The cases, each a run against a server of its own.
+
+use plimsoll_analysis::queueing::Queue;
+use plimsoll_analysis::queueing::scatter::{Plan, scatter};
+use plimsoll_analysis::queueing::stall::Stalled;
+use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
+use plimsoll_model::certificate::{ClosedCase, Floor, QueueCase, StallCase, Statistic};
+use plimsoll_model::units::{Nanos, span_text};
+
+use super::Timing;
+use super::bench::{Bench, Pattern, Seen, Trial};
+use super::judge;
+use super::server_log::ServerLog;
+use crate::exit::Failure;
+
+/// Rate of the floor: slow enough that everybody sleeps in between.
+const FLOOR_OPS_PER_S: f64 = 2_000.0;
+/// The queues, and how full they are made.
+const QUEUES: [(ServiceLaw, u32); 2] = [
+    (ServiceLaw::Exponential(Nanos::from_millis(1)), 4),
+    (ServiceLaw::Constant(Nanos::from_micros(500)), 1),
+];
+const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
+/// Of the closed loop; the suite has their think time.
+const CLOSED_CLIENTS: u32 = 16;
+const CLOSED_SPEC: &str = "service=exp:1ms,servers=4";
+/// Of the stall: what is due in it waits, 560 ops, and 8 connections must not hide that.
+const STALL: Nanos = Nanos::from_millis(1_400);
+const STALL_OPS_PER_S: f64 = 400.0;
+const STALL_SERVICE: Nanos = Nanos::from_micros(200);
+const STALL_CLIENTS: u32 = 8;
+
+/// A server that answers at once, at a low rate: what is measured is the way there and back.
+pub(super) fn floor(bench: &Bench<'_>, timing: &Timing) -> Result<Floor, Failure> {
+    let trial = Trial {
+        name: "floor".into(),
+        load: Pattern::Poisson,
+        points: vec![FLOOR_OPS_PER_S],
+        warm_up: timing.warm_up,
+        window: timing.floor,
+    };
+    let (seen, _) = bench.run(&trial, "service=const:0,servers=1")?;
+    Ok(judge::floor(FLOOR_OPS_PER_S, &only(&seen)?.times.response))
+}
+
+/// How many queues there are.
+pub(super) const fn queue_count() -> usize {
+    QUEUES.len()
+}
+
+/// In Kendall's notation.
+pub(super) fn queue_name(index: usize) -> &'static str {
+    ["M/M/4", "M/D/1"][index]
+}
+
+/// Open loads on queue number `index`.
+pub(super) fn queue(
+    bench: &Bench<'_>,
+    timing: &Timing,
+    index: usize,
+    floor: &Floor,
+) -> Result<Vec<QueueCase>, Failure> {
+    let (service, servers) = QUEUES[index];
+    let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed };
+    let capacity = spec.capacity_ops_per_s().unwrap_or_default();
+    let trial = Trial {
+        name: format!("queue-{}", index + 1),
+        load: Pattern::Poisson,
+        points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
+        warm_up: timing.warm_up,
+        window: timing.window,
+    };
+    let (seen, log) = bench.run(&trial, &spec.to_string())?;
+    let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
+    pairs
+        .map(|(utilisation, (rate, seen))| {
+            queue_case(&spec, (*utilisation, *rate), seen, (&log, floor))
+        })
+        .collect()
+}
+
+fn queue_case(
+    spec: &CalibratedSpec,
+    (utilisation, rate): (f64, f64),
+    seen: &Seen,
+    (log, floor): (&ServerLog, &Floor),
+) -> Result<QueueCase, Failure> {
+    let queue = Queue::of(rate, spec.service, spec.servers).ok_or_else(no_points)?;
+    let plan = Plan {
+        rate_per_s: rate,
+        service: spec.service,
+        servers: spec.servers,
+        warm_up_s: seen.record.warm_up_ns.as_secs_f64(),
+        window_s: seen.record.measured_ns.as_secs_f64(),
+    };
+    let mut served = log.responses_s(seen.window_ns);
+    let rate_error_ratio = seen.done_ratio() - 1.0;
+    Ok(QueueCase {
+        queue: queue.name(),
+        service: spec.service.to_string(),
+        servers: spec.servers,
+        utilisation,
+        rate_ops_per_s: rate,
+        seconds: plan.window_s,
+        ops_due: seen.due(),
+        ops_done: seen.record.totals.done_in_window,
+        ops_served: served.len() as u64,
+        rate_error_ratio,
+        rate_held: judge::rate_held(rate_error_ratio) && seen.troubles() == 0,
+        readings: judge::readings(
+            &seen.times.response,
+            &mut served,
+            floor,
+            &queue,
+            &scatter(&plan),
+        ),
+    })
+}
+
+/// Clients that wait and think: the interactive law.
+pub(super) fn closed(bench: &Bench<'_>, timing: &Timing) -> Result<ClosedCase, Failure> {
+    let trial = Trial {
+        name: "closed".into(),
+        load: Pattern::Closed,
+        points: vec![f64::from(CLOSED_CLIENTS)],
+        warm_up: timing.warm_up,
+        window: timing.closed,
+    };
+    let (seen, _) = bench.run(&trial, &format!("{CLOSED_SPEC},seed={}", bench.seed))?;
+    let Seen { record, times, .. } = only(&seen)?;
+    let totals = &record.totals;
+    let ops_per_s = totals.done_in_window as f64 / record.measured_ns.as_secs_f64();
+    let think_s = totals.think_ns_total as f64 / 1e9 / totals.pieces.max(1) as f64;
+    let response_s = times.response.mean() / 1e9;
+    let error_ratio = ops_per_s * (response_s + think_s) / f64::from(CLOSED_CLIENTS) - 1.0;
+    Ok(ClosedCase {
+        clients: CLOSED_CLIENTS,
+        ops_per_s,
+        response_ns: Nanos::from_secs_f64(response_s),
+        think_ns: Nanos::from_secs_f64(think_s),
+        error_ratio,
+        held: judge::closed_held(error_ratio),
+    })
+}
+
+/// A server that pauses: whatever was due meanwhile must show its wait.
+pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Failure> {
+    let trial = Trial {
+        name: "stall".into(),
+        load: Pattern::Even { clients: STALL_CLIENTS },
+        points: vec![STALL_OPS_PER_S],
+        warm_up: timing.warm_up,
+        window: timing.stall,
+    };
+    let after = timing.warm_up + Nanos(timing.stall.0 / 4);
+    let spec = format!(
+        "service=const:{},servers=1,stall={}@{}",
+        span_text(STALL_SERVICE),
+        span_text(STALL),
+        span_text(after)
+    );
+    let (seen, log) = bench.run(&trial, &spec)?;
+    let seen = only(&seen)?;
+    let gap_s = 1.0 / STALL_OPS_PER_S;
+    let first_ns = log.stall_ns.and_then(|(from, _)| Some(log.first_arrival_from(from)? - from));
+    let law = Stalled {
+        stall_s: STALL.as_secs_f64(),
+        gap_s,
+        service_s: STALL_SERVICE.as_secs_f64(),
+        first_s: first_ns.map_or(gap_s / 2.0, |ns| Nanos(ns).as_secs_f64().min(gap_s)),
+    };
+    let expected_s = law.quantile_s(0.99, seen.due());
+    let p99_ns = judge::client_ns(&seen.times.response, Statistic::P99);
+    let error_ratio = p99_ns.as_secs_f64() / expected_s - 1.0;
+    Ok(StallCase {
+        stall_ns: STALL,
+        rate_ops_per_s: STALL_OPS_PER_S,
+        ops: seen.due(),
+        p99_ns,
+        service_p99_ns: judge::client_ns(&seen.times.service, Statistic::P99),
+        expected_p99_ns: Nanos::from_secs_f64(expected_s),
+        error_ratio,
+        held: judge::stall_held(error_ratio),
+    })
+}
+
+/// The only load point of a run.
+pub(super) fn only(seen: &[Seen]) -> Result<&Seen, Failure> {
+    seen.first().ok_or_else(no_points)
+}
+
+fn no_points() -> Failure {
+    Failure::unusable("a run of the calibration has no load point; keep it with --out and look")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_analysis::queueing::scatter::figure;
+    use plimsoll_servers::app::calibrated::station::Station;
+
+    use super::*;
+
+    /// Response times of the server's own queue at these instants.
+    fn served(spec: &str, arrivals: impl Iterator<Item = u64>) -> Vec<f64> {
+        let mut station = Station::new(&spec.parse().unwrap());
+        let passages = arrivals.map(|at| station.arrive(at));
+        passages.map(|p| (p.departure_ns - p.arrival_ns) as f64 / 1e9).collect()
+    }
+
+    /// The schedule of the instrument itself.
+    fn poisson(rate_per_s: f64, count: usize) -> impl Iterator<Item = u64> {
+        let mut arrivals = plimsoll_engine::pacer::Arrivals::new(
+            plimsoll_model::units::OpsPerSec::new(rate_per_s).unwrap(),
+            plimsoll_model::suite::Gaps::Exponential,
+            11,
+            0,
+            1,
+        );
+        std::iter::from_fn(move || arrivals.next_due()).map(|(_, due)| due.0).take(count)
+    }
+
+    #[test]
+    fn the_servers_queue_lies_within_the_scatter_of_the_theory() {
+        for (text, servers, rate) in [("exp:1ms", 4, 2_400.0), ("const:500us", 1, 1_200.0)] {
+            let service: ServiceLaw = text.parse().unwrap();
+            let plan = Plan { rate_per_s: rate, service, servers, warm_up_s: 0.5, window_s: 4.0 };
+            let queue = Queue::of(rate, service, servers).unwrap();
+            let skipped = (rate * 0.5) as usize;
+            let spec = format!("service={text},servers={servers},seed=3");
+            let mut served = served(&spec, poisson(rate, skipped + (rate * 4.0) as usize));
+            served.drain(..skipped);
+            let scatter = scatter(&plan);
+            for statistic in Statistic::ALL {
+                let found = figure(&mut served, statistic).unwrap();
+                let (low, high) = scatter.interval_s(statistic).unwrap();
+                assert!((low..=high).contains(&found), "{text} {statistic:?} {found} {low} {high}");
+                let exact = queue.response_s(statistic);
+                assert!((low..=high).contains(&exact), "{text} {statistic:?} theory {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_stall_of_the_servers_queue_is_the_one_that_was_derived() {
+        let gap_ns = 2_500_000;
+        let arrivals = (0..6_000_u64).map(|i| 700 + i * gap_ns);
+        // From the first request on: between the 1,000th arrival and the next.
+        let stall_after_ns = 999 * gap_ns + 1_000_000;
+        let spec = format!("service=const:200us,servers=1,stall=1400ms@{stall_after_ns}ns");
+        let mut found = served(&spec, arrivals);
+        let law = Stalled { stall_s: 1.4, gap_s: 2.5e-3, service_s: 0.2e-3, first_s: 1.5e-3 };
+        for (k, response) in found[1_000..2_000].iter().enumerate() {
+            assert!((response - law.response_s(k as u64)).abs() < 1e-8, "{k}: {response}");
+        }
+        let p99 = figure(&mut found, Statistic::P99).unwrap();
+        assert!((p99 - law.quantile_s(0.99, 6_000)).abs() < 1e-8, "{p99}");
+    }
+}

@@ -1,0 +1,214 @@
+//! `plimsoll calibrate`: holds the instrument against servers of known behaviour on this host, by
+//! the path an ordinary run takes, and writes a certificate. `docs/calibration.md` explains it.
+
+mod bench;
+mod cases;
+mod judge;
+mod punctual;
+mod server_log;
+mod text;
+
+use std::path::Path;
+
+use plimsoll_model::certificate::{
+    CERTIFICATE_FORMAT, Certificate, CertifiedHost, ClosedCase, Floor, Instrument, PunctualRate,
+    QueueCase, StallCase,
+};
+use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_servers::cores;
+
+use crate::certificates;
+use crate::cli::CalibrateArgs;
+use crate::coordinator::clock::{Stopwatch, unix_ns};
+use crate::coordinator::placement::{Placement, ServerPlace, place};
+use crate::coordinator::signals::Signals;
+use crate::exit::{Exit, Failure};
+use crate::terminal::{self, Live};
+use bench::Bench;
+
+/// For how long each case is held.
+struct Timing {
+    warm_up: Nanos,
+    floor: Nanos,
+    window: Nanos,
+    closed: Nanos,
+    stall: Nanos,
+    probe_warm_up: Nanos,
+    probe: Nanos,
+}
+
+/// About five minutes.
+const FULL: Timing = Timing {
+    warm_up: Nanos::from_secs(2),
+    floor: Nanos::from_secs(10),
+    window: Nanos::from_secs(30),
+    closed: Nanos::from_secs(20),
+    stall: Nanos::from_secs(15),
+    probe_warm_up: Nanos::from_millis(500),
+    probe: Nanos::from_secs(2),
+};
+
+/// About a minute.
+const QUICK: Timing = Timing {
+    warm_up: Nanos::from_secs(1),
+    floor: Nanos::from_secs(3),
+    window: Nanos::from_millis(3_500),
+    closed: Nanos::from_secs(3),
+    stall: Nanos::from_secs(5),
+    probe_warm_up: Nanos::from_millis(200),
+    probe: Nanos::from_millis(800),
+};
+
+/// What all cases found.
+struct Findings {
+    floor: Floor,
+    queues: Vec<QueueCase>,
+    closed: ClosedCase,
+    stall: StallCase,
+    punctual: PunctualRate,
+}
+
+/// Makes a certificate, keeps it and prints it.
+pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?;
+    let scratch = tempfile::Builder::new().prefix("plimsoll-calibrate-").tempdir();
+    let scratch = scratch.map_err(|e| {
+        Failure::unusable(format!("cannot make a temporary directory below TMPDIR: {e}"))
+    })?;
+    let dir = match &args.out {
+        Some(out) => {
+            plimsoll_model::bundle::BundleWriter::refuse_occupied(out)?;
+            std::fs::create_dir_all(out).map_err(|e| {
+                Failure::unusable(format!("{}: cannot make it: {e}", out.display()))
+            })?;
+            out.as_path()
+        }
+        None => scratch.path(),
+    };
+    let (placement, mut warnings) = settle(args)?;
+    let mut live = Live::new(args.progress);
+    let bench = Bench { dir, placement: &placement, seed: args.seed, signals: &signals };
+    let findings = find(&bench, if args.quick { &QUICK } else { &FULL }, &mut live)?;
+    drop(live);
+    warnings.extend(concerns(&findings));
+    let certificate = certificate(args, &placement, findings, warnings);
+    let kept = certificates::keep(&certificate);
+    show(args, &certificate, kept);
+    Ok(if certificate.all_held { Exit::Valid } else { Exit::Invalid })
+}
+
+/// Cores for both sides, as a run against a server of ours has them.
+fn settle(args: &CalibrateArgs) -> Result<(Placement, Vec<String>), Failure> {
+    let available = cores::available()
+        .map_err(|e| Failure::unusable(format!("cannot read which cores may be used: {e}")))?;
+    let placement = place(&available, ServerPlace::Ours, args.workers, args.pacing.asked());
+    // The runs see only these, and their threads stay on them.
+    cores::pin_current_thread(&placement.generator_cores)
+        .map_err(|e| Failure::unusable(format!("cannot pin to the generator's cores: {e}")))?;
+    let mut warnings = Vec::new();
+    if available.len() < 2 {
+        warnings.push(
+            "generator and calibrated server share the only core: each waits for the other, and \
+             the figures say more of that than of the instrument"
+                .to_owned(),
+        );
+    }
+    if cfg!(debug_assertions) {
+        warnings.push("a debug build: slower than what is measured with".to_owned());
+    }
+    Ok((placement, warnings))
+}
+
+/// All cases, one after the other.
+fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings, Failure> {
+    let started = Stopwatch::start();
+    let mut say = |text: &str| {
+        live.line(&format!("{:>4} s  {text}", started.elapsed().as_secs()));
+    };
+    say("the way there and back: a server that answers at once");
+    let floor = cases::floor(bench, timing)?;
+    let mut queues = Vec::new();
+    for index in 0..cases::queue_count() {
+        say(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
+        queues.extend(cases::queue(bench, timing, index, &floor)?);
+    }
+    say("clients that wait and think");
+    let closed = cases::closed(bench, timing)?;
+    say("a server that pauses for 1.4 s");
+    let stall = cases::stall(bench, timing)?;
+    let punctual = punctual::search(bench, timing, |rate| {
+        say(&format!("does it send on time at {} ops/s?", grouped(rate)));
+    })?;
+    Ok(Findings { floor, queues, closed, stall, punctual })
+}
+
+/// What the findings themselves warn of.
+fn concerns(findings: &Findings) -> Vec<String> {
+    let mut concerns = Vec::new();
+    if findings.punctual.highest_ops_per_s.is_none() {
+        concerns.push(format!(
+            "no rate was sent on time (send lag p99 below {}): is the host busy with something \
+             else?",
+            findings.punctual.send_lag_p99_max_ns
+        ));
+    }
+    concerns
+}
+
+fn certificate(
+    args: &CalibrateArgs,
+    placement: &Placement,
+    findings: Findings,
+    warnings: Vec<String>,
+) -> Certificate {
+    let host = plimsoll_monitor::inventory(&[("here", Path::new("."))]);
+    let Findings { floor, queues, closed, stall, punctual } = findings;
+    let mut certificate = Certificate {
+        format: CERTIFICATE_FORMAT,
+        made_unix_ns: unix_ns(),
+        host: CertifiedHost {
+            name: certificates::host_name(),
+            kernel: host.kernel,
+            cpu_model: host.cpu_model,
+            cpus_online: host.cpus_online,
+        },
+        instrument: Instrument {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
+            driver: "epoll".to_owned(),
+            workers: placement.workers,
+            pacing: placement.pacing.as_str().to_owned(),
+            generator_cores: placement.generator_cores.clone(),
+            server_cores: placement.server_cores.clone(),
+        },
+        seed: args.seed,
+        quick: args.quick,
+        floor,
+        queues,
+        closed,
+        stall,
+        punctual,
+        warnings,
+        all_held: false,
+    };
+    certificate.all_held = certificate.judgements().iter().all(|(_, held)| *held);
+    certificate
+}
+
+fn show(args: &CalibrateArgs, certificate: &Certificate, kept: Result<std::path::PathBuf, String>) {
+    let style = if args.json { terminal::stderr_style() } else { terminal::stdout_style() };
+    let mut text = text::certificate(certificate, style);
+    match kept {
+        Ok(path) => text.push_str(&format!("Kept as {}\n", path.display())),
+        Err(why) => text.push_str(&format!("warning: the certificate is not kept: {why}\n")),
+    }
+    if let Some(out) = &args.out {
+        text.push_str(&format!("Bundles of the runs: {}\n", out.display()));
+    }
+    if args.json {
+        terminal::note(text.trim_end());
+        terminal::print(&certificates::json(certificate));
+    } else {
+        terminal::print(&text);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the calibrated server wrote down.
+
+use std::path::Path;
+
+use plimsoll_servers::app::calibrated::{LOG_STALL, LOG_TITLES, Row};
+
+use crate::exit::Failure;
+
+/// A server's log.
+#[derive(Debug, Default)]
+pub(super) struct ServerLog {
+    /// By arrival.
+    rows: Vec<Row>,
+    /// From and until when nothing was served.
+    pub(super) stall_ns: Option<(u64, u64)>,
+}
+
+impl ServerLog {
+    /// Reads a log.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let wrong = |why: String| {
+            Failure::unusable(format!("{}: the calibrated server's log: {why}", path.display()))
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        Self::parse(&text).ok_or_else(|| wrong("it ends in the middle, or is not one".into()))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut log = Self::default();
+        let mut lines = text.lines();
+        for line in lines.by_ref() {
+            if let Some(span) = line.strip_prefix(LOG_STALL) {
+                let (from, until) = span.split_once("..")?;
+                log.stall_ns = Some((from.parse().ok()?, until.parse().ok()?));
+            } else if line == LOG_TITLES {
+                break;
+            } else if !line.starts_with('#') {
+                return None;
+            }
+        }
+        for line in lines {
+            let mut fields = line.split(',').map(str::parse);
+            let mut field = || fields.next()?.ok();
+            let (arrival_ns, departure_ns, sent_ns) = (field()?, field()?, field()?);
+            log.rows.push(Row { arrival_ns, departure_ns, sent_ns });
+        }
+        log.rows.sort_unstable_by_key(|row| row.arrival_ns);
+        text.contains(LOG_TITLES).then_some(log)
+    }
+
+    /// Response times, in seconds, of the requests that arrived within a window.
+    pub(super) fn responses_s(&self, (from, until): (u64, u64)) -> Vec<f64> {
+        self.rows
+            .iter()
+            .filter(|row| (from..until).contains(&row.arrival_ns))
+            .map(|row| (row.departure_ns - row.arrival_ns) as f64 / 1e9)
+            .collect()
+    }
+
+    /// The first arrival from an instant on.
+    pub(super) fn first_arrival_from(&self, instant_ns: u64) -> Option<u64> {
+        let at = self.rows.partition_point(|row| row.arrival_ns < instant_ns);
+        self.rows.get(at).map(|row| row.arrival_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_in_the_order_of_arrival_and_cut_to_a_window() {
+        let text = "# spec\n# stall_ns=5..9\narrival_ns,departure_ns,sent_ns\n\
+                    20,1000000020,1000000030\n10,500000010,500000011\n";
+        let log = ServerLog::parse(text).unwrap();
+        assert_eq!(log.stall_ns, Some((5, 9)));
+        assert_eq!(log.responses_s((0, 100)), [0.5, 1.0]);
+        assert_eq!(log.responses_s((10, 20)), [0.5]);
+        assert_eq!(log.first_arrival_from(11), Some(20));
+        assert_eq!(log.first_arrival_from(21), None);
+    }
+
+    #[test]
+    fn what_is_no_log_is_not_taken_for_an_empty_one() {
+        for text in ["", "arrival_ns", "# stall_ns=5\n", "arrival_ns,departure_ns,sent_ns\n1,2\n"] {
+            assert!(ServerLog::parse(text).is_none(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A certificate for a person.
+
+use std::fmt::Write as _;
+
+use plimsoll_model::certificate::{Certificate, Instrument, QueueCase, Reading};
+use plimsoll_model::units::{Nanos, grouped};
+
+use crate::certificates::made_text;
+use crate::terminal::Style;
+
+/// Broken judgements that are named in the last line.
+const BROKEN_NAMED_MAX: usize = 6;
+
+/// The whole of it, for the terminal.
+pub(super) fn certificate(certificate: &Certificate, style: Style) -> String {
+    let mut out = String::new();
+    heading(&mut out, certificate, style);
+    for case in &certificate.queues {
+        queue(&mut out, case, style);
+    }
+    loops(&mut out, certificate, style);
+    for warning in &certificate.warnings {
+        let _ = writeln!(out, "{} {warning}", style.mixed("warning:"));
+    }
+    verdict(&mut out, certificate, style);
+    out
+}
+
+fn heading(out: &mut String, certificate: &Certificate, style: Style) {
+    let Certificate { host, instrument, floor, .. } = certificate;
+    let quick = if certificate.quick { ", quick" } else { "" };
+    let title = format!("Calibration of plimsoll {} on {}", instrument.version, host.name);
+    let build = &instrument.build;
+    let _ = writeln!(
+        out,
+        "{}, {} ({build} build{quick})",
+        style.bold(&title),
+        made_text(certificate.made_unix_ns)
+    );
+    let _ = writeln!(out, "{}", set_up(instrument));
+    let figures: Vec<String> = floor
+        .response
+        .iter()
+        .map(|reading| format!("{} {}", reading.statistic.name(), reading.client_ns))
+        .collect();
+    let rate = grouped(floor.rate_ops_per_s);
+    let _ = writeln!(
+        out,
+        "There and back, a server that answers at once, {rate} ops/s: {}\n",
+        figures.join(", ")
+    );
+}
+
+fn set_up(instrument: &Instrument) -> String {
+    let cores = |cores: &[u32]| match cores {
+        [] => "any core".to_owned(),
+        [one] => format!("core {one}"),
+        many => {
+            let list: Vec<_> = many.iter().map(u32::to_string).collect();
+            format!("cores {}", list.join(", "))
+        }
+    };
+    let workers = match instrument.workers {
+        1 => "1 worker".to_owned(),
+        n => format!("{n} workers"),
+    };
+    format!(
+        "{}, {workers} on {}, pacing {}; the calibrated server on {}",
+        instrument.driver,
+        cores(&instrument.generator_cores),
+        instrument.pacing,
+        cores(&instrument.server_cores)
+    )
+}
+
+fn queue(out: &mut String, case: &QueueCase, style: Style) {
+    let QueueCase { queue, utilisation, rate_ops_per_s, rate_error_ratio, .. } = case;
+    let title = format!("{queue} at {:.0} %", utilisation * 100.0);
+    let _ = writeln!(
+        out,
+        "{}  {} ops/s for {:.1} s, done {:+.2} % of due {}",
+        style.bold(&title),
+        grouped(*rate_ops_per_s),
+        case.seconds,
+        rate_error_ratio * 100.0,
+        mark(case.rate_held, style)
+    );
+    let _ = writeln!(
+        out,
+        "{}",
+        style.dim(
+            "          measured     served     apart  allowed       theory   99 % of such runs"
+        )
+    );
+    for reading in &case.readings {
+        row(out, reading, style);
+    }
+    out.push('\n');
+}
+
+fn row(out: &mut String, reading: &Reading, style: Style) {
+    let cell = |span: Nanos| span.to_string();
+    let (low, high) = reading.theory_interval_ns;
+    let _ = writeln!(
+        out,
+        "  {:<6}{:>10} {:>10} {:>9} {:>8} {:<4} {:>8} {:>8} – {:<8} {}",
+        reading.statistic.name(),
+        cell(reading.client_ns),
+        cell(reading.served_ns),
+        cell(reading.error_ns()),
+        cell(reading.allowed_ns),
+        mark(reading.tight_held, style),
+        cell(reading.theory_ns),
+        cell(low),
+        cell(high),
+        mark(reading.theory_held, style)
+    );
+}
+
+fn loops(out: &mut String, certificate: &Certificate, style: Style) {
+    let Certificate { closed, stall, punctual, .. } = certificate;
+    let _ = writeln!(
+        out,
+        "{}  {} clients, {} ops/s × ({} + {} think): {:+.2} % of the clients {}",
+        style.bold("Closed loop"),
+        closed.clients,
+        grouped(closed.ops_per_s),
+        closed.response_ns,
+        closed.think_ns,
+        closed.error_ratio * 100.0,
+        mark(closed.held, style)
+    );
+    let _ = writeln!(
+        out,
+        "{}  of {} in {} ops: p99 {} from due, must be {} ({:+.1} %) {}; from sent it would be {}",
+        style.bold("Stall"),
+        stall.stall_ns,
+        grouped(stall.ops as f64),
+        stall.p99_ns,
+        stall.expected_p99_ns,
+        stall.error_ratio * 100.0,
+        mark(stall.held, style),
+        stall.service_p99_ns
+    );
+    let limit = punctual.send_lag_p99_max_ns;
+    let found = match (punctual.highest_ops_per_s, punctual.missed_ops_per_s) {
+        (Some(highest), Some(missed)) => {
+            format!("up to {} ops/s, no more at {}", grouped(highest), grouped(missed))
+        }
+        (Some(highest), None) => format!("at {} ops/s and below", grouped(highest)),
+        (None, _) => "at no rate that was tried".to_owned(),
+    };
+    let title = style.bold("Sends on time");
+    let _ = writeln!(out, "{title}  (send lag p99 below {limit}) {found}");
+}
+
+fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
+    let judgements = certificate.judgements();
+    let broken: Vec<&str> =
+        judgements.iter().filter(|(_, held)| !held).map(|(name, _)| name.as_str()).collect();
+    let named = &broken[..broken.len().min(BROKEN_NAMED_MAX)];
+    let more = match broken.len() - named.len() {
+        0 => String::new(),
+        more => format!("; and {more} more, marked above"),
+    };
+    let _ = match broken[..] {
+        [] => {
+            writeln!(out, "{}", style.good(&format!("All {} judgements hold.", judgements.len())))
+        }
+        _ => writeln!(
+            out,
+            "{}: {}{more}",
+            style.bad(&format!("{} of {} judgements do not hold", broken.len(), judgements.len())),
+            named.join("; ")
+        ),
+    };
+}
+
+fn mark(held: bool, style: Style) -> String {
+    if held { style.good("ok") } else { style.bad("NOT") }
+}
