@@ -66,6 +66,11 @@ const PEERS: [Peer; 14] = [
         tests: "op counts compared with those of a capture",
     },
     Peer {
+        program: "strace",
+        packages: &["strace"],
+        tests: "durable writes of the transaction server judged by their system calls",
+    },
+    Peer {
         program: "python3",
         packages: &["python3"],
         tests: "transactions on a server that shares no line with ours",

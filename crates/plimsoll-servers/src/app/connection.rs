@@ -81,7 +81,9 @@ impl Inbox {
             return;
         }
         let needed = self.end + rest.len();
-        self.bytes.resize(needed.next_power_of_two().min(FRAME_BYTES_MAX), 0);
+        let wanted = needed.next_power_of_two().min(FRAME_BYTES_MAX);
+        self.bytes.reserve_exact(wanted - self.bytes.len());
+        self.bytes.resize(wanted, 0);
         self.bytes[self.end..needed].copy_from_slice(rest);
         self.end = needed;
     }
@@ -95,7 +97,7 @@ impl Inbox {
     }
 
     /// The next message, once it is complete. A request stays until [`Inbox::finish`].
-    pub fn next(&mut self) -> Result<Option<Arrived>, Malformed> {
+    pub fn next_message(&mut self) -> Result<Option<Arrived>, Malformed> {
         let held = &self.bytes[self.start..self.end];
         if !self.greeted {
             let Some((hello, _)) = held.split_first_chunk::<HELLO_BYTES>() else {
@@ -118,13 +120,13 @@ impl Inbox {
         Ok(Some(Arrived::Request(request)))
     }
 
-    /// Payload of the request that [`Inbox::next`] gave.
+    /// Payload of the request that [`Inbox::next_message`] gave.
     pub fn payload(&self) -> &[u8] {
         let frame = &self.bytes[self.start..self.start + self.taken_bytes];
         frame.get(REQUEST_HEADER_BYTES..).unwrap_or_default()
     }
 
-    /// Forgets the request that [`Inbox::next`] gave.
+    /// Forgets the request that [`Inbox::next_message`] gave.
     pub fn finish(&mut self) {
         self.start += std::mem::take(&mut self.taken_bytes);
         if self.start == self.end {
@@ -189,7 +191,7 @@ mod tests {
         let mut inbox = Inbox::new();
         let hello = Hello { version: 1, client: 3, segment_bytes: 0 };
         inbox.push(&hello.encode());
-        assert_eq!(inbox.next(), Ok(Some(Arrived::Hello(hello))));
+        assert_eq!(inbox.next_message(), Ok(Some(Arrived::Hello(hello))));
         inbox
     }
 
@@ -209,7 +211,8 @@ mod tests {
                 let (now, later) = rest.split_at(piece.min(rest.len()).min(inbox.room()));
                 inbox.push(now);
                 rest = later;
-                while let Some(arrived) = inbox.next().unwrap() {
+                assert!(inbox.memory_bytes() <= FRAME_BYTES_MAX);
+                while let Some(arrived) = inbox.next_message().unwrap() {
                     if let Arrived::Request(request) = arrived {
                         assert_eq!(inbox.payload().len(), request.payload_bytes as usize);
                         payloads.push(inbox.payload().to_vec());
@@ -228,7 +231,7 @@ mod tests {
     fn a_claimed_length_reserves_nothing() {
         let mut inbox = greeted();
         inbox.push(&request(RequestType::Write, PAYLOAD_BYTES_MAX).encode());
-        assert_eq!(inbox.next(), Ok(None));
+        assert_eq!(inbox.next_message(), Ok(None));
         assert!(inbox.memory_bytes() <= 2 * REQUEST_HEADER_BYTES, "{}", inbox.memory_bytes());
     }
 
@@ -236,10 +239,10 @@ mod tests {
     fn another_protocol_is_known_by_its_first_byte() {
         let mut inbox = Inbox::new();
         inbox.push(b"G");
-        assert!(matches!(inbox.next(), Err(Malformed::Hello(WireError::Magic(_)))));
+        assert!(matches!(inbox.next_message(), Err(Malformed::Hello(WireError::Magic(_)))));
         let mut inbox = Inbox::new();
         inbox.push(b"PLM");
-        assert_eq!(inbox.next(), Ok(None));
+        assert_eq!(inbox.next_message(), Ok(None));
     }
 
     #[test]
@@ -247,10 +250,10 @@ mod tests {
         let mut inbox = greeted();
         inbox.push(&request(RequestType::Write, PAYLOAD_BYTES_MAX + 1).encode());
         let why = Some(WireError::Payload(PAYLOAD_BYTES_MAX + 1));
-        assert_eq!(inbox.next(), Err(Malformed::Request { id: 7, kind: 5, why }));
+        assert_eq!(inbox.next_message(), Err(Malformed::Request { id: 7, kind: 5, why }));
         let mut inbox = greeted();
         inbox.push(&request(RequestType::Read, 1).encode());
-        assert_eq!(inbox.next(), Err(Malformed::Request { id: 7, kind: 4, why: None }));
+        assert_eq!(inbox.next_message(), Err(Malformed::Request { id: 7, kind: 4, why: None }));
     }
 
     #[test]
@@ -260,7 +263,7 @@ mod tests {
         assert_eq!((full.len(), inbox.room()), (FRAME_BYTES_MAX, FRAME_BYTES_MAX));
         inbox.push(&full);
         assert_eq!(inbox.room(), 0);
-        assert!(matches!(inbox.next(), Ok(Some(Arrived::Request(_)))));
+        assert!(matches!(inbox.next_message(), Ok(Some(Arrived::Request(_)))));
         assert!(inbox.memory_bytes() <= FRAME_BYTES_MAX);
     }
 }

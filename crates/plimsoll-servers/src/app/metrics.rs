@@ -6,19 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plimsoll_protocols::app::wire::{RequestType, Status};
 
 /// Request types by number; 0 stands for those nobody knows.
-const TYPES: [&str; 8] = [
-    "unknown",
-    "client_server",
-    "processor",
-    "server_client",
-    "read",
-    "write",
-    "append",
-    "status",
-];
+const TYPES: [&str; 8] =
+    ["unknown", "client_server", "processor", "server_client", "read", "write", "append", "status"];
 /// Statuses by number.
-const STATUSES: [&str; 6] =
-    ["ok", "bad_request", "out_of_range", "storage", "no_room", "ending"];
+const STATUSES: [&str; 6] = ["ok", "bad_request", "out_of_range", "storage", "no_room", "ending"];
 
 /// A sum that only grows.
 #[derive(Debug, Default)]
@@ -114,12 +105,24 @@ impl Metrics {
             ("segment_written_bytes_total", "Bytes written to segments.", &self.written_bytes),
             ("fdatasyncs_total", "Calls of fdatasync.", &self.fdatasyncs),
             ("connections_total", "Connections accepted, refused ones too.", &self.accepted),
-            ("connections_refused_total", "Connections refused with a greeting or closed for \
-                want of room.", &self.refused),
-            ("connections_timed_out_total", "Connections ended because a greeting, a request \
-                or the taking of a reply was not complete in time.", &self.timed_out),
-            ("connections_malformed_total", "Connections ended because of bytes that are no \
-                message.", &self.malformed),
+            (
+                "connections_refused_total",
+                "Connections refused with a greeting or closed for \
+                want of room.",
+                &self.refused,
+            ),
+            (
+                "connections_timed_out_total",
+                "Connections ended because a greeting, a request \
+                or the taking of a reply was not complete in time.",
+                &self.timed_out,
+            ),
+            (
+                "connections_malformed_total",
+                "Connections ended because of bytes that are no \
+                message.",
+                &self.malformed,
+            ),
         ];
         for (name, help, total) in counts {
             text.family(name, "counter", help);

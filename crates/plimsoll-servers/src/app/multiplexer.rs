@@ -58,7 +58,9 @@ enum Next {
     /// Its socket will say.
     Wait,
     /// A service thread's turn; whether all that had arrived was read.
-    Serve { is_drained: bool },
+    Serve {
+        is_drained: bool,
+    },
     Close,
 }
 
@@ -69,9 +71,8 @@ impl Multiplexer {
             source: source.into(),
         };
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
-        let watch = |fd, key| {
-            epoll::add(&epoll, fd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)
-        };
+        let watch =
+            |fd, key| epoll::add(&epoll, fd, epoll::EventData::new_u64(key), epoll::EventFlags::IN);
         watch(rustix::fd::AsFd::as_fd(&listener), LISTENER).map_err(failed)?;
         watch(rustix::fd::AsFd::as_fd(shared.returned.bell()), BELL).map_err(failed)?;
         Ok(Self {
@@ -173,7 +174,7 @@ impl Multiplexer {
                 }
                 Phase::Leaving => return self.see_off(connection, exchange),
                 Phase::Serving => return Next::Close,
-                Phase::Receiving => match exchange.inbox.next() {
+                Phase::Receiving => match exchange.inbox.next_message() {
                     Ok(Some(arrived)) => {
                         if let Some(next) = self.take_up(arrived, exchange, is_drained) {
                             return next;
@@ -188,6 +189,7 @@ impl Multiplexer {
                         self.shared.means.metrics.answered(kind, Status::BadRequest);
                         exchange.is_last = true;
                         exchange.refuse(kind, id, Status::BadRequest);
+                        self.count_sent(exchange);
                     }
                     Ok(None) if is_drained => return self.await_more(exchange),
                     Ok(None) => match self.receive(connection, exchange) {
@@ -201,17 +203,13 @@ impl Multiplexer {
     }
 
     /// A complete message. `None`: it is answered here, and the reply is to be sent.
-    fn take_up(
-        &self,
-        arrived: Arrived,
-        exchange: &mut Exchange,
-        is_drained: bool,
-    ) -> Option<Next> {
+    fn take_up(&self, arrived: Arrived, exchange: &mut Exchange, is_drained: bool) -> Option<Next> {
         exchange.deadline_ns = None;
         match arrived {
             Arrived::Request(request) if request.kind == RequestType::Status => {
                 self.shared.reply_with_status(&request, exchange);
                 exchange.is_last = self.end_ns.is_some();
+                self.count_sent(exchange);
                 None
             }
             _ if self.end_ns.is_some() => {
@@ -239,6 +237,12 @@ impl Multiplexer {
                 exchange.refuse(kind, request.id, Status::Ending);
             }
         }
+        self.count_sent(exchange);
+    }
+
+    /// A reply was made here.
+    fn count_sent(&self, exchange: &Exchange) {
+        self.shared.means.metrics.sent_bytes.add(exchange.outbox.bytes() as u64);
     }
 
     /// Nothing complete is there, and nothing to read.
@@ -338,7 +342,8 @@ impl Multiplexer {
     fn watch_listener(&self, flags: epoll::EventFlags) {
         if let Some(listener) = &self.listener {
             // It can only fail for a listener that is not watched.
-            let _ = epoll::modify(&self.epoll, listener, epoll::EventData::new_u64(LISTENER), flags);
+            let _ =
+                epoll::modify(&self.epoll, listener, epoll::EventData::new_u64(LISTENER), flags);
         }
     }
 
@@ -397,7 +402,9 @@ impl Multiplexer {
 
 enum Received {
     /// Some; whether as many as there was room for.
-    Bytes { filled_up: bool },
+    Bytes {
+        filled_up: bool,
+    },
     Nothing,
     /// The client has closed, or the connection is broken.
     End,
@@ -405,8 +412,5 @@ enum Received {
 
 fn timespec(ns: u64) -> Timespec {
     const NS_PER_S: u64 = 1_000_000_000;
-    Timespec {
-        tv_sec: (ns / NS_PER_S).cast_signed(),
-        tv_nsec: (ns % NS_PER_S).cast_signed(),
-    }
+    Timespec { tv_sec: (ns / NS_PER_S).cast_signed(), tv_nsec: (ns % NS_PER_S).cast_signed() }
 }

@@ -54,7 +54,9 @@ impl Root {
         };
         let failed = |source| ServerError::Segments { path: path.clone(), source };
         match fs::create_dir(&path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed(error));
+            }
             _ => {}
         }
         let marker = marker(&path)?;
@@ -73,7 +75,7 @@ impl Root {
 
     /// Whether what is written here is kept in memory only.
     pub(super) fn is_in_memory(&self) -> bool {
-        statfs(&self.path).is_ok_and(|found| i64::from(found.f_type) == TMPFS)
+        statfs(&self.path).is_ok_and(|found| found.f_type == TMPFS)
     }
 }
 

@@ -281,6 +281,23 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_and_a_failed_fdatasync_are_told_apart_and_the_latter_stays() {
+        let file = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let segment = Segment {
+            file: file.into(),
+            name: "full".into(),
+            bytes: 10,
+            lost_writes: AtomicBool::new(false),
+            open_count: Arc::new(AtomicU64::new(1)),
+        };
+        let troubles = Troubles::unheard();
+        assert_eq!(segment.write(b"data", 0, &troubles), Err(Status::NoRoom));
+        // A device without storage cannot be synced.
+        assert_eq!(segment.make_durable(&troubles), Err(Status::Storage));
+        assert!(segment.lost_writes.load(Ordering::Relaxed));
+    }
+
+    #[test]
     fn a_link_in_the_place_of_a_segment_is_not_followed() {
         let (dir, troubles) = (tempfile::tempdir().unwrap(), Troubles::unheard());
         let segments = segments(dir.path());

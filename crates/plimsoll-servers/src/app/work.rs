@@ -1,7 +1,7 @@
 //! What a service thread does for each type of request.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_protocols::app::wire::{
     PAYLOAD_BYTES_MAX, RequestHeader, RequestType, Status, checksum, work_block, work_checksum,
@@ -85,11 +85,7 @@ const fn no_payload(checksum: u32) -> Done {
     Done { checksum, payload_bytes: 0 }
 }
 
-fn within(
-    segment: &Option<Arc<Segment>>,
-    offset: u64,
-    bytes: usize,
-) -> Result<&Segment, Status> {
+fn within(segment: &Option<Arc<Segment>>, offset: u64, bytes: usize) -> Result<&Segment, Status> {
     let segment = segment.as_deref().ok_or(Status::OutOfRange)?;
     if segment.holds(offset, bytes) { Ok(segment) } else { Err(Status::OutOfRange) }
 }
@@ -139,11 +135,15 @@ mod tests {
     }
 
     /// Puts a request in the inbox, as it would have come, and does it.
-    fn ask(exchange: &mut Exchange, request: RequestHeader, payload: &[u8]) -> Result<Done, Status> {
+    fn ask(
+        exchange: &mut Exchange,
+        request: RequestHeader,
+        payload: &[u8],
+    ) -> Result<Done, Status> {
         let header = RequestHeader { payload_bytes: payload.len() as u32, ..request };
         let frame = [&header.encode()[..], payload].concat();
         exchange.inbox.push(&frame);
-        exchange.inbox.next().unwrap().unwrap();
+        exchange.inbox.next_message().unwrap().unwrap();
         let done = perform(&header, exchange, &means(), &mut Box::new([0; 65_536]));
         exchange.inbox.finish();
         done
@@ -154,7 +154,7 @@ mod tests {
         let mut exchange = Exchange::new(0, Outbox::default());
         let hello = Hello { version: 1, client: 1, segment_bytes: 0 }.encode();
         exchange.inbox.push(&hello);
-        exchange.inbox.next().unwrap();
+        exchange.inbox.next_message().unwrap();
         exchange
     }
 

@@ -5,9 +5,13 @@
     reason = "a test that cannot be set up has failed, and one that is skipped says so"
 )]
 
+mod any_bytes;
+mod checks;
 mod crowd;
 mod end;
 mod hostile;
 mod requests;
 mod status;
 mod support;
+
+use plimsoll_servers::app::connection;

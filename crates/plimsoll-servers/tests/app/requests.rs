@@ -74,10 +74,7 @@ fn a_segment_is_shared_by_its_number_and_kept_for_the_next_server() {
     let mut one = server.client(7, 4_096);
     one.ask(RequestHeader { offset: 9, ..request(RequestType::Write) }, b"shared");
     let read = RequestHeader { offset: 9, size: 6, ..request(RequestType::Read) };
-    assert_eq!(
-        server.client(7, 4_096).ask(read, b"").0.checksum,
-        checksum(read.seed, b"shared")
-    );
+    assert_eq!(server.client(7, 4_096).ask(read, b"").0.checksum, checksum(read.seed, b"shared"));
     let mut other_size = server.stranger();
     other_size.send(&Hello { version: VERSION, client: 7, segment_bytes: 8_192 }.encode());
     assert_eq!(other_size.welcome().refusal, Some(Refusal::SegmentSize));
@@ -111,8 +108,7 @@ fn requests_sent_ahead_are_answered_one_after_another() {
     let mut client = server.stranger();
     let mut all = Hello { version: VERSION, client: 1, segment_bytes: 4_096 }.encode().to_vec();
     for id in 0..2_000 {
-        let kind =
-            if id % 100 == 0 { RequestType::Status } else { RequestType::ClientServer };
+        let kind = if id % 100 == 0 { RequestType::Status } else { RequestType::ClientServer };
         let payload = if id % 100 == 0 { &b""[..] } else { b"ahead" };
         all.extend(frame(RequestHeader { id, ..request(kind) }, payload));
     }

@@ -90,7 +90,8 @@ fn curl_reads_the_same_over_http() {
 fn an_address_for_metrics_that_is_taken_is_named() {
     let server = with_metrics();
     let taken = server.metrics_url.clone().unwrap();
-    let address: SocketAddr = taken["http://".len()..].trim_end_matches("/metrics").parse().unwrap();
+    let address: SocketAddr =
+        taken["http://".len()..].trim_end_matches("/metrics").parse().unwrap();
     let error = AppServer::bind(&AppConfig { metrics: Some(address), ..config() }).unwrap_err();
     assert!(matches!(error, ServerError::Metrics { .. }), "{error}");
     let error = AppServer::bind(&AppConfig { listen: server.address, ..config() }).unwrap_err();

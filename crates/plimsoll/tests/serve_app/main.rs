@@ -1,0 +1,16 @@
+//! `plimsoll serve app` as a process of its own: flags, ends, durability as the system sees it,
+//! and memory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot be set up has failed, and one that is skipped says so"
+)]
+
+#[path = "../program/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+mod durability;
+mod memory;
+mod places;
+mod served;
