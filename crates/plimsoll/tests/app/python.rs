@@ -1,18 +1,13 @@
 //! Application transactions on a server that shares no line with ours: the one in sixty lines of
 //! Python that `docs/app-protocol.md` points to.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-#[path = "program/support.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_testkit::peers::require_peer;
 use serde_json::Value;
-use support::{Ended, plimsoll, result, short};
+
+use crate::support::{Ended, plimsoll, result, short};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/app_server.py");
 

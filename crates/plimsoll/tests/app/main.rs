@@ -1,0 +1,16 @@
+//! Application transactions from the command line to the bundle: on a server that is not ours, and
+//! on bad days.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot be set up has failed, and one that is skipped says so"
+)]
+
+#[path = "../program/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+mod bad_days;
+mod python;
+mod watched;

@@ -1,0 +1,54 @@
+//! What a run knows of a server that tells its own figures, and its score.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{plimsoll, result, short};
+
+/// Mean of a resource at the last point.
+fn mean(result: &Value, name: &str) -> Option<f64> {
+    let points = result["points"].as_array()?;
+    let resources = points.last()?["resources"].as_array()?;
+    resources.iter().find(|resource| resource["name"] == name)?["mean"].as_f64()
+}
+
+#[test]
+fn a_run_on_the_reference_server_has_its_threads_and_queue_and_a_score_of_each_mix() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("run");
+    let more = ["--points", "1,4", "--set", "workload.work=2"];
+    let ended = plimsoll(&short("transactions", "builtin:", &bundle, &more));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    let threads = mean(&result, "server.threads").unwrap();
+    assert!(threads >= 48.0, "47 and one per processor: {threads}");
+    let busy = mean(&result, "server.threads_busy_mean").unwrap();
+    assert!(busy > 0.0 && busy <= 4.5, "four clients keep up to four busy: {busy}");
+    assert!(mean(&result, "server.queue").unwrap() < threads);
+    let requests = mean(&result, "server.requests").unwrap();
+    assert!(requests > 0.0, "{requests}");
+    let csv = fs::read_to_string(bundle.join("monitors/app-server.csv")).unwrap();
+    assert!(csv.starts_with("time_unix_ns,point,server,threads,threads_busy,"), "{csv}");
+    assert!(csv.contains(",point-02,,"), "{csv}");
+
+    for point in result["points"].as_array().unwrap() {
+        let (score, rate) = (&point["score"], &point["achieved_ops_per_s"]);
+        let (score, rate) = (score.as_f64().unwrap(), rate.as_f64().unwrap());
+        assert!(score >= 0.0 && score <= rate * 1.000_001, "{score} of {rate}");
+    }
+    assert!(ended.err.contains("score:") || ended.out.contains("score:"), "{ended:?}");
+    assert!(result["summary"]["score_note"].is_string());
+    let disclosed = fs::read_to_string(bundle.join("disclosure.json")).unwrap();
+    assert!(!disclosed.contains("answers no status request"), "{disclosed}");
+}
+
+#[test]
+fn weights_of_transactions_that_are_none_are_refused_before_anything_is_sent() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("run");
+    let more = ["--set", "score.op_weights.random_raed=2"];
+    let ended = plimsoll(&short("transactions", "builtin:", &bundle, &more));
+    ended.check(2, &["score.op_weights names \"random_raed\"", "did you mean"]);
+    assert!(!bundle.exists());
+}
