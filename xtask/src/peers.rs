@@ -15,7 +15,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 14] = [
+const PEERS: [Peer; 15] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
