@@ -32,6 +32,7 @@ usage: cargo xtask VERB
   bench web       against real generators on a real nginx: CPU per request, lateness
   bench nfs       against libnfs on NFS-Ganesha: CPU per operation; the reference server
   bench smb       against smbtorture on Samba: CPU per load-file line, per echo
+  bench app       against a bare client on our own server: CPU per transaction; its scaling
   bench memory    growth at full speed; memory per idle client
                   options of bench: --rounds 5 --seconds 5 --only PART,PART --write";
 

@@ -25,6 +25,8 @@ pub fn facts(part: &str) -> String {
             ("smbtorture", package_version("samba-testsuite")),
             ("load file", package_version("dbench")),
         ]),
+        // Both sides are of this repository.
+        "app" => {}
         _ => facts.extend([
             ("nginx", version("nginx", "-v")),
             ("wrk", version("wrk", "-v")),

@@ -2,6 +2,7 @@
 //!
 //! Every figure comes with its rival's, taken in the same run on the same machine, in turns.
 
+mod app;
 mod facts;
 mod generators;
 mod memory;
@@ -40,14 +41,15 @@ impl Options {
     }
 }
 
-/// `bench web`, `bench nfs`, `bench smb` or `bench memory`, with options.
+/// `bench web`, `nfs`, `smb`, `app` or `memory`, with options.
 pub fn bench(words: &[&str]) -> Result<()> {
     match words {
         ["web", rest @ ..] => web::web(&options(rest, 5)?),
         ["nfs", rest @ ..] => nfs::nfs(&options(rest, 5)?),
         ["smb", rest @ ..] => smb::smb(&options(rest, 8)?),
+        ["app", rest @ ..] => app::app(&options(rest, 5)?),
         ["memory", rest @ ..] => memory::memory(&options(rest, 600)?),
-        _ => Err("usage: cargo xtask bench web|nfs|smb|memory [--rounds 5] [--seconds 5] \
+        _ => Err("usage: cargo xtask bench web|nfs|smb|app|memory [--rounds 5] [--seconds 5] \
                   [--only PART,PART] [--write]"
             .to_owned()),
     }

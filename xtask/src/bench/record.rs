@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn the_page_has_a_place_for_every_part() {
         let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
-        for part in ["web", "memory", "nfs"] {
+        for part in ["web", "memory", "nfs", "smb", "app"] {
             assert!(placed(&page, part, "").is_some(), "{part}");
         }
     }

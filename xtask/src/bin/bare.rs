@@ -1,11 +1,13 @@
-//! The least a program can do to exchange HTTP with a server: epoll, a fixed request, a reply
-//! known by its length. No parsing, no checks, no histograms. It is the yardstick that tells how
+//! The least a program can do to exchange HTTP, or application transactions, with a server: epoll,
+//! a fixed request, a reply known by its length. No parsing, no checks, no histograms. It is the yardstick that tells how
 //! much of a generator's cost is the kernel's.
 //!
-//! `bare closed|discard|spin|precise ADDRESS PATH CONNECTIONS SECONDS [RATE]`
+//! `bare closed|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]`
 //!
 //! `closed` and `discard` keep every connection busy; `discard` lets the kernel drop the replies.
 //! `spin` and `precise` send at absolute due times, evenly spaced, and time from due to done.
+//! `app` is `closed` with client/server transactions; its PATH is `REQUEST/REPLY`, the bytes of
+//! both, headers included.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -48,15 +50,19 @@ fn run() -> Result<String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [mode, address, path, connections, seconds, rest @ ..] = words.as_slice() else {
         return Err(
-            "usage: bare closed|discard|spin|precise ADDRESS PATH CONNECTIONS SECONDS [RATE]"
+            "usage: bare closed|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]"
                 .into(),
         );
     };
-    let mut exchange = Exchange::open(address.parse()?, path, connections.parse()?)?;
+    let (address, connections) = (address.parse()?, connections.parse()?);
+    let mut exchange = match *mode {
+        "app" => Exchange::open_app(address, path, connections)?,
+        _ => Exchange::open(address, path, connections)?,
+    };
     let span = Duration::from_secs(seconds.parse()?);
     let rate: u64 = rest.first().map_or(Ok(0), |rate| rate.parse())?;
     match *mode {
-        "closed" => exchange.closed(span, RecvFlags::empty()),
+        "closed" | "app" => exchange.closed(span, RecvFlags::empty()),
         "discard" => exchange.closed(span, RecvFlags::TRUNC),
         "spin" if rate > 0 => exchange.scheduled(span, rate, Wait::Spin),
         "precise" if rate > 0 => exchange.scheduled(span, rate, Wait::Precise),
@@ -90,15 +96,40 @@ struct Exchange {
 impl Exchange {
     fn open(address: SocketAddr, path: &str, connections: usize) -> Result<Self> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes();
-        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut open = Vec::with_capacity(connections);
         let mut reply_bytes = 0;
-        for index in 0..connections {
-            let mut stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
+        let connections = connect(address, connections, |index, stream| {
             if index == 0 {
-                reply_bytes = measure_reply(&mut stream, &request)?;
+                reply_bytes = measure_reply(stream, &request)?;
             }
+            Ok(())
+        })?;
+        Self::of(connections, request, reply_bytes)
+    }
+
+    /// Client/server transactions; `docs/app-protocol.md` has the frames.
+    fn open_app(address: SocketAddr, sizes: &str, connections: usize) -> Result<Self> {
+        const REQUEST_HEADER_BYTES: usize = 40;
+        const REPLY_HEADER_BYTES: usize = 24;
+        let (request_bytes, reply_bytes) =
+            sizes.split_once('/').ok_or("sizes are REQUEST/REPLY")?;
+        let (request_bytes, reply_bytes): (usize, usize) =
+            (request_bytes.parse()?, reply_bytes.parse()?);
+        let payload = request_bytes.checked_sub(REQUEST_HEADER_BYTES).ok_or("request too short")?;
+        let size = reply_bytes.checked_sub(REPLY_HEADER_BYTES).ok_or("reply too short")?;
+        let mut request = vec![0; request_bytes];
+        request[..4].copy_from_slice(&u32::try_from(payload)?.to_be_bytes());
+        request[4] = 1;
+        request[12..16].copy_from_slice(&u32::try_from(size)?.to_be_bytes());
+        let connections = connect(address, connections, |index, stream| {
+            greet_app(stream, u32::try_from(index)?)
+        })?;
+        Self::of(connections, request, reply_bytes)
+    }
+
+    fn of(streams: Vec<TcpStream>, request: Vec<u8>, reply_bytes: usize) -> Result<Self> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut open = Vec::with_capacity(streams.len());
+        for (index, stream) in streams.into_iter().enumerate() {
             stream.set_nonblocking(true)?;
             let data = epoll::EventData::new_u64(index as u64);
             epoll::add(&poll, &stream, data, epoll::EventFlags::IN)?;
@@ -216,6 +247,35 @@ fn wait(
     match epoll::wait(poll, spare_capacity(events), timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the connections and lets `begin` say on each what comes before the first request.
+fn connect(
+    address: SocketAddr,
+    connections: usize,
+    mut begin: impl FnMut(usize, &mut TcpStream) -> Result<()>,
+) -> Result<Vec<TcpStream>> {
+    let open = |index| {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        begin(index, &mut stream)?;
+        Ok(stream)
+    };
+    (0..connections).map(open).collect()
+}
+
+/// Greets without asking for a data segment.
+fn greet_app(stream: &mut TcpStream, client: u32) -> Result<()> {
+    let mut hello = [0; 24];
+    hello[..6].copy_from_slice(b"PLMS\x00\x01");
+    hello[8..12].copy_from_slice(&client.to_be_bytes());
+    stream.write_all(&hello)?;
+    let mut welcome = [0; 32];
+    stream.read_exact(&mut welcome)?;
+    match &welcome[..8] {
+        b"PLMS\x00\x01\x00\x00" => Ok(()),
+        other => Err(format!("the server answered {other:02x?} to the greeting").into()),
     }
 }
 

@@ -1,0 +1,217 @@
+//! `bench app`: CPU per transaction next to a client that only moves the bytes, on the reference
+//! server; and what a second core brings that server.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use plimsoll_servers::{BuiltinApp, ServerProcess};
+
+use super::place::Place;
+use super::row::{Row, Sample, counted};
+use super::tables::{shown, spread};
+use super::web::free_bundle;
+use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process, record};
+use crate::Result;
+
+/// Closed clients of a section.
+const CLIENTS: [u32; 2] = [32, 256];
+/// Bytes of a request and of its reply, headers included, as in the suite.
+const EXCHANGE_BYTES: (u32, u32) = (128, 1_024);
+/// Enough to keep two cores busy, few enough to need little of the generator.
+const PROCESSOR_CLIENTS: u32 = 8;
+/// The suite's kinds of transactions.
+const KINDS: [&str; 8] = [
+    "client_server",
+    "processor",
+    "server_client",
+    "random_read",
+    "random_write",
+    "sequential_read",
+    "sequential_write",
+    "append",
+];
+
+/// Measures every part that was asked for and prints one table each.
+pub fn app(options: &Options) -> Result<()> {
+    let built = build()?;
+    let mut text = String::new();
+    if options.wants("exchange") {
+        for clients in CLIENTS {
+            let (request, reply) = EXCHANGE_BYTES;
+            let title = format!(
+                "Small exchanges, {request} bytes to {reply} bytes, {clients} clients, closed loop"
+            );
+            text.push_str(&section(&title, || exchange(&built, clients, options)));
+        }
+    }
+    if options.wants("cores") {
+        let title = format!(
+            "The reference server: processor transactions on one core and on two, \
+             {PROCESSOR_CLIENTS} clients"
+        );
+        text.push_str(&section(&title, || cores(&built, options)));
+    }
+    record::record("app", &text, options)
+}
+
+/// What could not be measured is named in its place.
+fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
+    eprintln!("\n== {title} ==");
+    let table = measure().unwrap_or_else(|message| {
+        eprintln!("NOT MEASURED: {message}");
+        format!("Not measured: {message}\n")
+    });
+    format!("### {title}\n\n{table}\n")
+}
+
+fn start(built: &Path, cores: &[u32]) -> Result<ServerProcess> {
+    let server = BuiltinApp {
+        program: built.join("plimsoll"),
+        arguments: Vec::new(),
+        cores: cores.to_vec(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    server.start().map_err(|e| e.to_string())
+}
+
+/// Turns of plimsoll and of the bare client, round by round, and their table.
+fn exchange(built: &Path, clients: u32, options: &Options) -> Result<String> {
+    let server = start(built, &[SERVER_CORE])?;
+    let pacings = ["auto", "coalesce"];
+    let mut rows: Vec<Row> =
+        pacings.iter().map(|pacing| Row::new(&format!("**plimsoll**, {pacing}"))).collect();
+    let mut bare_row = Row::new("bare client");
+    for round in 1..=options.rounds {
+        for (row, pacing) in rows.iter_mut().zip(pacings) {
+            let words = ["--pacing", pacing];
+            let ours = Ours { built, server: &server, kind: "client_server", clients };
+            row.take(ours.run(&words, options.seconds));
+        }
+        bare_row.take(bare(built, &server, clients, options.seconds));
+        eprintln!("round {round} of {} done", options.rounds);
+    }
+    let mut table = "| generator | transactions/s | CPU µs per transaction (lowest–highest) | its \
+                     CPU ÷ the bare client's | peak memory MB |\n| --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
+    for row in rows.iter().chain([&bare_row]) {
+        let ratio = row.median(cost).zip(bare_row.median(cost)).map(|(its, bare)| its / bare);
+        table.push_str(&format!(
+            "| {} | {} | {} | {} | {} |\n",
+            row.name,
+            shown(row.median(|s| s.ops_per_s), 0),
+            spread(&row.values(cost), 2),
+            shown(ratio, 2),
+            shown(row.median(|s| s.peak_rss_mb), 0),
+        ));
+    }
+    Ok(table)
+}
+
+/// The same load on a server held to one core and on one that has the generator's too.
+fn cores(built: &Path, options: &Options) -> Result<String> {
+    let held: [(&str, &[u32]); 2] =
+        [("core 1", &[SERVER_CORE]), ("cores 0 and 1", &[GENERATOR_CORE, SERVER_CORE])];
+    let mut rows: Vec<Row> = held.iter().map(|(name, _)| Row::new(name)).collect();
+    for round in 1..=options.rounds {
+        for (row, (_, cores)) in rows.iter_mut().zip(held) {
+            let server = start(built, cores)?;
+            let ours =
+                Ours { built, server: &server, kind: "processor", clients: PROCESSOR_CLIENTS };
+            // Asleep between replies: the generator's core is wanted by the server.
+            row.take(ours.run(&["--pacing", "precise"], options.seconds));
+        }
+        eprintln!("round {round} of {} done", options.rounds);
+    }
+    let rate: fn(&Sample) -> f64 = |s| s.ops_per_s;
+    let one = rows.first().and_then(|row| row.median(rate));
+    let mut table = "| server held to | transactions/s (lowest–highest) | ÷ one core's |\n\
+                     | --- | --- | --- |\n"
+        .to_owned();
+    for row in &rows {
+        let ratio = row.median(rate).zip(one).map(|(its, one)| its / one);
+        let rates = spread(&row.values(rate), 0);
+        table.push_str(&format!("| {} | {rates} | {} |\n", row.name, shown(ratio, 2)));
+    }
+    Ok(table)
+}
+
+/// This project as the generator, with transactions of one kind.
+struct Ours<'a> {
+    built: &'a Path,
+    server: &'a ServerProcess,
+    kind: &'a str,
+    clients: u32,
+}
+
+impl Ours<'_> {
+    fn run(&self, words: &[&str], seconds: u64) -> Result<Sample> {
+        let bundle = free_bundle();
+        let program = self.built.join("plimsoll");
+        let mut command = Place::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
+        command.args(["run", "transactions", &self.server.url(), "--workers", "1"]);
+        command.args(["--points", &self.clients.to_string()]).args(words);
+        for kind in KINDS {
+            let weight = u32::from(kind == self.kind);
+            command.args(["--set", &format!("workload.mix.{kind}={weight}")]);
+        }
+        let (request, reply) = EXCHANGE_BYTES;
+        let settings = [
+            format!("workload.request_bytes={request}"),
+            format!("workload.reply_bytes={reply}"),
+            "profiles.standard.warm_up=1s".to_owned(),
+            format!("profiles.standard.measure={seconds}s"),
+        ];
+        for setting in &settings {
+            command.args(["--set", setting]);
+        }
+        command.args(["--progress", "none", "--json", "--out"]).arg(&bundle);
+        let finished = finish(&mut command, seconds);
+        let _ = std::fs::remove_dir_all(&bundle);
+        let finished = finished?;
+        // 1 says that the run is invalid: a generator at its limit is the point of a closed loop.
+        let good = matches!(finished.code, Some(0 | 1));
+        let counted = good.then(|| counted(&finished.output)).flatten();
+        let (ops, ops_per_s) = counted.ok_or_else(|| said(&finished))?;
+        Ok(sample(&finished, ops, ops_per_s))
+    }
+}
+
+/// The same bytes, and nothing else.
+fn bare(built: &Path, server: &ServerProcess, clients: u32, seconds: u64) -> Result<Sample> {
+    let program = built.join("bare");
+    let mut command = Place::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
+    let (request, reply) = EXCHANGE_BYTES;
+    command.args(["app", &server.address.to_string(), &format!("{request}/{reply}")]);
+    command.args([clients.to_string(), seconds.to_string()]);
+    let finished = finish(&mut command, seconds)?;
+    let number = |name: &str| -> Option<f64> {
+        let words = finished.output.split_whitespace();
+        words.filter_map(|word| word.strip_prefix(name)).next()?.parse().ok()
+    };
+    let counted =
+        number("requests=").zip(number("seconds=")).filter(|(requests, _)| *requests > 0.0);
+    let (requests, seconds) = counted.ok_or_else(|| said(&finished))?;
+    Ok(sample(&finished, requests, requests / seconds))
+}
+
+fn finish(command: &mut Command, seconds: u64) -> Result<process::Finished> {
+    process::run(command, Duration::from_secs(3 * seconds + 60), |_, _| ())
+}
+
+fn said(finished: &process::Finished) -> String {
+    let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
+    let said: String = said.trim().chars().take(2_000).collect();
+    format!("exit code {:?}\n{said}", finished.code)
+}
+
+/// The server's own cost is not asked for.
+fn sample(finished: &process::Finished, ops: f64, ops_per_s: f64) -> Sample {
+    Sample {
+        ops_per_s,
+        generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
+        server_us_per_op: f64::NAN,
+        peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
+    }
+}
