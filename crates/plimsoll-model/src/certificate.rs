@@ -181,6 +181,8 @@ pub struct QueueCase {
     pub ops_done: u64,
     /// Requests that arrived at the server in the window.
     pub ops_served: u64,
+    /// How late the server's replies left (99th percentile): its own part of the distance.
+    pub server_late_p99_ns: Nanos,
     /// Done over due, less one.
     pub rate_error_ratio: f64,
     /// It is within the limit.
@@ -398,6 +400,7 @@ mod tests {
             ops_due: 108_000,
             ops_done: 107_990,
             ops_served: 107_995,
+            server_late_p99_ns: Nanos(3_000),
             rate_error_ratio: -9.3e-5,
             rate_held: true,
             readings: vec![

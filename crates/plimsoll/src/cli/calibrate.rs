@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run::PacingArg;
+use super::values::parse_share;
 use super::{DEFAULT_SEED, Progress};
 
 #[derive(Debug, Args)]
@@ -12,6 +13,9 @@ pub struct CalibrateArgs {
     /// A minute instead of five: less is known of the tails
     #[arg(long)]
     pub quick: bool,
+    /// Share of the time to take
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = parse_share, hide = true)]
+    pub scale: f64,
     /// Keep the bundles here; must be empty or absent [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -23,6 +23,13 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     }
 }
 
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 1.0 => Ok(value),
+        _ => Err("write a share above 0, up to 1".to_owned()),
+    }
+}
+
 pub(super) fn parse_peak(text: &str) -> Result<Peak, String> {
     if text == "auto" {
         return Ok(Peak::Auto);

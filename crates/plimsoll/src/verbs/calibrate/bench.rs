@@ -114,7 +114,7 @@ impl Bench<'_> {
         let before_ns = wall_ahead_of_monotonic_ns();
         let end = run(&request, self.signals, &mut Live::new(Progress::None))?;
         if end.exit == Exit::Interrupted || self.signals.is_asked() {
-            return Err(Failure::interrupted("calibration interrupted; no certificate was made"));
+            return Err(Failure::interrupted("interrupted"));
         }
         // Half way between the two, should the wall clock have been corrected meanwhile.
         let ahead_ns = i64::midpoint(before_ns, wall_ahead_of_monotonic_ns());

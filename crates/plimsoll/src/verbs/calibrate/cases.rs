@@ -105,6 +105,7 @@ fn queue_case(
         ops_due: seen.due(),
         ops_done: seen.record.totals.done_in_window,
         ops_served: served.len() as u64,
+        server_late_p99_ns: log.late_p99(seen.window_ns),
         rate_error_ratio,
         rate_held: judge::rate_held(rate_error_ratio) && seen.troubles() == 0,
         readings: judge::readings(

@@ -59,6 +59,22 @@ const QUICK: Timing = Timing {
     probe: Nanos::from_millis(800),
 };
 
+impl Timing {
+    /// Everything shorter, for tests of the program.
+    fn scaled(&self, scale: f64) -> Self {
+        let short = |span: Nanos| Nanos::from_secs_f64(span.as_secs_f64() * scale);
+        Self {
+            warm_up: short(self.warm_up),
+            floor: short(self.floor),
+            window: short(self.window),
+            closed: short(self.closed),
+            stall: short(self.stall),
+            probe_warm_up: short(self.probe_warm_up),
+            probe: short(self.probe),
+        }
+    }
+}
+
 /// What all cases found.
 struct Findings {
     floor: Floor,
@@ -88,13 +104,25 @@ pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let (placement, mut warnings) = settle(args)?;
     let mut live = Live::new(args.progress);
     let bench = Bench { dir, placement: &placement, seed: args.seed, signals: &signals };
-    let findings = find(&bench, if args.quick { &QUICK } else { &FULL }, &mut live)?;
+    let timing = if args.quick { &QUICK } else { &FULL };
+    let findings = find(&bench, &timing.scaled(args.scale), &mut live);
+    let findings = findings.map_err(in_our_words)?;
     drop(live);
     warnings.extend(concerns(&findings));
     let certificate = certificate(args, &placement, findings, warnings);
     let kept = certificates::keep(&certificate);
     show(args, &certificate, kept);
     Ok(if certificate.all_held { Exit::Valid } else { Exit::Invalid })
+}
+
+/// Wherever Ctrl-C was heard.
+fn in_our_words(failure: Failure) -> Failure {
+    match failure.exit() {
+        Exit::Interrupted => {
+            Failure::interrupted("calibration interrupted; no certificate was made")
+        }
+        _ => failure,
+    }
 }
 
 /// Cores for both sides, as a run against a server of ours has them.

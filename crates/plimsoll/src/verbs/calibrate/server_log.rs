@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use plimsoll_analysis::queueing::scatter::figure;
+use plimsoll_model::certificate::Statistic;
+use plimsoll_model::units::Nanos;
 use plimsoll_servers::app::calibrated::{LOG_STALL, LOG_TITLES, Row};
 
 use crate::exit::Failure;
@@ -57,6 +60,17 @@ impl ServerLog {
             .collect()
     }
 
+    /// How late replies left (99th percentile), of the requests that arrived within a window.
+    pub(super) fn late_p99(&self, (from, until): (u64, u64)) -> Nanos {
+        let mut late_s: Vec<f64> = self
+            .rows
+            .iter()
+            .filter(|row| (from..until).contains(&row.arrival_ns))
+            .map(|row| Nanos(row.sent_ns.saturating_sub(row.departure_ns)).as_secs_f64())
+            .collect();
+        figure(&mut late_s, Statistic::P99).map_or(Nanos::ZERO, Nanos::from_secs_f64)
+    }
+
     /// The first arrival from an instant on.
     pub(super) fn first_arrival_from(&self, instant_ns: u64) -> Option<u64> {
         let at = self.rows.partition_point(|row| row.arrival_ns < instant_ns);
@@ -76,6 +90,7 @@ mod tests {
         assert_eq!(log.stall_ns, Some((5, 9)));
         assert_eq!(log.responses_s((0, 100)), [0.5, 1.0]);
         assert_eq!(log.responses_s((10, 20)), [0.5]);
+        assert_eq!(log.late_p99((10, 20)), Nanos(1));
         assert_eq!(log.first_arrival_from(11), Some(20));
         assert_eq!(log.first_arrival_from(21), None);
     }

@@ -78,12 +78,13 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
     let title = format!("{queue} at {:.0} %", utilisation * 100.0);
     let _ = writeln!(
         out,
-        "{}  {} ops/s for {:.1} s, done {:+.2} % of due {}",
+        "{}  {} ops/s for {:.1} s, done {:+.2} % of due {}; replies left up to {} late (p99)",
         style.bold(&title),
         grouped(*rate_ops_per_s),
         case.seconds,
         rate_error_ratio * 100.0,
-        mark(case.rate_held, style)
+        mark(case.rate_held, style),
+        case.server_late_p99_ns
     );
     let _ = writeln!(
         out,

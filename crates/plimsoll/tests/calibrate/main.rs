@@ -1,0 +1,116 @@
+//! `plimsoll calibrate` from the command line to the certificate, in seconds: whether judgements
+//! hold on a busy machine is not the question here.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+#[path = "../program/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plimsoll_model::certificate::Certificate;
+use plimsoll_model::disclosure::Disclosure;
+use rustix::process::Signal;
+use support::{command, short, signal, wait_for};
+
+/// The program with state and temporary files below `place`.
+fn calibrate(place: &Path, arguments: &[&str]) -> Command {
+    let scratch = place.join("tmp");
+    std::fs::create_dir_all(&scratch).unwrap();
+    let mut command = command(&[&["calibrate", "--quick"], arguments].concat());
+    command.env("XDG_STATE_HOME", place.join("state")).env("TMPDIR", scratch);
+    command
+}
+
+fn kept(place: &Path) -> Vec<PathBuf> {
+    let dir = place.join("state/plimsoll/certificates");
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn left_over(place: &Path) -> usize {
+    std::fs::read_dir(place.join("tmp")).unwrap().count()
+}
+
+#[test]
+fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("bundles");
+    let arguments = ["--scale", "0.1", "--json", "--out", out.to_str().unwrap()];
+    let ended = calibrate(place.path(), &arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let certificate: Certificate = serde_json::from_slice(&ended.stdout).expect(&said);
+    let expected = if certificate.all_held { 0 } else { 1 };
+    assert_eq!(ended.status.code(), Some(expected), "{said}");
+    let cases: Vec<String> = certificate.queues.iter().map(|case| case.place()).collect();
+    assert_eq!(cases.len(), 6, "{cases:?}");
+    assert!(cases[0] == "M/M/4 at 0.3" && cases[5] == "M/D/1 at 0.9", "{cases:?}");
+    assert!(certificate.queues.iter().all(|case| case.ops_served > 0 && case.ops_due > 0));
+    assert!(certificate.queues.iter().all(|case| !case.readings.is_empty()), "{said}");
+    assert!(certificate.closed.ops_per_s > 0.0 && !certificate.punctual.probes.is_empty());
+    for part in ["There and back", "M/M/4 at 90 %", "Closed loop", "Stall", "Kept as"] {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+    let kept = kept(place.path());
+    let text = std::fs::read(kept.first().unwrap()).unwrap();
+    assert_eq!(serde_json::from_slice::<Certificate>(&text).unwrap(), certificate);
+    assert_eq!(left_over(place.path()), 0, "temporary files");
+    assert!(out.join("queue-1/journal.jsonl").exists() && out.join("stall.server.csv").exists());
+    check_named_by_a_run(place.path(), &certificate);
+}
+
+fn check_named_by_a_run(place: &Path, certificate: &Certificate) {
+    let bundle = place.join("run");
+    let mut arguments = short("web-static", "builtin:", &bundle, &["--points", "100"]);
+    arguments.extend(["--pacing", "coalesce"]);
+    let mut run = command(&arguments);
+    let ended = run.env("XDG_STATE_HOME", place.join("state")).output().unwrap();
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
+    let text = std::fs::read(bundle.join("disclosure.json")).unwrap();
+    let disclosure: Disclosure = serde_json::from_slice(&text).unwrap();
+    let note = disclosure.certificate.unwrap();
+    assert_eq!((note.all_held, note.workers), (certificate.all_held, 1));
+    let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+    assert!(report.contains("latest certificate of the host"));
+}
+
+#[test]
+fn ctrl_c_ends_with_4_and_leaves_neither_server_nor_file() {
+    let place = tempfile::tempdir().unwrap();
+    let mut child =
+        calibrate(place.path(), &["--progress", "plain"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains("answers at once"), "{first}");
+    signal(&child, Signal::INT);
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    let ended = wait_for(child);
+    assert_eq!(ended.code, Some(4), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("no certificate was made")), "{rest:?}");
+    assert_eq!((left_over(place.path()), kept(place.path()).len()), (0, 0));
+}
+
+#[test]
+fn certificates_that_cannot_be_kept_are_printed_all_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let mut calibrate = calibrate(place.path(), &["--scale", "0.05", "--progress", "none"]);
+    let ended = calibrate.env("XDG_STATE_HOME", "/dev/null").output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
+    assert!(said.contains("Calibration of plimsoll"), "{said}");
+    assert!(said.contains("the certificate is not kept: /dev/null/plimsoll"), "{said}");
+}
+
+#[test]
+fn an_occupied_place_for_the_bundles_is_refused_before_anything_runs() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("mine"), "").unwrap();
+    let ended = calibrate(place.path(), &["--out", out.to_str().unwrap()]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("exists and is not empty"));
+}
