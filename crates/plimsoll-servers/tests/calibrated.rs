@@ -24,8 +24,12 @@ struct Running {
 }
 
 fn serve(spec: &str, log: Option<PathBuf>) -> Running {
+    serve_on(spec, log, Vec::new())
+}
+
+fn serve_on(spec: &str, log: Option<PathBuf>, cores: Vec<u32>) -> Running {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config = CalibratedConfig { listen, spec: spec.parse().unwrap(), log, cores: Vec::new() };
+    let config = CalibratedConfig { listen, spec: spec.parse().unwrap(), log, cores };
     let server = CalibratedServer::bind(&config).unwrap();
     let (address, stop) = (server.address(), Stop::new());
     let asked = stop.clone();
@@ -114,6 +118,28 @@ fn a_request_is_answered_after_its_service_time_and_logged() {
     for [arrival, departure, sent] in rows {
         assert!(departure == arrival + 5_000_000 && sent >= departure);
     }
+}
+
+#[test]
+fn with_a_core_of_its_own_it_answers_as_without() {
+    let core = plimsoll_servers::cores::available().unwrap()[0];
+    let server = serve_on("service=const:2ms,servers=1", None, vec![core]);
+    let mut stream = greeted(server.address);
+    for id in 0..5 {
+        stream.write_all(&request(RequestType::ClientServer, id, b"hello")).unwrap();
+        assert_eq!(reply(&mut stream).0.server_ns, 2_000_000);
+    }
+    server.end();
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_refused_before_anybody_connects() {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let spec = "service=const:0".parse().unwrap();
+    let log = Some(PathBuf::from("/dev/null/log.csv"));
+    let config = CalibratedConfig { listen, spec, log, cores: Vec::new() };
+    let refused = CalibratedServer::bind(&config).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("/dev/null/log.csv") && refused.contains("--log"), "{refused}");
 }
 
 #[test]

@@ -42,8 +42,12 @@ pub struct CalibratedServer {
 }
 
 impl CalibratedServer {
-    /// Listens.
+    /// Listens. That the log cannot be written is found out now and not at the end.
     pub fn bind(config: &CalibratedConfig) -> Result<Self, ServerError> {
+        if let Some(path) = &config.log {
+            std::fs::File::create(path)
+                .map_err(|source| ServerError::Log { path: path.clone(), source })?;
+        }
         let error = |source| ServerError::Listen { address: config.listen, source };
         let listener = TcpListener::bind(config.listen).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use plimsoll_model::certificate::{
     CERTIFICATE_FORMAT, Certificate, CertifiedHost, ClosedCase, Floor, Instrument, PunctualRate,
-    QueueCase, StallCase,
+    QueueCase, StallCase, Statistic,
 };
 use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_servers::cores;
@@ -74,6 +74,9 @@ impl Timing {
         }
     }
 }
+
+/// A quiet host stays below it, virtual machines included.
+const FLOOR_P99_QUIET: Nanos = Nanos::from_millis(1);
 
 /// What all cases found.
 struct Findings {
@@ -173,6 +176,13 @@ fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings,
 /// What the findings themselves warn of.
 fn concerns(findings: &Findings) -> Vec<String> {
     let mut concerns = Vec::new();
+    let p99 = findings.floor.under(Statistic::P99);
+    if p99 > FLOOR_P99_QUIET {
+        concerns.push(format!(
+            "there and back takes {p99} at p99: the host was busy with something else, and what \
+             is allowed is wider by as much; make another certificate when it is quiet"
+        ));
+    }
     if findings.punctual.highest_ops_per_s.is_none() {
         concerns.push(format!(
             "no rate was sent on time (send lag p99 below {}): is the host busy with something \
