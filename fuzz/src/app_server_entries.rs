@@ -2,7 +2,7 @@
 //! crate, which would bring a web server and an SMB server into every fuzz target.
 
 #[path = "../../crates/plimsoll-servers/src/app/connection.rs"]
-mod connection;
+pub mod connection;
 
 #[path = "../../crates/plimsoll-servers/tests/app/checks.rs"]
 mod checks;

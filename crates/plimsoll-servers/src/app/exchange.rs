@@ -4,11 +4,13 @@
 //! until its reply has been sent or handed back: then it belongs to a service thread, and what
 //! the multiplexer hears of its socket is only noted.
 
+use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_protocols::app::wire::{ReplyHeader, Status};
+use rustix::io::Errno;
 
 use super::connection::{Arrived, Inbox};
 use super::outbox::{Outbox, Sent};
@@ -21,6 +23,10 @@ const READABLE: u8 = 2;
 /// The client sends no more: a short read does not prove that nothing is left, since the end
 /// itself is, and makes no event of its own any more.
 const ENDS: u8 = 4;
+
+/// Reads in a row that drop what a client sends after its last reply. One that sends still more is
+/// not read again: its time is nearly up.
+const READS_MAX: u32 = 16;
 
 /// One connection.
 #[derive(Debug)]
@@ -63,6 +69,17 @@ pub(super) enum Phase {
     Replying,
     /// Nobody's: the last reply has left, and the client is to read it before the end.
     Leaving,
+}
+
+/// What came of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// So many; whether there was room for no more.
+    Bytes { count: usize, filled_up: bool },
+    /// Nothing is there.
+    Nothing,
+    /// The client has closed, or the connection is broken.
+    End,
 }
 
 impl Connection {
@@ -120,6 +137,37 @@ impl Exchange {
             is_warm: true,
             is_last: false,
         }
+    }
+
+    /// One read, into the connection's own buffer and, beside it, into `overflow`.
+    pub(super) fn receive(&mut self, connection: &Connection, overflow: &mut [u8]) -> Received {
+        let room = self.inbox.room();
+        let space = self.inbox.space();
+        let overflow = &mut overflow[..room - space.len()];
+        let mut parts = [IoSliceMut::new(space), IoSliceMut::new(overflow)];
+        match rustix::io::readv(&connection.socket, &mut parts) {
+            Ok(0) => Received::End,
+            Ok(count) => {
+                self.inbox.arrived(count, overflow);
+                self.is_warm = true;
+                Received::Bytes { count, filled_up: count == room }
+            }
+            Err(Errno::AGAIN) => Received::Nothing,
+            Err(Errno::INTR) => Received::Bytes { count: 0, filled_up: true },
+            Err(_) => Received::End,
+        }
+    }
+
+    /// Reads and forgets, as far as that goes quickly.
+    pub(super) fn drop_what_comes(&self, connection: &Connection, buffer: &mut [u8]) -> Received {
+        for _ in 0..READS_MAX {
+            match rustix::io::read(&connection.socket, &mut *buffer) {
+                Ok(1..) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Received::Nothing,
+                Ok(0) | Err(_) => return Received::End,
+            }
+        }
+        Received::Bytes { count: 0, filled_up: true }
     }
 
     /// Makes the reply to a request that got nothing done.

@@ -43,13 +43,13 @@ use metrics::Metrics;
 use multiplexer::Multiplexer;
 use pool::Pool;
 use root::Root;
-use segments::Segments;
+use segments::{PageCache, Segments};
 use service::{Returned, Shared};
 use work::Means;
 
 /// Service threads beside the one per processor: as the method has them at 60 clients.
 pub const THREADS_BASE: u32 = 47;
-/// Service threads are threads of the system, each with a stack.
+/// Most service threads a server should be asked for: they are threads of the system.
 pub const THREADS_MAX: u32 = 4_096;
 /// Largest segment when nothing else is said.
 pub const SEGMENT_BYTES_MAX: u64 = 64 << 20;
@@ -141,6 +141,8 @@ impl AppServer {
             return Err(ServerError::SegmentsInMemory { path: root.path.clone() });
         }
         let memory = config.memory_bytes.map(MemoryLimit::enter).transpose()?;
+        let page_cache = if memory.is_some() { PageCache::Empty } else { PageCache::AsItIs };
+        let segments = Segments::new(root, config.segment_bytes_max, config.durability, page_cache);
         let threads = threads(config)?;
         // Made now, so that no request waits for it.
         let _ = work_block();
@@ -159,7 +161,7 @@ impl AppServer {
                 durability: config.durability,
                 hurry: AtomicBool::new(false),
             },
-            segments: Segments::new(root, config.segment_bytes_max, memory.is_some()),
+            segments,
             welcome: Welcome {
                 version: VERSION,
                 refusal: None,
@@ -246,7 +248,7 @@ fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
 
 fn threads(config: &AppConfig) -> Result<u32, ServerError> {
     if let Some(threads) = config.threads {
-        return Ok(threads.get().min(THREADS_MAX));
+        return Ok(threads.get());
     }
     let processors = if config.cores.is_empty() {
         let failed = |source| ServerError::System { doing: "count the processors", source };
@@ -254,7 +256,7 @@ fn threads(config: &AppConfig) -> Result<u32, ServerError> {
     } else {
         config.cores.len()
     };
-    Ok((THREADS_BASE + processors as u32).min(THREADS_MAX))
+    Ok(THREADS_BASE + processors as u32)
 }
 
 /// Each connection may take a second descriptor, of its segment.

@@ -5,7 +5,6 @@
 //! costs one share of an `epoll_pwait2` and one `readv` here; its reply is sent by the service
 //! thread that made it.
 
-use std::io::IoSliceMut;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use rustix::io::Errno;
 
 use super::accept::{self, Accepted, refusal};
 use super::connection::{Arrived, FRAME_BYTES_MAX, Malformed};
-use super::exchange::{Connection, Exchange, Phase};
+use super::exchange::{Connection, Exchange, Phase, Received};
 use super::outbox::Sent;
 use super::service::Shared;
 use super::table::Table;
@@ -192,8 +191,11 @@ impl Multiplexer {
                         self.count_sent(exchange);
                     }
                     Ok(None) if is_drained => return self.await_more(exchange),
-                    Ok(None) => match self.receive(connection, exchange) {
-                        Received::Bytes { filled_up } => is_drained = !filled_up && !read_on,
+                    Ok(None) => match exchange.receive(connection, &mut self.overflow) {
+                        Received::Bytes { count, filled_up } => {
+                            self.shared.means.metrics.received_bytes.add(count as u64);
+                            is_drained = !filled_up && !read_on;
+                        }
                         Received::Nothing => is_drained = true,
                         Received::End => return Next::Close,
                     },
@@ -258,29 +260,6 @@ impl Multiplexer {
         Next::Wait
     }
 
-    /// One read, into the connection's buffer and what does not fit there beside it.
-    fn receive(&mut self, connection: &Connection, exchange: &mut Exchange) -> Received {
-        let room = exchange.inbox.room();
-        let space = exchange.inbox.space();
-        let overflow = &mut self.overflow[..room - space.len()];
-        let read = {
-            let mut parts = [IoSliceMut::new(space), IoSliceMut::new(overflow)];
-            rustix::io::readv(&connection.socket, &mut parts)
-        };
-        match read {
-            Ok(0) => Received::End,
-            Ok(bytes) => {
-                exchange.inbox.arrived(bytes, overflow);
-                exchange.is_warm = true;
-                self.shared.means.metrics.received_bytes.add(bytes as u64);
-                Received::Bytes { filled_up: bytes == room }
-            }
-            Err(Errno::AGAIN) => Received::Nothing,
-            Err(Errno::INTR) => Received::Bytes { filled_up: true },
-            Err(_) => Received::End,
-        }
-    }
-
     /// The last reply has left: no more is sent, and what still comes is dropped, since a close
     /// with unread bytes would take the reply back.
     fn see_off(&mut self, connection: &Connection, exchange: &mut Exchange) -> Next {
@@ -290,12 +269,9 @@ impl Multiplexer {
             // An error means that it is closed already.
             let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Write);
         }
-        loop {
-            match rustix::io::read(&connection.socket, &mut *self.overflow) {
-                Ok(1..) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Next::Wait,
-                Ok(0) | Err(_) => return Next::Close,
-            }
+        match exchange.drop_what_comes(connection, &mut self.overflow) {
+            Received::End => Next::Close,
+            _ => Next::Wait,
         }
     }
 
@@ -398,16 +374,6 @@ impl Multiplexer {
             }
         }
     }
-}
-
-enum Received {
-    /// Some; whether as many as there was room for.
-    Bytes {
-        filled_up: bool,
-    },
-    Nothing,
-    /// The client has closed, or the connection is broken.
-    End,
 }
 
 fn timespec(ns: u64) -> Timespec {

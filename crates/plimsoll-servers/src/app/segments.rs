@@ -10,15 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use plimsoll_protocols::app::wire::{Refusal, Status};
 use rustix::fs::{
     Advice, AtFlags, FallocateFlags, FileType, Mode, OFlags, fadvise, fallocate, fdatasync, fstat,
-    fstatvfs, ftruncate, openat, unlinkat,
+    fstatvfs, fsync, ftruncate, openat, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 
 use super::root::Root;
 use super::troubles::Troubles;
 
-/// Entries that stay in the table although nobody has their segment open, before a sweep.
-const TABLE_SLACK: u64 = 1_024;
+/// Entries that stay in the table although nobody has their segment open, before a sweep: they
+/// remember which segments this server has had open.
+const TABLE_SLACK: u64 = 65_536;
 
 /// Whether a write is on stable storage before its reply leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,10 +36,19 @@ pub enum Durability {
 pub(super) struct Segments {
     root: Root,
     bytes_max: u64,
-    /// Whether memory is limited: what others have left in the page cache is not to be used.
-    cold: bool,
+    durability: Durability,
+    page_cache: PageCache,
     open: Mutex<HashMap<u32, Weak<Segment>>>,
     open_count: Arc<AtomicU64>,
+}
+
+/// What a segment that others have written may find in the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageCache {
+    /// Whatever is there.
+    AsItIs,
+    /// Nothing: pages charged to another process would be memory beyond this one's limit.
+    Empty,
 }
 
 /// One client's data.
@@ -55,8 +65,14 @@ pub(super) struct Segment {
 }
 
 impl Segments {
-    pub(super) fn new(root: Root, bytes_max: u64, cold: bool) -> Self {
-        Self { root, bytes_max, cold, open: Mutex::default(), open_count: Arc::default() }
+    pub(super) fn new(
+        root: Root,
+        bytes_max: u64,
+        durability: Durability,
+        page_cache: PageCache,
+    ) -> Self {
+        let (open, open_count) = (Mutex::default(), Arc::default());
+        Self { root, bytes_max, durability, page_cache, open, open_count }
     }
 
     /// The segment of `client`, made or brought to its size where needed.
@@ -75,7 +91,8 @@ impl Segments {
             return if found.bytes == bytes { Ok(found) } else { Err(Refusal::SegmentSize) };
         }
         let name = format!("client-{client:06}.segment");
-        let file = match self.file(&name, bytes) {
+        let is_new_here = !open.contains_key(&client);
+        let file = match self.file(&name, bytes, is_new_here) {
             Ok(file) => file,
             Err(errno) => {
                 troubles.note(&format!(
@@ -108,7 +125,7 @@ impl Segments {
 
     /// Keeps what is in a file of the right size. Room is taken at once: a server that finds its
     /// disk full in the middle of a load point has wasted it.
-    fn file(&self, name: &str, bytes: u64) -> Result<OwnedFd, Errno> {
+    fn file(&self, name: &str, bytes: u64, is_new_here: bool) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.root.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
         let before = fstat(&file)?;
@@ -128,8 +145,12 @@ impl Segments {
             };
             return Err(errno);
         }
-        if self.cold && bytes_before > 0 {
-            // Pages that were charged to another group would be memory beyond the limit.
+        if self.durability == Durability::Fdatasync && bytes_before != bytes {
+            // A durable write into a file whose name a crash could lose would not be one.
+            fsync(&file)?;
+            fsync(&self.root.directory)?;
+        }
+        if self.page_cache == PageCache::Empty && is_new_here && bytes_before > 0 {
             fdatasync(&file)?;
             fadvise(&file, 0, None, Advice::DontNeed)?;
         }
@@ -242,7 +263,7 @@ mod tests {
 
     fn segments(path: &std::path::Path) -> Segments {
         let root = Root::open(&SegmentsRoot::Kept(path.to_owned())).unwrap();
-        Segments::new(root, 1 << 20, false)
+        Segments::new(root, 1 << 20, Durability::Fdatasync, PageCache::Empty)
     }
 
     #[test]
@@ -271,7 +292,7 @@ mod tests {
     fn what_is_too_large_or_has_no_room_leaves_nothing_behind() {
         let (dir, troubles) = (tempfile::tempdir().unwrap(), Troubles::unheard());
         let root = Root::open(&SegmentsRoot::Kept(dir.path().to_owned())).unwrap();
-        let segments = Segments::new(root, u64::MAX, false);
+        let segments = Segments::new(root, u64::MAX, Durability::None, PageCache::AsItIs);
         let refused = segments.open(1, 1 << 42, &troubles).unwrap_err();
         assert_eq!(refused, Refusal::NoRoom);
         assert!(!dir.path().join("client-000001.segment").exists());

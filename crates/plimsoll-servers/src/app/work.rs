@@ -122,7 +122,7 @@ impl Means {
 mod tests {
     use super::super::outbox::Outbox;
     use super::super::root::{Root, SegmentsRoot};
-    use super::super::segments::Segments;
+    use super::super::segments::{PageCache, Segments};
     use super::*;
 
     fn means() -> Means {
@@ -190,7 +190,7 @@ mod tests {
     fn reads_writes_and_appends_stay_within_the_segment() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::open(&SegmentsRoot::Kept(dir.path().to_owned())).unwrap();
-        let segments = Segments::new(root, 1 << 20, false);
+        let segments = Segments::new(root, 1 << 20, Durability::None, PageCache::AsItIs);
         let mut exchange = exchange();
         exchange.segment = Some(segments.open(1, 10, &Troubles::unheard()).unwrap());
         let at = |kind, offset, size| RequestHeader { kind, offset, size, ..PLAIN };

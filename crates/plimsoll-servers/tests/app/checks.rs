@@ -1,6 +1,8 @@
 //! What must hold of the frame reader, whatever a client sends. A fuzz target and a property test
 //! feed the same function; both have the reader as `super::connection`.
 
+use plimsoll_protocols::app::wire::WireError;
+
 use super::connection::{Arrived, FRAME_BYTES_MAX, Inbox, Malformed};
 
 /// Feeds what a hostile client sends. The first two bytes say how long the pieces are, and how
@@ -31,6 +33,10 @@ fn read(input: &[u8], piece: usize) -> (Vec<Vec<u8>>, Option<Malformed>) {
                 inbox.push(now);
                 rest = later;
                 held_max = held_max.max(inbox.memory_bytes());
+            }
+            // How much of a foreign beginning is named depends on how much was there.
+            Err(Malformed::Hello(WireError::Magic(_))) => {
+                return (messages, Some(Malformed::Hello(WireError::Magic([0; 4]))));
             }
             Err(malformed) => return (messages, Some(malformed)),
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::units::{Bytes, Nanos};
+use plimsoll_servers::app::THREADS_MAX;
 
 use super::values::{parse_size, parse_span_arg};
 
@@ -20,7 +21,7 @@ pub struct ServeAppArgs {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Service threads, shared by all connections [default: 47 and one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroU32>,
     /// What a write waits for before it is answered
     #[arg(long, value_enum, default_value_t = DurabilityArg::None, value_name = "HOW")]
@@ -56,6 +57,11 @@ pub struct ServeAppArgs {
     /// Stop when standard input ends
     #[arg(long, hide = true)]
     pub stop_with_stdin: bool,
+}
+
+fn parse_threads(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse::<NonZeroU32>().ok().filter(|threads| threads.get() <= THREADS_MAX);
+    number.ok_or_else(|| format!("write a number of threads from 1 to {THREADS_MAX}"))
 }
 
 /// What a write waits for.
