@@ -14,7 +14,7 @@ fn what_is_under_way_is_answered_and_what_waits_is_refused() {
     let server = serve(&AppConfig { threads: NonZeroU32::new(1), ..config() });
     let mut watcher = server.client(9, 0);
     let [mut served, mut waiting, mut idle] = [1, 2, 3].map(|number| server.client(number, 0));
-    let long = RequestHeader { work: 3_000, ..request(RequestType::Processor) };
+    let long = watcher.long_request(Duration::from_millis(300));
     served.send(&frame(long, b""));
     wait_until("the only thread is busy", || {
         watcher.status().contains("plimsoll_app_threads_busy 1\n")
@@ -27,7 +27,7 @@ fn what_is_under_way_is_answered_and_what_waits_is_refused() {
     server.stop.request();
     assert_eq!(waiting.reply().0.status, Status::Ending);
     let (done, _) = served.reply();
-    assert_eq!((done.status, done.checksum), (Status::Ok, work_checksum(long.seed, 3_000)));
+    assert_eq!((done.status, done.checksum), (Status::Ok, work_checksum(long.seed, long.work)));
     for client in [&mut served, &mut waiting, &mut idle] {
         client.check_ended();
     }

@@ -1,6 +1,7 @@
 //! What each type of request gets, and who is let in.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use plimsoll_protocols::app::wire::{
     Hello, Refusal, RequestHeader, RequestType, Status, VERSION, checksum, work_block,
@@ -143,7 +144,7 @@ fn a_request_waits_while_all_service_threads_are_busy_and_status_does_not() {
     let server = serve(&AppConfig { threads, ..config() });
     let mut watcher = server.client(3, 0);
     let mut clients = [server.client(1, 0), server.client(2, 0)];
-    let long = RequestHeader { work: 5_000, ..request(RequestType::Processor) };
+    let long = watcher.long_request(Duration::from_millis(500));
     for client in &mut clients {
         client.send(&frame(long, b""));
     }

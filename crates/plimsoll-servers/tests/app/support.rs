@@ -116,6 +116,14 @@ impl Client {
         (header, answer)
     }
 
+    /// A processor request that takes about so long at the machine's present speed.
+    pub fn long_request(&mut self, wanted: Duration) -> RequestHeader {
+        let trial = RequestHeader { work: 500, ..request(RequestType::Processor) };
+        let took_ns = self.ask(trial, b"").0.server_ns.max(1);
+        let work = u128::from(trial.work) * wanted.as_nanos() / u128::from(took_ns);
+        RequestHeader { work: work.clamp(1, 1_000_000) as u32, ..trial }
+    }
+
     pub fn status(&mut self) -> String {
         let (header, text) = self.ask(request(RequestType::Status), b"");
         assert_eq!(header.checksum, checksum(SEED, &text));
