@@ -1,7 +1,8 @@
 //! What a report says of the host's calibration.
 
-#![allow(dead_code, clippy::unwrap_used, reason = "a shared fixture; a test fails by panicking")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(unused_imports, reason = "other tests use the rest")]
 mod fixture;
 
 use plimsoll_model::certificate::CertificateNote;
