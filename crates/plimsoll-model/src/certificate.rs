@@ -29,7 +29,7 @@ pub struct Certificate {
     pub seed: u64,
     /// Short windows: less is known of the tails.
     pub quick: bool,
-    /// What the way there and back costs, waking up included; absent when it could not be told.
+    /// What the way there and back costs, waking up included.
     pub floor: Floor,
     /// Open loads on servers of known law.
     pub queues: Vec<QueueCase>,
