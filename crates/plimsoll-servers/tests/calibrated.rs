@@ -157,7 +157,10 @@ fn requests_of_several_clients_wait_for_the_only_server() {
 #[test]
 fn requests_that_come_together_on_one_connection_are_served_one_after_the_other() {
     let server = serve("service=const:1ms,servers=4", None);
-    let mut stream = greeted(server.address);
+    let mut stream = connect(server.address);
+    let hello = Hello { version: VERSION, client: 1, segment_bytes: 0 };
+    stream.write_all(&hello.encode()).unwrap();
+    assert_eq!(welcome(&mut stream).service_threads, 4);
     let both = [0, 1].map(|id| request(RequestType::ClientServer, id, &[id as u8; 300])).concat();
     // In pieces, with a border within a header.
     let (first, rest) = both.split_at(350);

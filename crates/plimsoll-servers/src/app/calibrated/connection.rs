@@ -19,6 +19,8 @@ const FRAME_NS_MAX: u64 = 30 * SECOND_NS;
 /// A client.
 pub(super) struct Connection {
     stream: TcpStream,
+    /// Of the queue, for the welcome.
+    servers: u32,
     stage: Stage,
     /// Read, and not yet a whole frame.
     input: Vec<u8>,
@@ -71,9 +73,10 @@ impl From<io::Error> for Over {
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, now_ns: u64) -> Self {
+    pub(super) fn new(stream: TcpStream, servers: u32, now_ns: u64) -> Self {
         Self {
             stream,
+            servers,
             stage: Stage::Greeting,
             input: Vec::new(),
             output: Vec::new(),
@@ -231,7 +234,7 @@ impl Connection {
             Welcome {
                 version: VERSION,
                 refusal: None,
-                service_threads: 0,
+                service_threads: self.servers,
                 durable: false,
                 calibrated: true,
                 segment_bytes: hello.segment_bytes,

@@ -290,7 +290,7 @@ impl Serving {
         }
         let kept = &mut self.places[place];
         kept.tenant += 1;
-        kept.connection = Some(Connection::new(stream, now_ns));
+        kept.connection = Some(Connection::new(stream, self.servers, now_ns));
     }
 
     fn tenant(&mut self, place: usize, tenant: u64) -> Option<&mut Connection> {
