@@ -15,8 +15,9 @@ pub fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
             welcome.version
         ),
         Some(Refusal::SegmentSize) => format!(
-            "the server allows no data segment of {segment}; start it with a larger \
-             --segment-max, or lower workload.segment_mib"
+            "the server allows no data segment of {segment}, or has that client's open with \
+             another size; start it with a larger --segment-max, lower workload.segment_mib, or \
+             wait for the other run's end"
         ),
         Some(Refusal::NoRoom) => format!(
             "the server has no room for a data segment of {segment}; free some, or lower \

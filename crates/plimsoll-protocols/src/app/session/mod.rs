@@ -5,6 +5,7 @@
 //! another; where the server lets nobody in or speaks nonsense, the client has nothing to do any
 //! more and leaves.
 
+mod flight;
 mod pieces;
 mod site;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use super::segment::content_key;
 use super::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, Status, VERSION, WELCOME_BYTES, Welcome,
 };
+use flight::{Broken, Flight, Reply, Words, check_header, first_difference};
 use pieces::Pieces;
 use site::Asked;
 pub use site::{AppSite, WorkerSite, segment_of};
@@ -79,36 +81,6 @@ impl Line {
             Self::None | Self::Resting => None,
             Self::Connecting(link) | Self::Greeting(link) | Self::Ready(link) => Some(link),
         }
-    }
-}
-
-/// The transaction in flight.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    ticket: Ticket,
-    asked: Asked,
-    deadline: Nanos,
-    reply: Reply,
-}
-
-/// How far its reply has come.
-#[derive(Clone, Copy, Debug)]
-enum Reply {
-    /// No whole header yet.
-    Awaited,
-    /// So many bytes of the body are still to come.
-    Body { left: u32, checksum: u32, wrong_at: Option<u32> },
-}
-
-/// Why a connection cannot go on.
-struct Broken {
-    class: ErrorClass,
-    why: String,
-}
-
-impl Broken {
-    fn malformed(why: impl fmt::Display) -> Self {
-        Self { class: ErrorClass::Malformed, why: why.to_string() }
     }
 }
 
@@ -320,50 +292,6 @@ impl AppSession {
             }
         };
         self.fail(class, format_args!("{why} {stage}"), io);
-    }
-}
-
-/// Refuses what does not answer the transaction in flight.
-fn check_header(header: &ReplyHeader, flight: &Flight, site: &AppSite) -> Result<(), Broken> {
-    let asked = &flight.asked;
-    if header.id != asked.id {
-        let why = format!("a reply to request {} instead of {}", header.id, asked.id);
-        return Err(Broken::malformed(why));
-    }
-    let kind = asked.op.kind.request_type() as u8;
-    if header.kind != kind {
-        let why = format!("a reply of type {} instead of {kind}", header.kind);
-        return Err(Broken::malformed(why));
-    }
-    let wanted = match header.status {
-        Status::Ok => site.body_bytes(asked.op.kind),
-        _ => 0,
-    };
-    if header.payload_bytes != wanted {
-        let why = format!("a body of {} bytes instead of {wanted}", header.payload_bytes);
-        return Err(Broken { class: ErrorClass::Length, why });
-    }
-    Ok(())
-}
-
-fn first_difference(expected: &[u8], got: &[u8]) -> Option<usize> {
-    if expected == got {
-        return None;
-    }
-    expected.iter().zip(got).position(|(a, b)| a != b)
-}
-
-/// A transaction for a message: what, and where.
-struct Words<'a>(&'a Asked);
-
-impl fmt::Display for Words<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Asked { op, id, offset, .. } = self.0;
-        write!(f, "{} (request {id}", op.kind.name())?;
-        match op.kind.needs_segment() {
-            true => write!(f, ", offset {offset})"),
-            false => f.write_str(")"),
-        }
     }
 }
 
