@@ -117,9 +117,20 @@ impl Connection {
         self.state.fetch_or(SERVING | readable, Ordering::SeqCst);
     }
 
-    /// Takes it back. True: there were news in the meantime, which the multiplexer must hear.
-    pub(super) fn end_service(&self) -> bool {
-        self.state.fetch_and(!SERVING, Ordering::SeqCst) & READABLE != 0
+    /// Gives it back to the multiplexer.
+    pub(super) fn end_service(&self) {
+        self.state.fetch_and(!SERVING, Ordering::SeqCst);
+    }
+
+    /// The same, unless there are news that nobody has seen to. False: they are the caller's now,
+    /// and so is the connection still.
+    pub(super) fn end_service_unless_news(&self) -> bool {
+        let given_up = |state| (state & READABLE == 0).then_some(state & !SERVING);
+        let ended = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, given_up).is_ok();
+        if !ended {
+            self.state.fetch_and(!READABLE, Ordering::SeqCst);
+        }
+        ended
     }
 }
 

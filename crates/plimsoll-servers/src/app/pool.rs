@@ -68,6 +68,19 @@ impl<Job> Pool<Job> {
         sleeper.into_iter().for_each(|thread| self.wake(thread));
     }
 
+    /// Queues a job behind the others; `Some`: there are none, and the calling thread can do it at
+    /// once.
+    pub(super) fn push_unless_first(&self, job: Job) -> Option<Job> {
+        let mut state = self.state();
+        if state.queue.is_empty() {
+            return Some(job);
+        }
+        // The calling thread takes from the queue next: nobody needs to wake up.
+        state.queue.push_back(job);
+        state.queue_length_max = state.queue_length_max.max(state.queue.len());
+        None
+    }
+
     /// The next job for thread number `thread`; sleeps until there is one. `None`: go home.
     pub(super) fn take(&self, thread: usize) -> Option<Job> {
         let bed = &self.beds[thread];

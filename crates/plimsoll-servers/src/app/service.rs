@@ -10,10 +10,9 @@ use plimsoll_protocols::app::wire::{
     Welcome,
 };
 
-use super::connection::Arrived;
-use super::exchange::{Connection, Exchange, Phase};
+use super::connection::{Arrived, FRAME_BYTES_MAX};
+use super::exchange::{Connection, Exchange, Phase, Received};
 use super::metrics::Present;
-use super::outbox::Sent;
 use super::pool::Pool;
 use super::segments::Segments;
 use super::work::{Means, Scratch, perform};
@@ -76,25 +75,78 @@ impl Returned {
 impl Shared {
     /// The life of service thread number `thread`.
     pub(super) fn serve(&self, thread: usize) {
-        let mut scratch: Scratch = Box::new([0; PAYLOAD_BYTES_MAX as usize]);
-        while let Some(connection) = self.pool.take(thread) {
-            let sent = self.answer(&connection, &mut connection.exchange(), &mut scratch);
-            let has_news = connection.end_service();
-            // Looked at after the connection was given up: whoever begins to end the server looks
-            // the other way round.
-            if has_news || sent == Outlook::Unfinished || self.is_ending.load(Ordering::SeqCst) {
-                self.returned.push(connection);
+        let mut scratch: Scratch = vec![0; FRAME_BYTES_MAX].into();
+        let mut next = None;
+        while let Some(connection) = next.take().or_else(|| self.pool.take(thread)) {
+            match self.serve_one(&connection, &mut scratch) {
+                Then::Another => next = self.pool.push_unless_first(connection),
+                Then::HandBack => {
+                    connection.end_service();
+                    self.returned.push(connection);
+                }
+                Then::Ended => {
+                    // Looked at after the connection was given up: whoever begins to end the
+                    // server looks the other way round.
+                    if self.is_ending.load(Ordering::SeqCst) {
+                        self.returned.push(connection);
+                    }
+                }
             }
         }
     }
 
-    fn answer(
-        &self,
-        connection: &Connection,
-        exchange: &mut Exchange,
-        scratch: &mut Scratch,
-    ) -> Outlook {
-        let Some((asked, arrived_ns)) = exchange.asked.take() else { return Outlook::Unfinished };
+    /// Answers, and gives the connection up. A client's next request is often there before its
+    /// thread is back from sending; then the multiplexer has only noted that there is something,
+    /// and the thread reads it itself instead of waking the multiplexer for it.
+    fn serve_one(&self, connection: &Connection, scratch: &mut Scratch) -> Then {
+        {
+            let mut exchange = connection.exchange();
+            self.answer(connection, &mut exchange, scratch);
+            if exchange.phase != Phase::Receiving {
+                return Then::HandBack;
+            }
+            if !exchange.inbox.is_empty() {
+                return self.take_up(&mut exchange);
+            }
+        }
+        // Unlocked: once it is given up, the multiplexer must not find it locked.
+        while !connection.end_service_unless_news() {
+            let mut exchange = connection.exchange();
+            match exchange.receive(connection, scratch) {
+                Received::Bytes { count, filled_up } => {
+                    self.means.metrics.received_bytes.add(count as u64);
+                    if filled_up || connection.ends() {
+                        connection.hear(false);
+                    }
+                    if !exchange.inbox.is_empty() {
+                        return self.take_up(&mut exchange);
+                    }
+                }
+                Received::Nothing => {}
+                Received::End => return Then::HandBack,
+            }
+        }
+        Then::Ended
+    }
+
+    /// Bytes are there that nobody has looked at. All but complete requests for a service thread
+    /// is the multiplexer's business.
+    fn take_up(&self, exchange: &mut Exchange) -> Then {
+        match exchange.inbox.next_message() {
+            Ok(Some(arrived @ Arrived::Request(request)))
+                if request.kind != RequestType::Status
+                    && !self.is_ending.load(Ordering::SeqCst) =>
+            {
+                exchange.asked = Some((arrived, monotonic_ns()));
+                exchange.phase = Phase::Serving;
+                Then::Another
+            }
+            _ => Then::HandBack,
+        }
+    }
+
+    fn answer(&self, connection: &Connection, exchange: &mut Exchange, scratch: &mut Scratch) {
+        let Some((asked, arrived_ns)) = exchange.asked.take() else { return };
         let begun_ns = monotonic_ns();
         self.means.metrics.queue_wait_ns.add(begun_ns.saturating_sub(arrived_ns));
         let ended_ns = match asked {
@@ -108,12 +160,8 @@ impl Shared {
             self.means.metrics.served(request.kind, ended_ns.saturating_sub(begun_ns));
         }
         self.means.metrics.sent_bytes.add(exchange.outbox.bytes() as u64);
-        match exchange.send(connection, ended_ns + self.transfer_ns_max) {
-            Sent::All if exchange.phase == Phase::Receiving && exchange.inbox.is_empty() => {
-                Outlook::Quiet
-            }
-            _ => Outlook::Unfinished,
-        }
+        // What became of it shows in the phase.
+        exchange.send(connection, ended_ns + self.transfer_ns_max);
     }
 
     fn greet(&self, hello: &Hello, exchange: &mut Exchange) {
@@ -196,11 +244,13 @@ impl Shared {
     }
 }
 
-/// Whether the multiplexer must see to a connection that was served.
+/// What is next for a connection that was served.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outlook {
-    /// The next thing is a request, of which nothing has arrived.
-    Quiet,
-    /// Anything else.
-    Unfinished,
+enum Then {
+    /// Another request is complete.
+    Another,
+    /// The multiplexer must see to it.
+    HandBack,
+    /// It was given up; its socket will say.
+    Ended,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_protocols::app::wire::{
-    PAYLOAD_BYTES_MAX, RequestHeader, RequestType, Status, checksum, work_block, work_checksum,
+    RequestHeader, RequestType, Status, checksum, work_block, work_checksum,
 };
 
 use super::exchange::Exchange;
@@ -16,8 +16,8 @@ use crate::clock::monotonic_ns;
 /// Units of work between two looks whether to give up: a millisecond.
 const WORK_STEP: u32 = 256;
 
-/// Memory of a service thread.
-pub(super) type Scratch = Box<[u8; PAYLOAD_BYTES_MAX as usize]>;
+/// Memory of a service thread: as much as a frame.
+pub(super) type Scratch = Box<[u8]>;
 
 /// What all work needs.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ mod tests {
         let frame = [&header.encode()[..], payload].concat();
         exchange.inbox.push(&frame);
         exchange.inbox.next_message().unwrap().unwrap();
-        let done = perform(&header, exchange, &means(), &mut Box::new([0; 65_536]));
+        let done = perform(&header, exchange, &means(), &mut vec![0; 65_536].into());
         exchange.inbox.finish();
         done
     }
