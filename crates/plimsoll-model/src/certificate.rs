@@ -124,12 +124,15 @@ impl Statistic {
     }
 }
 
-/// Response times of a server that answers at once, at a low rate.
+/// Response times of a server where every request takes the same and nobody waits, at a low rate,
+/// less that service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
     /// Ops per second.
     pub rate_ops_per_s: f64,
+    /// What every request takes in the server.
+    pub service_ns: Nanos,
     /// Ops in the window.
     pub ops: u64,
     /// By statistic; those the sample does not support are absent.
@@ -142,8 +145,8 @@ pub struct Floor {
 pub struct FloorReading {
     /// Which.
     pub statistic: Statistic,
-    /// Its value.
-    pub client_ns: Nanos,
+    /// Response time as the client measured it, less the service.
+    pub beyond_ns: Nanos,
 }
 
 impl Floor {
@@ -152,9 +155,9 @@ impl Floor {
     pub fn under(&self, statistic: Statistic) -> Nanos {
         let known = |wanted| {
             let found = self.response.iter().find(|reading| reading.statistic == wanted);
-            found.map(|reading| reading.client_ns)
+            found.map(|reading| reading.beyond_ns)
         };
-        let highest = || self.response.iter().map(|reading| reading.client_ns).max();
+        let highest = || self.response.iter().map(|reading| reading.beyond_ns).max();
         known(statistic).or_else(highest).unwrap_or_default()
     }
 }
@@ -455,7 +458,7 @@ mod tests {
 
     #[test]
     fn without_a_figure_for_a_tail_the_floor_under_it_is_the_highest_known() {
-        let at = |statistic, us| FloorReading { statistic, client_ns: Nanos::from_micros(us) };
+        let at = |statistic, us| FloorReading { statistic, beyond_ns: Nanos::from_micros(us) };
         let response = vec![at(Statistic::Mean, 50), at(Statistic::P99, 80)];
         let floor = Floor { response, ..Floor::default() };
         assert_eq!(floor.under(Statistic::Mean), Nanos::from_micros(50));

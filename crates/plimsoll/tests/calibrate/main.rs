@@ -84,7 +84,7 @@ fn ctrl_c_ends_with_4_and_leaves_neither_server_nor_file() {
         calibrate(place.path(), &["--progress", "plain"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
-    assert!(first.contains("answers at once"), "{first}");
+    assert!(first.contains("nobody waits"), "{first}");
     signal(&child, Signal::INT);
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     let ended = wait_for(child);

@@ -15,6 +15,11 @@ use crate::exit::Failure;
 
 /// Rate of the floor: slow enough that everybody sleeps in between.
 const FLOOR_OPS_PER_S: f64 = 2_000.0;
+/// A server that answered at once would do so before the client is asleep, and hide that it has
+/// to wake up twice: to send, and for the reply.
+const FLOOR_SERVICE: Nanos = Nanos::from_millis(1);
+/// Far more than are ever busy: nobody waits.
+const FLOOR_SERVERS: u32 = 64;
 /// The queues, and how full they are made.
 const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Exponential(Nanos::from_millis(1)), 4),
@@ -30,7 +35,8 @@ const STALL_OPS_PER_S: f64 = 400.0;
 const STALL_SERVICE: Nanos = Nanos::from_micros(200);
 const STALL_CLIENTS: u32 = 8;
 
-/// A server that answers at once, at a low rate: what is measured is the way there and back.
+/// A server where every request takes the same and nobody waits, at a low rate: what is measured
+/// beyond that is the way there and back.
 pub(super) fn floor(bench: &Bench<'_>, timing: &Timing) -> Result<Floor, Failure> {
     let trial = Trial {
         name: "floor".into(),
@@ -39,8 +45,9 @@ pub(super) fn floor(bench: &Bench<'_>, timing: &Timing) -> Result<Floor, Failure
         warm_up: timing.warm_up,
         window: timing.floor,
     };
-    let (seen, _) = bench.run(&trial, "service=const:0,servers=1")?;
-    Ok(judge::floor(FLOOR_OPS_PER_S, &only(&seen)?.times.response))
+    let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
+    let (seen, _) = bench.run(&trial, &spec)?;
+    Ok(judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &only(&seen)?.times.response))
 }
 
 /// How many queues there are.

@@ -156,7 +156,7 @@ fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings,
     let mut say = |text: &str| {
         live.line(&format!("{:>4} s  {text}", started.elapsed().as_secs()));
     };
-    say("the way there and back: a server that answers at once");
+    say("the way there and back: a server where nobody waits");
     let floor = cases::floor(bench, timing)?;
     let mut queues = Vec::new();
     for index in 0..cases::queue_count() {
@@ -176,6 +176,9 @@ fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings,
 /// What the findings themselves warn of.
 fn concerns(findings: &Findings) -> Vec<String> {
     let mut concerns = Vec::new();
+    if findings.floor.ops == 0 {
+        concerns.push("no op came back from a server where nobody waits".to_owned());
+    }
     let p99 = findings.floor.under(Statistic::P99);
     if p99 > FLOOR_P99_QUIET {
         concerns.push(format!(

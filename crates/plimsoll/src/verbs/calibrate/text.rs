@@ -41,12 +41,13 @@ fn heading(out: &mut String, certificate: &Certificate, style: Style) {
     let figures: Vec<String> = floor
         .response
         .iter()
-        .map(|reading| format!("{} {}", reading.statistic.name(), reading.client_ns))
+        .map(|reading| format!("{} {}", reading.statistic.name(), reading.beyond_ns))
         .collect();
     let rate = grouped(floor.rate_ops_per_s);
     let _ = writeln!(
         out,
-        "There and back, a server that answers at once, {rate} ops/s: {}\n",
+        "There and back, beyond a service of exactly {}, {rate} ops/s: {}\n",
+        floor.service_ns,
         figures.join(", ")
     );
 }
