@@ -11,11 +11,12 @@ use crate::suite_source;
 use crate::terminal;
 use crate::verbs::run::{command_line, default_out, run_and_show};
 
-/// The suites of the tour, and how each goes; later ones join as their protocols come.
-const SUITES: [(&str, &str); 3] = [
+/// The suites of the tour, and how each goes.
+const SUITES: [(&str, &str); 4] = [
     ("web-static", "a search for its peak, ten load points"),
     ("nfs-v3", "a search for its peak, ten load points"),
     ("disk-mix", "sixteen load points of 1 to 60 clients"),
+    ("transactions", "sixteen load points of 1 to 60 clients"),
 ];
 
 /// Runs each suite on its built-in server and shows where the report is.
