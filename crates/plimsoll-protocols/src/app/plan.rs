@@ -256,3 +256,130 @@ fn server_facts(site: &Site, welcome: &Welcome, servers: usize) -> Vec<Setting> 
         Setting::new(named("server memory for data"), memory),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::suite::{Ladder, Override, ProfileName};
+    use plimsoll_model::target::TargetUrl;
+
+    use super::*;
+    use crate::app::peer::PeerHost;
+    use crate::net::Offline;
+    use crate::{parse_suite, shipped};
+
+    fn planned(name: &str, set: &[&str], profile: ProfileName, host: &PeerHost) -> Plan {
+        try_planned(name, set, profile, host).unwrap_or_else(|e| panic!("{name} {set:?}: {e}"))
+    }
+
+    fn try_planned(
+        name: &str,
+        set: &[&str],
+        profile: ProfileName,
+        host: &PeerHost,
+    ) -> Result<Plan, PlanError> {
+        let overrides: Vec<Override> = set.iter().map(|s| Override::parse(s).unwrap()).collect();
+        let suite = parse_suite(name, shipped(name).unwrap(), &overrides).unwrap();
+        let url = TargetUrl::parse("app://127.0.0.1:7415").unwrap();
+        let targets = [ResolvedTarget { url, address: ([127, 0, 0, 1], 7_415).into() }];
+        plan(&PlanRequest {
+            suite: &suite,
+            profile: suite.profiles.get(profile),
+            seed: 1,
+            highest_ops_per_s: None,
+            targets: &targets,
+            file_set: None,
+            urls: None,
+            loadfile: None,
+            dial: host,
+        })
+    }
+
+    #[test]
+    fn everything_that_departs_from_the_method_is_named() {
+        let host = PeerHost::default();
+        let departures = |name: &str, set: &[&str], profile| {
+            let mut departures = planned(name, set, profile, &host).departures;
+            assert!(departures.remove(0).contains("one program on one host"));
+            departures.join(" | ")
+        };
+        let full = ProfileName::Full;
+        assert_eq!(departures("transactions", &[], full), "");
+        let quick = departures("transactions", &[], ProfileName::Quick);
+        assert!(quick.starts_with("data segments of 1.00 MiB instead of"), "{quick}");
+        let part = departures("transactions", &["workload.segment_access_ratio=0.5"], full);
+        assert!(part.contains("a segment access ratio of 0.5"), "{part}");
+        let work = departures("transactions", &["workload.work=1"], full);
+        assert!(work.contains("sizes, work or weights"), "{work}");
+        let weights = departures("transactions", &["workload.mix.processor=1"], full);
+        assert!(weights.contains("sizes, work or weights"), "{weights}");
+        let disk = departures("transactions-disk", &["workload.mix.append=1"], ProfileName::Quick);
+        for words in
+            ["left out: client/server, processor, server/client", "not have: append", "1.00 MiB"]
+        {
+            assert!(disk.contains(words), "{disk}");
+        }
+        let processor = departures("transactions-processor", &[], ProfileName::Quick);
+        assert!(!processor.contains("data segments"), "{processor}");
+        let thinks = departures("transactions", &["load.think.mean=1s"], full);
+        assert!(thinks.contains("a think time of 1.00 s"), "{thinks}");
+    }
+
+    #[test]
+    fn what_the_server_says_of_itself_is_disclosed() {
+        let plan = planned("transactions", &[], ProfileName::Full, &PeerHost::default());
+        let fact = |name: &str| {
+            let found = plan.facts.iter().find(|fact| fact.name == name);
+            found.unwrap_or_else(|| panic!("{name}")).value.clone()
+        };
+        assert_eq!(fact("service threads"), "4");
+        assert_eq!(fact("writes"), "durable before their reply");
+        assert_eq!(fact("data segment"), "16.0 MiB for each client, access ratio 1");
+        assert!(fact("processor").starts_with("100 checksums"));
+        assert_eq!(plan.op_names.0.len(), 8);
+        assert_eq!(plan.op_shares.unwrap()[..5], [0.2; 5]);
+    }
+
+    #[test]
+    fn a_calibrated_server_is_asked_for_small_exchanges_only() {
+        let host = PeerHost::default();
+        host.set(|peer| peer.calibrated = true);
+        let refused = try_planned("transactions", &[], ProfileName::Full, &host).err().unwrap();
+        assert!(refused.to_string().contains("is calibrated"), "{refused}");
+        let alone = ["workload.mix.server_client=0"];
+        let plan = planned("transactions-network", &alone, ProfileName::Full, &host);
+        assert!(plan.departures.last().unwrap().contains("is calibrated"));
+    }
+
+    #[test]
+    fn the_suites_have_the_mixes_of_the_method_and_a_score() {
+        let mut points = vec![1.0];
+        points.extend((1..=15).map(|n| f64::from(n * 4)));
+        for name in
+            ["transactions", "transactions-processor", "transactions-disk", "transactions-network"]
+        {
+            let suite = parse_suite(name, shipped(name).unwrap(), &[]).unwrap();
+            assert_eq!(suite.ladder, Ladder::Points { points: points.clone() }, "{name}");
+            assert!(suite.score.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_found_before_the_first_load_point() {
+        let suite = parse_suite("t", shipped("transactions").unwrap(), &[]).unwrap();
+        let url = TargetUrl::parse("app://h:1").unwrap();
+        let target = ResolvedTarget { url, address: ([127, 0, 0, 1], 1).into() };
+        let request = PlanRequest {
+            suite: &suite,
+            profile: suite.profiles.get(ProfileName::Full),
+            seed: 1,
+            highest_ops_per_s: None,
+            targets: &[target],
+            file_set: None,
+            urls: None,
+            loadfile: None,
+            dial: &Offline,
+        };
+        let failed = plan(&request).err().unwrap().to_string();
+        assert!(failed.contains("app://h:1") && failed.contains("server runs there"), "{failed}");
+    }
+}
