@@ -12,6 +12,7 @@ mod end;
 mod hostile;
 mod requests;
 mod status;
+mod stress;
 mod support;
 
 use plimsoll_servers::app::connection;

@@ -2,13 +2,14 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use plimsoll_protocols::app::wire::{
     PAYLOAD_BYTES_MAX, Refusal, RequestHeader, RequestType, Status, work_block,
 };
 use plimsoll_testkit::peers::require_root;
 
-use crate::served::{Served, request};
+use crate::served::{Served, request, serve};
 use crate::support::{plimsoll, wait_until};
 
 const MIB: u64 = 1 << 20;
@@ -113,14 +114,9 @@ fn a_segment_without_room_is_refused_and_the_others_go_on() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let mut command = std::process::Command::new("unshare");
-    // The mount is seen by the server alone, and goes with it.
-    command.args(["--mount", "sh", "-c"]);
-    command.arg("mount -t tmpfs -o size=8m plimsoll \"$1\" && shift && exec \"$@\"");
-    command.arg("sh").arg(place.path());
     let root = place.path().to_str().unwrap();
-    let server = crate::served::serve(&["--root", root, "--segment-max", "1GiB"]);
-    command.arg(server.get_program()).args(server.get_args());
+    let server = serve(&["--root", root, "--segment-max", "1GiB"]);
+    let command = on_a_file_system(place.path(), "size=8m", &server);
     let server = Served::start(command);
     let (mut client, welcome) = server.client(1, 4 * MIB);
     assert_eq!(welcome.refusal, None);
@@ -131,4 +127,45 @@ fn a_segment_without_room_is_refused_and_the_others_go_on() {
     assert_eq!(server.client(4, 2 * MIB).1.refusal, None);
     let ended = server.end();
     ended.check(0, &["client-000002.segment", "cannot make it", "No space left on device"]);
+}
+
+#[test]
+fn a_directory_that_only_reads_is_refused() {
+    if require_root("a file system that only reads").is_none() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let server = serve(&["--root", place.path().to_str().unwrap()]);
+    let mut command = on_a_file_system(place.path(), "ro", &server);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("Read-only file system") && said.contains("--root"), "{said}");
+}
+
+#[test]
+fn the_group_of_a_killed_server_is_removed_by_the_next() {
+    if require_root("a control group of its own").is_none() {
+        return;
+    }
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = place.path().join("segments");
+    let flags = ["--memory", "64MiB", "--root", root.to_str().unwrap()];
+    let killed = Served::with(&flags);
+    let left_over = group(&killed);
+    assert!(left_over.exists());
+    // Killed without a word.
+    drop(killed);
+    let next = Served::with(&flags);
+    assert!(!left_over.exists() && group(&next).exists());
+    assert_eq!(next.end().code, Some(0));
+}
+
+/// `server` with a file system in memory of its own on `place`, which nobody else sees.
+fn on_a_file_system(place: &Path, options: &str, server: &Command) -> Command {
+    const SCRIPT: &str = r#"mount -t tmpfs -o "$1" plimsoll "$2" && shift 2 && exec "$@""#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", SCRIPT, "sh", options]).arg(place);
+    command.arg(server.get_program()).args(server.get_args());
+    command
 }
