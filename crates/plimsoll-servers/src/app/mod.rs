@@ -214,7 +214,7 @@ impl AppServer {
             .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
         let multiplexer = Multiplexer::new(listener, Arc::clone(&shared))?;
         let mut started = Vec::with_capacity(threads);
-        let served = start(threads, &shared, &mut started).and_then(|()| {
+        let served = start(threads, &shared, stop, &mut started).and_then(|()| {
             let attending = {
                 let (shared, stop) = (Arc::clone(&shared), stop.clone());
                 let listener = metrics.map(|(listener, _)| listener);
@@ -232,6 +232,9 @@ impl AppServer {
             if !deadline.wait_a_step() {
                 break;
             }
+        }
+        for thread in started.into_iter().filter(std::thread::JoinHandle::is_finished) {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
         served
     }
@@ -269,13 +272,28 @@ fn connections_max(config: &AppConfig) -> usize {
 fn start(
     threads: usize,
     shared: &Arc<Shared>,
+    stop: &Stop,
     started: &mut Vec<std::thread::JoinHandle<()>>,
 ) -> Result<(), ServerError> {
     for thread in 0..threads {
-        let shared = Arc::clone(shared);
-        started.push(spawn(&format!("app-{thread}"), move || shared.serve(thread))?);
+        let (shared, watch) = (Arc::clone(shared), EndWithPanic(stop.clone()));
+        started.push(spawn(&format!("app-{thread}"), move || {
+            let _watch = watch;
+            shared.serve(thread);
+        })?);
     }
     Ok(())
+}
+
+/// A server that went on without one of its threads would be another one than was measured.
+struct EndWithPanic(Stop);
+
+impl Drop for EndWithPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.request();
+        }
+    }
 }
 
 fn spawn<T: Send + 'static>(
