@@ -29,9 +29,10 @@ def serve(kind, size, offset, seed, work, payload, data, end):
         length = size if kind == 4 else len(payload)
         if kind == 6:
             offset = end[0] if end[0] + length <= len(data) else 0
-            end[0] = offset + length
-        if offset + length > len(data):
+        if not data or offset + length > len(data):
             return OUT_OF_RANGE, b"", 0
+        if kind == 6:
+            end[0] = offset + length
         if kind != 4:
             data[offset:offset + length] = payload
         return OK, b"", zlib.crc32(data[offset:offset + length], seed)
@@ -41,8 +42,10 @@ class Connection(socketserver.StreamRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self):
-        magic, version, _, client, _, size = HELLO.unpack(self.rfile.read(HELLO.size))
-        refusal = 1 if (magic, version) != (b"PLMS", 1) else 2 if size > 64 << 20 else 0
+        if len(greeting := self.rfile.read(HELLO.size)) < HELLO.size or greeting[:4] != b"PLMS":
+            return                                              # another protocol
+        _, version, _, client, _, size = HELLO.unpack(greeting)
+        refusal = 1 if version != 1 else 2 if size > 64 << 20 else 0
         self.wfile.write(WELCOME.pack(b"PLMS", 1, refusal, 0, 0, 0 if refusal else size, 0))
         data, end = segment_of(client, 0 if refusal else size), [0]
         while not refusal and len(header := self.rfile.read(REQUEST.size)) == REQUEST.size:
@@ -50,6 +53,8 @@ class Connection(socketserver.StreamRequestHandler):
             if length > 65536 or size > 65536 or work > 1000000:
                 return                                      # nobody we understand
             payload, began = self.rfile.read(length), time.monotonic_ns()
+            if len(payload) < length:
+                return                                          # gone in mid-request
             status, body, sum = serve(kind, size, offset, seed, work, payload, data, end)
             took = time.monotonic_ns() - began
             self.wfile.write(REPLY.pack(len(body), kind, status, 0, ident, sum, took) + body)

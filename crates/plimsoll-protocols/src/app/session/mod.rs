@@ -181,7 +181,10 @@ impl AppSession {
             let header = ReplyHeader::decode(&header).map_err(Broken::malformed)?;
             check_header(&header, flight, &self.worker.site)?;
             if header.status != Status::Ok {
-                return Ok(Some(header.status));
+                return match rest.is_empty() {
+                    true => Ok(Some(header.status)),
+                    false => Err(Broken::malformed("bytes follow the reply")),
+                };
             }
             let (left, checksum) = (header.payload_bytes, header.checksum);
             flight.reply = Reply::Body { left, checksum, wrong_at: None };
@@ -217,14 +220,15 @@ impl AppSession {
             let unexpected = OpStatus::Unexpected { expected: Status::Ok as u32, actual };
             return io.complete(flight.ticket, self.outcome(&flight, unexpected));
         }
+        let kind = flight.asked.op.kind;
+        // Whatever its checksum: the server has moved on, and the next append goes behind it.
+        self.appended += u64::from(kind == AppKind::Append);
         let status = self.judge(&flight, io);
         if status == OpStatus::Ok {
-            let kind = flight.asked.op.kind;
             let compared = flight.asked.op.compare && self.worker.site.body(kind).is_some();
             // A read's checksum is over content that is known.
             let is_read = matches!(kind, AppKind::RandomRead | AppKind::SequentialRead);
             self.verified += u64::from(compared || is_read);
-            self.appended += u64::from(kind == AppKind::Append);
         }
         io.complete(flight.ticket, self.outcome(&flight, status));
     }
