@@ -80,8 +80,9 @@ pub(crate) fn idle_clients(mix: &MixScore, clients: u32, position: u32) -> Optio
     Some(Finding {
         rule: "score".to_owned(),
         text: format!(
-            "{text} finished no transaction in the window, so the score of the mix is 0; look at \
-             the errors, or measure longer (--set profiles.NAME.measure=…)"
+            "{text} finished no transaction that counts (of a weight above 0) in the window, so the \
+             score of the mix is 0; look at the errors and the weights, or measure longer (--set \
+             profiles.NAME.measure=…)"
         ),
         point: Some(position),
     })
@@ -223,7 +224,10 @@ mod tests {
         let result = analyse(&run.raw());
         assert_eq!((result.points[1].score, result.summary.score), (Some(0.0), Some(0.0)));
         let warning = result.points[1].warnings.iter().find(|w| w.rule == "score").unwrap();
-        assert!(warning.text.starts_with("1 of 2 clients finished no transaction"), "{warning:?}");
+        assert!(
+            warning.text.starts_with("1 of 2 clients finished no transaction that counts"),
+            "{warning:?}"
+        );
         assert!(result.verdict.warnings.contains(warning));
         // A client whose worker never reported is one of them.
         run.finished_mut(1).totals.per_client.pop();

@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 /// probability of 198/200, whatever the distribution.
 pub const REPLICATIONS: u32 = 199;
 /// Seed of the first; fixed, so that the interval belongs to the case and not to the run.
-const SEED: u64 = 0x506C_696D;
+pub(super) const SEED: u64 = 0x506C_696D;
 
 /// A run to simulate: Poisson arrivals, first come first served.
 #[derive(Clone, Copy, Debug, PartialEq)]
