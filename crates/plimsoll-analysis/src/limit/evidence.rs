@@ -23,6 +23,9 @@ const DISK_QUEUE_MIN: f64 = 2.0;
 const PREDICTION_TOLERANCE_RATIO: f64 = 0.15;
 /// Above this share of the busy threads, what they do is wait for storage.
 const FDATASYNC_MAX_RATIO: f64 = 0.5;
+/// The same of the time in which some thread of the host waited for storage, for reads; a disk that
+/// is held back by a limit shows there and nowhere else.
+const STORAGE_STALL_MAX_RATIO: f64 = 0.5;
 
 /// Said where it was full at every load.
 const UNCONFIRMED: &str = "; it was so at every load, so that what an op takes of it at a lower one \
@@ -64,7 +67,9 @@ impl Plateau<'_> {
         let queued = threads.queue >= QUEUE_MIN;
         let idle = hardware.processors <= IDLE_MAX_RATIO && hardware.disk_busy() <= IDLE_MAX_RATIO;
         let syncing = mean(self.at, "server.threads_in_fdatasync").unwrap_or_default();
-        let at_work = syncing <= FDATASYNC_MAX_RATIO * threads.busy;
+        let stalled = mean(self.at, "host.pressure_io_some").unwrap_or_default();
+        let at_work =
+            syncing <= FDATASYNC_MAX_RATIO * threads.busy && stalled <= STORAGE_STALL_MAX_RATIO;
         if !(full && queued && idle && at_work) {
             return None;
         }

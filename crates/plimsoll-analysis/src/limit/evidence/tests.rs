@@ -118,6 +118,14 @@ fn threads_that_wait_for_fdatasync_are_not_the_limit() {
     check(&limit(points, here()), &["which resource is not known"]);
 }
 
+#[test]
+fn threads_that_wait_for_a_disk_that_is_held_back_are_not_the_limit() {
+    let mut points = THREADS;
+    let stalled = [THREADS[2].1, &[("host.pressure_io_some", 0.9)]].concat();
+    points[2].1 = &stalled;
+    check(&limit(points, here()), &["which resource is not known"]);
+}
+
 /// 0.5 ms of a processor per op: 2,000 ops/s on one core.
 const PROCESSOR: [(u64, Seen<'_>); 3] = [
     (1_200, &[("server.threads", 49.0), ("process.server.cpu", 0.6)]),
