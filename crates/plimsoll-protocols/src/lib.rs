@@ -43,9 +43,25 @@ pub struct Protocol {
     pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
     /// The file set a server must hold for a suite, profile and highest load in ops/s; for
     /// protocols that cannot write it through the server.
-    pub needed_file_set: NeededFileSet,
+    pub needed_file_set: Option<NeededFileSet>,
     /// Removes our file set from a server; for protocols that write it through the server.
     pub clean: Option<Clean>,
+}
+
+impl Protocol {
+    /// The file set a server must hold before the run; `None` where none is, or where it is
+    /// written through the server.
+    pub fn file_set_needed(
+        &self,
+        suite: &Suite,
+        profile: &Profile,
+        highest_ops_per_s: Option<f64>,
+    ) -> Result<Option<FileSetId>, PlanError> {
+        match self.needed_file_set {
+            Some(needed) => needed(suite, profile, highest_ops_per_s),
+            None => Ok(None),
+        }
+    }
 }
 
 /// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
@@ -205,6 +221,14 @@ pub enum PlanError {
         /// What is wrong.
         reason: String,
     },
+}
+
+/// The `[workload]` of a suite, as its protocol's own type.
+fn typed_workload<W: serde::de::DeserializeOwned>(suite: &Suite) -> Result<W, PlanError> {
+    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
+        suite: suite.name.clone(),
+        reason: e.message().to_owned(),
+    })
 }
 
 /// The protocol of that name.

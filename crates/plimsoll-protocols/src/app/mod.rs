@@ -36,7 +36,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read_workload: parameters::read,
     workload_schema: || schemars::schema_for!(parameters::AppWorkload),
     plan: plan::plan,
-    needed_file_set: plan::needed_file_set,
+    needed_file_set: None,
     clean: Some(prepare::clean_target),
 };
 

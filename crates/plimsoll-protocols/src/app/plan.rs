@@ -3,7 +3,7 @@
 
 use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::{LoadSpec, Profile, Suite};
+use plimsoll_model::suite::LoadSpec;
 use plimsoll_model::units::Bytes;
 
 use super::op::AppKind;
@@ -12,31 +12,14 @@ use super::prepare::{AppPreparation, PreparationRequest, Site, greet};
 use super::session::segment_of;
 use super::wire::{RequestType, Welcome};
 use crate::net::ErrandError;
-use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, Work};
+use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
 
 /// The kinds of the method; the others are additions.
 const METHOD_KINDS: usize = 5;
 
-/// The segments are filled through the server: none is needed before.
-pub fn needed_file_set(
-    _: &Suite,
-    _: &Profile,
-    _: Option<f64>,
-) -> Result<Option<crate::http::fileset::FileSetId>, PlanError> {
-    Ok(None)
-}
-
-/// The `[workload]` of a suite.
-pub fn typed(suite: &Suite) -> Result<AppWorkload, PlanError> {
-    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
-        suite: suite.name.clone(),
-        reason: e.message().to_owned(),
-    })
-}
-
 /// Greets every server and plans the work.
 pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = typed(request.suite)?;
+    let workload: AppWorkload = typed_workload(request.suite)?;
     let sites = sites(request.targets)?;
     let mut welcomes = Vec::new();
     for site in &sites {

@@ -40,6 +40,6 @@ pub const PROTOCOL: Protocol = Protocol {
     read_workload: parameters::read,
     workload_schema: || schemars::schema_for!(parameters::HttpWorkload),
     plan: plan::plan,
-    needed_file_set: plan::needed_file_set,
+    needed_file_set: Some(plan::needed_file_set),
     clean: None,
 };

@@ -18,7 +18,7 @@ use super::tls::{self, Trust};
 use super::urls::{self, UrlLine};
 use super::wire::request::Method;
 use super::workload::{HttpLoad, Scripts, TlsLoad};
-use crate::{Plan, PlanError, PlanRequest, ResolvedTarget};
+use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -33,7 +33,7 @@ pub fn needed_file_set(
     profile: &Profile,
     highest_ops_per_s: Option<f64>,
 ) -> Result<Option<FileSetId>, PlanError> {
-    let workload = typed(suite)?;
+    let workload: HttpWorkload = typed_workload(suite)?;
     Ok(workload.file_set.map(|set| FileSetId {
         seed: set.seed,
         directories: wanted_directories(&set, profile, highest_ops_per_s),
@@ -47,16 +47,9 @@ fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Optio
     })
 }
 
-fn typed(suite: &Suite) -> Result<HttpWorkload, PlanError> {
-    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
-        suite: suite.name.clone(),
-        reason: e.message().to_owned(),
-    })
-}
-
 /// Makes the workload of a load point.
 pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = typed(request.suite)?;
+    let workload: HttpWorkload = typed_workload(request.suite)?;
     let secure = check_targets(request.targets)?;
     let mut plan = Draft::new(request, &workload, secure);
     let (sites, scripts, names, shares) = match &workload.file_set {

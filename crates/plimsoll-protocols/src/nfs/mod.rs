@@ -38,6 +38,6 @@ pub const PROTOCOL: Protocol = Protocol {
     read_workload: parameters::read,
     workload_schema: || schemars::schema_for!(parameters::NfsWorkload),
     plan: plan::plan,
-    needed_file_set: plan::needed_file_set,
+    needed_file_set: None,
     clean: Some(prepare::clean_target),
 };

@@ -3,7 +3,7 @@
 
 use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::{Arrivals, LoadSpec, Profile, Suite};
+use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{FILES_MIN, FileSet};
@@ -11,31 +11,14 @@ use super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
 use crate::net::{ErrandError, LinkKind, SourcePort};
-use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, Work};
+use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
 
 /// Size of the file set in MiB per op/s of load.
 const METHOD_MIB_PER_OP_PER_S: f64 = 10.0;
 
-/// The file set is written through the server: none is needed before.
-pub fn needed_file_set(
-    _: &Suite,
-    _: &Profile,
-    _: Option<f64>,
-) -> Result<Option<crate::http::fileset::FileSetId>, PlanError> {
-    Ok(None)
-}
-
-/// The `[workload]` of a suite.
-pub fn typed(suite: &Suite) -> Result<NfsWorkload, PlanError> {
-    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
-        suite: suite.name.clone(),
-        reason: e.message().to_owned(),
-    })
-}
-
 /// Mounts every target and plans the work.
 pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = typed(request.suite)?;
+    let workload: NfsWorkload = typed_workload(request.suite)?;
     check_targets(request.targets)?;
     check_load(request.suite)?;
     let mounts = mount_all(request, &workload)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::{Load, OpNames};
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::{Arrivals, LoadSpec, Profile, Suite};
+use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
 
 use super::loadfile::LoadFileSource;
@@ -17,28 +17,11 @@ use super::target::SmbTarget;
 use super::workload::SmbLoad;
 use super::workspace::{ContentTable, Workspace};
 use crate::net::{ErrandError, PointPreparation as _};
-use crate::{Plan, PlanError, PlanRequest, Work};
-
-/// The workspaces are written through the server: none is needed before.
-pub fn needed_file_set(
-    _: &Suite,
-    _: &Profile,
-    _: Option<f64>,
-) -> Result<Option<crate::http::fileset::FileSetId>, PlanError> {
-    Ok(None)
-}
-
-/// The `[workload]` of a suite.
-pub fn typed(suite: &Suite) -> Result<SmbWorkload, PlanError> {
-    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
-        suite: suite.name.clone(),
-        reason: e.message().to_owned(),
-    })
-}
+use crate::{Plan, PlanError, PlanRequest, Work, typed_workload};
 
 /// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
 pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = typed(request.suite)?;
+    let workload: SmbWorkload = typed_workload(request.suite)?;
     let targets = targets(request)?;
     check_load(request.suite, &workload)?;
     let replay = request.loadfile.filter(|_| workload.pattern == Pattern::DiskMix);

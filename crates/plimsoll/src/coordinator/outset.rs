@@ -82,7 +82,7 @@ impl Outset {
         let addresses = servers::resolve_all(&request.targets, protocol)?;
         let placement = settle_placement(request, &addresses)?;
         let profile = suite.profiles.get(request.profile);
-        let file_set = (protocol.needed_file_set)(suite, profile, highest)?;
+        let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let side = hosting::side(protocol);
         let wish = ServerWish { cores: &placement.server_cores, file_set, signals };
         let mut targets = Vec::new();

@@ -42,7 +42,7 @@ fn into_directory(
     peak: f64,
 ) -> Result<Exit, Failure> {
     let profile = suite.profiles.get(ProfileName::Full);
-    let needed = (protocol.needed_file_set)(suite, profile, Some(peak))?.ok_or_else(|| {
+    let needed = protocol.file_set_needed(suite, profile, Some(peak))?.ok_or_else(|| {
         let remedy = match protocol.clean {
             Some(_) => "name the server instead of a directory: its files are written through it",
             None => "run it at once",
