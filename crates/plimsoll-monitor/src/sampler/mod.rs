@@ -17,11 +17,13 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 pub use servers::ServerProbe;
 pub use table::{Column, Row, Rows, Table, Unit};
 
+use crate::clock;
 use crate::clock_step::ClockReading;
 use crate::root::Root;
 use crate::watch::WatchedProcess;
 
-/// Everything seen at one instant. Rates are over the time since the sample before.
+/// Everything seen at one instant. Rates are over the time since the sample before, those of
+/// servers over the time between their answers.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// When.
@@ -121,7 +123,7 @@ impl Sampler {
         std::thread::sleep(BREATH);
         self.processes.sample(elapsed, &mut sample.processes);
         // Last: a server may keep us waiting.
-        self.servers.sample(elapsed, &mut sample.servers);
+        self.servers.sample(clock::monotonic_ns, &mut sample.servers);
         sample
     }
 }

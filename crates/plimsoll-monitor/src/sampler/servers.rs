@@ -70,25 +70,34 @@ impl fmt::Debug for ServerProbe {
 
 #[derive(Debug)]
 pub(super) struct ServerSource {
-    probes: Vec<(ServerProbe, Totals)>,
+    probes: Vec<(ServerProbe, Option<Answer>)>,
 }
 
-/// Of one sample; a server that does not answer has none.
+/// What a server told, and when: it may take much longer once than the next time, so that rates
+/// are over the time between answers, not between samples.
+#[derive(Debug)]
+struct Answer {
+    at_ns: u64,
+    totals: Totals,
+}
+
 type Totals = [Option<f64>; TOTALS.len() + 1];
 
 impl ServerSource {
     pub(super) fn new(probes: Vec<ServerProbe>) -> Self {
-        Self { probes: probes.into_iter().map(|probe| (probe, Totals::default())).collect() }
+        Self { probes: probes.into_iter().map(|probe| (probe, None)).collect() }
     }
 
-    pub(super) fn sample(&mut self, elapsed: Elapsed, rows: &mut Rows) {
+    /// Asks every server; `now_ns` reads the monotonic clock.
+    pub(super) fn sample(&mut self, now_ns: impl Fn() -> u64, rows: &mut Rows) {
         rows.clear();
         for (probe, before) in &mut self.probes {
-            let was = std::mem::take(before);
+            // Of a server that did not answer nothing is known until the answer after next.
+            let was = before.take();
             let Some(text) = (probe.ask)() else { continue };
             let samples = parse_prometheus(&text);
-            *before = totals(&samples);
-            rows.push(&probe.key, &values(&samples, (&was, before), elapsed));
+            let is = before.insert(Answer { at_ns: now_ns(), totals: totals(&samples) });
+            rows.push(&probe.key, &values(&samples, was.as_ref(), is));
         }
     }
 }
@@ -105,13 +114,15 @@ fn totals(samples: &[PrometheusSample<'_>]) -> Totals {
 
 fn values(
     samples: &[PrometheusSample<'_>],
-    (was, is): (&Totals, &Totals),
-    elapsed: Elapsed,
+    was: Option<&Answer>,
+    is: &Answer,
 ) -> [Option<f64>; 13] {
     let gauge = |name| sum_of(samples, name, |_| true);
     // Seconds of waiting per second are the mean number that wait (Little's law).
     let rate = |index: usize| {
-        let grown = is[index]? - was[index]?;
+        let was = was?;
+        let elapsed = Elapsed::from_ns(is.at_ns.saturating_sub(was.at_ns));
+        let grown = is.totals[index]? - was.totals[index]?;
         Some(grown / elapsed.0?).filter(|rate| *rate >= 0.0)
     };
     [
@@ -133,6 +144,11 @@ fn values(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use plimsoll_model::units::NANOS_PER_SECOND;
+
     use super::*;
 
     fn text(requests: u32, wait_s: f64) -> String {
@@ -150,16 +166,37 @@ mod tests {
         let mut told = [text(100, 10.0), text(300, 22.0)].into_iter();
         let mut source = ServerSource::new(vec![ServerProbe::new("", move || told.next())]);
         let mut rows = Rows::new(&SERVERS);
-        source.sample(Elapsed(None), &mut rows);
+        source.sample(|| 7 * NANOS_PER_SECOND, &mut rows);
         assert_eq!(rows.value("", "threads_busy"), Some(3.0));
         assert_eq!(rows.value("", "requests"), None, "the first has no rates");
-        source.sample(Elapsed(Some(2.0)), &mut rows);
+        source.sample(|| 9 * NANOS_PER_SECOND, &mut rows);
         assert_eq!(rows.value("", "requests"), Some(100.0), "status requests are no work");
         assert_eq!(rows.value("", "queue_mean"), Some(6.0));
         assert_eq!((rows.value("", "queue"), rows.value("", "threads")), (Some(7.0), Some(4.0)));
         assert_eq!(rows.value("", "fdatasyncs"), None, "what a server does not tell is absent");
-        source.sample(Elapsed(Some(1.0)), &mut rows);
+        source.sample(|| 10 * NANOS_PER_SECOND, &mut rows);
         assert!(rows.rows().is_empty(), "it does not answer any more");
+    }
+
+    #[test]
+    fn a_server_that_takes_its_time_to_answer_is_not_busier_for_it() {
+        // Asked once a second, it answers after 0.0, 0.6 and 0.1 s; 100 requests a second.
+        let now_ms = Arc::new(AtomicU64::new(0));
+        let clock = Arc::clone(&now_ms);
+        let mut waits_ms = [0, 600, 100].into_iter();
+        let ask = move || {
+            clock.fetch_add(waits_ms.next()?, Ordering::Relaxed);
+            let answered_ms = clock.load(Ordering::Relaxed);
+            Some(text((answered_ms / 10) as u32, 0.0))
+        };
+        let mut source = ServerSource::new(vec![ServerProbe::new("", ask)]);
+        let mut rows = Rows::new(&SERVERS);
+        for asked_s in 0..3 {
+            now_ms.store(asked_s * 1_000, Ordering::Relaxed);
+            source.sample(|| now_ms.load(Ordering::Relaxed) * 1_000_000, &mut rows);
+            let expected = (asked_s > 0).then_some(100.0);
+            assert_eq!(rows.value("", "requests"), expected);
+        }
     }
 
     #[test]
@@ -172,12 +209,12 @@ mod tests {
         };
         let mut source = ServerSource::new(vec![ServerProbe::new("2", ask)]);
         let mut rows = Rows::new(&SERVERS);
-        for _ in 0..3 {
-            source.sample(Elapsed(Some(1.0)), &mut rows);
+        for second in 0..3 {
+            source.sample(|| second * NANOS_PER_SECOND, &mut rows);
         }
         assert_eq!(rows.value("2", "queue"), Some(7.0));
         assert_eq!(rows.value("2", "requests"), None, "nothing is known of the time between");
-        source.sample(Elapsed(Some(1.0)), &mut rows);
+        source.sample(|| 3 * NANOS_PER_SECOND, &mut rows);
         assert_eq!(rows.value("2", "requests"), None, "a total that shrank is another's");
     }
 }

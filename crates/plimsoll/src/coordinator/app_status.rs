@@ -17,20 +17,34 @@ use super::servers::Target;
 
 /// URL scheme of the servers that can be asked.
 const SCHEME: &str = "app";
-/// Longest wait for an answer, connecting included: samples are a second apart, and a server whose
-/// processors are full needs a part of it.
+/// Longest wait for the answers of all targets, connecting included: they are asked one after the
+/// other, samples are a second apart, and a server whose processors are full needs a part of it.
 const ANSWER_WAIT: Duration = Duration::from_millis(700);
 
 /// The targets that answer, for the monitors. A single one needs no name, of several each has its
 /// number among the targets.
 pub fn probes(targets: &[Target]) -> Vec<ServerProbe> {
-    let answering = (1u32..).zip(targets).filter_map(|(number, target)| {
-        let mut client = StatusClient::of(target)?;
-        client.ask()?;
-        let key = if targets.len() > 1 { number.to_string() } else { String::new() };
-        Some(ServerProbe::new(key, move || client.ask()))
-    });
-    answering.collect()
+    let answering: Vec<(String, StatusClient)> = (1u32..)
+        .zip(targets)
+        .filter_map(|(number, target)| {
+            let mut client = StatusClient::of(target)?;
+            client.ask()?;
+            let key = if targets.len() > 1 { number.to_string() } else { String::new() };
+            Some((key, client))
+        })
+        .collect();
+    let wait = share_of_wait(answering.len());
+    let probe = |(key, client): (String, StatusClient)| {
+        let mut client = StatusClient { wait, ..client };
+        ServerProbe::new(key, move || client.ask())
+    };
+    answering.into_iter().map(probe).collect()
+}
+
+/// What each of so many servers may take, so that no number of silent ones delays a sample by more
+/// than a single one would.
+fn share_of_wait(servers: usize) -> Duration {
+    ANSWER_WAIT / u32::try_from(servers.max(1)).unwrap_or(u32::MAX)
 }
 
 /// What cannot be known of targets that do not answer.
@@ -54,6 +68,8 @@ struct StatusClient {
     address: SocketAddr,
     stream: Option<TcpStream>,
     asked: u32,
+    /// Longest for an answer.
+    wait: Duration,
 }
 
 impl StatusClient {
@@ -63,13 +79,13 @@ impl StatusClient {
     }
 
     const fn at(address: SocketAddr) -> Self {
-        Self { address, stream: None, asked: 0 }
+        Self { address, stream: None, asked: 0, wait: ANSWER_WAIT }
     }
 
-    /// The server's figures as Prometheus text, within [`ANSWER_WAIT`]. After a failure the next
+    /// The server's figures as Prometheus text, within its wait. After a failure the next
     /// question goes over a new connection.
     fn ask(&mut self) -> Option<String> {
-        let bound = Bound(Stopwatch::start());
+        let bound = Bound { since: Stopwatch::start(), wait: self.wait };
         let answer = self.exchange(bound);
         if answer.is_err() {
             self.stream = None;
@@ -91,11 +107,14 @@ impl StatusClient {
 
 /// How long may still be waited.
 #[derive(Clone, Copy)]
-struct Bound(Stopwatch);
+struct Bound {
+    since: Stopwatch,
+    wait: Duration,
+}
 
 impl Bound {
     fn left(self) -> io::Result<Duration> {
-        let left = ANSWER_WAIT.saturating_sub(self.0.elapsed());
+        let left = self.wait.saturating_sub(self.since.elapsed());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
     }
 
@@ -232,6 +251,22 @@ mod tests {
         let (mut client, thread) = server(|_| None);
         assert_eq!(client.ask(), None);
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn servers_share_the_time_that_one_may_take() {
+        assert_eq!(share_of_wait(0), ANSWER_WAIT);
+        assert_eq!(share_of_wait(1), ANSWER_WAIT);
+        for servers in [2, 7, 100] {
+            assert!(share_of_wait(servers) * servers as u32 <= ANSWER_WAIT, "{servers}");
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = StatusClient::at(listener.local_addr().unwrap());
+        let mut client = StatusClient { wait: share_of_wait(10), ..client };
+        let waiting = Stopwatch::start();
+        assert_eq!(client.ask(), None);
+        let waited = waiting.elapsed();
+        assert!(waited >= share_of_wait(10) && waited < ANSWER_WAIT, "{waited:?}");
     }
 
     #[test]
