@@ -29,6 +29,9 @@ pub struct Certificate {
     pub seed: u64,
     /// Short windows: less is known of the tails.
     pub quick: bool,
+    /// Share of the usual time that every case was given: below 1 it is a test of the program, and
+    /// nothing of the instrument is certified.
+    pub time_share: f64,
     /// What the way there and back costs, waking up included.
     pub floor: Floor,
     /// Open loads on servers of known law.
@@ -57,6 +60,30 @@ pub struct CertifiedHost {
     pub cpu_model: Option<String>,
     /// Logical processors online; absent when not readable.
     pub cpus_online: Option<u32>,
+}
+
+/// What came of a judgement that may be left open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judged {
+    /// Within what is allowed.
+    Held,
+    /// Not within it, or there was nothing to compare.
+    #[default]
+    Broken,
+    /// What is allowed is so much that being within it says nothing.
+    NotJudged,
+}
+
+/// What the ordinary run behind a case says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunVerdict {
+    /// It offered the load that was asked for, without errors. It may be invalid all the same,
+    /// for being late: that is what the other judgements look at.
+    pub held: bool,
+    /// Every reason for which it is invalid, for a person.
+    pub reasons: Vec<String>,
 }
 
 /// The program and how it was set up.
@@ -137,6 +164,8 @@ pub struct Floor {
     pub ops: u64,
     /// By statistic; those the sample does not support are absent.
     pub response: Vec<FloorReading>,
+    /// What the run says of itself.
+    pub run: RunVerdict,
 }
 
 /// One figure of the floor.
@@ -188,8 +217,14 @@ pub struct QueueCase {
     pub server_late_p99_ns: Nanos,
     /// Done over due, less one.
     pub rate_error_ratio: f64,
-    /// It is within the limit.
+    /// It is within the limit, and no op failed or was left out.
     pub rate_held: bool,
+    /// Served over due, less one: do both sides speak of the same ops?
+    pub served_error_ratio: f64,
+    /// It is within the limit.
+    pub served_held: bool,
+    /// What the run says of itself.
+    pub run: RunVerdict,
     /// By statistic; those the sample does not support are absent.
     pub readings: Vec<Reading>,
 }
@@ -207,7 +242,7 @@ pub struct Reading {
     /// How far they may be apart.
     pub allowed_ns: Nanos,
     /// They are no further apart.
-    pub tight_held: bool,
+    pub tight: Judged,
     /// What theory says of a run without end.
     pub theory_ns: Nanos,
     /// Shortest and longest that simulated runs of this length gave.
@@ -223,7 +258,10 @@ impl Reading {
     }
 }
 
-/// A closed loop: clients × one op at a time = throughput × (response + think time).
+/// A closed loop, held against three things. That throughput × (response + think time) is the
+/// number of clients follows from how the loop is built, whatever the response: it shows that
+/// nothing is lost in counting. The server's log shows whether the response is the right one, and
+/// the theory of a queue with a finite source whether the throughput is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedCase {
@@ -237,8 +275,25 @@ pub struct ClosedCase {
     pub think_ns: Nanos,
     /// X (R + Z) / N, less one.
     pub error_ratio: f64,
-    /// It is within the limit.
+    /// Ops that failed or were never sent.
+    pub troubles: u64,
+    /// The error is within the limit, and there were no troubles.
     pub held: bool,
+    /// Mean response time as the server computed it; zero when it served nothing in the window.
+    pub served_ns: Nanos,
+    /// How far both means may be apart.
+    pub allowed_ns: Nanos,
+    /// They are no further apart.
+    pub tight: Judged,
+    /// Throughput of M/M/c//N in a run without end, its way there and back being the floor.
+    pub theory_ops_per_s: f64,
+    /// Lowest and highest that simulated runs of this length gave, of a way there and back that
+    /// costs all that is allowed, and none.
+    pub theory_interval_ops_per_s: (f64, f64),
+    /// The throughput lies between them.
+    pub theory_held: bool,
+    /// What the run says of itself.
+    pub run: RunVerdict,
 }
 
 /// A server that pauses once.
@@ -259,8 +314,12 @@ pub struct StallCase {
     pub expected_p99_ns: Nanos,
     /// Measured over expected, less one.
     pub error_ratio: f64,
-    /// It is within the limit.
+    /// Ops that failed or were never sent.
+    pub troubles: u64,
+    /// The error is within the limit, the server did pause, and there were no troubles.
     pub held: bool,
+    /// What the run says of itself.
+    pub run: RunVerdict,
 }
 
 /// How fast the program can send on time.
@@ -301,7 +360,8 @@ pub struct CertificateNote {
     pub version: String,
     /// `release` or `debug`.
     pub build: String,
-    /// Largest distance between client and server in all cases, over what is allowed there.
+    /// Largest distance between client and server in all open cases that were judged, over what is
+    /// allowed there.
     pub worst_tight_ratio: f64,
     /// That distance, in nanoseconds.
     pub worst_tight_ns: u64,
@@ -320,26 +380,37 @@ pub struct CertificateNote {
 }
 
 impl Certificate {
-    /// Every judgement: what it is about, and whether it holds.
+    /// Every judgement that was made: what it is about, and whether it holds. Where nothing could
+    /// be compared, that is a judgement that does not hold.
     pub fn judgements(&self) -> Vec<(String, bool)> {
         let mut all = Vec::new();
-        for case in &self.queues {
-            let at = case.place();
-            all.push((format!("{at} rate"), case.rate_held));
-            for reading in &case.readings {
-                let name = reading.statistic.name();
-                all.push((format!("{at} {name} tight"), reading.tight_held));
-                all.push((format!("{at} {name} theory"), reading.theory_held));
-            }
+        if self.time_share < 1.0 {
+            all.push(("length".to_owned(), false));
         }
-        all.push(("closed loop".to_owned(), self.closed.held));
-        all.push(("stall".to_owned(), self.stall.held));
+        all.push(("there and back run".to_owned(), self.floor.run.held));
+        self.queues.iter().for_each(|case| case.judgements(&mut all));
+        let Self { closed, stall, .. } = self;
+        all.push(("closed loop run".to_owned(), closed.run.held));
+        all.push(("closed loop count".to_owned(), closed.held));
+        let tight = closed.tight.held().map(|held| ("closed loop mean tight".to_owned(), held));
+        all.extend(tight);
+        all.push(("closed loop theory".to_owned(), closed.theory_held));
+        all.push(("stall run".to_owned(), stall.run.held));
+        all.push(("stall".to_owned(), stall.held));
         all
+    }
+
+    /// How many judgements were left open.
+    pub fn not_judged(&self) -> usize {
+        let readings = self.queues.iter().flat_map(|case| &case.readings);
+        let all = readings.map(|reading| reading.tight).chain([self.closed.tight]);
+        all.filter(|tight| *tight == Judged::NotJudged).count()
     }
 
     /// For the disclosure of a run; `made` is [`Self::made_unix_ns`] as text.
     pub fn note(&self, made: String) -> CertificateNote {
         let readings = self.queues.iter().flat_map(|c| c.readings.iter().map(move |r| (c, r)));
+        let readings = readings.filter(|(_, reading)| reading.tight != Judged::NotJudged);
         let worst = readings.max_by(|(_, a), (_, b)| a.used().total_cmp(&b.used()));
         let at = |(case, reading): (&QueueCase, &Reading)| {
             format!("{} {}", case.place(), reading.statistic.name())
@@ -350,7 +421,7 @@ impl Certificate {
             build: self.instrument.build.clone(),
             worst_tight_ratio: worst.map_or(0.0, |(_, reading)| reading.used()),
             worst_tight_ns: worst.map_or(0, |(_, reading)| reading.error_ns().0),
-            worst_tight_at: worst.map_or_else(String::new, at),
+            worst_tight_at: worst.map_or_else(|| "nothing was compared".to_owned(), at),
             punctual_ops_per_s: self.punctual.highest_ops_per_s,
             driver: self.instrument.driver.clone(),
             workers: self.instrument.workers,
@@ -365,6 +436,32 @@ impl QueueCase {
     pub fn place(&self) -> String {
         format!("{} at {}", self.queue, self.utilisation)
     }
+
+    fn judgements(&self, all: &mut Vec<(String, bool)>) {
+        let at = self.place();
+        all.push((format!("{at} run"), self.run.held));
+        all.push((format!("{at} rate"), self.rate_held));
+        all.push((format!("{at} served"), self.served_held));
+        if !self.readings.iter().any(|reading| reading.tight.held().is_some()) {
+            all.push((format!("{at} tight"), false));
+        }
+        for reading in &self.readings {
+            let name = reading.statistic.name();
+            all.extend(reading.tight.held().map(|held| (format!("{at} {name} tight"), held)));
+            all.push((format!("{at} {name} theory"), reading.theory_held));
+        }
+    }
+}
+
+impl Judged {
+    /// Whether it holds; `None` when it was left open.
+    pub const fn held(self) -> Option<bool> {
+        match self {
+            Self::Held => Some(true),
+            Self::Broken => Some(false),
+            Self::NotJudged => None,
+        }
+    }
 }
 
 impl Reading {
@@ -375,94 +472,4 @@ impl Reading {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reading(statistic: Statistic, client: u64, served: u64) -> Reading {
-        let micros = Nanos::from_micros;
-        Reading {
-            statistic,
-            client_ns: micros(client),
-            served_ns: micros(served),
-            allowed_ns: micros(100),
-            tight_held: client.abs_diff(served) <= 100,
-            theory_ns: micros(served),
-            theory_interval_ns: (micros(served), micros(served)),
-            theory_held: true,
-        }
-    }
-
-    fn certificate() -> Certificate {
-        let case = QueueCase {
-            queue: "M/M/4".into(),
-            service: "exp:1ms".into(),
-            servers: 4,
-            utilisation: 0.9,
-            rate_ops_per_s: 3_600.0,
-            seconds: 30.0,
-            ops_due: 108_000,
-            ops_done: 107_990,
-            ops_served: 107_995,
-            server_late_p99_ns: Nanos(3_000),
-            rate_error_ratio: -9.3e-5,
-            rate_held: true,
-            readings: vec![
-                reading(Statistic::Mean, 3_040, 2_970),
-                reading(Statistic::P99, 9_120, 9_000),
-            ],
-        };
-        Certificate {
-            format: CERTIFICATE_FORMAT,
-            made_unix_ns: 1,
-            host: CertifiedHost::default(),
-            instrument: Instrument::default(),
-            seed: 1,
-            quick: false,
-            floor: Floor::default(),
-            queues: vec![case],
-            closed: ClosedCase { held: true, ..ClosedCase::default() },
-            stall: StallCase { held: true, ..StallCase::default() },
-            punctual: PunctualRate::default(),
-            warnings: Vec::new(),
-            all_held: false,
-        }
-    }
-
-    #[test]
-    fn a_certificate_reads_back_and_an_unknown_field_is_an_error() {
-        let text = serde_json::to_string(&certificate()).unwrap();
-        assert_eq!(serde_json::from_str::<Certificate>(&text).unwrap(), certificate());
-        let more = text.replacen("\"format\"", "\"fromat\":1,\"format\"", 1);
-        assert!(serde_json::from_str::<Certificate>(&more).is_err());
-    }
-
-    #[test]
-    fn the_note_names_the_reading_that_came_closest_to_its_limit() {
-        let note = certificate().note("2026-11-22T06:00:00Z".into());
-        assert_eq!(note.worst_tight_at, "M/M/4 at 0.9 p99");
-        assert_eq!((note.worst_tight_ns, note.worst_tight_ratio), (120_000, 1.2));
-    }
-
-    #[test]
-    fn judgements_name_what_did_not_hold() {
-        let broken: Vec<_> =
-            certificate().judgements().into_iter().filter(|(_, held)| !held).collect();
-        assert_eq!(broken, [("M/M/4 at 0.9 p99 tight".to_owned(), false)]);
-    }
-
-    #[test]
-    fn a_disclosure_without_one_does_not_mention_it() {
-        let disclosure = crate::disclosure::Disclosure::default();
-        assert!(!serde_json::to_string(&disclosure).unwrap().contains("certificate"));
-    }
-
-    #[test]
-    fn without_a_figure_for_a_tail_the_floor_under_it_is_the_highest_known() {
-        let at = |statistic, us| FloorReading { statistic, beyond_ns: Nanos::from_micros(us) };
-        let response = vec![at(Statistic::Mean, 50), at(Statistic::P99, 80)];
-        let floor = Floor { response, ..Floor::default() };
-        assert_eq!(floor.under(Statistic::Mean), Nanos::from_micros(50));
-        assert_eq!(floor.under(Statistic::P999), Nanos::from_micros(80));
-        assert_eq!(Floor::default().under(Statistic::Mean), Nanos::ZERO);
-    }
-}
+mod tests;

@@ -102,6 +102,7 @@ mod tests {
             instrument: Instrument::default(),
             seed: 1,
             quick: true,
+            time_share: 1.0,
             floor: Floor::default(),
             queues: Vec::new(),
             closed: ClosedCase::default(),

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::BundleReader;
+use plimsoll_model::certificate::RunVerdict;
 use plimsoll_model::event::{OpTimes, PointRecord};
+use plimsoll_model::result::Finding;
 use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::{Nanos, span_text};
 use plimsoll_servers::{BuiltinApp, ServerProcess};
 use toml::Value;
 
+use super::judge;
 use super::server_log::ServerLog;
 use crate::cli::Progress;
 use crate::coordinator::clock::wall_ahead_of_monotonic_ns;
@@ -26,6 +29,11 @@ use crate::verbs::run::command_line;
 
 const OPEN_SUITE: &str = include_str!("open.toml");
 const CLOSED_SUITE: &str = include_str!("closed.toml");
+/// The wall clock may move this much against the monotonic one during a run: by way of the wall
+/// clock, windows are laid over the server's log.
+const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(1);
+/// Readings of both clocks, of which the least disturbed counts.
+const CLOCK_READINGS: u32 = 5;
 /// Longest wait for replies after a window.
 const DRAIN: Nanos = Nanos::from_secs(5);
 
@@ -72,6 +80,8 @@ pub(super) struct Seen {
     pub(super) times: OpTimes,
     /// From and until, on the clock of the server's log.
     pub(super) window_ns: (u64, u64),
+    /// What the run says of itself.
+    pub(super) run: RunVerdict,
 }
 
 impl Bench<'_> {
@@ -84,7 +94,9 @@ impl Bench<'_> {
         let ended = server.stop()?;
         if !ended.success() {
             return Err(Failure::unusable(format!(
-                "the calibrated server ended with {ended} and left no log"
+                "the calibrated server ended with {ended} and left no log ({}): look at what it said \
+                 above and whether the directory has space, then calibrate again",
+                log.display()
             )));
         }
         Ok((seen, ServerLog::read(&log)?))
@@ -92,8 +104,12 @@ impl Bench<'_> {
 
     /// Starts a calibrated server.
     pub(super) fn start(&self, spec: &str, log: Option<&Path>) -> Result<ServerProcess, Failure> {
-        let program = std::env::current_exe()
-            .map_err(|e| Failure::unusable(format!("cannot find this program: {e}")))?;
+        let program = std::env::current_exe().map_err(|e| {
+            Failure::unusable(format!(
+                "cannot find this program, which is the calibrated server too: {e}; start it by \
+                 its full path"
+            ))
+        })?;
         let mut arguments = vec!["--calibrated".into(), spec.into()];
         if let Some(log) = log {
             arguments.extend(["--log".into(), log.as_os_str().to_owned()]);
@@ -111,14 +127,20 @@ impl Bench<'_> {
     ) -> Result<Vec<Seen>, Failure> {
         let out = self.dir.join(&trial.name);
         let request = self.request(trial, server, out.clone())?;
-        let before_ns = wall_ahead_of_monotonic_ns();
+        let before_ns = wall_ahead_ns();
         let end = run(&request, self.signals, &mut Live::new(Progress::None))?;
         if end.exit == Exit::Interrupted || self.signals.is_asked() {
             return Err(Failure::interrupted("interrupted"));
         }
-        // Half way between the two, should the wall clock have been corrected meanwhile.
-        let ahead_ns = i64::midpoint(before_ns, wall_ahead_of_monotonic_ns());
-        read(&out, ahead_ns)
+        let ahead_ns = unstepped(before_ns, wall_ahead_ns()).map_err(|step| {
+            Failure::unusable(format!(
+                "the wall clock was stepped by {step} during the run \"{}\" (limit \
+                 {CLOCK_STEP_MAX}): what client and server wrote down cannot be laid side by \
+                 side; let the clock settle (chrony, ntpd) and calibrate again",
+                trial.name
+            ))
+        })?;
+        read(&out, ahead_ns, &end.result.verdict.reasons)
     }
 
     fn request(
@@ -158,13 +180,26 @@ impl Bench<'_> {
     }
 }
 
-/// The load points of a bundle.
-fn read(bundle: &Path, wall_ahead_ns: i64) -> Result<Vec<Seen>, Failure> {
+/// How far the wall clock is ahead. Whoever is put to sleep between its two readings sees it less
+/// far ahead than it is.
+fn wall_ahead_ns() -> i64 {
+    (0..CLOCK_READINGS).map(|_| wall_ahead_of_monotonic_ns()).max().unwrap_or_default()
+}
+
+/// Half way between both readings, or by how much the clock was stepped.
+fn unstepped(before_ns: i64, after_ns: i64) -> Result<i64, Nanos> {
+    let step = Nanos(before_ns.abs_diff(after_ns));
+    if step > CLOCK_STEP_MAX { Err(step) } else { Ok(i64::midpoint(before_ns, after_ns)) }
+}
+
+/// The load points of a bundle; `reasons` are those of the whole run.
+fn read(bundle: &Path, wall_ahead_ns: i64, reasons: &[Finding]) -> Result<Vec<Seen>, Failure> {
     let reader = BundleReader::open(bundle)?;
     let Some(started) = reader.journal().started() else { return Ok(Vec::new()) };
     let points = reader.journal().points().filter(|p| p.point.purpose == Purpose::Ladder);
-    points
-        .map(|record| {
+    (1..)
+        .zip(points)
+        .map(|(position, record)| {
             let times = derive::point_times(&reader, record.point, &started.op_names)?;
             let origin_ns = record.started_unix_ns.saturating_add_signed(-wall_ahead_ns);
             let from = origin_ns + record.warm_up_ns.0;
@@ -172,6 +207,7 @@ fn read(bundle: &Path, wall_ahead_ns: i64) -> Result<Vec<Seen>, Failure> {
                 record: record.clone(),
                 times: times.window_total(),
                 window_ns: (from, from + record.measured_ns.0),
+                run: judge::run_verdict(reasons, position),
             })
         })
         .collect()
@@ -191,5 +227,18 @@ impl Seen {
     /// Ops that failed or were never sent.
     pub(super) fn troubles(&self) -> u64 {
         self.record.totals.errors.values().sum::<u64>() + self.record.totals.not_sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_stepped_during_a_run_is_refused_in_either_direction() {
+        assert_eq!(unstepped(5_000_000, 5_400_000), Ok(5_200_000));
+        assert_eq!(unstepped(-5_000_000, -6_000_000), Ok(-5_500_000));
+        assert_eq!(unstepped(0, 1_000_001), Err(Nanos(1_000_001)));
+        assert_eq!(unstepped(0, -600_000_000_000), Err(Nanos::from_secs(600)));
     }
 }

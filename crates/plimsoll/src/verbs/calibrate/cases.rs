@@ -1,10 +1,11 @@
 //! The cases, each a run against a server of its own.
 
 use plimsoll_analysis::queueing::Queue;
-use plimsoll_analysis::queueing::scatter::{Plan, scatter};
+use plimsoll_analysis::queueing::finite::Loop;
+use plimsoll_analysis::queueing::scatter::{Plan, figure, scatter};
 use plimsoll_analysis::queueing::stall::Stalled;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
-use plimsoll_model::certificate::{ClosedCase, Floor, QueueCase, StallCase, Statistic};
+use plimsoll_model::certificate::{ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic};
 use plimsoll_model::units::{Nanos, span_text};
 
 use super::Timing;
@@ -26,9 +27,12 @@ const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Constant(Nanos::from_micros(500)), 1),
 ];
 const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
-/// Of the closed loop; the suite has their think time.
+/// Of the closed loop.
 const CLOSED_CLIENTS: u32 = 16;
-const CLOSED_SPEC: &str = "service=exp:1ms,servers=4";
+const CLOSED_SERVICE: Nanos = Nanos::from_millis(1);
+const CLOSED_SERVERS: u32 = 4;
+/// As the suite has it.
+const CLOSED_THINK: Nanos = Nanos::from_millis(5);
 /// Of the stall: what is due in it waits, 560 ops, and 8 connections must not hide that.
 const STALL: Nanos = Nanos::from_millis(1_400);
 const STALL_OPS_PER_S: f64 = 400.0;
@@ -47,7 +51,8 @@ pub(super) fn floor(bench: &Bench<'_>, timing: &Timing) -> Result<Floor, Failure
     };
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
     let (seen, _) = bench.run(&trial, &spec)?;
-    Ok(judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &only(&seen)?.times.response))
+    let Seen { times, run, .. } = only(&seen)?;
+    Ok(judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run.clone()))
 }
 
 /// How many queues there are.
@@ -102,6 +107,7 @@ fn queue_case(
     };
     let mut served = log.responses_s(seen.window_ns);
     let rate_error_ratio = seen.done_ratio() - 1.0;
+    let served_error_ratio = served.len() as f64 / seen.due().max(1) as f64 - 1.0;
     Ok(QueueCase {
         queue: queue.name(),
         service: spec.service.to_string(),
@@ -115,6 +121,9 @@ fn queue_case(
         server_late_p99_ns: log.late_p99(seen.window_ns),
         rate_error_ratio,
         rate_held: judge::rate_held(rate_error_ratio) && seen.troubles() == 0,
+        served_error_ratio,
+        served_held: judge::rate_held(served_error_ratio),
+        run: seen.run.clone(),
         readings: judge::readings(
             &seen.times.response,
             &mut served,
@@ -125,8 +134,12 @@ fn queue_case(
     })
 }
 
-/// Clients that wait and think: the interactive law.
-pub(super) fn closed(bench: &Bench<'_>, timing: &Timing) -> Result<ClosedCase, Failure> {
+/// Clients that wait and think.
+pub(super) fn closed(
+    bench: &Bench<'_>,
+    timing: &Timing,
+    floor: &Floor,
+) -> Result<ClosedCase, Failure> {
     let trial = Trial {
         name: "closed".into(),
         load: Pattern::Closed,
@@ -134,21 +147,47 @@ pub(super) fn closed(bench: &Bench<'_>, timing: &Timing) -> Result<ClosedCase, F
         warm_up: timing.warm_up,
         window: timing.closed,
     };
-    let (seen, _) = bench.run(&trial, &format!("{CLOSED_SPEC},seed={}", bench.seed))?;
-    let Seen { record, times, .. } = only(&seen)?;
+    let service = ServiceLaw::Exponential(CLOSED_SERVICE);
+    let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed };
+    let (seen, log) = bench.run(&trial, &spec.to_string())?;
+    let seen = only(&seen)?;
+    Ok(closed_case(seen, &log.responses_s(seen.window_ns), floor.under(Statistic::Mean)))
+}
+
+fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
+    let Seen { record, times, .. } = seen;
     let totals = &record.totals;
     let ops_per_s = totals.done_in_window as f64 / record.measured_ns.as_secs_f64();
     let think_s = totals.think_ns_total as f64 / 1e9 / totals.pieces.max(1) as f64;
     let response_s = times.response.mean() / 1e9;
     let error_ratio = ops_per_s * (response_s + think_s) / f64::from(CLOSED_CLIENTS) - 1.0;
-    Ok(ClosedCase {
+    let response_ns = Nanos::from_secs_f64(response_s);
+    let served = figure(&mut served_s.to_vec(), Statistic::Mean).map(Nanos::from_secs_f64);
+    let law = Loop {
+        clients: CLOSED_CLIENTS,
+        servers: CLOSED_SERVERS,
+        service_s: CLOSED_SERVICE.as_secs_f64(),
+        think_s: CLOSED_THINK.as_secs_f64(),
+        delay_s: floor.as_secs_f64(),
+    };
+    let spans_s = (record.warm_up_ns.as_secs_f64(), record.measured_ns.as_secs_f64());
+    let (low, high) = judge::throughputs(&law, floor, spans_s);
+    ClosedCase {
         clients: CLOSED_CLIENTS,
         ops_per_s,
-        response_ns: Nanos::from_secs_f64(response_s),
+        response_ns,
         think_ns: Nanos::from_secs_f64(think_s),
         error_ratio,
-        held: judge::closed_held(error_ratio),
-    })
+        troubles: seen.troubles(),
+        held: judge::closed_held(error_ratio) && seen.troubles() == 0,
+        served_ns: served.unwrap_or_default(),
+        allowed_ns: judge::allowed(served.unwrap_or_default(), floor),
+        tight: served.map_or(Judged::Broken, |served| judge::tight(response_ns, served, floor)),
+        theory_ops_per_s: law.throughput_per_s(),
+        theory_interval_ops_per_s: (low, high),
+        theory_held: (low..=high).contains(&ops_per_s),
+        run: seen.run.clone(),
+    }
 }
 
 /// A server that pauses: whatever was due meanwhile must show its wait.
@@ -188,7 +227,10 @@ pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Fai
         service_p99_ns: judge::client_ns(&seen.times.service, Statistic::P99),
         expected_p99_ns: Nanos::from_secs_f64(expected_s),
         error_ratio,
-        held: judge::stall_held(error_ratio),
+        troubles: seen.troubles(),
+        // Without a pause in the server's log there is nothing to hold it against.
+        held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
+        run: seen.run.clone(),
     })
 }
 
@@ -203,7 +245,6 @@ fn no_points() -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_analysis::queueing::scatter::figure;
     use plimsoll_servers::app::calibrated::station::Station;
 
     use super::*;

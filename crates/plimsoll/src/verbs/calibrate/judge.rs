@@ -1,18 +1,26 @@
 //! The limits, and who is held against them. Pure.
 
 use plimsoll_analysis::queueing::Queue;
+use plimsoll_analysis::queueing::finite::Loop;
 use plimsoll_analysis::queueing::scatter::{Scatter, figure};
 use plimsoll_analysis::times::{quantile_ns, supports};
-use plimsoll_model::certificate::{Floor, FloorReading, Reading, Statistic};
+use plimsoll_model::certificate::{Floor, FloorReading, Judged, Reading, RunVerdict, Statistic};
 use plimsoll_model::event::Times;
+use plimsoll_model::result::Finding;
 use plimsoll_model::units::Nanos;
 
-/// Done over due may differ from 1 by this.
+/// Done over due, and served over due, may differ from 1 by this.
 const RATE_ERROR_MAX_RATIO: f64 = 0.005;
 /// Client and server may be this far apart …
 const TIGHT_ERROR_MAX_RATIO: f64 = 0.02;
 /// … or this far, on top of the floor: a histogram's width and a scheduler's tick.
 const TIGHT_ERROR_MAX: Nanos = Nanos::from_micros(100);
+/// A floor above this share of what was served allows so much that to be within it says nothing.
+const TELLING_FLOOR_MAX_RATIO: f64 = 0.2;
+/// Rules of validity that ask whether the generator was punctual, or the server steady (it pauses
+/// on purpose): to be shown. What that does to the figures is what is judged here.
+const SHOWN_RULES: [&str; 5] =
+    ["generator_cpu", "send_lag", "monitors", "not_steady", "debug_build"];
 /// X (R + Z) may differ from N by this.
 const CLOSED_ERROR_MAX_RATIO: f64 = 0.02;
 /// The p99 of a stall may differ from what it must be by this.
@@ -31,6 +39,49 @@ pub(super) fn closed_held(error_ratio: f64) -> bool {
 /// Does the stall show as it must?
 pub(super) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
+}
+
+/// What a run says of itself, as far as it concerns the load point at `position`.
+pub(super) fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
+    let ours = || reasons.iter().filter(|r| r.point.is_none_or(|point| point == position));
+    RunVerdict {
+        held: ours().all(|reason| SHOWN_RULES.contains(&reason.rule.as_str())),
+        reasons: ours().map(|reason| format!("{}: {}", reason.rule, reason.text)).collect(),
+    }
+}
+
+/// How far client and server may be apart.
+pub(super) fn allowed(served: Nanos, floor: Nanos) -> Nanos {
+    strictly_allowed(served).max(TIGHT_ERROR_MAX + floor)
+}
+
+/// How far they might be apart if there and back took no time.
+fn strictly_allowed(served: Nanos) -> Nanos {
+    Nanos((served.0 as f64 * TIGHT_ERROR_MAX_RATIO) as u64).max(TIGHT_ERROR_MAX)
+}
+
+/// Are client and server close enough? Left open where they are only because the floor is high.
+pub(super) fn tight(client: Nanos, served: Nanos, floor: Nanos) -> Judged {
+    let apart = Nanos(client.0.abs_diff(served.0));
+    let telling = floor.0 as f64 <= served.0 as f64 * TELLING_FLOOR_MAX_RATIO;
+    match apart {
+        _ if apart > allowed(served, floor) => Judged::Broken,
+        _ if telling || apart <= strictly_allowed(served) => Judged::Held,
+        _ => Judged::NotJudged,
+    }
+}
+
+/// Throughputs that a closed loop may have: lowest where the way there and back costs all that a
+/// tight judgement allows, highest where it costs nothing.
+pub(super) fn throughputs(
+    law: &Loop,
+    floor: Nanos,
+    (warm_up_s, window_s): (f64, f64),
+) -> (f64, f64) {
+    let with = |delay: Nanos| Loop { delay_s: delay.as_secs_f64(), ..*law };
+    let (low, _) = with(TIGHT_ERROR_MAX + floor).throughput_interval_per_s(warm_up_s, window_s);
+    let (_, high) = with(Nanos::ZERO).throughput_interval_per_s(warm_up_s, window_s);
+    (low, high)
 }
 
 /// The figures a sample of this size supports.
@@ -55,13 +106,18 @@ pub(super) fn client_ns(times: &Times, statistic: Statistic) -> Nanos {
 }
 
 /// What the way there and back costs, beyond a service that always takes the same.
-pub(super) fn floor(rate_ops_per_s: f64, service_ns: Nanos, times: &Times) -> Floor {
+pub(super) fn floor(
+    rate_ops_per_s: f64,
+    service_ns: Nanos,
+    times: &Times,
+    run: RunVerdict,
+) -> Floor {
     let reading = |statistic| {
         let beyond_ns = client_ns(times, statistic).saturating_sub(service_ns);
         FloorReading { statistic, beyond_ns }
     };
     let response = supported(times.len()).map(reading).collect();
-    Floor { rate_ops_per_s, service_ns, ops: times.len(), response }
+    Floor { rate_ops_per_s, service_ns, ops: times.len(), response, run }
 }
 
 /// Client, server and theory, side by side.
@@ -77,15 +133,14 @@ pub(super) fn readings(
         let served = Nanos::from_secs_f64(figure(served_s, statistic)?);
         let (low, high) = scatter.interval_s(statistic)?;
         let client = client_ns(times, statistic);
-        let allowed = Nanos((served.0 as f64 * TIGHT_ERROR_MAX_RATIO) as u64)
-            .max(TIGHT_ERROR_MAX + floor.under(statistic));
+        let floor = floor.under(statistic);
         let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
         Some(Reading {
             statistic,
             client_ns: client,
             served_ns: served,
-            allowed_ns: allowed,
-            tight_held: client.0.abs_diff(served.0) <= allowed.0,
+            allowed_ns: allowed(served, floor),
+            tight: tight(client, served, floor),
             theory_ns: Nanos::from_secs_f64(queue.response_s(statistic)),
             theory_interval_ns: interval,
             theory_held: (interval.0..=interval.1).contains(&served),
@@ -123,23 +178,68 @@ mod tests {
         let readings = readings_when_late_by(20);
         // 4,800 responses say nothing of p99.9.
         assert_eq!(readings.len(), 4);
-        assert!(readings.iter().all(|r| r.tight_held && r.theory_held), "{readings:?}");
+        assert!(readings.iter().all(|r| r.tight == Judged::Held && r.theory_held), "{readings:?}");
     }
 
     #[test]
     fn a_client_that_is_late_breaks_the_tight_judgement_alone() {
         let readings = readings_when_late_by(150);
-        assert!(readings.iter().all(|r| !r.tight_held && r.theory_held), "{readings:?}");
+        assert!(
+            readings.iter().all(|r| r.tight == Judged::Broken && r.theory_held),
+            "{readings:?}"
+        );
     }
 
     #[test]
     fn the_floor_is_allowed_on_top() {
         let mut times = new_times();
         (0..2_000).for_each(|_| times.record(1_080_000).unwrap());
-        let floor = floor(1_000.0, Nanos::from_millis(1), &times);
+        let floor = floor(1_000.0, Nanos::from_millis(1), &times, RunVerdict::default());
         assert_eq!(floor.response.len(), 4);
         assert!(floor.under(Statistic::P99).0.abs_diff(80_000) < 1_100);
         assert!(!rate_held(-0.006) && rate_held(0.004));
         assert!(!closed_held(0.03) && closed_held(-0.01) && stall_held(-0.04) && !stall_held(0.06));
+    }
+
+    #[test]
+    fn a_judgement_that_only_a_high_floor_would_let_pass_is_left_open() {
+        let (us, ms) = (Nanos::from_micros, Nanos::from_millis);
+        // p99.9 of M/D/1 at 30 % on a host that was taken away for 8 ms now and then.
+        assert_eq!(tight(ms(5), ms(2), ms(8)), Judged::NotJudged);
+        assert_eq!(tight(ms(12), ms(2), ms(8)), Judged::Broken, "too far even for that");
+        assert_eq!(tight(us(2_090), ms(2), ms(8)), Judged::Held, "close, whatever the floor");
+        assert_eq!(tight(us(2_480), ms(2), us(400)), Judged::Held, "a fifth is not too much");
+        assert_eq!(tight(us(2_480), ms(2), us(401)), Judged::NotJudged);
+        assert_eq!(tight(ms(102), ms(100), ms(1)), Judged::Held);
+        assert_eq!(tight(us(102_001), ms(100), ms(1)), Judged::Broken);
+    }
+
+    #[test]
+    fn a_run_that_was_late_is_shown_and_one_of_another_load_does_not_hold() {
+        let finding = |rule: &str, point| Finding {
+            rule: rule.to_owned(),
+            text: "see above".to_owned(),
+            point,
+        };
+        let late = [finding("send_lag", Some(2)), finding("debug_build", None)];
+        let verdict = run_verdict(&late, 2);
+        assert!(verdict.held);
+        assert_eq!(verdict.reasons, ["send_lag: see above", "debug_build: see above"]);
+        assert_eq!(run_verdict(&late, 1).reasons, ["debug_build: see above"]);
+        for rule in ["rate", "errors", "not_sent", "clock_stepped", "a rule to come"] {
+            assert!(!run_verdict(&[finding(rule, Some(2))], 2).held, "{rule}");
+            assert!(run_verdict(&[finding(rule, Some(1))], 2).held, "{rule}, but of another load");
+        }
+        assert_eq!(run_verdict(&[], 1), RunVerdict { held: true, reasons: Vec::new() });
+    }
+
+    #[test]
+    fn a_closed_loop_may_lose_to_the_way_there_and_back_what_is_allowed_and_no_more() {
+        let law = Loop { clients: 16, servers: 4, service_s: 1e-3, think_s: 5e-3, delay_s: 0.0 };
+        let floor = Nanos::from_micros(80);
+        let (low, high) = throughputs(&law, floor, (0.2, 2.0));
+        let of = |delay_s| Loop { delay_s, ..law }.throughput_per_s();
+        assert!(low < of(180e-6) && of(0.0) < high, "{low} to {high}");
+        assert!(of(3e-3) < low, "replies that are seen 3 ms late");
     }
 }

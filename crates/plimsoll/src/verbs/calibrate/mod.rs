@@ -90,19 +90,22 @@ struct Findings {
 /// Makes a certificate, keeps it and prints it.
 pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
-    let scratch = tempfile::Builder::new().prefix("plimsoll-calibrate-").tempdir();
-    let scratch = scratch.map_err(|e| {
-        Failure::unusable(format!("cannot make a temporary directory below TMPDIR: {e}"))
-    })?;
+    let scratch;
     let dir = match &args.out {
         Some(out) => {
             plimsoll_model::bundle::BundleWriter::refuse_occupied(out)?;
             std::fs::create_dir_all(out).map_err(|e| {
-                Failure::unusable(format!("{}: cannot make it: {e}", out.display()))
+                Failure::unusable(format!(
+                    "{}: cannot make this directory: {e}; name one you can write to with --out",
+                    out.display()
+                ))
             })?;
             out.as_path()
         }
-        None => scratch.path(),
+        None => {
+            scratch = scratch_directory()?;
+            scratch.path()
+        }
     };
     let (placement, mut warnings) = settle(args)?;
     let mut live = Live::new(args.progress);
@@ -118,6 +121,16 @@ pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     Ok(if certificate.all_held { Exit::Valid } else { Exit::Invalid })
 }
 
+fn scratch_directory() -> Result<tempfile::TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("plimsoll-calibrate-").tempdir();
+    made.map_err(|e| {
+        Failure::unusable(format!(
+            "cannot make a temporary directory: {e}; set TMPDIR to one you can write to, or name \
+             a place with --out"
+        ))
+    })
+}
+
 /// Wherever Ctrl-C was heard.
 fn in_our_words(failure: Failure) -> Failure {
     match failure.exit() {
@@ -130,12 +143,21 @@ fn in_our_words(failure: Failure) -> Failure {
 
 /// Cores for both sides, as a run against a server of ours has them.
 fn settle(args: &CalibrateArgs) -> Result<(Placement, Vec<String>), Failure> {
-    let available = cores::available()
-        .map_err(|e| Failure::unusable(format!("cannot read which cores may be used: {e}")))?;
+    let available = cores::available().map_err(|e| {
+        Failure::unusable(format!(
+            "cannot read which cores may be used: {e}; is sched_getaffinity forbidden here \
+                 (seccomp, container)? Calibrate outside of it"
+        ))
+    })?;
     let placement = place(&available, ServerPlace::Ours, args.workers, args.pacing.asked());
     // The runs see only these, and their threads stay on them.
-    cores::pin_current_thread(&placement.generator_cores)
-        .map_err(|e| Failure::unusable(format!("cannot pin to the generator's cores: {e}")))?;
+    cores::pin_current_thread(&placement.generator_cores).map_err(|e| {
+        Failure::unusable(format!(
+            "cannot pin to the generator's cores {:?}: {e}; were they taken from this program \
+                 meanwhile (cpuset)? Calibrate again, or ask for fewer workers with --workers",
+            placement.generator_cores
+        ))
+    })?;
     let mut warnings = Vec::new();
     if available.len() < 2 {
         warnings.push(
@@ -143,6 +165,13 @@ fn settle(args: &CalibrateArgs) -> Result<(Placement, Vec<String>), Failure> {
              the figures say more of that than of the instrument"
                 .to_owned(),
         );
+    }
+    if args.scale < 1.0 {
+        warnings.push(format!(
+            "every case was given {} of its time, to test the program: this certifies nothing of \
+             the instrument; calibrate without --scale",
+            args.scale
+        ));
     }
     if cfg!(debug_assertions) {
         warnings.push("a debug build: slower than what is measured with".to_owned());
@@ -164,7 +193,7 @@ fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings,
         queues.extend(cases::queue(bench, timing, index, &floor)?);
     }
     say("clients that wait and think");
-    let closed = cases::closed(bench, timing)?;
+    let closed = cases::closed(bench, timing, &floor)?;
     say("a server that pauses for 1.4 s");
     let stall = cases::stall(bench, timing)?;
     let punctual = punctual::search(bench, timing, |rate| {
@@ -183,7 +212,7 @@ fn concerns(findings: &Findings) -> Vec<String> {
     if p99 > FLOOR_P99_QUIET {
         concerns.push(format!(
             "there and back takes {p99} at p99: the host was busy with something else, and what \
-             is allowed is wider by as much; make another certificate when it is quiet"
+             is allowed is wider by as much, or left unjudged; make another certificate when it is quiet"
         ));
     }
     if findings.punctual.highest_ops_per_s.is_none() {
@@ -224,6 +253,7 @@ fn certificate(
         },
         seed: args.seed,
         quick: args.quick,
+        time_share: args.scale,
         floor,
         queues,
         closed,

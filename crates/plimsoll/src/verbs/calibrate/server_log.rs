@@ -22,10 +22,14 @@ impl ServerLog {
     /// Reads a log.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let wrong = |why: String| {
-            Failure::unusable(format!("{}: the calibrated server's log: {why}", path.display()))
+            let path = path.display();
+            Failure::unusable(format!("{path}: the calibrated server's log: {why}"))
         };
-        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-        Self::parse(&text).ok_or_else(|| wrong("it ends in the middle, or is not one".into()))
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| wrong(format!("{e}; calibrate again, with --out where there is space")))?;
+        Self::parse(&text).ok_or_else(|| wrong( "it ends in the middle, or is not one: is the disk full? Make room or name another \
+                 place (--out, TMPDIR), then calibrate again"
+                .into()))
     }
 
     fn parse(text: &str) -> Option<Self> {

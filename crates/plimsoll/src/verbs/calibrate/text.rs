@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_model::certificate::{Certificate, Instrument, QueueCase, Reading};
+use plimsoll_model::certificate::{
+    Certificate, ClosedCase, Instrument, Judged, QueueCase, Reading, RunVerdict, StallCase,
+};
 use plimsoll_model::units::{Nanos, grouped};
 
 use crate::certificates::made_text;
@@ -29,11 +31,12 @@ pub(super) fn certificate(certificate: &Certificate, style: Style) -> String {
 fn heading(out: &mut String, certificate: &Certificate, style: Style) {
     let Certificate { host, instrument, floor, .. } = certificate;
     let quick = if certificate.quick { ", quick" } else { "" };
+    let short = if certificate.time_share < 1.0 { ", cut short for a test" } else { "" };
     let title = format!("Calibration of plimsoll {} on {}", instrument.version, host.name);
     let build = &instrument.build;
     let _ = writeln!(
         out,
-        "{}, {} ({build} build{quick})",
+        "{}, {} ({build} build{quick}{short})",
         style.bold(&title),
         made_text(certificate.made_unix_ns)
     );
@@ -46,10 +49,12 @@ fn heading(out: &mut String, certificate: &Certificate, style: Style) {
     let rate = grouped(floor.rate_ops_per_s);
     let _ = writeln!(
         out,
-        "There and back, beyond a service of exactly {}, {rate} ops/s: {}\n",
+        "There and back, beyond a service of exactly {}, {rate} ops/s: {}",
         floor.service_ns,
         figures.join(", ")
     );
+    run(out, &floor.run, style);
+    out.push('\n');
 }
 
 fn set_up(instrument: &Instrument) -> String {
@@ -79,23 +84,30 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
     let title = format!("{queue} at {:.0} %", utilisation * 100.0);
     let _ = writeln!(
         out,
-        "{}  {} ops/s for {:.1} s, done {:+.2} % of due {}; replies left up to {} late (p99)",
+        "{}  {} ops/s for {:.1} s, done {:+.2} % of due {}, served {:+.2} % {}; \
+         replies left up to {} late (p99)",
         style.bold(&title),
         grouped(*rate_ops_per_s),
         case.seconds,
         rate_error_ratio * 100.0,
         mark(case.rate_held, style),
+        case.served_error_ratio * 100.0,
+        mark(case.served_held, style),
         case.server_late_p99_ns
     );
+    run(out, &case.run, style);
     let _ = writeln!(
         out,
         "{}",
         style.dim(
-            "          measured     served     apart  allowed       theory   99 % of such runs"
+            "          measured     served     apart  allowed             theory   99 % of such runs"
         )
     );
     for reading in &case.readings {
         row(out, reading, style);
+    }
+    if case.readings.is_empty() {
+        let _ = writeln!(out, "  nothing to compare: too few ops {}", mark(false, style));
     }
     out.push('\n');
 }
@@ -105,13 +117,13 @@ fn row(out: &mut String, reading: &Reading, style: Style) {
     let (low, high) = reading.theory_interval_ns;
     let _ = writeln!(
         out,
-        "  {:<6}{:>10} {:>10} {:>9} {:>8} {:<4} {:>8} {:>8} – {:<8} {}",
+        "  {:<6}{:>10} {:>10} {:>9} {:>8} {} {:>8} {:>8} – {:<8} {}",
         reading.statistic.name(),
         cell(reading.client_ns),
         cell(reading.served_ns),
         cell(reading.error_ns()),
         cell(reading.allowed_ns),
-        mark(reading.tight_held, style),
+        tight(reading.tight, style),
         cell(reading.theory_ns),
         cell(low),
         cell(high),
@@ -119,31 +131,21 @@ fn row(out: &mut String, reading: &Reading, style: Style) {
     );
 }
 
+/// Why the run behind a case is invalid, where it is.
+fn run(out: &mut String, run: &RunVerdict, style: Style) {
+    for reason in &run.reasons {
+        let _ = writeln!(out, "  the run itself is invalid: {reason}");
+    }
+    if !run.held {
+        let _ =
+            writeln!(out, "  it did not offer the load that was asked for {}", mark(false, style));
+    }
+}
+
 fn loops(out: &mut String, certificate: &Certificate, style: Style) {
-    let Certificate { closed, stall, punctual, .. } = certificate;
-    let _ = writeln!(
-        out,
-        "{}  {} clients, {} ops/s × ({} + {} think): {:+.2} % of the clients {}",
-        style.bold("Closed loop"),
-        closed.clients,
-        grouped(closed.ops_per_s),
-        closed.response_ns,
-        closed.think_ns,
-        closed.error_ratio * 100.0,
-        mark(closed.held, style)
-    );
-    let _ = writeln!(
-        out,
-        "{}  of {} in {} ops: p99 {} from due, must be {} ({:+.1} %) {}; from sent it would be {}",
-        style.bold("Stall"),
-        stall.stall_ns,
-        grouped(stall.ops as f64),
-        stall.p99_ns,
-        stall.expected_p99_ns,
-        stall.error_ratio * 100.0,
-        mark(stall.held, style),
-        stall.service_p99_ns
-    );
+    closed(out, &certificate.closed, style);
+    stall(out, &certificate.stall, style);
+    let punctual = &certificate.punctual;
     let limit = punctual.send_lag_p99_max_ns;
     let found = match (punctual.highest_ops_per_s, punctual.missed_ops_per_s) {
         (Some(highest), Some(missed)) => {
@@ -156,6 +158,63 @@ fn loops(out: &mut String, certificate: &Certificate, style: Style) {
     let _ = writeln!(out, "{title}  (send lag p99 below {limit}) {found}");
 }
 
+fn closed(out: &mut String, closed: &ClosedCase, style: Style) {
+    let _ = writeln!(
+        out,
+        "{}  {} clients, {} ops/s × ({} + {} think): {:+.2} % of the clients {}{}",
+        style.bold("Closed loop"),
+        closed.clients,
+        grouped(closed.ops_per_s),
+        closed.response_ns,
+        closed.think_ns,
+        closed.error_ratio * 100.0,
+        mark(closed.held, style),
+        troubles(closed.troubles)
+    );
+    run(out, &closed.run, style);
+    let (low, high) = closed.theory_interval_ops_per_s;
+    let _ = writeln!(
+        out,
+        "  mean response {}, served {}, apart {} (allowed {}) {}\n  throughput in theory {}, such \
+         runs {} – {} {}",
+        closed.response_ns,
+        closed.served_ns,
+        Nanos(closed.response_ns.0.abs_diff(closed.served_ns.0)),
+        closed.allowed_ns,
+        tight(closed.tight, style).trim_end(),
+        grouped(closed.theory_ops_per_s),
+        grouped(low),
+        grouped(high),
+        mark(closed.theory_held, style)
+    );
+}
+
+fn stall(out: &mut String, stall: &StallCase, style: Style) {
+    let _ = writeln!(
+        out,
+        "{}  of {} in {} ops: p99 {} from due, must be {} ({:+.1} %) {}{}; from sent it would be {}",
+        style.bold("Stall"),
+        stall.stall_ns,
+        grouped(stall.ops as f64),
+        stall.p99_ns,
+        stall.expected_p99_ns,
+        stall.error_ratio * 100.0,
+        mark(stall.held, style),
+        troubles(stall.troubles),
+        stall.service_p99_ns
+    );
+    run(out, &stall.run, style);
+}
+
+/// Ops that failed or were left out, where there are any.
+fn troubles(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", 1 op failed or was not sent".to_owned(),
+        n => format!(", {} ops failed or were not sent", grouped(n as f64)),
+    }
+}
+
 fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
     let judgements = certificate.judgements();
     let broken: Vec<&str> =
@@ -165,13 +224,19 @@ fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
         0 => String::new(),
         more => format!("; and {more} more, marked above"),
     };
+    let open = match certificate.not_judged() {
+        0 => String::new(),
+        1 => "; 1 was left open, the floor being too high".to_owned(),
+        n => format!("; {n} were left open, the floor being too high"),
+    };
     let _ = match broken[..] {
         [] => {
-            writeln!(out, "{}", style.good(&format!("All {} judgements hold.", judgements.len())))
+            let all = format!("All {} judgements hold", judgements.len());
+            writeln!(out, "{}{open}.", style.good(&all))
         }
         _ => writeln!(
             out,
-            "{}: {}{more}",
+            "{}: {}{more}{open}",
             style.bad(&format!("{} of {} judgements do not hold", broken.len(), judgements.len())),
             named.join("; ")
         ),
@@ -180,4 +245,13 @@ fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
 
 fn mark(held: bool, style: Style) -> String {
     if held { style.good("ok") } else { style.bad("NOT") }
+}
+
+/// As wide as the widest, whatever the style makes of it.
+fn tight(judged: Judged, style: Style) -> String {
+    match judged {
+        Judged::Held => format!("{}        ", mark(true, style)),
+        Judged::Broken => format!("{}       ", mark(false, style)),
+        Judged::NotJudged => style.mixed("not judged"),
+    }
 }

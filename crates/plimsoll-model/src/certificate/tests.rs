@@ -1,0 +1,149 @@
+use super::*;
+
+fn reading(statistic: Statistic, client: u64, served: u64) -> Reading {
+    let micros = Nanos::from_micros;
+    Reading {
+        statistic,
+        client_ns: micros(client),
+        served_ns: micros(served),
+        allowed_ns: micros(100),
+        tight: if client.abs_diff(served) <= 100 { Judged::Held } else { Judged::Broken },
+        theory_ns: micros(served),
+        theory_interval_ns: (micros(served), micros(served)),
+        theory_held: true,
+    }
+}
+
+fn sound() -> RunVerdict {
+    RunVerdict { held: true, reasons: Vec::new() }
+}
+
+fn certificate() -> Certificate {
+    let case = QueueCase {
+        queue: "M/M/4".into(),
+        service: "exp:1ms".into(),
+        servers: 4,
+        utilisation: 0.9,
+        rate_ops_per_s: 3_600.0,
+        seconds: 30.0,
+        ops_due: 108_000,
+        ops_done: 107_990,
+        ops_served: 107_995,
+        server_late_p99_ns: Nanos(3_000),
+        rate_error_ratio: -9.3e-5,
+        rate_held: true,
+        served_error_ratio: -4.6e-5,
+        served_held: true,
+        run: sound(),
+        readings: vec![
+            reading(Statistic::Mean, 3_040, 2_970),
+            reading(Statistic::P99, 9_120, 9_000),
+        ],
+    };
+    Certificate {
+        format: CERTIFICATE_FORMAT,
+        made_unix_ns: 1,
+        host: CertifiedHost::default(),
+        instrument: Instrument::default(),
+        seed: 1,
+        quick: false,
+        time_share: 1.0,
+        floor: Floor { run: sound(), ..Floor::default() },
+        queues: vec![case],
+        closed: ClosedCase {
+            held: true,
+            tight: Judged::Held,
+            theory_held: true,
+            run: sound(),
+            ..ClosedCase::default()
+        },
+        stall: StallCase { held: true, run: sound(), ..StallCase::default() },
+        punctual: PunctualRate::default(),
+        warnings: Vec::new(),
+        all_held: false,
+    }
+}
+
+#[test]
+fn a_certificate_reads_back_and_an_unknown_field_is_an_error() {
+    let text = serde_json::to_string(&certificate()).unwrap();
+    assert_eq!(serde_json::from_str::<Certificate>(&text).unwrap(), certificate());
+    let more = text.replacen("\"format\"", "\"fromat\":1,\"format\"", 1);
+    assert!(serde_json::from_str::<Certificate>(&more).is_err());
+}
+
+#[test]
+fn the_note_names_the_reading_that_came_closest_to_its_limit() {
+    let note = certificate().note("2026-11-22T06:00:00Z".into());
+    assert_eq!(note.worst_tight_at, "M/M/4 at 0.9 p99");
+    assert_eq!((note.worst_tight_ns, note.worst_tight_ratio), (120_000, 1.2));
+}
+
+fn broken(certificate: &Certificate) -> Vec<String> {
+    let all = certificate.judgements().into_iter();
+    all.filter(|(_, held)| !held).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn judgements_name_what_did_not_hold() {
+    assert_eq!(broken(&certificate()), ["M/M/4 at 0.9 p99 tight"]);
+}
+
+#[test]
+fn a_judgement_that_is_left_open_neither_holds_nor_breaks() {
+    let mut open = certificate();
+    open.queues[0].readings[1].tight = Judged::NotJudged;
+    assert_eq!((broken(&open), open.not_judged()), (Vec::new(), 1));
+    assert_eq!(open.note(String::new()).worst_tight_at, "M/M/4 at 0.9 mean");
+    open.queues[0].readings[0].tight = Judged::NotJudged;
+    assert_eq!(broken(&open), ["M/M/4 at 0.9 tight"], "nothing is left that was judged");
+}
+
+#[test]
+fn a_case_without_readings_is_broken_and_no_perfect_instrument() {
+    let mut empty = certificate();
+    empty.queues[0].readings.clear();
+    assert_eq!(broken(&empty), ["M/M/4 at 0.9 tight"]);
+    assert_eq!(empty.note(String::new()).worst_tight_at, "nothing was compared");
+}
+
+#[test]
+fn everything_that_a_case_says_of_itself_is_a_judgement() {
+    let mut wrong = certificate();
+    wrong.time_share = 0.1;
+    wrong.floor.run.held = false;
+    wrong.queues[0].readings.truncate(1);
+    wrong.queues[0].run.held = false;
+    wrong.queues[0].served_held = false;
+    wrong.closed = ClosedCase::default();
+    wrong.stall = StallCase::default();
+    let expected = [
+        "length",
+        "there and back run",
+        "M/M/4 at 0.9 run",
+        "M/M/4 at 0.9 served",
+        "closed loop run",
+        "closed loop count",
+        "closed loop mean tight",
+        "closed loop theory",
+        "stall run",
+        "stall",
+    ];
+    assert_eq!(broken(&wrong), expected);
+}
+
+#[test]
+fn a_disclosure_without_one_does_not_mention_it() {
+    let disclosure = crate::disclosure::Disclosure::default();
+    assert!(!serde_json::to_string(&disclosure).unwrap().contains("certificate"));
+}
+
+#[test]
+fn without_a_figure_for_a_tail_the_floor_under_it_is_the_highest_known() {
+    let at = |statistic, us| FloorReading { statistic, beyond_ns: Nanos::from_micros(us) };
+    let response = vec![at(Statistic::Mean, 50), at(Statistic::P99, 80)];
+    let floor = Floor { response, ..Floor::default() };
+    assert_eq!(floor.under(Statistic::Mean), Nanos::from_micros(50));
+    assert_eq!(floor.under(Statistic::P999), Nanos::from_micros(80));
+    assert_eq!(Floor::default().under(Statistic::Mean), Nanos::ZERO);
+}
