@@ -53,6 +53,15 @@ pub enum ServerError {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory that was to be removed at the end holds data segments.
+    #[error(
+        "{} holds data segments, which would be removed at the end; keep them with --root, or \
+             name a new or empty directory", path.display()
+    )]
+    SegmentsKept {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another server uses the directory for data segments.
     #[error("another server keeps its data segments in {}; stop it or name another directory \
              with --root", path.display())]

@@ -22,7 +22,7 @@ const TMPFS: i64 = 0x0102_1994;
 pub enum SegmentsRoot {
     /// A new directory below `TMPDIR`, removed at the end.
     Temporary,
-    /// This empty directory, removed at the end.
+    /// This new or empty directory, removed at the end.
     TemporaryAt(PathBuf),
     /// This directory, made where there is none; what is in it stays and is used again.
     Kept(PathBuf),
@@ -66,7 +66,10 @@ impl Root {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let directory = open(&path, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
         let remove = match wanted {
-            // It carries our marker now, so it is ours to remove.
+            // Another server's segments carry our marker too, and are not ours to remove.
+            SegmentsRoot::TemporaryAt(path) if !has_marker_only(path).map_err(failed)? => {
+                return Err(ServerError::SegmentsKept { path: path.clone() });
+            }
             SegmentsRoot::TemporaryAt(path) => Some(Removed(path.clone())),
             _ => remove,
         };
@@ -93,6 +96,15 @@ fn marker(path: &Path) -> Result<File, ServerError> {
         marker.write_all(MARKER_TEXT.as_bytes()).map_err(failed)?;
     }
     marker.map_err(failed)
+}
+
+fn has_marker_only(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        if entry?.file_name() != MARKER {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A directory that is removed, with all in it, when this is dropped.
@@ -147,5 +159,20 @@ mod tests {
             drop(root);
             assert!(!path.exists(), "{wanted:?}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_keeps_segments_is_not_taken_as_a_temporary_one() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("kept");
+        drop(Root::open(&SegmentsRoot::Kept(path.clone())).unwrap());
+        let segment = path.join("client-000001.segment");
+        fs::write(&segment, "data").unwrap();
+        let refused = Root::open(&SegmentsRoot::TemporaryAt(path.clone())).unwrap_err();
+        assert!(matches!(refused, ServerError::SegmentsKept { .. }), "{refused}");
+        assert_eq!(fs::read(&segment).unwrap(), b"data");
+        fs::remove_file(&segment).unwrap();
+        drop(Root::open(&SegmentsRoot::TemporaryAt(path.clone())).unwrap());
+        assert!(!path.exists());
     }
 }

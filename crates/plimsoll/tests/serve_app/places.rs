@@ -42,6 +42,9 @@ fn an_address_or_directory_it_cannot_have_is_named_with_the_next_move() {
     at(&["--root", root]).check(3, &["is not empty", ".plimsoll-segments"]);
     at(&["--temporary-root", root]).check(3, &["is not empty"]);
     assert!(occupied.path().join("letter.txt").exists());
+    std::fs::write(occupied.path().join(".plimsoll-segments"), "").unwrap();
+    at(&["--temporary-root", root]).check(3, &["holds data segments", "--root"]);
+    assert!(occupied.path().join("letter.txt").exists());
     at(&["--cores", "900"]).check(3, &["cannot pin to cores 900"]);
     at(&["--threads", "0"]).check(2, &["--threads", "from 1 to 4096"]);
     at(&["--calibrated", "service=const:1ms,servers=1", "--root", root]).check(2, &["--root"]);
