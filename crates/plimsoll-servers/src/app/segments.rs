@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use plimsoll_protocols::app::wire::{Refusal, Status};
@@ -51,15 +51,23 @@ pub(super) enum PageCache {
     Empty,
 }
 
+/// Which time this server opens a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// What is in it is others' work.
+    First,
+    Again,
+}
+
 /// One client's data.
 #[derive(Debug)]
 pub(super) struct Segment {
     file: OwnedFd,
     name: String,
     bytes: u64,
-    /// After a failed fdatasync the kernel forgets what it could not write; the next one would
-    /// succeed and prove nothing.
-    lost_writes: AtomicBool,
+    /// After a failed fdatasync the kernel forgets what it could not write, and has told nobody
+    /// else who shares this open file: every further one would succeed and prove nothing.
+    lost_writes: Mutex<bool>,
     /// Those that are open, this one included.
     open_count: Arc<AtomicU64>,
 }
@@ -91,8 +99,8 @@ impl Segments {
             return if found.bytes == bytes { Ok(found) } else { Err(Refusal::SegmentSize) };
         }
         let name = format!("client-{client:06}.segment");
-        let is_new_here = !open.contains_key(&client);
-        let file = match self.file(&name, bytes, is_new_here) {
+        let opening = if open.contains_key(&client) { Opening::Again } else { Opening::First };
+        let file = match self.file(&name, bytes, opening) {
             Ok(file) => file,
             Err(errno) => {
                 troubles.note(&format!(
@@ -103,7 +111,7 @@ impl Segments {
                 return Err(if is_full(errno) { Refusal::NoRoom } else { Refusal::Storage });
             }
         };
-        let lost_writes = AtomicBool::new(false);
+        let lost_writes = Mutex::new(false);
         let open_count = Arc::clone(&self.open_count);
         open_count.fetch_add(1, Ordering::Relaxed);
         let segment = Arc::new(Segment { file, name, bytes, lost_writes, open_count });
@@ -125,7 +133,7 @@ impl Segments {
 
     /// Keeps what is in a file of the right size. Room is taken at once: a server that finds its
     /// disk full in the middle of a load point has wasted it.
-    fn file(&self, name: &str, bytes: u64, is_new_here: bool) -> Result<OwnedFd, Errno> {
+    fn file(&self, name: &str, bytes: u64, opening: Opening) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.root.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
         let before = fstat(&file)?;
@@ -150,7 +158,8 @@ impl Segments {
             fsync(&file)?;
             fsync(&self.root.directory)?;
         }
-        if self.page_cache == PageCache::Empty && is_new_here && bytes_before > 0 {
+        let others = opening == Opening::First && bytes_before > 0;
+        if self.page_cache == PageCache::Empty && others {
             fdatasync(&file)?;
             fadvise(&file, 0, None, Advice::DontNeed)?;
         }
@@ -234,15 +243,26 @@ impl Segment {
 
     /// Waits until all that was written is on stable storage. Fails for good once it has failed.
     pub(super) fn make_durable(&self, troubles: &Troubles) -> Result<(), Status> {
-        if self.lost_writes.load(Ordering::Relaxed) {
+        self.make_durable_by(|| fdatasync(&self.file), troubles)
+    }
+
+    fn make_durable_by(
+        &self,
+        sync: impl Fn() -> Result<(), Errno>,
+        troubles: &Troubles,
+    ) -> Result<(), Status> {
+        // Held over the call: of two that wait for the same pages only one is told that they are
+        // lost, and the other must not answer before that is noted.
+        let mut lost_writes = self.lost_writes.lock().unwrap_or_else(PoisonError::into_inner);
+        if *lost_writes {
             return Err(Status::Storage);
         }
         loop {
-            match fdatasync(&self.file) {
+            match sync() {
                 Ok(()) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(errno) => {
-                    self.lost_writes.store(true, Ordering::Relaxed);
+                    *lost_writes = true;
                     let status = self.failed(&io::Error::from(errno), troubles);
                     return Err(if is_full(errno) { Status::NoRoom } else { status });
                 }
@@ -301,21 +321,49 @@ mod tests {
         assert_eq!(refused, Refusal::SegmentSize);
     }
 
-    #[test]
-    fn a_full_disk_and_a_failed_fdatasync_are_told_apart_and_the_latter_stays() {
+    /// Of a device without storage.
+    fn full_segment() -> Segment {
         let file = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let segment = Segment {
+        Segment {
             file: file.into(),
             name: "full".into(),
             bytes: 10,
-            lost_writes: AtomicBool::new(false),
+            lost_writes: Mutex::new(false),
             open_count: Arc::new(AtomicU64::new(1)),
-        };
+        }
+    }
+
+    #[test]
+    fn a_full_disk_and_a_failed_fdatasync_are_told_apart_and_the_latter_stays() {
+        let segment = full_segment();
         let troubles = Troubles::unheard();
         assert_eq!(segment.write(b"data", 0, &troubles), Err(Status::NoRoom));
         // A device without storage cannot be synced.
         assert_eq!(segment.make_durable(&troubles), Err(Status::Storage));
-        assert!(segment.lost_writes.load(Ordering::Relaxed));
+        assert_eq!(segment.make_durable_by(|| Ok(()), &troubles), Err(Status::Storage));
+    }
+
+    #[test]
+    fn an_error_that_the_kernel_tells_one_of_two_is_known_to_both() {
+        let (segment, troubles) = (full_segment(), Troubles::unheard());
+        let (told, is_told) = std::sync::mpsc::channel();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                let (told, is_done) = (told, is_done);
+                let failing = || {
+                    told.send(()).unwrap();
+                    // The other one's call returns within this one, if it is let in.
+                    let _ = is_done.recv_timeout(std::time::Duration::from_millis(200));
+                    Err(Errno::IO)
+                };
+                segment.make_durable_by(failing, &troubles)
+            });
+            is_told.recv().unwrap();
+            let second = segment.make_durable_by(|| Ok(()), &troubles);
+            let _ = done.send(());
+            assert_eq!([second, first.join().unwrap()], [Err(Status::Storage); 2]);
+        });
     }
 
     #[test]
