@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod flood;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -249,4 +251,41 @@ fn figures_tell_who_is_served_and_who_waits() {
     for line in ["plimsoll_app_threads 2\n", "threads_busy 2\n", "queue_length 1\n"] {
         assert!(text.contains(line), "{line:?} in {text}");
     }
+}
+
+#[test]
+fn a_client_that_never_stops_asking_for_figures_keeps_neither_the_others_waiting_nor_the_end() {
+    let server = serve("service=const:0", None);
+    let _flood = flood::of_status_requests(greeted(server.address));
+    let begun = flood::now();
+    let mut late = greeted(server.address);
+    late.write_all(&request(RequestType::ClientServer, 3, b"well")).unwrap();
+    assert_eq!(reply(&mut late).0.id, 3);
+    server.end();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn who_sends_no_more_gets_the_reply_and_then_the_end() {
+    let server = serve("service=const:1ms,servers=4", None);
+    let hello = Hello { version: VERSION, client: 1, segment_bytes: 0 };
+    let asked = request(RequestType::ClientServer, 9, b"the last one");
+    for _ in 0..50 {
+        let mut stream = connect(server.address);
+        stream.write_all(&[&hello.encode()[..], &asked].concat()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        welcome(&mut stream);
+        assert_eq!(reply(&mut stream).0.id, 9);
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    }
+}
+
+#[test]
+fn nobody_is_promised_a_segment() {
+    let server = serve("service=const:1ms,servers=1", None);
+    let mut stream = connect(server.address);
+    let hello = Hello { version: VERSION, client: 1, segment_bytes: 16 << 20 };
+    stream.write_all(&hello.encode()).unwrap();
+    let welcome = welcome(&mut stream);
+    assert_eq!((welcome.calibrated, welcome.refusal, welcome.segment_bytes), (true, None, 0));
 }

@@ -29,6 +29,9 @@ pub(super) struct Connection {
     sent: usize,
     /// There may be more to read.
     readable: bool,
+    /// The client sends no more: behind what there is to read lies the end, and no event will say
+    /// so again.
+    sends_no_more: bool,
     /// The connection ends once `output` is gone.
     ending: bool,
     /// When the stage, or the frame in it, began.
@@ -82,6 +85,7 @@ impl Connection {
             output: Vec::new(),
             sent: 0,
             readable: true,
+            sends_no_more: false,
             ending: false,
             since_ns: now_ns,
         }
@@ -92,16 +96,24 @@ impl Connection {
         self.readable = true;
     }
 
+    /// The kernel says that the client sends no more.
+    pub(super) fn set_sends_no_more(&mut self) {
+        self.readable = true;
+        self.sends_no_more = true;
+    }
+
     /// Reads until a request is whole; answers greetings on the way. `room` holds a frame.
     pub(super) fn advance(&mut self, room: &mut [u8], now_ns: u64) -> Result<Wanted, Over> {
         loop {
             if self.stage == Stage::Serving || !self.output.is_empty() {
                 return Ok(Wanted::Nothing);
             }
+            let stage = self.stage;
             if let Some(wanted) = self.take_frame(now_ns)? {
                 return Ok(wanted);
             }
-            if !self.fill(room, now_ns)? {
+            // Behind a greeting there may be a request already, and the end behind that.
+            if self.stage == stage && !self.fill(room, now_ns)? {
                 return Ok(Wanted::Nothing);
             }
         }
@@ -110,6 +122,8 @@ impl Connection {
     /// Sends the reply of the request that was served.
     pub(super) fn reply(&mut self, header: ReplyHeader, now_ns: u64) -> Result<(), Over> {
         self.stage = Stage::Reading;
+        // The time that the client has to take it begins.
+        self.since_ns = now_ns;
         self.queue_reply(header);
         self.flush(now_ns)
     }
@@ -136,6 +150,10 @@ impl Connection {
 
     /// Sends what is left of earlier replies.
     pub(super) fn flush(&mut self, now_ns: u64) -> Result<(), Over> {
+        if self.output.is_empty() {
+            // Every event says that there is room. Nothing began with it.
+            return Ok(());
+        }
         while self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(Over),
@@ -175,7 +193,7 @@ impl Connection {
                     self.since_ns = now_ns;
                 }
                 // Readiness is edge-triggered: less than asked for means that nothing is left.
-                self.readable = length == wanted;
+                self.readable = length == wanted || self.sends_no_more;
                 self.input.extend_from_slice(&room[..length]);
                 Ok(true)
             }
@@ -237,7 +255,7 @@ impl Connection {
                 service_threads: self.servers,
                 durable: false,
                 calibrated: true,
-                segment_bytes: hello.segment_bytes,
+                segment_bytes: 0,
                 memory_bytes: 0,
             }
         } else {
@@ -264,5 +282,36 @@ impl Connection {
         self.output.extend_from_slice(&header.encode());
         let length = REPLY_HEADER_BYTES + header.payload_bytes as usize;
         self.output.resize(length, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_now_and_then_buys_no_time() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut connection = Connection::new(listener.accept().unwrap().0, 1, 0);
+        let mut room = vec![0; FRAME_BYTES_MAX];
+        let hello = Hello { version: VERSION, client: 1, segment_bytes: 0 }.encode();
+        let mut drop_by = |connection: &mut Connection, bytes: &[u8], now_ns| {
+            client.write_all(bytes).unwrap();
+            // As an edge-triggered event of arriving bytes has it.
+            connection.set_readable();
+            connection.flush(now_ns).unwrap();
+            assert_eq!(connection.advance(&mut room, now_ns).unwrap(), Wanted::Nothing);
+        };
+        drop_by(&mut connection, &hello[..1], 9 * SECOND_NS);
+        assert!(!connection.is_stale(9 * SECOND_NS));
+        assert!(connection.is_stale(11 * SECOND_NS));
+        drop_by(&mut connection, &hello[1..], 12 * SECOND_NS);
+        assert!(!connection.is_stale(90 * SECOND_NS));
+        for now_ns in [100, 115, 129].map(|second| second * SECOND_NS) {
+            drop_by(&mut connection, &[0], now_ns);
+            assert!(!connection.is_stale(now_ns));
+        }
+        assert!(connection.is_stale(131 * SECOND_NS));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 /// Most requests that are kept, 24 bytes each; those after them are counted.
-const ROWS_MAX: usize = 4_000_000;
+pub(super) const ROWS_MAX: usize = 4_000_000;
 /// Rows that are made room for together: a list that grew as a whole would be copied, for
 /// milliseconds.
 const BLOCK_ROWS: usize = 16_384;
@@ -29,18 +29,26 @@ pub struct Row {
 }
 
 /// The requests so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Log {
     blocks: Vec<Vec<Row>>,
+    rows: usize,
+    rows_max: usize,
     left_out: u64,
 }
 
 impl Log {
+    /// Of the first `rows_max` requests.
+    pub(super) const fn new(rows_max: usize) -> Self {
+        Self { blocks: Vec::new(), rows: 0, rows_max, left_out: 0 }
+    }
+
     pub(super) fn add(&mut self, row: Row) {
-        if self.blocks.len() * BLOCK_ROWS >= ROWS_MAX {
+        if self.rows == self.rows_max {
             self.left_out += 1;
             return;
         }
+        self.rows += 1;
         if self.blocks.last().is_none_or(|block| block.len() == BLOCK_ROWS) {
             self.blocks.push(Vec::with_capacity(BLOCK_ROWS));
         }
@@ -62,12 +70,32 @@ impl Log {
             writeln!(out, "{LOG_STALL}{from}..{until}")?;
         }
         if self.left_out > 0 {
-            writeln!(out, "# the first {ROWS_MAX} requests; {} are left out", self.left_out)?;
+            let Self { rows, left_out, .. } = self;
+            writeln!(out, "# the first {rows} requests; {left_out} are left out")?;
         }
         writeln!(out, "{LOG_TITLES}")?;
         for Row { arrival_ns, departure_ns, sent_ns } in self.blocks.iter().flatten() {
             writeln!(out, "{arrival_ns},{departure_ns},{sent_ns}")?;
         }
         out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_as_many_requests_as_it_says() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("log.csv");
+        let mut log = Log::new(BLOCK_ROWS + 2);
+        for arrival_ns in 0..BLOCK_ROWS as u64 + 5 {
+            log.add(Row { arrival_ns, departure_ns: 0, sent_ns: 0 });
+        }
+        log.write(&path, &"service=const:1ms".parse().unwrap(), None).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("# the first 16386 requests; 3 are left out\n"));
+        assert_eq!(text.lines().filter(|line| line.ends_with(",0,0")).count(), 16_386);
     }
 }

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::{ServerError, Stop, cores};
-use log::Log;
 pub use log::{LOG_STALL, LOG_TITLES, Row};
+use log::{Log, ROWS_MAX};
 use serving::{Ended, Serving, Waiting};
 
 /// What to be, and where.
@@ -74,7 +74,7 @@ impl CalibratedServer {
         let waiting = if cores.is_empty() { Waiting::Sleep } else { Waiting::Spin };
         cores::pin_current_thread(&cores)
             .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
-        let kept = log.as_ref().map(|_| Log::default());
+        let kept = log.as_ref().map(|_| Log::new(ROWS_MAX));
         let serving =
             Serving::new(listener, &spec, waiting, kept).map_err(system("make an event queue"))?;
         let Ended { log: kept, stall } = serving.until(stop);

@@ -1,7 +1,7 @@
 //! The loop of the calibrated server.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -59,6 +59,9 @@ pub(super) struct Serving {
     vacant: Vec<usize>,
     /// Replies by the instant they leave.
     due: BinaryHeap<Reverse<Due>>,
+    /// Places that have been answered once and may want more. One has its turn between two looks
+    /// at the departures: nobody's requests may keep this thread.
+    again: VecDeque<usize>,
     log: Option<Log>,
     room: Vec<u8>,
     busy_ns: u64,
@@ -72,6 +75,8 @@ struct Place {
     connection: Option<Connection>,
     /// Counts who has been here, so that a reply cannot reach the next one.
     tenant: u64,
+    /// It is among those that have another turn.
+    is_queued: bool,
 }
 
 /// A reply that waits for its instant. The first field decides the order.
@@ -109,6 +114,7 @@ impl Serving {
             places: Vec::new(),
             vacant: Vec::new(),
             due: BinaryHeap::new(),
+            again: VecDeque::new(),
             log,
             room: vec![0; FRAME_BYTES_MAX],
             busy_ns: 0,
@@ -135,6 +141,10 @@ impl Serving {
             }
             self.depart(now_ns);
             self.look(&mut events, look_up_ns);
+            if let Some(place) = self.again.pop_front() {
+                self.places[place].is_queued = false;
+                self.advance(place);
+            }
         }
         Ended { log: self.log, stall: self.station.stall() }
     }
@@ -186,7 +196,7 @@ impl Serving {
     /// How long nothing needs to be done.
     fn patience(&self, now_ns: u64, look_up_ns: u64) -> u64 {
         let idle = self.due.is_empty() && now_ns.saturating_sub(self.busy_ns) > IDLE_NS;
-        if self.waiting == Waiting::Spin && !idle {
+        if !self.again.is_empty() || self.waiting == Waiting::Spin && !idle {
             return 0;
         }
         let next_ns = self.due.peek().map_or(u64::MAX, |Reverse(due)| due.departure_ns);
@@ -204,32 +214,40 @@ impl Serving {
         if flags.contains(epoll::EventFlags::IN) {
             connection.set_readable();
         }
+        if flags.contains(epoll::EventFlags::RDHUP) {
+            connection.set_sends_no_more();
+        }
         if flags.contains(epoll::EventFlags::OUT) && connection.flush(monotonic_ns()).is_err() {
             return self.remove(place);
         }
         self.advance(place);
     }
 
-    /// Takes what the connection has sent, up to a request that must wait.
+    /// Takes what the connection has sent, up to one request.
     fn advance(&mut self, place: usize) {
-        loop {
-            let Some(connection) = self.places.get_mut(place).and_then(|p| p.connection.as_mut())
-            else {
-                return;
-            };
-            let wanted = connection.advance(&mut self.room, monotonic_ns());
-            match wanted {
-                Err(_) => return self.remove(place),
-                Ok(Wanted::Nothing) => return,
-                Ok(Wanted::Service { reply }) => return self.serve(place, reply),
-                Ok(Wanted::Figures { id, seed }) => {
-                    let text = self.figures();
-                    let Some(connection) = self.places[place].connection.as_mut() else { return };
-                    if connection.send_figures((id, seed), &text, monotonic_ns()).is_err() {
-                        return self.remove(place);
-                    }
-                }
-            }
+        let Some(connection) = self.places.get_mut(place).and_then(|p| p.connection.as_mut())
+        else {
+            return;
+        };
+        match connection.advance(&mut self.room, monotonic_ns()) {
+            Err(_) => self.remove(place),
+            Ok(Wanted::Nothing) => {}
+            Ok(Wanted::Service { reply }) => self.serve(place, reply),
+            Ok(Wanted::Figures { id, seed }) => self.tell(place, (id, seed)),
+        }
+    }
+
+    /// Sends the figures, and sees to what else the connection has sent when the others had their
+    /// turn.
+    fn tell(&mut self, place: usize, asked: (u32, u32)) {
+        let text = self.figures();
+        let kept = &mut self.places[place];
+        let Some(connection) = kept.connection.as_mut() else { return };
+        if connection.send_figures(asked, &text, monotonic_ns()).is_err() {
+            return self.remove(place);
+        }
+        if !std::mem::replace(&mut kept.is_queued, true) {
+            self.again.push_back(place);
         }
     }
 
