@@ -23,6 +23,8 @@ const READABLE: u8 = 2;
 /// The client sends no more: a short read does not prove that nothing is left, since the end
 /// itself is, and makes no event of its own any more.
 const ENDS: u8 = 4;
+/// It waits for another turn of the multiplexer.
+const QUEUED: u8 = 8;
 
 /// Reads in a row that drop what a client sends after its last reply. One that sends still more is
 /// not read again: its time is nearly up.
@@ -71,6 +73,24 @@ pub(super) enum Phase {
     Leaving,
 }
 
+/// What the multiplexer hears of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// There may be something to read, or room to write.
+    Some,
+    /// The same, and the client sends no more.
+    Last,
+}
+
+/// What is known of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Socket {
+    /// All that had arrived was read.
+    Drained,
+    /// There may be more.
+    MayHoldMore,
+}
+
 /// What came of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
@@ -98,9 +118,22 @@ impl Connection {
     }
 
     /// The socket has news. False: they wait until the service thread is done.
-    pub(super) fn hear(&self, ends: bool) -> bool {
-        let news = if ends { READABLE | ENDS } else { READABLE };
+    pub(super) fn hear(&self, news: News) -> bool {
+        let news = match news {
+            News::Some => READABLE,
+            News::Last => READABLE | ENDS,
+        };
         self.state.fetch_or(news, Ordering::SeqCst) & SERVING == 0
+    }
+
+    /// It is to have another turn. False: that was so already.
+    pub(super) fn enter_queue(&self) -> bool {
+        self.state.fetch_or(QUEUED, Ordering::Relaxed) & QUEUED == 0
+    }
+
+    /// It has its turn now.
+    pub(super) fn leave_queue(&self) {
+        self.state.fetch_and(!QUEUED, Ordering::Relaxed);
     }
 
     /// Whether the client sends no more.
@@ -108,12 +141,15 @@ impl Connection {
         self.state.load(Ordering::Relaxed) & ENDS != 0
     }
 
-    /// Gives it to a service thread. `is_drained`: all that had arrived was read.
-    pub(super) fn begin_service(&self, is_drained: bool) {
-        if is_drained {
-            self.state.fetch_and(!READABLE, Ordering::SeqCst);
-        }
-        let readable = if is_drained { 0 } else { READABLE };
+    /// Gives it to a service thread.
+    pub(super) fn begin_service(&self, socket: Socket) {
+        let readable = match socket {
+            Socket::Drained => {
+                self.state.fetch_and(!READABLE, Ordering::SeqCst);
+                0
+            }
+            Socket::MayHoldMore => READABLE,
+        };
         self.state.fetch_or(SERVING | readable, Ordering::SeqCst);
     }
 

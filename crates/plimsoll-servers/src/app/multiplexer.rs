@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::accept::{self, Accepted, refusal};
 use super::connection::{Arrived, FRAME_BYTES_MAX, Malformed};
-use super::exchange::{Connection, Exchange, Phase, Received};
+use super::exchange::{Connection, Exchange, News, Phase, Received, Socket};
 use super::outbox::Sent;
 use super::service::Shared;
 use super::table::Table;
@@ -25,6 +25,9 @@ use crate::clock::monotonic_ns;
 
 /// Events one call reports; more wait for the next.
 const EVENTS_MAX: usize = 256;
+/// Messages that are answered here in one turn of a connection. Who has sent more ahead waits for
+/// the others' turns: nobody's requests may keep this thread.
+const MESSAGES_PER_TURN_MAX: u32 = 8;
 /// How often deadlines are looked at and idle memory is given back.
 const SWEEP_NS: u64 = 250_000_000;
 /// The same once the server is ending.
@@ -56,10 +59,10 @@ pub(super) struct Multiplexer {
 enum Next {
     /// Its socket will say.
     Wait,
-    /// A service thread's turn; whether all that had arrived was read.
-    Serve {
-        is_drained: bool,
-    },
+    /// A service thread's turn.
+    Serve(Socket),
+    /// Another turn, after those of the others.
+    Again,
     Close,
 }
 
@@ -126,6 +129,7 @@ impl Multiplexer {
             LISTENER => self.accept_all(),
             BELL => {
                 for connection in self.shared.returned.take() {
+                    connection.leave_queue();
                     if self.table.holds(&connection) {
                         self.turn(&connection);
                     }
@@ -135,7 +139,8 @@ impl Multiplexer {
                 let Some(connection) = self.table.get(slot as usize) else { return };
                 let ends =
                     epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-                if connection.hear(flags.intersects(ends)) {
+                let news = if flags.intersects(ends) { News::Last } else { News::Some };
+                if connection.hear(news) {
                     self.turn(&connection);
                 }
             }
@@ -150,9 +155,14 @@ impl Multiplexer {
         let next = self.advance(connection, &mut connection.exchange());
         match next {
             Next::Wait => {}
-            Next::Serve { is_drained } => {
-                connection.begin_service(is_drained);
+            Next::Serve(socket) => {
+                connection.begin_service(socket);
                 self.shared.pool.push(Arc::clone(connection));
+            }
+            Next::Again => {
+                if connection.enter_queue() {
+                    self.shared.returned.push(Arc::clone(connection));
+                }
             }
             Next::Close => self.close(connection),
         }
@@ -160,11 +170,12 @@ impl Multiplexer {
 
     fn advance(&mut self, connection: &Connection, exchange: &mut Exchange) -> Next {
         let read_on = connection.ends();
-        let mut is_drained = false;
+        let mut socket = Socket::MayHoldMore;
+        let mut answered = 0;
         loop {
             match exchange.phase {
                 Phase::Replying => {
-                    let stall_ns = monotonic_ns() + self.shared.transfer_ns_max;
+                    let stall_ns = monotonic_ns().saturating_add(self.shared.transfer_ns_max);
                     match exchange.send(connection, stall_ns) {
                         Sent::All => {}
                         Sent::Blocked => return Next::Wait,
@@ -173,11 +184,13 @@ impl Multiplexer {
                 }
                 Phase::Leaving => return self.see_off(connection, exchange),
                 Phase::Serving => return Next::Close,
+                Phase::Receiving if answered == MESSAGES_PER_TURN_MAX => return Next::Again,
                 Phase::Receiving => match exchange.inbox.next_message() {
                     Ok(Some(arrived)) => {
-                        if let Some(next) = self.take_up(arrived, exchange, is_drained) {
+                        if let Some(next) = self.take_up(arrived, exchange, socket) {
                             return next;
                         }
+                        answered += 1;
                     }
                     Err(malformed) => {
                         self.shared.means.metrics.malformed.add(1);
@@ -190,13 +203,15 @@ impl Multiplexer {
                         exchange.refuse(kind, id, Status::BadRequest);
                         self.count_sent(exchange);
                     }
-                    Ok(None) if is_drained => return self.await_more(exchange),
+                    Ok(None) if socket == Socket::Drained => return self.await_more(exchange),
                     Ok(None) => match exchange.receive(connection, &mut self.overflow) {
                         Received::Bytes { count, filled_up } => {
                             self.shared.means.metrics.received_bytes.add(count as u64);
-                            is_drained = !filled_up && !read_on;
+                            if !filled_up && !read_on {
+                                socket = Socket::Drained;
+                            }
                         }
-                        Received::Nothing => is_drained = true,
+                        Received::Nothing => socket = Socket::Drained,
                         Received::End => return Next::Close,
                     },
                 },
@@ -205,7 +220,7 @@ impl Multiplexer {
     }
 
     /// A complete message. `None`: it is answered here, and the reply is to be sent.
-    fn take_up(&self, arrived: Arrived, exchange: &mut Exchange, is_drained: bool) -> Option<Next> {
+    fn take_up(&self, arrived: Arrived, exchange: &mut Exchange, socket: Socket) -> Option<Next> {
         exchange.deadline_ns = None;
         match arrived {
             Arrived::Request(request) if request.kind == RequestType::Status => {
@@ -221,7 +236,7 @@ impl Multiplexer {
             _ => {
                 exchange.asked = Some((arrived, monotonic_ns()));
                 exchange.phase = Phase::Serving;
-                Some(Next::Serve { is_drained })
+                Some(Next::Serve(socket))
             }
         }
     }
@@ -254,7 +269,7 @@ impl Multiplexer {
         }
         if !exchange.inbox.is_empty() {
             // From the first byte on, however slowly the others come.
-            let deadline_ns = monotonic_ns() + self.shared.transfer_ns_max;
+            let deadline_ns = monotonic_ns().saturating_add(self.shared.transfer_ns_max);
             exchange.deadline_ns.get_or_insert(deadline_ns);
         }
         Next::Wait

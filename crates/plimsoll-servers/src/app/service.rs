@@ -11,7 +11,7 @@ use plimsoll_protocols::app::wire::{
 };
 
 use super::connection::{Arrived, FRAME_BYTES_MAX};
-use super::exchange::{Connection, Exchange, Phase, Received};
+use super::exchange::{Connection, Exchange, News, Phase, Received};
 use super::metrics::Present;
 use super::pool::Pool;
 use super::segments::Segments;
@@ -33,7 +33,8 @@ pub(super) struct Shared {
     pub(super) is_ending: AtomicBool,
 }
 
-/// Connections on their way back to the multiplexer, which is woken for them.
+/// Connections that are to have a turn of the multiplexer, which is woken for them: those on their
+/// way back to it, and those that it has put off itself.
 #[derive(Debug)]
 pub(super) struct Returned {
     connections: Mutex<Vec<Arc<Connection>>>,
@@ -45,7 +46,8 @@ impl Returned {
         Self { connections: Mutex::default(), bell }
     }
 
-    fn push(&self, connection: Arc<Connection>) {
+    /// Rings the bell for it.
+    pub(super) fn push(&self, connection: Arc<Connection>) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         connections.push(connection);
         drop(connections);
@@ -116,7 +118,7 @@ impl Shared {
                 Received::Bytes { count, filled_up } => {
                     self.means.metrics.received_bytes.add(count as u64);
                     if filled_up || connection.ends() {
-                        connection.hear(false);
+                        connection.hear(News::Some);
                     }
                     if !exchange.inbox.is_empty() {
                         return self.take_up(&mut exchange);
@@ -161,7 +163,7 @@ impl Shared {
         }
         self.means.metrics.sent_bytes.add(exchange.outbox.bytes() as u64);
         // What became of it shows in the phase.
-        exchange.send(connection, ended_ns + self.transfer_ns_max);
+        exchange.send(connection, ended_ns.saturating_add(self.transfer_ns_max));
     }
 
     fn greet(&self, hello: &Hello, exchange: &mut Exchange) {

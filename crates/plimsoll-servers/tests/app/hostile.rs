@@ -9,6 +9,7 @@ use plimsoll_protocols::app::wire::{
 };
 use plimsoll_servers::app::AppConfig;
 
+use crate::flood;
 use crate::support::{Client, config, frame, now, request, serve, wait_until};
 
 /// Of the requests that end too late on purpose.
@@ -154,4 +155,27 @@ fn a_client_that_leaves_in_mid_frame_or_without_its_reply_is_forgotten() {
     wait_until("all are forgotten but who asks", || {
         server.metric("connections") == 1.0 && server.metric("segments") == 0.0
     });
+}
+
+#[test]
+fn a_client_that_never_stops_asking_how_it_is_keeps_neither_the_others_waiting_nor_the_end() {
+    let server = serve(&config());
+    let _flood = flood::of_status_requests(server.client(1, 0).stream);
+    let begun = now();
+    let mut late = server.client(2, 0);
+    check_unharmed(&mut late);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let took = server.end();
+    assert!(took < Duration::from_secs(4), "{took:?}");
+}
+
+#[test]
+fn a_timeout_beyond_all_time_is_none() {
+    let server = serve(&AppConfig { request_timeout: Duration::MAX, ..config() });
+    let mut client = server.client(1, 0);
+    let whole = frame(request(RequestType::ClientServer), b"in two parts");
+    client.send(&whole[..9]);
+    std::thread::sleep(Duration::from_millis(50));
+    client.send(&whole[9..]);
+    assert_eq!(client.reply().0.status, Status::Ok);
 }

@@ -9,6 +9,8 @@ mod any_bytes;
 mod checks;
 mod crowd;
 mod end;
+#[path = "../flood/mod.rs"]
+mod flood;
 mod hostile;
 mod requests;
 mod status;
