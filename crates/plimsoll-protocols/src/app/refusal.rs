@@ -24,7 +24,8 @@ pub fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
              workload.segment_mib"
         ),
         Some(Refusal::Full) => "the server takes no more connections; start it with a larger \
-                                --connections-max, or ask for fewer clients"
+                                --connections-max (one more than clients: the run's own question \
+                                for figures takes one), or ask for fewer clients"
             .to_owned(),
         Some(Refusal::Storage) => {
             "the server cannot use the file of the data segment; its own log says why".to_owned()
@@ -42,4 +43,15 @@ pub fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
         ),
         None => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_server_is_told_of_the_connection_that_is_nobodys() {
+        let words = words(&Welcome::refused(Refusal::Full), 0).unwrap();
+        assert!(words.contains("one more than clients"), "{words}");
+    }
 }

@@ -13,7 +13,9 @@ use super::segments::{Durability, Segment};
 use super::troubles::Troubles;
 use crate::clock::monotonic_ns;
 
-/// Units of work between two looks whether to give up: a millisecond.
+/// Units of work between two looks whether to give up: about a millisecond, see [`WORK_MAX`].
+///
+/// [`WORK_MAX`]: plimsoll_protocols::app::wire::WORK_MAX
 const WORK_STEP: u32 = 256;
 
 /// Memory of a service thread: as much as a frame.

@@ -29,7 +29,7 @@ pub struct ServeAppArgs {
     /// Largest data segment of a client
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
     pub segment_max: Bytes,
-    /// Most connections at a time; more are refused
+    /// Most connections at a time, one more than clients for a run; more are refused
     #[arg(long, value_name = "N", default_value = "8192")]
     pub connections_max: NonZeroU32,
     /// End a connection whose request is not complete, or whose reply is not taken, after so long
@@ -51,7 +51,7 @@ pub struct ServeAppArgs {
     /// Cores to use, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<u32>,
-    /// Keep the segments in this empty directory and remove it at the end
+    /// Keep the segments in this new or empty directory and remove it at the end
     #[arg(long, value_name = "DIR", hide = true, conflicts_with = "root")]
     pub temporary_root: Option<PathBuf>,
     /// Stop when standard input ends
