@@ -224,7 +224,7 @@ pub enum PlanError {
 }
 
 /// The `[workload]` of a suite, as its protocol's own type.
-fn typed_workload<W: serde::de::DeserializeOwned>(suite: &Suite) -> Result<W, PlanError> {
+pub fn typed_workload<W: serde::de::DeserializeOwned>(suite: &Suite) -> Result<W, PlanError> {
     suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
         suite: suite.name.clone(),
         reason: e.message().to_owned(),

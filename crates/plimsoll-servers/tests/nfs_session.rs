@@ -27,8 +27,8 @@ use plimsoll_protocols::nfs::op::{NfsOp, Presence};
 use plimsoll_protocols::nfs::parameters::{NfsWorkload, op_names};
 use plimsoll_protocols::nfs::script::{NfsScript, ScriptPlan};
 use plimsoll_protocols::nfs::session::{NfsSession, NfsSite};
-use plimsoll_protocols::nfs::{op::NfsCall, plan, prepare};
-use plimsoll_protocols::{ResolvedTarget, parse_suite, shipped};
+use plimsoll_protocols::nfs::{op::NfsCall, prepare};
+use plimsoll_protocols::{ResolvedTarget, parse_suite, shipped, typed_workload};
 
 /// A set whose accessed hundred has files of every size.
 const FILES: u32 = 1_000;
@@ -211,7 +211,7 @@ struct Bed {
 fn bed(suite: &str, kind: LinkKind) -> Bed {
     let host = Host::new(1 << 30);
     let suite = parse_suite(suite, shipped(suite).unwrap(), &[]).unwrap();
-    let workload = NfsWorkload { verify_one_in: 1, ..plan::typed(&suite).unwrap() };
+    let workload = NfsWorkload { verify_one_in: 1, ..typed_workload(&suite).unwrap() };
     let url = TargetUrl::parse("nfs://server/export").unwrap();
     let target = ResolvedTarget { url, address: SocketAddr::new(HOST, PORT) };
     let request = MountRequest {
