@@ -291,7 +291,7 @@ pub struct ClosedCase {
     /// costs all that is allowed, and none.
     pub theory_interval_ops_per_s: (f64, f64),
     /// The throughput lies between them.
-    pub theory_held: bool,
+    pub theory: Judged,
     /// What the run says of itself.
     pub run: RunVerdict,
 }
@@ -392,9 +392,13 @@ impl Certificate {
         let Self { closed, stall, .. } = self;
         all.push(("closed loop run".to_owned(), closed.run.held));
         all.push(("closed loop count".to_owned(), closed.held));
-        let tight = closed.tight.held().map(|held| ("closed loop mean tight".to_owned(), held));
-        all.extend(tight);
-        all.push(("closed loop theory".to_owned(), closed.theory_held));
+        let compared =
+            [("closed loop mean tight", closed.tight), ("closed loop theory", closed.theory)];
+        if compared.iter().all(|(_, judged)| *judged == Judged::NotJudged) {
+            all.push(("closed loop response".to_owned(), false));
+        }
+        let judged = |(name, judged): (&str, Judged)| Some((name.to_owned(), judged.held()?));
+        all.extend(compared.into_iter().filter_map(judged));
         all.push(("stall run".to_owned(), stall.run.held));
         all.push(("stall".to_owned(), stall.held));
         all
@@ -403,7 +407,8 @@ impl Certificate {
     /// How many judgements were left open.
     pub fn not_judged(&self) -> usize {
         let readings = self.queues.iter().flat_map(|case| &case.readings);
-        let all = readings.map(|reading| reading.tight).chain([self.closed.tight]);
+        let all =
+            readings.map(|reading| reading.tight).chain([self.closed.tight, self.closed.theory]);
         all.filter(|tight| *tight == Judged::NotJudged).count()
     }
 

@@ -53,7 +53,7 @@ fn certificate() -> Certificate {
         closed: ClosedCase {
             held: true,
             tight: Judged::Held,
-            theory_held: true,
+            theory: Judged::Held,
             run: sound(),
             ..ClosedCase::default()
         },
@@ -97,6 +97,9 @@ fn a_judgement_that_is_left_open_neither_holds_nor_breaks() {
     assert_eq!(open.note(String::new()).worst_tight_at, "M/M/4 at 0.9 mean");
     open.queues[0].readings[0].tight = Judged::NotJudged;
     assert_eq!(broken(&open), ["M/M/4 at 0.9 tight"], "nothing is left that was judged");
+    (open.closed.tight, open.closed.theory) = (Judged::NotJudged, Judged::NotJudged);
+    assert_eq!(broken(&open), ["M/M/4 at 0.9 tight", "closed loop response"]);
+    assert_eq!(open.not_judged(), 4);
 }
 
 #[test]

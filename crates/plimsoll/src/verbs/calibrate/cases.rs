@@ -185,7 +185,7 @@ fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
         tight: served.map_or(Judged::Broken, |served| judge::tight(response_ns, served, floor)),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
-        theory_held: (low..=high).contains(&ops_per_s),
+        theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
         run: seen.run.clone(),
     }
 }

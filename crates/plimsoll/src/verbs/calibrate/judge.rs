@@ -63,11 +63,29 @@ fn strictly_allowed(served: Nanos) -> Nanos {
 /// Are client and server close enough? Left open where they are only because the floor is high.
 pub(super) fn tight(client: Nanos, served: Nanos, floor: Nanos) -> Judged {
     let apart = Nanos(client.0.abs_diff(served.0));
-    let telling = floor.0 as f64 <= served.0 as f64 * TELLING_FLOOR_MAX_RATIO;
     match apart {
         _ if apart > allowed(served, floor) => Judged::Broken,
-        _ if telling || apart <= strictly_allowed(served) => Judged::Held,
+        _ if telling(served, floor) || apart <= strictly_allowed(served) => Judged::Held,
         _ => Judged::NotJudged,
+    }
+}
+
+/// Does a judgement that allows this floor say anything?
+fn telling(served: Nanos, floor: Nanos) -> bool {
+    floor.0 as f64 <= served.0 as f64 * TELLING_FLOOR_MAX_RATIO
+}
+
+/// Is the throughput of a closed loop, whose mean response was `served`, within its interval? Left
+/// open where the floor makes that so wide that it would be with any response.
+pub(super) fn throughput(
+    ops_per_s: f64,
+    (low, high): (f64, f64),
+    (served, floor): (Nanos, Nanos),
+) -> Judged {
+    match (low..=high).contains(&ops_per_s) {
+        false => Judged::Broken,
+        true if telling(served, floor) => Judged::Held,
+        true => Judged::NotJudged,
     }
 }
 
@@ -241,5 +259,9 @@ mod tests {
         let of = |delay_s| Loop { delay_s, ..law }.throughput_per_s();
         assert!(low < of(180e-6) && of(0.0) < high, "{low} to {high}");
         assert!(of(3e-3) < low, "replies that are seen 3 ms late");
+        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor));
+        assert_eq!((judged(of(80e-6)), judged(of(3e-3))), (Judged::Held, Judged::Broken));
+        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10));
+        assert_eq!(throughput(of(80e-6), (low, high), high_floor), Judged::NotJudged);
     }
 }

@@ -185,7 +185,7 @@ fn closed(out: &mut String, closed: &ClosedCase, style: Style) {
         grouped(closed.theory_ops_per_s),
         grouped(low),
         grouped(high),
-        mark(closed.theory_held, style)
+        tight(closed.theory, style).trim_end()
     );
 }
 
