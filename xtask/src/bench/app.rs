@@ -124,6 +124,7 @@ fn cores(built: &Path, options: &Options) -> Result<String> {
         }
         eprintln!("round {round} of {} done", options.rounds);
     }
+    let host = held.map(|(_, cores)| work(built, cores, options));
     let rate: fn(&Sample) -> f64 = |s| s.ops_per_s;
     let one = rows.first().and_then(|row| row.median(rate));
     let mut table = "| server held to | transactions/s (lowest–highest) | ÷ one core's |\n\
@@ -134,7 +135,29 @@ fn cores(built: &Path, options: &Options) -> Result<String> {
         let rates = spread(&row.values(rate), 0);
         table.push_str(&format!("| {} | {rates} | {} |\n", row.name, shown(ratio, 2)));
     }
+    let [one, two] = host;
+    let (one, two) = (one?, two?);
+    table.push_str(&format!(
+        "\nThe host's own limit: the same work without a server, a thread on each core, {one:.0} \
+         units/s on one core and {two:.0} on two, {:.2} times as much.\n",
+        two / one,
+    ));
     Ok(table)
+}
+
+/// Units of work a second that the host itself does on those cores; the median of all rounds.
+fn work(built: &Path, cores: &[u32], options: &Options) -> Result<f64> {
+    let list = cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let mut rates = Vec::new();
+    for _ in 0..options.rounds {
+        let mut command = Command::new(built.join("bare"));
+        command.args(["work", &list, &options.seconds.to_string()]);
+        let finished = finish(&mut command, options.seconds)?;
+        let rate = finished.output.trim().strip_prefix("units_per_s=");
+        rates.push(rate.and_then(|rate| rate.parse().ok()).ok_or_else(|| said(&finished))?);
+    }
+    rates.sort_by(f64::total_cmp);
+    Ok(rates[rates.len() / 2])
 }
 
 /// This project as the generator, with transactions of one kind.

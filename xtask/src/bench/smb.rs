@@ -161,8 +161,7 @@ impl Ours<'_> {
         let settings = [
             "load.think.mean=0s",
             "load.start_delay=0s",
-            // nbench counts its lines from the first on.
-            "profiles.standard.warm_up=10ms",
+            "profiles.standard.warm_up=1s",
             &format!("profiles.standard.measure={seconds}s"),
         ];
         for setting in settings {

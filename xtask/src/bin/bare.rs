@@ -8,27 +8,35 @@
 //! `spin` and `precise` send at absolute due times, evenly spaced, and time from due to done.
 //! `app` is `closed` with client/server transactions; its PATH is `REQUEST/REPLY`, the bytes of
 //! both, headers included.
+//!
+//! `bare work CORES SECONDS` does what a processor transaction does, on each of the cores of the
+//! list at the same time: how much of it the host can do at most.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a developer command talks to the developer's terminal"
 )]
 
+use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use plimsoll_protocols::app::wire::work_checksum;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Large enough that a reply of 100 KB needs few calls.
 const BUFFER_BYTES: usize = 256 * 1024;
 const EVENTS_MAX: usize = 256;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Units of work of a processor transaction of the suite.
+const WORK_UNITS: u32 = 100;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -48,6 +56,9 @@ fn main() -> ExitCode {
 fn run() -> Result<String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["work", cores, seconds] = words.as_slice() {
+        return work(cores, Duration::from_secs(seconds.parse()?));
+    }
     let [mode, address, path, connections, seconds, rest @ ..] = words.as_slice() else {
         return Err(
             "usage: bare closed|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]"
@@ -68,6 +79,34 @@ fn run() -> Result<String> {
         "precise" if rate > 0 => exchange.scheduled(span, rate, Wait::Precise),
         other => Err(format!("{other}: no such mode, or it needs a rate").into()),
     }
+}
+
+/// Units of work a second, of one thread on each core.
+fn work(cores: &str, span: Duration) -> Result<String> {
+    let cores: Vec<usize> =
+        cores.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?;
+    let started = now();
+    let threads: Vec<_> = cores
+        .into_iter()
+        .map(|core| {
+            std::thread::spawn(move || -> rustix::io::Result<u32> {
+                let mut set = CpuSet::new();
+                set.set(core);
+                sched_setaffinity(None, &set)?;
+                let mut units = 0;
+                while started.elapsed() < span {
+                    black_box(work_checksum(units, WORK_UNITS));
+                    units += WORK_UNITS;
+                }
+                Ok(units)
+            })
+        })
+        .collect();
+    let mut units = 0.0;
+    for thread in threads {
+        units += f64::from(thread.join().map_err(|_| "a thread panicked")??);
+    }
+    Ok(format!("units_per_s={:.0}", units / started.elapsed().as_secs_f64()))
 }
 
 /// How a scheduled load waits for its next due time.
