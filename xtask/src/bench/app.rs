@@ -18,8 +18,9 @@ use crate::Result;
 const CLIENTS: [u32; 2] = [32, 256];
 /// Bytes of a request and of its reply, headers included, as in the suite.
 const EXCHANGE_BYTES: (u32, u32) = (128, 1_024);
-/// Enough to keep two cores busy, few enough to need little of the generator.
-const PROCESSOR_CLIENTS: u32 = 8;
+/// Enough that requests wait at the server while the generator, which shares a core with it, waits
+/// for its turn.
+const PROCESSOR_CLIENTS: u32 = 64;
 /// The suite's kinds of transactions.
 const KINDS: [&str; 8] = [
     "client_server",

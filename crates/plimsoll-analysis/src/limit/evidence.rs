@@ -26,6 +26,10 @@ const FDATASYNC_MAX_RATIO: f64 = 0.5;
 /// The same of the time in which some thread of the host waited for storage, for reads; a disk that
 /// is held back by a limit shows there and nowhere else.
 const STORAGE_STALL_MAX_RATIO: f64 = 0.5;
+/// Less of it is not worth a word.
+const STORAGE_STALL_SHOWN_RATIO: f64 = 0.1;
+/// Where the kernel says so.
+const STORAGE_STALL: &str = "host.pressure_io_some";
 
 /// Said where it was full at every load.
 const UNCONFIRMED: &str = "; it was so at every load, so that what an op takes of it at a lower one \
@@ -209,6 +213,8 @@ struct Hardware {
     processors: f64,
     /// The busiest and its share; absent when no disk did anything.
     disk: Option<(String, f64)>,
+    /// Share of the time in which some thread waited for storage.
+    storage_stall: f64,
 }
 
 impl Hardware {
@@ -232,6 +238,7 @@ impl Hardware {
             cores: busy.len(),
             processors: busy.iter().sum::<f64>() / busy.len() as f64,
             disk: disks.max_by(|a, b| a.1.total_cmp(&b.1)),
+            storage_stall: mean(plateau.at, STORAGE_STALL).unwrap_or_default(),
         })
     }
 
@@ -244,7 +251,11 @@ impl Hardware {
             Some((name, busy)) => format!("the busiest disk ({name}) {}", percent(*busy)),
             None => "the disks did nothing".to_owned(),
         };
-        format!("the server's processors were {} busy and {disk}", percent(self.processors))
+        let waits = match self.storage_stall {
+            ..STORAGE_STALL_SHOWN_RATIO => String::new(),
+            stall => format!(", with threads waiting for storage {} of the time", percent(stall)),
+        };
+        format!("the server's processors were {} busy and {disk}{waits}", percent(self.processors))
     }
 }
 

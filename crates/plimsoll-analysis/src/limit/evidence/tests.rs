@@ -123,7 +123,10 @@ fn threads_that_wait_for_a_disk_that_is_held_back_are_not_the_limit() {
     let mut points = THREADS;
     let stalled = [THREADS[2].1, &[("host.pressure_io_some", 0.9)]].concat();
     points[2].1 = &stalled;
-    check(&limit(points, here()), &["which resource is not known"]);
+    check(
+        &limit(points, here()),
+        &["which resource is not known", "with threads waiting for storage 90 % of the time"],
+    );
 }
 
 /// 0.5 ms of a processor per op: 2,000 ops/s on one core.
