@@ -8,10 +8,11 @@ use std::time::Duration;
 use plimsoll_servers::{BuiltinApp, ServerProcess};
 
 use super::place::Place;
+use super::record::{record, section};
 use super::row::{Row, Sample, counted};
-use super::tables::{shown, spread};
+use super::tables::{beside, shown, spread};
 use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process, record};
+use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
 use crate::Result;
 
 /// Closed clients of a section.
@@ -53,17 +54,7 @@ pub fn app(options: &Options) -> Result<()> {
         );
         text.push_str(&section(&title, || cores(&built, options)));
     }
-    record::record("app", &text, options)
-}
-
-/// What could not be measured is named in its place.
-fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
-    eprintln!("\n== {title} ==");
-    let table = measure().unwrap_or_else(|message| {
-        eprintln!("NOT MEASURED: {message}");
-        format!("Not measured: {message}\n")
-    });
-    format!("### {title}\n\n{table}\n")
+    record("app", &text, options)
 }
 
 fn start(built: &Path, cores: &[u32]) -> Result<ServerProcess> {
@@ -92,22 +83,7 @@ fn exchange(built: &Path, clients: u32, options: &Options) -> Result<String> {
         bare_row.take(bare(built, &server, clients, options.seconds));
         eprintln!("round {round} of {} done", options.rounds);
     }
-    let mut table = "| generator | transactions/s | CPU µs per transaction (lowest–highest) | its \
-                     CPU ÷ the bare client's | peak memory MB |\n| --- | --- | --- | --- | --- |\n"
-        .to_owned();
-    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
-    for row in rows.iter().chain([&bare_row]) {
-        let ratio = row.median(cost).zip(bare_row.median(cost)).map(|(its, bare)| its / bare);
-        table.push_str(&format!(
-            "| {} | {} | {} | {} | {} |\n",
-            row.name,
-            shown(row.median(|s| s.ops_per_s), 0),
-            spread(&row.values(cost), 2),
-            shown(ratio, 2),
-            shown(row.median(|s| s.peak_rss_mb), 0),
-        ));
-    }
-    Ok(table)
+    Ok(beside(&rows, &bare_row, "transaction", "the bare client"))
 }
 
 /// The same load on a server held to one core and on one that has the generator's too.
@@ -198,7 +174,7 @@ impl Ours<'_> {
         let good = matches!(finished.code, Some(0 | 1));
         let counted = good.then(|| counted(&finished.output)).flatten();
         let (ops, ops_per_s) = counted.ok_or_else(|| said(&finished))?;
-        Ok(sample(&finished, ops, ops_per_s))
+        Ok(Sample::of_generator(&finished, ops, ops_per_s))
     }
 }
 
@@ -217,7 +193,7 @@ fn bare(built: &Path, server: &ServerProcess, clients: u32, seconds: u64) -> Res
     let counted =
         number("requests=").zip(number("seconds=")).filter(|(requests, _)| *requests > 0.0);
     let (requests, seconds) = counted.ok_or_else(|| said(&finished))?;
-    Ok(sample(&finished, requests, requests / seconds))
+    Ok(Sample::of_generator(&finished, requests, requests / seconds))
 }
 
 fn finish(command: &mut Command, seconds: u64) -> Result<process::Finished> {
@@ -228,14 +204,4 @@ fn said(finished: &process::Finished) -> String {
     let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
     let said: String = said.trim().chars().take(2_000).collect();
     format!("exit code {:?}\n{said}", finished.code)
-}
-
-/// The server's own cost is not asked for.
-fn sample(finished: &process::Finished, ops: f64, ops_per_s: f64) -> Sample {
-    Sample {
-        ops_per_s,
-        generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
-        server_us_per_op: f64::NAN,
-        peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
-    }
 }

@@ -38,6 +38,16 @@ pub fn record(part: &str, tables: &str, options: &Options) -> Result<()> {
     fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))
 }
 
+/// A part of the tables under its title. What could not be measured is named in its place.
+pub fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
+    eprintln!("\n== {title} ==");
+    let table = measure().unwrap_or_else(|message| {
+        eprintln!("NOT MEASURED: {message}");
+        format!("Not measured: {message}\n")
+    });
+    format!("### {title}\n\n{table}\n")
+}
+
 /// The page with everything between the two markers replaced.
 fn placed(page: &str, part: &str, text: &str) -> Option<String> {
     let begin = format!("<!-- bench {part}: begin -->");

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::median;
+use super::process::Finished;
 use crate::Result;
 
 /// One run of one generator against one server.
@@ -11,6 +12,18 @@ pub struct Sample {
     pub generator_us_per_op: f64,
     pub server_us_per_op: f64,
     pub peak_rss_mb: f64,
+}
+
+impl Sample {
+    /// Of a run whose server's own cost is not counted.
+    pub fn of_generator(finished: &Finished, ops: f64, ops_per_s: f64) -> Self {
+        Self {
+            ops_per_s,
+            generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
+            server_us_per_op: f64::NAN,
+            peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
+        }
+    }
 }
 
 /// All runs of one pair.

@@ -1,5 +1,6 @@
 //! `bench smb`: CPU per load-file line next to smbtorture's nbench, and per echo next to its
-//! `smb2.bench.echo`, on Samba.
+//! `smb2.bench.echo`, on Samba. Its processes, one per connection, come and go; their CPU time is
+//! not counted.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +10,11 @@ use plimsoll_servers::ServerProcess;
 use plimsoll_servers::managed::{self, SmbRequest};
 
 use super::place::Place;
+use super::record::{record, section};
 use super::row::{Row, Sample, counted};
-use super::tables::{shown, spread};
+use super::tables::beside;
 use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process, record};
+use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
 use crate::{Result, command};
 
 /// The public load file, of Debian's package dbench.
@@ -40,17 +42,7 @@ pub fn smb(options: &Options) -> Result<()> {
             text.push_str(&section(&title, || echo(&program, connections, outstanding, options)));
         }
     }
-    record::record("smb", &text, options)
-}
-
-/// What could not be measured is named in its place.
-fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
-    eprintln!("\n== {title} ==");
-    let table = measure().unwrap_or_else(|message| {
-        eprintln!("NOT MEASURED: {message}");
-        format!("Not measured: {message}\n")
-    });
-    format!("### {title}\n\n{table}\n")
+    record("smb", &text, options)
 }
 
 /// nbench speaks SMB1 only; Samba serves both, to guests and therefore unsigned. The share lies in
@@ -126,23 +118,7 @@ fn compare(
         its.take((rival.1)(options.seconds));
         eprintln!("round {round} of {} done", options.rounds);
     }
-    let mut table = format!(
-        "| generator | {unit}s/s | CPU µs per {unit} (lowest–highest) | its CPU ÷ smbtorture's | \
-         peak memory MB |\n| --- | --- | --- | --- | --- |\n"
-    );
-    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
-    for row in rows.iter().chain([&its]) {
-        let ratio = row.median(cost).zip(its.median(cost)).map(|(ours, its)| ours / its);
-        table.push_str(&format!(
-            "| {} | {} | {} | {} | {} |\n",
-            row.name,
-            shown(row.median(|s| s.ops_per_s), 0),
-            spread(&row.values(cost), 2),
-            shown(ratio, 2),
-            shown(row.median(|s| s.peak_rss_mb), 0),
-        ));
-    }
-    Ok(table)
+    Ok(beside(&rows, &its, unit, "smbtorture"))
 }
 
 /// This project as the generator.
@@ -178,17 +154,7 @@ impl Ours<'_> {
             let said: String = said.trim().chars().take(2_000).collect();
             return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
         };
-        Ok(sample(&finished, ops, ops_per_s))
-    }
-}
-
-/// The server's processes, one per connection, come and go; their CPU time is not counted.
-fn sample(finished: &process::Finished, ops: f64, ops_per_s: f64) -> Sample {
-    Sample {
-        ops_per_s,
-        generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
-        server_us_per_op: f64::NAN,
-        peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
+        Ok(Sample::of_generator(&finished, ops, ops_per_s))
     }
 }
 
@@ -213,7 +179,7 @@ fn nbench(server: &ServerProcess, clients: u32, seconds: u64) -> Result<Sample> 
     let finished = finish(&mut command, seconds)?;
     let lines = read_nbench(&finished.output)
         .ok_or_else(|| format!("nbench said\n{}{}", finished.output, finished.errors))?;
-    Ok(sample(&finished, lines, lines / seconds as f64))
+    Ok(Sample::of_generator(&finished, lines, lines / seconds as f64))
 }
 
 fn torture_echo(
@@ -228,7 +194,7 @@ fn torture_echo(
     let finished = finish(&mut command, seconds)?;
     let echoes = read_echo(&[finished.output.as_str(), finished.errors.as_str()].concat())
         .ok_or_else(|| format!("smbtorture said\n{}{}", finished.output, finished.errors))?;
-    Ok(sample(&finished, echoes, echoes / seconds as f64))
+    Ok(Sample::of_generator(&finished, echoes, echoes / seconds as f64))
 }
 
 fn finish(command: &mut Command, seconds: u64) -> Result<process::Finished> {

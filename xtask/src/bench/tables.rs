@@ -1,6 +1,7 @@
 //! Cells of the tables.
 
 use super::median;
+use super::row::{Row, Sample};
 
 /// The value, or a dash where there is none.
 pub fn shown(value: Option<f64>, decimals: usize) -> String {
@@ -13,4 +14,26 @@ pub fn spread(values: &[f64], decimals: usize) -> String {
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(0.0, f64::max);
     format!("{middle:.decimals$} ({lowest:.decimals$}–{highest:.decimals$})")
+}
+
+/// Ours and the rival's, row by row: rate, CPU per `unit` and its ratio to the rival's, memory.
+/// `rival` is what the ratio's column calls it.
+pub fn beside(ours: &[Row], rivals: &Row, unit: &str, rival: &str) -> String {
+    let mut table = format!(
+        "| generator | {unit}s/s | CPU µs per {unit} (lowest–highest) | its CPU ÷ {rival}'s | peak \
+         memory MB |\n| --- | --- | --- | --- | --- |\n"
+    );
+    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
+    for row in ours.iter().chain([rivals]) {
+        let ratio = row.median(cost).zip(rivals.median(cost)).map(|(its, theirs)| its / theirs);
+        table.push_str(&format!(
+            "| {} | {} | {} | {} | {} |\n",
+            row.name,
+            shown(row.median(|s| s.ops_per_s), 0),
+            spread(&row.values(cost), 2),
+            shown(ratio, 2),
+            shown(row.median(|s| s.peak_rss_mb), 0),
+        ));
+    }
+    table
 }

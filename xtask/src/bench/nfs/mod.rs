@@ -13,10 +13,11 @@ use plimsoll_servers::{BuiltinNfs, ServerProcess, managed};
 
 use self::rival::Rival;
 use super::place::Place;
+use super::record::{record, section};
 use super::row::{Row, Sample, counted};
 use super::tables::{shown, spread};
 use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process, record};
+use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
 use crate::Result;
 
 /// Calls of one connection that are on their way at the same time.
@@ -124,17 +125,7 @@ pub fn nfs(options: &Options) -> Result<()> {
         let title = "Creating a file set through the reference server on a directory";
         text.push_str(&section(title, || creation::measure(&program, options)));
     }
-    record::record("nfs", &text, options)
-}
-
-/// What could not be measured is named in its place.
-fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
-    eprintln!("\n== {title} ==");
-    let table = measure().unwrap_or_else(|message| {
-        eprintln!("NOT MEASURED: {message}");
-        format!("Not measured: {message}\n")
-    });
-    format!("### {title}\n\n{table}\n")
+    record("nfs", &text, options)
 }
 
 fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> {
