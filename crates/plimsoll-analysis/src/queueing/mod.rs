@@ -5,17 +5,18 @@
 //! | module | what it answers |
 //! | --- | --- |
 //! | [`many`] | M/M/c: Erlang C, the distribution of waiting and response time |
-//! | [`general`] | M/G/1: mean response (Pollaczek and Khinchine) |
 //! | [`constant`] | M/D/1: the distribution of waiting and response time |
 //! | [`finite`] | M/M/c//N: throughput and mean response of a closed loop |
 //! | [`stall`] | D/D/1 with a pause: every response time, exactly |
 //! | [`scatter`] | how far a run of a given length may be from all of these |
 //!
-//! Closed forms and simulation judge each other in the tests.
+//! Closed forms and simulation judge each other in the tests; M/G/1 (Pollaczek and Khinchine) is
+//! there for nothing else.
 
 pub mod constant;
 pub mod finite;
-pub mod general;
+#[cfg(test)]
+mod general;
 pub mod many;
 pub mod scatter;
 pub mod stall;
