@@ -166,6 +166,25 @@ impl Plan {
             facts,
         }
     }
+
+    /// A plan whose data is brought to the servers before each load point.
+    pub fn per_point(
+        preparation: impl PointPreparation + 'static,
+        op_names: Vec<String>,
+        op_shares: Option<Vec<f64>>,
+        departures: Vec<String>,
+        facts: Vec<Setting>,
+    ) -> Self {
+        Self {
+            work: Work::PerPoint(Box::new(preparation)),
+            op_names: OpNames(op_names),
+            op_shares,
+            addresses: None,
+            reserved_ports: false,
+            departures,
+            facts,
+        }
+    }
 }
 
 /// Why a workload cannot be made.

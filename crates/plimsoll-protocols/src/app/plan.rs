@@ -1,7 +1,6 @@
 //! From a suite and its targets to a preparation for each load point, with everything that
 //! departs from the published method named.
 
-use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::LoadSpec;
 use plimsoll_model::units::Bytes;
@@ -12,7 +11,7 @@ use super::prepare::{AppPreparation, PreparationRequest, Site, greet};
 use super::session::segment_of;
 use super::wire::{RequestType, Welcome};
 use crate::net::ErrandError;
-use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
+use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
 
 /// The kinds of the method; the others are additions.
 const METHOD_KINDS: usize = 5;
@@ -39,15 +38,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         scale: request.profile.workload_scale,
         seed: request.seed,
     });
-    Ok(Plan {
-        work: Work::PerPoint(Box::new(preparation)),
-        op_names: OpNames(parameters::op_names()),
-        op_shares,
-        addresses: None,
-        reserved_ports: false,
-        departures,
-        facts,
-    })
+    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, departures, facts))
 }
 
 fn sites(targets: &[ResolvedTarget]) -> Result<Vec<Site>, PlanError> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::seam::Workload;
-use plimsoll_model::assignment::{Load, OpNames};
+use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
@@ -17,7 +17,7 @@ use super::target::SmbTarget;
 use super::workload::SmbLoad;
 use super::workspace::{ContentTable, Workspace};
 use crate::net::{ErrandError, PointPreparation as _};
-use crate::{Plan, PlanError, PlanRequest, Work, typed_workload};
+use crate::{Plan, PlanError, PlanRequest, typed_workload};
 
 /// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
 pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
@@ -47,15 +47,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         make: Box::new(move |load| loads.make(load)),
     });
     preparation.knock(request.dial)?;
-    Ok(Plan {
-        work: Work::PerPoint(Box::new(preparation)),
-        op_names: OpNames(parameters::op_names()),
-        op_shares,
-        addresses: None,
-        reserved_ports: false,
-        departures,
-        facts,
-    })
+    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, departures, facts))
 }
 
 fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
