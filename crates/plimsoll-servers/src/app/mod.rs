@@ -58,6 +58,9 @@ pub const CONNECTIONS_MAX: u32 = 8_192;
 /// How long a begun request, or a reply, may be on its way when nothing else is said.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long requests under way may take once the server is ending, if nothing else is said.
+pub const END_TIMEOUT: Duration = Duration::from_millis(1_500);
+
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4_096;
 /// Descriptors that are neither connections nor segments, and those of clients turned away.
@@ -85,6 +88,8 @@ pub struct AppConfig {
     pub connections_max: u32,
     /// How long a begun request, or a reply, may be on its way.
     pub request_timeout: Duration,
+    /// How long requests under way may take once the server is ending.
+    pub end_timeout: Duration,
     /// Memory this process may use, page cache included; needs root.
     pub memory_bytes: Option<u64>,
     /// Where to serve the metrics over HTTP.
@@ -106,12 +111,17 @@ impl AppConfig {
             segment_bytes_max: SEGMENT_BYTES_MAX,
             connections_max: CONNECTIONS_MAX,
             request_timeout: REQUEST_TIMEOUT,
+            end_timeout: END_TIMEOUT,
             memory_bytes: None,
             metrics: None,
             cores: Vec::new(),
             troubles: Troubles::unheard(),
         }
     }
+}
+
+fn whole_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A server that listens and does not serve yet.
@@ -172,7 +182,8 @@ impl AppServer {
                 memory_bytes: config.memory_bytes.unwrap_or(0),
             },
             connections_max,
-            transfer_ns_max: u64::try_from(config.request_timeout.as_nanos()).unwrap_or(u64::MAX),
+            transfer_ns_max: whole_ns(config.request_timeout),
+            end_ns_max: whole_ns(config.end_timeout),
             is_ending: AtomicBool::new(false),
         };
         Ok(Self {

@@ -36,8 +36,6 @@ const ENDING_SWEEP_NS: u64 = 10_000_000;
 const LEAVING_NS: u64 = 1_000_000_000;
 /// The longest a greeting may take.
 const GREETING_NS_MAX: u64 = 10_000_000_000;
-/// How long requests under way may take once the server is ending.
-const END_NS_MAX: u64 = 1_500_000_000;
 
 const LISTENER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
@@ -373,7 +371,7 @@ impl Multiplexer {
     /// Nobody is accepted any more, what waits for a thread is refused, and all who wait for
     /// nothing are let go.
     fn begin_to_end(&mut self, now_ns: u64) {
-        self.end_ns = Some(now_ns + END_NS_MAX);
+        self.end_ns = Some(now_ns.saturating_add(self.shared.end_ns_max));
         self.listener = None;
         for connection in self.shared.pool.clear() {
             let mut exchange = connection.exchange();

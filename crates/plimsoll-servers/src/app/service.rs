@@ -29,6 +29,7 @@ pub(super) struct Shared {
     pub(super) connections_max: usize,
     /// How long a begun request, or a reply, may take on its way.
     pub(super) transfer_ns_max: u64,
+    pub(super) end_ns_max: u64,
     /// Somebody wants the server to end.
     pub(super) is_ending: AtomicBool,
 }

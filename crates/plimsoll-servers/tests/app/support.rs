@@ -13,7 +13,7 @@ use plimsoll_servers::app::{AppConfig, AppServer};
 use plimsoll_servers::{ServerError, Stop};
 
 /// Longest a reply may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server on a free port; it ends with this.
 pub struct Running {
@@ -116,12 +116,20 @@ impl Client {
         (header, answer)
     }
 
-    /// A processor request that takes about so long at the machine's present speed.
+    /// A processor request that takes at least so long, and not much longer on an idle machine;
+    /// afterwards no service thread is at work.
     pub fn long_request(&mut self, wanted: Duration) -> RequestHeader {
         let trial = RequestHeader { work: 500, ..request(RequestType::Processor) };
-        let took_ns = self.ask(trial, b"").0.server_ns.max(1);
+        // The shortest: whatever else ran on the machine made the others longer.
+        let took_ns = (0..5).map(|_| self.ask(trial, b"").0.server_ns.max(1)).min().unwrap();
+        wait_until("all service threads sleep", || self.says("plimsoll_app_threads_busy 0"));
         let work = u128::from(trial.work) * wanted.as_nanos() / u128::from(took_ns);
         RequestHeader { work: work.clamp(1, 1_000_000) as u32, ..trial }
+    }
+
+    /// Whether the server's figures have this line.
+    pub fn says(&mut self, line: &str) -> bool {
+        self.status().lines().any(|found| found == line)
     }
 
     pub fn status(&mut self) -> String {
