@@ -2,6 +2,7 @@
 //!
 //! It is a server to measure against, not one to keep files on.
 
+mod directory;
 mod memory;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::process::Login;
 use crate::{ServerError, Stop, cores};
+use directory::DirectoryShare;
 use memory::MemoryShare;
 
 /// Name of the share.
@@ -156,13 +158,11 @@ fn share(files: &SmbFiles) -> Result<Share, ServerError> {
         SmbFiles::Directory { root, access } => {
             let directory = LocalFsBackend::new(root)
                 .map_err(|source| ServerError::Root { path: root.clone(), source })?;
-            Share::new(
-                SHARE,
-                match access {
-                    FilesAccess::Read => directory.read_only(),
-                    FilesAccess::ReadWrite => directory,
-                },
-            )
+            let directory = match access {
+                FilesAccess::Read => directory.read_only(),
+                FilesAccess::ReadWrite => directory,
+            };
+            Share::new(SHARE, DirectoryShare(directory))
         }
     })
 }
