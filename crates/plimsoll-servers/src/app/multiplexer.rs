@@ -28,6 +28,8 @@ const EVENTS_MAX: usize = 256;
 /// Messages that are answered here in one turn of a connection. Who has sent more ahead waits for
 /// the others' turns: nobody's requests may keep this thread.
 const MESSAGES_PER_TURN_MAX: u32 = 8;
+/// Connections accepted before the others have their turn.
+const ACCEPTED_PER_TURN_MAX: u32 = 64;
 /// How often deadlines are looked at and idle memory is given back.
 const SWEEP_NS: u64 = 250_000_000;
 /// The same once the server is ending.
@@ -124,7 +126,7 @@ impl Multiplexer {
 
     fn on_event(&mut self, key: u64, flags: epoll::EventFlags) {
         match key {
-            LISTENER => self.accept_all(),
+            LISTENER => self.accept_some(),
             BELL => {
                 for connection in self.shared.returned.take() {
                     connection.leave_queue();
@@ -288,8 +290,9 @@ impl Multiplexer {
         }
     }
 
-    fn accept_all(&mut self) {
-        loop {
+    /// What is left in the kernel's queue makes another event.
+    fn accept_some(&mut self) {
+        for _ in 0..ACCEPTED_PER_TURN_MAX {
             let Some(listener) = &self.listener else { return };
             let socket = match accept::next(listener) {
                 Accepted::Socket(socket) => socket,
