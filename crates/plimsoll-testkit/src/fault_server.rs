@@ -102,7 +102,7 @@ struct Shared {
     plan: Box<Plan>,
     requests: AtomicU64,
     accepted: AtomicU64,
-    ignoring: AtomicBool,
+    ignoring: Mutex<Ignore>,
     open: Mutex<HashMap<u64, TcpStream>>,
 }
 
@@ -117,7 +117,7 @@ impl FaultServer {
             plan: Box::new(plan),
             requests: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
-            ignoring: AtomicBool::new(false),
+            ignoring: Mutex::new(Ignore::No),
             open: Mutex::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -154,9 +154,10 @@ impl FaultServer {
         self.shared.accepted.load(Ordering::SeqCst)
     }
 
-    /// While true, new connections are left in the kernel's queue: they open and nothing answers.
+    /// Whether new connections are left in the kernel's queue: they open and nothing answers. Holds
+    /// from the return of this on.
     pub fn ignore_new_connections(&self, ignore: Ignore) {
-        self.shared.ignoring.store(ignore == Ignore::Yes, Ordering::SeqCst);
+        *lock(&self.shared.ignoring) = ignore;
     }
 
     /// Dies like a process: all connections are closed, new ones are refused.
@@ -206,11 +207,17 @@ fn listen(listener: TcpListener, shared: &Arc<Shared>) -> Listening {
     let (told_to_stop, shared) = (Arc::clone(&stop), Arc::clone(shared));
     let thread = std::thread::spawn(move || {
         while !told_to_stop.load(Ordering::SeqCst) {
-            let ignoring = shared.ignoring.load(Ordering::SeqCst);
-            let wanted = if ignoring { PollFlags::empty() } else { PollFlags::IN };
+            let wanted = match *lock(&shared.ignoring) {
+                Ignore::Yes => PollFlags::empty(),
+                Ignore::No => PollFlags::IN,
+            };
             let mut watched = [PollFd::new(&listener, wanted)];
             let _ = poll(&mut watched, Some(&LOOK_AGAIN));
-            if !ignoring && let Ok((stream, _)) = listener.accept() {
+            // Asked again, and held: what comes after an order to ignore it is not accepted.
+            let ignoring = lock(&shared.ignoring);
+            if *ignoring == Ignore::No
+                && let Ok((stream, _)) = listener.accept()
+            {
                 take(stream, &shared);
             }
         }

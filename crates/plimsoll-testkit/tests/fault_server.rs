@@ -104,7 +104,6 @@ fn a_server_goes_down_and_comes_back_on_its_port() {
     server.come_back();
     assert_eq!(exit(), Some(0));
     server.ignore_new_connections(Ignore::Yes);
-    std::thread::sleep(Duration::from_millis(20));
     assert_eq!(exit(), Some(28), "it opens, and nothing answers");
     server.ignore_new_connections(Ignore::No);
     assert_eq!(exit(), Some(0));

@@ -6,11 +6,15 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use plimsoll_testkit::clock::monotonic_ns;
 use plimsoll_testkit::cut_proxy::CutProxy;
 use plimsoll_testkit::flip_proxy::FlipProxy;
-use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+use plimsoll_testkit::lossy_proxy::{BothCounts, Counts, LossyConfig, LossyProxy, Mischief};
 
-const WAIT: Duration = Duration::from_millis(200);
+/// Longest a datagram may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a look for datagrams that should not come lasts.
+const SHORT_LOOK: Duration = Duration::from_millis(20);
 
 /// Sends every datagram back. Ends with the test process.
 fn udp_echo() -> SocketAddr {
@@ -28,36 +32,59 @@ fn udp_echo() -> SocketAddr {
 fn client_of(proxy: &LossyProxy) -> UdpSocket {
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(proxy.address()).unwrap();
-    client.set_read_timeout(Some(WAIT)).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
     client
 }
 
-/// Sends numbers in small bursts and answers with what came back, in order.
-fn exchange(client: &UdpSocket, datagrams: u32) -> Vec<u32> {
+fn forwarded(of: Counts) -> u64 {
+    of.seen - of.lost + of.duplicated
+}
+
+/// Sends numbers in small bursts and answers with what came back, in order. After each burst it
+/// waits until all that the proxy has sent on has come, however long that takes.
+fn exchange(proxy: &LossyProxy, client: &UdpSocket, datagrams: u32) -> Vec<u32> {
     const BURST: u32 = 8;
+    let before = proxy.counts();
     let mut back = Vec::new();
-    let mut bytes = [0; 4];
+    client.set_read_timeout(Some(Duration::from_millis(2))).unwrap();
     for first in (0..datagrams).step_by(BURST as usize) {
-        for number in first..(first + BURST).min(datagrams) {
+        let end = (first + BURST).min(datagrams);
+        for number in first..end {
             client.send(&number.to_be_bytes()).unwrap();
         }
-        client.set_read_timeout(Some(Duration::from_millis(8))).unwrap();
-        while client.recv(&mut bytes).is_ok() {
-            back.push(u32::from_be_bytes(bytes));
+        let begun_ns = monotonic_ns();
+        while !has_all(proxy.counts(), before, (end, back.len())) {
+            let waited_ns = u128::from(monotonic_ns() - begun_ns);
+            let counts = proxy.counts();
+            assert!(waited_ns < PATIENCE.as_nanos(), "{} of {counts:?} are back", back.len());
+            back.extend(receive(client));
         }
     }
-    client.set_read_timeout(Some(WAIT)).unwrap();
-    while client.recv(&mut bytes).is_ok() {
-        back.push(u32::from_be_bytes(bytes));
-    }
+    client.set_read_timeout(Some(SHORT_LOOK)).unwrap();
+    back.extend(std::iter::from_fn(|| receive(client)));
     back
+}
+
+/// Of `sent` datagrams since `before` each has met its fate, and the `back` that came are all.
+fn has_all(now: BothCounts, before: BothCounts, (sent, back): (u32, usize)) -> bool {
+    let seen = now.to_server.seen - before.to_server.seen;
+    let at_server = forwarded(now.to_server) - forwarded(before.to_server);
+    let answered = now.to_client.seen - before.to_client.seen;
+    let at_client = forwarded(now.to_client) - forwarded(before.to_client);
+    // More than all is for the test to find.
+    seen >= u64::from(sent) && answered >= at_server && back as u64 >= at_client
+}
+
+fn receive(client: &UdpSocket) -> Option<u32> {
+    let mut bytes = [0; 4];
+    client.recv(&mut bytes).ok().map(|_| u32::from_be_bytes(bytes))
 }
 
 #[test]
 fn without_mischief_everything_arrives_in_order() {
     let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
     let proxy = LossyProxy::start(udp_echo(), config);
-    let back = exchange(&client_of(&proxy), 100);
+    let back = exchange(&proxy, &client_of(&proxy), 100);
     assert_eq!(back, (0..100).collect::<Vec<_>>());
     assert_eq!(proxy.counts().to_server.seen, 100);
     assert_eq!(proxy.counts().to_client.seen, 100);
@@ -69,10 +96,9 @@ fn every_datagram_is_accounted_for() {
     let mischief = Mischief { lose: 0.1, duplicate: 0.1, reorder: 0.1 };
     let config = LossyConfig { seed: 7, to_server: mischief, to_client: mischief };
     let proxy = LossyProxy::start(udp_echo(), config);
-    let back = exchange(&client_of(&proxy), SENT);
+    let back = exchange(&proxy, &client_of(&proxy), SENT);
     let counts = proxy.counts();
     assert_eq!(counts.to_server.seen, u64::from(SENT));
-    let forwarded = |of: plimsoll_testkit::lossy_proxy::Counts| of.seen - of.lost + of.duplicated;
     assert_eq!(counts.to_client.seen, forwarded(counts.to_server));
     assert_eq!(back.len() as u64, forwarded(counts.to_client));
     for of in [counts.to_server, counts.to_client] {
@@ -94,7 +120,10 @@ fn every_datagram_is_accounted_for() {
 fn the_same_seed_gives_the_same_fates() {
     let mischief = Mischief { lose: 0.2, duplicate: 0.2, reorder: 0.0 };
     let config = LossyConfig { seed: 3, to_server: mischief, to_client: Mischief::NONE };
-    let run = || exchange(&client_of(&LossyProxy::start(udp_echo(), config)), 200);
+    let run = || {
+        let proxy = LossyProxy::start(udp_echo(), config);
+        exchange(&proxy, &client_of(&proxy), 200)
+    };
     assert_eq!(run(), run());
 }
 
@@ -118,10 +147,10 @@ fn while_it_is_down_datagrams_are_lost_and_counted() {
     let proxy = LossyProxy::start(udp_echo(), config);
     let client = client_of(&proxy);
     proxy.go_down();
-    assert_eq!(exchange(&client, 5), Vec::<u32>::new());
+    assert_eq!(exchange(&proxy, &client, 5), Vec::<u32>::new());
     assert_eq!(proxy.counts().to_server.lost, 5);
     proxy.come_back_at(udp_echo());
-    assert_eq!(exchange(&client, 5), vec![0, 1, 2, 3, 4]);
+    assert_eq!(exchange(&proxy, &client, 5), vec![0, 1, 2, 3, 4]);
 }
 
 fn words(values: &[u32]) -> Vec<u8> {
@@ -148,7 +177,7 @@ fn over_udp_every_second_read_is_damaged_and_nothing_else() {
     let proxy = FlipProxy::udp(udp_reader(), 2);
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(proxy.address()).unwrap();
-    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
     let (mut damaged, mut reply) = (0, [0; 64]);
     for xid in 1..=20 {
         let (read, getattr) = (6, 1);

@@ -144,7 +144,7 @@ fn a_request_waits_while_all_service_threads_are_busy_and_status_does_not() {
     let server = serve(&AppConfig { threads, ..config() });
     let mut watcher = server.client(3, 0);
     let mut clients = [server.client(1, 0), server.client(2, 0)];
-    let long = watcher.long_request(Duration::from_millis(500));
+    let long = watcher.long_request(Duration::from_millis(1_500));
     for client in &mut clients {
         client.send(&frame(long, b""));
     }

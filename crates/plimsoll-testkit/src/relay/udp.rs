@@ -199,8 +199,9 @@ impl Passing {
     fn run(&mut self) {
         while !self.shared.stop.load(Ordering::SeqCst) {
             self.wait();
-            self.follow_the_server();
             while let Ok((bytes, client)) = self.front.recv_from(&mut self.buffer) {
+                // For each: what comes after an order to change the server goes to the new one.
+                self.follow_the_server();
                 self.flows.entry(client).or_insert_with(|| Flow::to(self.server));
                 self.pass(Direction::ToServer, client, bytes);
             }
