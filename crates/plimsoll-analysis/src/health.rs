@@ -40,6 +40,20 @@ pub(crate) fn busy_ratio_max(record: &PointRecord) -> Option<f64> {
     busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
+/// Largest share of the window in which a worker was ready and another thread had its core.
+/// `None` when a worker's kernel does not say.
+pub(crate) fn run_delay_ratio_max(record: &PointRecord) -> Option<f64> {
+    let delayed = record.workers.iter().map(|worker| {
+        let (mut delay_ns, mut wall_ns) = (0, 0);
+        for health in in_window(record, worker) {
+            delay_ns += health.run_delay_ns?;
+            wall_ns += health.wall_ns;
+        }
+        (wall_ns > 0).then(|| delay_ns as f64 / wall_ns as f64)
+    });
+    delayed.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
 /// Busy share of the busiest worker in part of the point, `from..to` nanoseconds from its start.
 pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64) -> Option<f64> {
     record
@@ -60,6 +74,7 @@ pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
         cpu_ns_per_op: (done > 0).then(|| record.process_cpu_ns as f64 / done as f64),
         monitor_cpu_ratio: (measured_ns > 0)
             .then(|| record.monitor_cpu_ns as f64 / measured_ns as f64),
+        run_delay_ratio_max: run_delay_ratio_max(record),
         pacing: Some(record.pacing.as_str().to_owned()),
         ..GeneratorResult::default()
     }

@@ -175,6 +175,10 @@ pub struct WorkerHealth {
     pub wakeups: u64,
     /// Ops waiting for a free connection at the end of the interval.
     pub backlog_ops: u64,
+    /// Time the worker was ready to run while another thread had its core; `None` where the kernel
+    /// does not say.
+    #[serde(default)]
+    pub run_delay_ns: Option<u64>,
 }
 
 impl WorkerHealth {

@@ -286,6 +286,10 @@ pub struct GeneratorResult {
     /// The suite's limit of that share.
     #[serde(default)]
     pub cpu_busy_ratio_limit: Option<f64>,
+    /// Largest share of the window in which a worker was ready to run while another thread had its
+    /// core.
+    #[serde(default)]
+    pub run_delay_ratio_max: Option<f64>,
     /// sent − the later of due and the instant a client was free: the part of send lag that is
     /// the generator's own.
     #[serde(default)]

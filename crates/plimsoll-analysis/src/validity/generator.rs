@@ -5,14 +5,19 @@ use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
+use super::host::mean;
 use super::{Evidence, finding, percent};
-use crate::health::busy_ratio_max;
+use crate::health::{busy_ratio_max, run_delay_ratio_max};
 use crate::times::quantile_ns;
 
 /// Share of response p50 that send lag p99 may be when that is more than the suite's limit.
 const SEND_LAG_OF_RESPONSE_RATIO: f64 = 0.05;
 /// Below this many ops p99 is the maximum again, and one hiccup would decide: p90 is judged.
 const SEND_LAG_P99_SAMPLES_MIN: u64 = 100;
+/// A hundredth of the time lost is enough to make one op in a hundred late.
+const LATE_SHARE_MIN_RATIO: f64 = 0.01;
+/// Below it a worker has time to spare.
+const BUSY_RATIO: f64 = 0.5;
 /// Share of one core the monitors may use.
 const MONITOR_CPU_MAX_RATIO: f64 = 0.01;
 
@@ -51,11 +56,35 @@ pub(super) fn send_lag(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "send_lag",
         format!(
-            "generator late: send lag {} = {} (limit {}), waits for a connection left out; add a \
-             worker or lower the rate",
-            lag.percentile, lag.own, lag.limit,
+            "generator late: send lag {} = {} (limit {}), waits for a connection left out; {}",
+            lag.percentile,
+            lag.own,
+            lag.limit,
+            remedy(e),
         ),
     )
+}
+
+/// What to do about lateness depends on who had the worker's core.
+fn remedy(e: &Evidence<'_>) -> String {
+    let record = e.view.record;
+    let delayed = run_delay_ratio_max(record).filter(|ratio| *ratio >= LATE_SHARE_MIN_RATIO);
+    let stolen = mean(e, "host.cpu_steal").filter(|ratio| *ratio >= LATE_SHARE_MIN_RATIO);
+    let idle = busy_ratio_max(record).is_some_and(|busy| busy < BUSY_RATIO);
+    match (delayed, stolen) {
+        (Some(ratio), _) => format!(
+            "other programs had a worker's core for {} of the time: end them or keep them off it",
+            percent(ratio)
+        ),
+        (None, Some(ratio)) => format!(
+            "the hypervisor kept {} of the processors' time: measure on a host that has its own",
+            percent(ratio)
+        ),
+        (None, None) if idle => "the worker had its core and was not busy: the host paused, or \
+             slept too deeply; try --pacing spin, or a host of your own"
+            .to_owned(),
+        (None, None) => "add a worker or lower the rate".to_owned(),
+    }
 }
 
 /// Lateness that is not the generator's: ops waited for a connection. The load was offered and
@@ -127,12 +156,32 @@ pub(super) fn monitors(e: &Evidence<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{PointBuilder, check_rule};
-    use plimsoll_model::event::WorkerHealth;
+    use plimsoll_model::event::{ResourceUse, WorkerHealth};
 
     #[test]
     fn a_worker_above_nine_tenths_of_its_core_limits_the_measurement() {
         let at = |busy| PointBuilder::open(1_000.0).worker_busy(busy).build();
         check_rule("generator_cpu", &at(0.91), &at(0.9));
+    }
+
+    #[test]
+    fn who_had_the_workers_core_decides_what_to_do_about_lateness() {
+        let late = |prepare: fn(&mut WorkerHealth), steal: f64| {
+            let late = PointBuilder::open(1_000.0).send_lag_ns(5_000_000).worker_busy(0.2);
+            let mut point = late.build();
+            point.record.workers.iter_mut().flatten().for_each(prepare);
+            let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
+            point.record.resources = vec![ResourceUse { name, unit, mean: steal, max: steal }];
+            let mut reasons = point.verdict().reasons.into_iter();
+            reasons.find(|reason| reason.rule == "send_lag").unwrap().text
+        };
+        let delayed = late(|health| health.run_delay_ns = Some(health.wall_ns / 25), 0.05);
+        assert!(delayed.contains("other programs had a worker's core for 4"), "{delayed}");
+        let own_core: fn(&mut WorkerHealth) = |health| health.run_delay_ns = Some(0);
+        assert!(late(own_core, 0.05).contains("the hypervisor kept 5"));
+        assert!(late(own_core, 0.0).contains("try --pacing spin"));
+        let unknown_and_busy: fn(&mut WorkerHealth) = |health| health.cpu_ns = health.wall_ns;
+        assert!(late(unknown_and_busy, 0.0).contains("add a worker"));
     }
 
     #[test]

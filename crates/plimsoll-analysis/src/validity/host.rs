@@ -61,7 +61,8 @@ pub(super) fn pacing(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-fn mean(e: &Evidence<'_>, name: &str) -> Option<f64> {
+/// Mean of a watched resource over the window.
+pub(super) fn mean(e: &Evidence<'_>, name: &str) -> Option<f64> {
     e.view.record.resources.iter().find(|r| r.name == name).map(|r| r.mean)
 }
 

@@ -37,6 +37,7 @@ where
             empty_poll_ns: std::mem::take(&mut self.round.empty_poll_ns),
             wakeups: std::mem::take(&mut self.round.wakeups),
             backlog_ops: self.backlog_ops,
+            run_delay_ns: self.round.run_delay_since_last(),
             ..interval.health
         };
         self.round.interval_cpu = cpu;

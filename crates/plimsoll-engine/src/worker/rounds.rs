@@ -8,7 +8,7 @@ use plimsoll_model::assignment::Pacing;
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
-use crate::clock;
+use crate::clock::{self, RunDelay};
 use crate::driver::{Driver, Ready, Wait};
 use crate::seam::{Link, Script, Session};
 
@@ -49,11 +49,23 @@ pub(super) struct Round {
     /// The last wait found so many connections that more may be waiting behind them.
     pub(super) crowded: bool,
     pub(super) interval_cpu: Nanos,
+    run_delay: RunDelay,
+    /// At the start of the interval.
+    run_delay_before: Option<Nanos>,
     pub(super) empty_poll_ns: u64,
     pub(super) wakeups: u64,
     pub(super) bytes_received: u64,
     /// Wire bytes and connects when the window began.
     pub(super) at_window_start: (u64, u64, u64),
+}
+
+impl Round {
+    /// In the interval that ends here.
+    pub(super) fn run_delay_since_last(&mut self) -> Option<u64> {
+        let now = self.run_delay.read();
+        let before = std::mem::replace(&mut self.run_delay_before, now);
+        Some(now?.saturating_sub(before?).0)
+    }
 }
 
 impl<S, C, D> Worker<'_, S, C, D>
@@ -66,6 +78,8 @@ where
     pub(super) fn run(mut self) {
         self.driver.begin();
         self.round.interval_cpu = clock::thread_cpu();
+        self.round.run_delay = RunDelay::of_this_thread();
+        self.round.run_delay_before = self.round.run_delay.read();
         for lane in 0..self.lanes.len() {
             if let Some(at) = self.lanes[lane].first_wake() {
                 self.timers.lanes.push(Reverse((at, lane as u32)));

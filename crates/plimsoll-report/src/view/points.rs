@@ -19,6 +19,8 @@ const P99_OPS_MIN: u64 = 262_742;
 const P999_OPS_MIN: u64 = 2_651_305;
 /// Before a percentile from fewer ops.
 const ROUGH: char = '≈';
+/// Share of the time a worker had to wait for its core from which it is shown.
+const RUN_DELAY_SHOWN_MIN_RATIO: f64 = 0.005;
 /// Of a valid point that the suite leaves out.
 const ABOVE_CAP: &str = "above the cap, not\u{a0}counted";
 
@@ -134,8 +136,14 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     if seen(|p| p.ambiguous) {
         columns.push(filled(figures("ambiguous", ""), |p| count(p.ambiguous)));
     }
+    columns.push(filled(figures("busy", "worker"), |p| percent(p.generator.cpu_busy_ratio_max)));
+    let delayed = |p: &PointResult| p.generator.run_delay_ratio_max.unwrap_or_default();
+    if points.iter().any(|p| delayed(p) >= RUN_DELAY_SHOWN_MIN_RATIO) {
+        columns.push(filled(figures("kept waiting", "worker"), |p| {
+            percent(p.generator.run_delay_ratio_max)
+        }));
+    }
     columns.extend([
-        filled(figures("busy", "worker"), |p| percent(p.generator.cpu_busy_ratio_max)),
         filled(figures("send lag p99", lag_unit.name()), move |p| {
             let lag = p.send_lag_ns.unwrap_or_default();
             lag_unit.text(lag.p99.map(|n| n as f64))
