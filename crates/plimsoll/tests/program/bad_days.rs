@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_protocols::http::fileset::{FileSet, MARKER};
 use plimsoll_testkit::fault_server::{Fault, FaultServer, RequestFacts};
+use serde_json::json;
 
 use crate::support::{
     Ended, broken_rules, command, plimsoll, points_finished, result, short, wait_for, wait_until,
@@ -110,24 +111,35 @@ fn wrong_content_makes_a_run_invalid_whatever_the_limit() {
     assert!(broken_rules(&result).contains(&"corrupt".to_owned()), "{result}");
 }
 
+/// Points long enough that an outage lies within one, and a drain that waits for every reply.
+const ROOMY: [&str; 4] =
+    ["--set", "profiles.quick.measure=1500ms", "--set", "profiles.quick.drain=10s"];
+
 #[test]
 fn a_server_that_dies_and_comes_back_costs_errors_and_not_the_run() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let mut server = FaultServer::with_fixed_body(200, |_| Fault::None);
     let url = server.url();
-    let more = ["--points", "200,201,202", "--set", "load.mode=open"];
+    let more = [&["--points", "200,201,202", "--set", "load.mode=open"], &ROOMY[..]].concat();
     let mut child = command(&short("web-url", &url, &bundle, &more));
     let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let child = child.spawn().unwrap();
-    wait_until("the first point has finished", || points_finished(&bundle) >= 1);
+    // Not between the points, where the program waits for a server that is away.
+    wait_until("the second point has begun", || {
+        bundle.join("intervals/point-02.hlog.partial").exists()
+    });
     server.go_down();
     std::thread::sleep(std::time::Duration::from_millis(500));
     server.come_back();
     let ended = wait_for(child);
     ended.check(1, &["invalid"]);
     assert_eq!(points_finished(&bundle), 3, "{}", ended.err);
-    assert!(result(&bundle)["points"][2]["achieved_ops_per_s"].as_f64().unwrap() > 0.0);
+    let result = result(&bundle);
+    let errors = |point: usize| &result["points"][point]["errors"];
+    assert!(errors(1)["transport"].as_u64().is_some_and(|n| n > 0), "{}", errors(1));
+    assert_eq!((errors(0), errors(2)), (&json!({}), &json!({})));
+    assert!(result["points"][2]["achieved_ops_per_s"].as_f64().unwrap() > 0.0);
 }
 
 #[test]

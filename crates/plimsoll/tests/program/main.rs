@@ -6,7 +6,9 @@
 )]
 
 mod bad_days;
+mod demo;
 mod interruption;
+mod search;
 mod storage;
 mod support;
 mod tour;

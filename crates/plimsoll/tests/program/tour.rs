@@ -5,12 +5,17 @@ use std::process::Stdio;
 
 use crate::support::{broken_rules, command, plimsoll, result, short, signal};
 
+/// Room for work and its replies on a machine that stands still now and then.
+const ROOMY: [&str; 4] =
+    ["--set", "profiles.quick.measure=1s", "--set", "profiles.quick.drain=10s"];
+
 #[test]
 fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let dir = bundle.to_str().unwrap();
-    let run = plimsoll(&short("web-static", "builtin:", &bundle, &["--points", "50,100"]));
+    let more = [&["--points", "50,100"], &ROOMY[..]].concat();
+    let run = plimsoll(&short("web-static", "builtin:", &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     let result = result(&bundle);
     let points = result["points"].as_array().unwrap();
@@ -89,7 +94,8 @@ fn nginx_is_started_with_a_file_set_and_stopped() {
     }
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let more = ["--points", "50", "--set", "workload.file_set.directories=1"];
+    let set = ["--points", "50", "--set", "workload.file_set.directories=1"];
+    let more = [&set[..], &ROOMY].concat();
     let run = plimsoll(&short("web-static", "managed:nginx", &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     let result = result(&bundle);
@@ -105,7 +111,8 @@ fn a_list_of_urls_and_an_open_rate_are_taken_from_the_command_line() {
     let bundle = place.path().join("b");
     let list = place.path().join("urls.txt");
     std::fs::write(&list, "# two\n3 /bytes/100\n1 /bytes/200\n").unwrap();
-    let more = ["--rate", "100", "--for", "400ms", "--urls", list.to_str().unwrap()];
+    let open = ["--rate", "100", "--for", "1s", "--urls", list.to_str().unwrap()];
+    let more = [&open[..], &ROOMY[2..]].concat();
     let run = plimsoll(&short("web-url", "builtin:", &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     let result = result(&bundle);
@@ -127,7 +134,8 @@ fn a_prepared_directory_is_served_and_measured_twice() {
     let mut said = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut said).unwrap();
     let url = said.trim().strip_prefix("listening on ").unwrap();
-    let run = plimsoll(&short("web-static", url, &bundle, &["--points", "40", "--repeat", "2"]));
+    let more = [&["--points", "40", "--repeat", "2"], &ROOMY[..]].concat();
+    let run = plimsoll(&short("web-static", url, &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     for number in [1, 2] {
         let result = result(&place.path().join(format!("b-{number}")));

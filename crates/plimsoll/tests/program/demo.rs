@@ -1,0 +1,44 @@
+//! The demo: its first suite from end to end, and Ctrl-C within the second.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use crate::support::{command, points_finished, result, signal, wait_for, wait_until};
+
+/// All four suites take a minute of a test's time, one of them a quarter of that; that Ctrl-C ends
+/// the tour and not only the suite is worth a test itself.
+#[test]
+fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("tour");
+    let arguments = ["demo", "--out", out.to_str().unwrap(), "--progress", "none"];
+    let mut demo = command(&arguments);
+    let demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (first, second) = (out.join("web-static"), out.join("nfs-v3"));
+    wait_until("a point of the second suite has finished", || points_finished(&second) > 0);
+    signal(&demo, Signal::INT);
+    let ended = wait_for(demo);
+
+    let reports = [first.join("report.html"), second.join("report.html")];
+    let named: Vec<String> =
+        reports.iter().map(|report| format!("Report: {}", report.display())).collect();
+    let advice = format!("plimsoll resume {}", second.display());
+    ended.check(4, &[&named[0], &named[1], &advice, "web-static", "(demo)", "nfs-v3"]);
+    for report in reports {
+        let text = std::fs::read_to_string(&report).unwrap();
+        assert!(text.contains("</html>"), "{} is whole", report.display());
+    }
+    assert!(!out.join("disk-mix").exists() && !ended.err.contains("disk-mix"), "{}", ended.err);
+
+    let whole = result(&first);
+    let points = whole["points"].as_array().unwrap();
+    assert_eq!(points.len(), 10);
+    for point in points {
+        let ops = point["ops"].as_object().unwrap().values();
+        let done: u64 = ops.map(|op| op["count"].as_u64().unwrap()).sum();
+        assert!(done > 0, "{point}");
+        assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    }
+    assert!(!whole["probes"].as_array().unwrap().is_empty(), "the peak was searched");
+}
