@@ -19,6 +19,9 @@ pub struct SmbWorkload {
     pub pattern: Pattern,
     /// Newest dialect that is offered.
     pub dialect_max: Dialect,
+    /// Log on as a guest to a server that Plimsoll starts, and not with a password made for the
+    /// run. A URL says for itself who logs on.
+    pub guest: bool,
     /// When messages are signed.
     pub signing: Signing,
     /// Encrypt all messages after the logon; needs dialect 3.0.
@@ -204,6 +207,7 @@ impl Default for SmbWorkload {
         Self {
             pattern: Pattern::default(),
             dialect_max: Dialect::default(),
+            guest: false,
             signing: Signing::default(),
             encryption: false,
             caching: Caching::default(),

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocols::http::fileset::FileSetId;
 use plimsoll_protocols::{Protocol, ResolvedTarget};
@@ -86,6 +87,8 @@ fn refuse_user(url: &TargetUrl) -> Result<(), Failure> {
 /// What the servers are to be.
 #[derive(Clone, Copy)]
 pub struct ServerWish<'a> {
+    /// What they are wanted for.
+    pub suite: &'a Suite,
     /// Cores to hold them to.
     pub cores: &'a [u32],
     /// The file set they must hold.

@@ -106,6 +106,20 @@ fn a_managed_samba_and_a_builtin_server_need_no_set_up() {
 }
 
 #[test]
+fn guests_are_let_in_where_the_suite_asks_for_it() {
+    let check = |url: &str, more: &[&str], who: &str| {
+        let said = check_ladder(url, more)["disclosure"].to_string();
+        assert!(said.contains(&format!(r#""name":"user","value":"{who}""#)), "{said}");
+    };
+    let as_guest = ["--set", "workload.guest=true"];
+    check("builtin:", &[], "plimsoll");
+    check("builtin:", &as_guest, "guest");
+    if plimsoll_testkit::peers::require_peer("smbd").is_some() {
+        check("managed:samba", &as_guest, "guest");
+    }
+}
+
+#[test]
 fn several_shares_bear_the_load_together() {
     let (one, two) = (Served::with(&[]), Served::with(&[]));
     let (one, two) = (one.url_with_password(), two.url_with_password());

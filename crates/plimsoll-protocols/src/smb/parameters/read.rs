@@ -40,6 +40,7 @@ pub fn read_typed(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let workload = SmbWorkload {
         pattern: table.choice("pattern", &pattern)?.unwrap_or_default(),
         dialect_max: dialect(table)?,
+        guest: table.flag("guest")?.unwrap_or(method.guest),
         signing: table.choice("signing", &signing)?.unwrap_or_default(),
         encryption: table.flag("encryption")?.unwrap_or(method.encryption),
         caching: table.choice("caching", &caching)?.unwrap_or_default(),
@@ -98,6 +99,11 @@ fn check(table: &TableReader<'_>, workload: &SmbWorkload) -> Result<(), SuiteErr
         return Err(table
             .error_at("caching", "leases begin with dialect 2.1")
             .with_help("write dialect_max = \"2.1\" or newer, or caching = \"oplock\""));
+    }
+    if workload.guest && (workload.encryption || workload.signing == Signing::Required) {
+        return Err(table
+            .error_at("guest", "a guest's messages can be neither signed nor encrypted")
+            .with_help("write guest = false, or leave signing and encryption to the server"));
     }
     let several = matches!(workload.pattern, Pattern::Nic | Pattern::Echo);
     if workload.outstanding_max > 1 && !several {

@@ -99,6 +99,9 @@ fn wrong_workloads_are_refused_with_a_next_move() {
         format!("{error} | {}", error.help.as_deref().unwrap_or_default())
     };
     assert!(refusal("workload.pattern=\"diskmix\"").contains("did you mean \"disk-mix\"?"));
+    let guest = |set: &str| suite(&["workload.guest=true", set]).unwrap_err().message;
+    assert!(guest("workload.encryption=true").contains("neither signed nor encrypted"));
+    assert!(guest("workload.signing=\"required\"").contains("neither signed nor encrypted"));
     assert!(refusal("workload.dialect_max=\"1.0\"").contains("\"1.0\""));
     assert!(refusal("workload.outstanding_max=4").contains("one op in flight"));
     assert!(refusal("workload.shared_percent=101").contains("from 0 to 100"));

@@ -1,8 +1,8 @@
 //! SMB servers. They are asked everything when the run is planned, and hold whatever the run
 //! writes to them, so that nothing is left to greet here.
 //!
-//! Servers of ours let one user in, with a password made for the run: guests can neither sign nor
-//! encrypt.
+//! Servers of ours let one user in, with a password made for the run, or guests if the suite asks
+//! for that: guests can neither sign nor encrypt.
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Fai
         arguments: Vec::new(),
         cores: wish.cores.to_vec(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        login: Some(Login::with_new_password(USER)?),
+        login: login(wish.suite)?,
     };
     target(spec, server.start()?)
 }
@@ -41,9 +41,18 @@ fn start_managed(
     wish: &ServerWish<'_>,
     _live: &mut Live,
 ) -> Result<Target, Failure> {
-    let login = Some(Login::with_new_password(USER)?);
-    let request = SmbRequest { cores: wish.cores.to_vec(), login, ..SmbRequest::default() };
+    let (cores, login) = (wish.cores.to_vec(), login(wish.suite)?);
+    let request = SmbRequest { cores, login, ..SmbRequest::default() };
     target(spec, managed::start_smb(name, &request)?)
+}
+
+/// Who is let in; `None`: guests.
+fn login(suite: &Suite) -> Result<Option<Login>, Failure> {
+    let guest = suite.workload.get("guest").and_then(|value| value.as_bool());
+    match guest.unwrap_or_default() {
+        true => Ok(None),
+        false => Ok(Some(Login::with_new_password(USER)?)),
+    }
 }
 
 fn target(spec: &TargetSpec, process: ServerProcess) -> Result<Target, Failure> {
