@@ -12,6 +12,7 @@ mod fuzz;
 mod invariants;
 mod licences;
 mod peers;
+mod skips;
 mod style;
 mod testing;
 mod workspace;
@@ -24,7 +25,8 @@ type Result<T> = std::result::Result<T, String>;
 const USAGE: &str = "\
 usage: cargo xtask VERB
 
-  test            install what the tests need where that is possible, then run every test
+  test            install what the tests need where that is possible, run every test, and say
+                  which were skipped
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
   licences        licences and sources of every dependency

@@ -1,5 +1,6 @@
 //! The real servers and clients that tests talk to.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 15] = [
+const PEERS: [Peer; 17] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -75,11 +76,27 @@ const PEERS: [Peer; 15] = [
         packages: &["python3"],
         tests: "transactions on a server that shares no line with ours",
     },
+    Peer {
+        program: "unshare",
+        packages: &["util-linux"],
+        tests: "file systems and networks that a test has for itself; `managed:ganesha`",
+    },
+    Peer {
+        program: "ip",
+        packages: &["iproute2"],
+        tests: "op counts compared with those of a capture; `bench web` with `reno`",
+    },
 ];
 
 /// A continuous-integration run: what is missing there is a failure, not a skip.
 pub fn must_be_complete() -> bool {
-    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false" && value != "0")
+    is_complete(std::env::var_os("CI").as_deref())
+}
+
+/// What `CI` says: set, and neither empty nor `false` nor `0`. The test kit's `skips.rs` reads it
+/// alike.
+fn is_complete(ci: Option<&OsStr>) -> bool {
+    ci.is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
 /// Installs what is missing where that can be done without asking, says what will be skipped
@@ -140,4 +157,17 @@ fn install(absent: &[&Peer]) -> Result<()> {
         println!("{message}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_value_of_ci_but_empty_false_and_0_means_complete() {
+        let values = ["true", "1", "yes", "false", "0", ""];
+        let complete = values.map(|value| is_complete(Some(OsStr::new(value))));
+        assert_eq!(complete, [true, true, true, false, false, false]);
+        assert!(!is_complete(None));
+    }
 }

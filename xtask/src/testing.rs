@@ -1,15 +1,20 @@
 //! `cargo xtask test`: the one command that runs every test.
 
+use crate::skips::SkipsFile;
 use crate::{Result, command, peers};
 
-/// Prepares the peers, then hands over to cargo's own runner. `rest` goes to `cargo test`.
+/// Prepares the peers, then hands over to cargo's own runner. `rest` goes to `cargo test`. Ends
+/// with what was skipped: cargo hides what a passing test prints.
 pub fn test(rest: &[&str]) -> Result<()> {
     peers::prepare()?;
+    let skips = SkipsFile::new()?;
     let mut cargo = command::cargo();
     cargo.args(["test", "--workspace", "--no-fail-fast"]);
     if peers::must_be_complete() {
         cargo.arg("--locked");
     }
-    cargo.args(rest);
-    command::run(&mut cargo)
+    skips.named_to(cargo.args(rest));
+    let outcome = command::run(&mut cargo);
+    println!("\n{}", skips.told()?);
+    outcome
 }

@@ -21,5 +21,6 @@ pub mod peers;
 pub mod pipeline;
 mod relay;
 pub mod sim;
+pub mod skips;
 pub mod smb_peers;
 pub mod tls;

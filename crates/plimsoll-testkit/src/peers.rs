@@ -1,5 +1,4 @@
 //! Real programs that tests measure ours against: foreign servers and foreign judges.
-#![allow(clippy::print_stderr, reason = "a test that skips its peer must say so loudly")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,11 +8,13 @@ use plimsoll_servers::ServerProcess;
 use plimsoll_servers::managed::{self, ManagedRequest};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::skips::skip;
+
 /// Where programs are that are not always in a user's `PATH`.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
 
-/// The path of the program `name`. Where it is missing a test may return early, after a loud line;
-/// under `CI=true` a missing peer is a failure, so that nothing is skipped there unseen.
+/// The path of the program `name`. Where it is missing a test may return early: it has been told
+/// and counted as skipped, or, where nothing may be, has failed here (see [`skip`]).
 pub fn require_peer(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -21,20 +22,16 @@ pub fn require_peer(name: &str) -> Option<PathBuf> {
         .map(|directory| directory.join(name))
         .find(|candidate| candidate.is_file());
     if found.is_none() {
-        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(!in_ci, "peer {name} is not installed, and CI=true allows no skipping");
-        eprintln!("SKIP ===== peer {name} is not installed; this test shows nothing here =====");
+        skip(&format!("peer {name} is not installed"));
     }
     found
 }
 
-/// For tests that only root can run: `None`, after a loud line, for everybody else.
+/// For tests that only root can run: `None`, after [`skip`], for everybody else.
 pub fn require_root(what: &str) -> Option<()> {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(!in_ci, "{what} needs root, and CI=true allows no skipping");
-        eprintln!("SKIP ===== {what} needs root; this test shows nothing here =====");
+        skip(&format!("{what} needs root"));
     }
     is_root.then_some(())
 }

@@ -49,6 +49,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::thread;
 
+    use plimsoll_testkit::skips::skip_always;
     use rustix::net::{AddressFamily, SocketType, getsockname, ipproto, socket};
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
@@ -72,8 +73,7 @@ mod tests {
             .each_ref()
             .map(|socket| ReservedPorts::new(400).bind(socket, LOOPBACK).unwrap());
         if bound == [false; 3] {
-            println!("SKIPPED: no permission for ports below 1024 here");
-            return;
+            return skip_always("ports below 1024 are not permitted");
         }
         let [first, second, third] = sockets.each_ref().map(port);
         assert!(first != second && second != third && first != third);
@@ -92,7 +92,7 @@ mod tests {
             (bound, ports.permitted)
         });
         match without.join().unwrap() {
-            (true, _) => println!("SKIPPED: ports below 1024 are open to everybody here"),
+            (true, _) => skip_always("ports below 1024 are open to everybody"),
             refused => assert_eq!(refused, (false, false)),
         }
     }

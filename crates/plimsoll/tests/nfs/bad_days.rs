@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plimsoll_testkit::cut_proxy::CutProxy;
 use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;
 
 use crate::served::Served;
@@ -61,8 +62,7 @@ fn a_server_without_the_suites_version_says_which_it_has() {
 #[test]
 fn a_missing_portmapper_is_named_with_the_way_around() {
     if std::net::TcpStream::connect("127.1.2.3:111").is_ok() {
-        eprintln!("SKIP ===== this host has a portmapper on every address =====");
-        return;
+        return skip_always("this host has a portmapper on every address");
     }
     refused("nfs://127.1.2.3/export", &["no portmapper answers at 127.1.2.3:111", "mountport"], 3);
 }

@@ -3,26 +3,30 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::BufReader;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::seam::{Script, Step, Turn};
 use plimsoll_model::units::Nanos;
+use plimsoll_testkit::smb_peers::dbench_load_file;
 
 use crate::smb::loadfile::{LoadFile, Replay};
 use crate::smb::op::SmbKind;
 
-const PLACE: &str = "/usr/share/dbench/client.txt";
-
-/// Read once for all tests: it has half a million lines.
-static PUBLIC: LazyLock<Option<(Arc<LoadFile>, String)>> = LazyLock::new(|| {
-    let text = std::fs::read_to_string(PLACE).ok()?;
-    let reader = BufReader::new(File::open(PLACE).unwrap());
-    Some((Arc::new(LoadFile::parse(reader, PLACE).unwrap()), text))
-});
+/// The file and its text, read once for all tests: it has half a million lines.
+fn public() -> Option<&'static (Arc<LoadFile>, String)> {
+    static PUBLIC: OnceLock<(Arc<LoadFile>, String)> = OnceLock::new();
+    // Asked by each test, so that each says that it shows nothing without it.
+    let place = dbench_load_file()?;
+    Some(PUBLIC.get_or_init(|| {
+        let text = std::fs::read_to_string(&place).unwrap();
+        let reader = BufReader::new(File::open(&place).unwrap());
+        (Arc::new(LoadFile::parse(reader, &place.display().to_string()).unwrap()), text)
+    }))
+}
 
 #[test]
 fn its_lines_are_counted_as_a_plain_count_of_words_does() {
-    let Some((file, text)) = &*PUBLIC else { return };
+    let Some((file, text)) = public() else { return };
     let mut words: HashMap<&str, u64> = HashMap::new();
     for line in text.lines() {
         *words.entry(line.split(' ').next().unwrap()).or_default() += 1;
@@ -35,14 +39,14 @@ fn its_lines_are_counted_as_a_plain_count_of_words_does() {
 
 #[test]
 fn it_takes_at_most_25_bytes_a_line_in_memory() {
-    let Some((file, text)) = &*PUBLIC else { return };
+    let Some((file, text)) = public() else { return };
     let (bytes, lines) = (file.memory_bytes(), text.lines().count());
     assert!(bytes <= 25 * lines, "{bytes} bytes for {lines} lines");
 }
 
 #[test]
 fn it_is_printed_as_it_was() {
-    let Some((file, text)) = &*PUBLIC else { return };
+    let Some((file, text)) = public() else { return };
     // Every seventh: seven and the lines of a session have no common divisor.
     for (record, line) in file.records().iter().zip(text.lines()).step_by(7) {
         assert_eq!(file.line(record).to_string(), line);
@@ -51,7 +55,7 @@ fn it_is_printed_as_it_was() {
 
 #[test]
 fn every_line_of_it_becomes_an_op_of_every_client() {
-    let Some((file, _)) = &*PUBLIC else { return };
+    let Some((file, _)) = public() else { return };
     let shared: Vec<_> = file.shared_directories().into_iter().collect();
     assert_eq!(shared, ["clients"]);
     let own: Vec<_> = file.own_directories(127).into_iter().collect();
