@@ -63,6 +63,12 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
     }
 }
 
+/// A window of two seconds: whatever a pause of the machine takes from its end, most of it is left.
+fn longer(mut assignment: Assignment) -> Assignment {
+    assignment.phases.measure_ns = Nanos::from_secs(2);
+    assignment
+}
+
 fn open(rate: f64) -> Load {
     Load::Open {
         rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
@@ -92,30 +98,35 @@ fn run(assignment: &Assignment) -> Vec<WorkerTotals> {
 
 #[test]
 fn workers_share_an_open_load_and_every_op_is_answered() {
-    let totals = run(&assignment(echo_server(usize::MAX), open(1_000.0), 2));
+    let totals = run(&longer(assignment(echo_server(usize::MAX), open(1_000.0), 2)));
     assert_eq!(totals.len(), 2);
     for worker in &totals {
-        assert_eq!(worker.due, 200);
-        assert_eq!((worker.ops["echo"].count, worker.ops["echo"].errors), (200, 0));
+        assert_eq!(worker.due, 1_000);
+        assert_eq!((worker.ops["echo"].count, worker.ops["echo"].errors), (1_000, 0));
         assert_eq!(worker.clients_participating, 8);
-        assert!(worker.wire_bytes_out >= 190 * 8, "{}", worker.wire_bytes_out);
+        // Of the window alone: a machine that stands still at a border moves bytes across it.
+        let bytes = worker.wire_bytes_out;
+        assert!((500 * 8..=1_050 * 8).contains(&bytes) && bytes.is_multiple_of(8), "{bytes}");
     }
 }
 
 #[test]
 fn a_closed_load_keeps_every_client_busy() {
-    let totals = run(&assignment(echo_server(usize::MAX), closed(4), 1));
+    let totals = run(&longer(assignment(echo_server(usize::MAX), closed(4), 1)));
+    assert_eq!(totals[0].clients_participating, 4);
     assert!(totals[0].done_in_window > 400, "{}", totals[0].done_in_window);
     assert_eq!(totals[0].errors.len(), 0);
 }
 
 #[test]
 fn a_server_that_hangs_up_costs_an_op_and_the_client_connects_again() {
-    let totals = run(&assignment(echo_server(10), open(1_000.0), 1));
+    let totals = run(&longer(assignment(echo_server(10), open(1_000.0), 1)));
     let echo = &totals[0].ops["echo"];
-    assert_eq!(echo.count, 400);
-    assert!(totals[0].connects >= 30, "{}", totals[0].connects);
-    assert!(echo.errors <= totals[0].connects + 16);
+    assert_eq!(echo.count, 2_000);
+    // One for every ten ops, of the window alone: what is overdue at its end connects after it.
+    assert!(totals[0].connects >= 100, "{}", totals[0].connects);
+    // The warm-up used up a part of each client's first connection.
+    assert!(echo.errors <= echo.count / 10 + 16, "{}", echo.errors);
 }
 
 #[test]
