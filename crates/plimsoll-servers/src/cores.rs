@@ -27,6 +27,6 @@ pub fn pin_current_thread(cores: &[u32]) -> io::Result<()> {
 }
 
 /// `0,2,3`, as flags take it.
-pub(crate) fn list(cores: &[u32]) -> String {
+pub fn list(cores: &[u32]) -> String {
     cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }

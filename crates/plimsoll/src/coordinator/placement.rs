@@ -64,7 +64,11 @@ fn split(cores: &[u32], server: ServerPlace) -> (Vec<u32>, Vec<u32>, String) {
             (Vec::new(), Vec::new(), "server and generator share the only core".to_owned())
         }
         ServerPlace::SameHost => {
-            let why = "server and generator share the cores of one host".to_owned();
+            let why = format!(
+                "the server runs on this host, where somebody else placed it; the generator may \
+                 use cores {}",
+                plimsoll_servers::cores::list(cores)
+            );
             (Vec::new(), Vec::new(), why)
         }
         ServerPlace::Elsewhere => {
@@ -84,6 +88,12 @@ mod tests {
         assert_eq!((it.workers, it.pacing), (1, Pacing::Precise));
         let it = place(&[4, 5, 6, 7, 8], ServerPlace::Ours, None, None);
         assert_eq!((it.server_cores, it.generator_cores), (vec![6, 7, 8], vec![4, 5]));
+    }
+
+    #[test]
+    fn of_a_server_that_somebody_else_placed_only_our_own_cores_are_known() {
+        let it = place(&[0, 2], ServerPlace::SameHost, None, None);
+        assert!(it.why.contains("the generator may use cores 0,2"), "{}", it.why);
     }
 
     #[test]
