@@ -110,7 +110,7 @@ fn cores(built: &Path, options: &Options) -> Result<String> {
     for row in &rows {
         let ratio = row.median(rate).zip(one).map(|(its, one)| its / one);
         let rates = spread(&row.values(rate), 0);
-        table.push_str(&format!("| {} | {rates} | {} |\n", row.name, shown(ratio, 2)));
+        table.push_str(&format!("| {} | {rates} | {} |\n", row.label(), shown(ratio, 2)));
     }
     let [one, two] = host;
     let (one, two) = (one?, two?);

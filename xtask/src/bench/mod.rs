@@ -43,12 +43,20 @@ impl Options {
 
 /// `bench web`, `nfs`, `smb`, `app` or `memory`, with options.
 pub fn bench(words: &[&str]) -> Result<()> {
+    let ready = |words, seconds| -> Result<Options> {
+        let options = options(words, seconds)?;
+        if options.write {
+            // Before the minutes that the measurement takes.
+            record::writable()?;
+        }
+        Ok(options)
+    };
     match words {
-        ["web", rest @ ..] => web::web(&options(rest, 5)?),
-        ["nfs", rest @ ..] => nfs::nfs(&options(rest, 5)?),
-        ["smb", rest @ ..] => smb::smb(&options(rest, 8)?),
-        ["app", rest @ ..] => app::app(&options(rest, 5)?),
-        ["memory", rest @ ..] => memory::memory(&options(rest, 600)?),
+        ["web", rest @ ..] => web::web(&ready(rest, 5)?),
+        ["nfs", rest @ ..] => nfs::nfs(&ready(rest, 5)?),
+        ["smb", rest @ ..] => smb::smb(&ready(rest, 8)?),
+        ["app", rest @ ..] => app::app(&ready(rest, 5)?),
+        ["memory", rest @ ..] => memory::memory(&ready(rest, 600)?),
         _ => Err("usage: cargo xtask bench web|nfs|smb|app|memory [--rounds 5] [--seconds 5] \
                   [--only PART,PART] [--write]"
             .to_owned()),
@@ -73,6 +81,10 @@ fn options(words: &[&str], seconds: u64) -> Result<Options> {
             "--write" => options.write = true,
             other => return Err(format!("{other}: no such option of bench")),
         }
+    }
+    if options.write && !options.only.is_empty() {
+        return Err("--write replaces all tables of a bench in docs/performance.md, and those that                     --only leaves out would be lost; write without --only, or measure a part                     without --write"
+            .to_owned());
     }
     Ok(options)
 }
@@ -117,5 +129,8 @@ mod tests {
         assert!(options(&["--rounds", "0"], 5).is_err());
         assert!(options(&["--rounds"], 5).is_err());
         assert!(options(&["--fast"], 5).is_err());
+        let refused = options(&["--write", "--only", "echo"], 5).err().unwrap();
+        assert!(refused.contains("would be lost"), "{refused}");
+        assert_eq!(options(&["--only", "echo,replay"], 5).unwrap().only, ["echo", "replay"]);
     }
 }

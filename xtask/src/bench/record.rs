@@ -1,12 +1,39 @@
 //! Prints what was measured and, when asked, writes it to its place in `docs/performance.md`.
 
 use std::fs;
+use std::process::Command;
 
 use super::{GENERATOR_CORE, Options, SERVER_CORE, facts};
-use crate::{Result, workspace};
+use crate::{Result, command, workspace};
 
 /// The page that holds the figures.
 const PAGE: &str = "docs/performance.md";
+
+/// An error where the figures would stand under a commit that did not make them.
+pub fn writable() -> Result<()> {
+    let mut git = Command::new("git");
+    git.args(["status", "--porcelain", "--untracked-files=no"]).current_dir(workspace::root());
+    let status = command::output(&mut git)?;
+    let changed = changed_beside_docs(&status);
+    if !changed.is_empty() {
+        return Err(format!(
+            "--write puts figures under the name of a commit, and these files differ from it: {}; \
+             commit them first, or measure without --write",
+            changed.join(", ")
+        ));
+    }
+    if !status.trim().is_empty() {
+        eprintln!("WARNING: files below docs/ are not committed; the commit will read `-dirty`");
+    }
+    Ok(())
+}
+
+/// Of `git status --porcelain`: two letters, a blank, the path (of a move: both). Documents change
+/// no figure, and a page that the bench before has just written is one.
+fn changed_beside_docs(status: &str) -> Vec<&str> {
+    let paths = status.lines().filter_map(|line| line.get(3..));
+    paths.filter(|path| !path.starts_with("docs/") || path.contains(" -> ")).collect()
+}
 
 /// Prints the tables with the facts of the machine; with `--write` puts them between the
 /// markers of `part`.
@@ -68,6 +95,14 @@ mod tests {
         assert_eq!(once, "# A\n<!-- bench web: begin -->\n\nnew\n\n<!-- bench web: end -->\nB\n");
         assert_eq!(placed(&once, "web", "new").unwrap(), once);
         assert_eq!(placed(page, "memory", "new"), None);
+    }
+
+    #[test]
+    fn only_changes_beside_the_documents_are_in_the_way() {
+        let status = " M docs/performance.md\nM  xtask/src/main.rs\n M Cargo.lock\n";
+        assert_eq!(changed_beside_docs(status), ["xtask/src/main.rs", "Cargo.lock"]);
+        assert!(changed_beside_docs(" M docs/performance.md\n").is_empty());
+        assert!(changed_beside_docs("").is_empty());
     }
 
     #[test]

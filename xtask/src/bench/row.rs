@@ -1,6 +1,6 @@
 //! All runs of one generator against one server, and what of a run counts.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::median;
 use super::process::Finished;
@@ -28,13 +28,15 @@ impl Sample {
 
 /// All runs of one pair.
 pub struct Row {
-    pub name: String,
-    pub samples: Vec<Sample>,
+    name: String,
+    samples: Vec<Sample>,
+    /// Rounds that gave no sample.
+    failed: usize,
 }
 
 impl Row {
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), samples: Vec::new() }
+        Self { name: name.to_owned(), samples: Vec::new(), failed: 0 }
     }
 
     pub fn take(&mut self, outcome: Result<Sample>) {
@@ -49,8 +51,16 @@ impl Row {
                 );
                 self.samples.push(sample);
             }
-            Err(message) => eprintln!("FAILED: {}: {message}", self.name),
+            Err(message) => {
+                eprintln!("FAILED: {}: {message}", self.name);
+                self.failed += 1;
+            }
         }
+    }
+
+    /// What its line in a table is called.
+    pub fn label(&self) -> String {
+        label(&self.name, self.samples.len(), self.failed)
     }
 
     pub fn values(&self, of: fn(&Sample) -> f64) -> Vec<f64> {
@@ -59,6 +69,33 @@ impl Row {
 
     pub fn median(&self, of: fn(&Sample) -> f64) -> Option<f64> {
         median(&self.values(of))
+    }
+}
+
+/// The name of a row; where rounds failed, with the number of those that its figures come from.
+pub fn label(name: &str, counted: usize, failed: usize) -> String {
+    match failed {
+        0 => name.to_owned(),
+        _ => format!("{name} ({counted} of {} rounds counted)", counted + failed),
+    }
+}
+
+/// An error where ops of a `result.json` failed, or ended with another status than expected: what
+/// they cost is not the cost of what was asked for.
+pub fn without_fault(output: &str) -> Result<()> {
+    let result: Value = serde_json::from_str(output).map_err(|e| format!("result.json: {e}"))?;
+    let point = &result["points"][0];
+    let (errors, unexpected) = (&point["errors"], &point["unexpected"]);
+    let clean = |errors: &Map<String, Value>, unexpected: &Vec<Value>| {
+        errors.values().all(|count| count == 0) && unexpected.is_empty()
+    };
+    match errors.as_object().zip(unexpected.as_array()) {
+        Some((errors, unexpected)) if clean(errors, unexpected) => Ok(()),
+        Some(_) => {
+            let samples = &point["error_samples"];
+            Err(format!("the run had errors {errors}, unexpected {unexpected}, as {samples}"))
+        }
+        None => Err("result.json does not say which errors there were".to_owned()),
     }
 }
 
@@ -83,5 +120,32 @@ mod tests {
             {"phase":"warm_up","ops_per_s":40.0},{"phase":"measure","ops_per_s":50.0},
             {"phase":"drain","ops_per_s":1.0}]}]}"#;
         assert_eq!(counted(output), Some((90.0, 50.0)));
+    }
+
+    #[test]
+    fn a_run_with_errors_or_unexpected_statuses_does_not_count() {
+        let checked = |point: &str| without_fault(&format!(r#"{{"points":[{{{point}}}]}}"#));
+        assert_eq!(checked(r#""errors":{},"unexpected":[]"#), Ok(()));
+        let timeouts = checked(r#""errors":{"timeout":2},"unexpected":[]"#).unwrap_err();
+        assert!(timeouts.contains(r#"{"timeout":2}"#), "{timeouts}");
+        let status = r#""errors":{},"unexpected":[{"op":"read","actual":7,"count":1}]"#;
+        assert!(checked(status).unwrap_err().contains(r#""actual":7"#));
+        assert!(checked("").is_err());
+        assert!(without_fault("no result").is_err());
+    }
+
+    #[test]
+    fn a_row_with_failed_rounds_says_how_many_counted() {
+        let sample = Sample {
+            ops_per_s: 1.0,
+            generator_us_per_op: 1.0,
+            server_us_per_op: 1.0,
+            peak_rss_mb: 1.0,
+        };
+        let mut row = Row::new("ours");
+        row.take(Ok(sample));
+        assert_eq!(row.label(), "ours");
+        row.take(Err("it failed".to_owned()));
+        assert_eq!(row.label(), "ours (1 of 2 rounds counted)");
     }
 }

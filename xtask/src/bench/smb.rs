@@ -11,7 +11,7 @@ use plimsoll_servers::managed::{self, SmbRequest};
 
 use super::place::Place;
 use super::record::{record, section};
-use super::row::{Row, Sample, counted};
+use super::row::{Row, Sample, counted, without_fault};
 use super::tables::beside;
 use super::web::free_bundle;
 use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
@@ -154,6 +154,7 @@ impl Ours<'_> {
             let said: String = said.trim().chars().take(2_000).collect();
             return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
         };
+        without_fault(&finished.output)?;
         Ok(Sample::of_generator(&finished, ops, ops_per_s))
     }
 }

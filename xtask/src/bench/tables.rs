@@ -28,7 +28,7 @@ pub fn beside(ours: &[Row], rivals: &Row, unit: &str, rival: &str) -> String {
         let ratio = row.median(cost).zip(rivals.median(cost)).map(|(its, theirs)| its / theirs);
         table.push_str(&format!(
             "| {} | {} | {} | {} | {} |\n",
-            row.name,
+            row.label(),
             shown(row.median(|s| s.ops_per_s), 0),
             spread(&row.values(cost), 2),
             shown(ratio, 2),

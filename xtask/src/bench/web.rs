@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::generators::{Generator, Job, Reading};
 use super::nginx::Nginx;
 use super::place::Place;
+use super::row::label;
 use super::tables::{shown, spread};
 use super::{Options, build, median, process, record};
 use crate::Result;
@@ -90,6 +91,8 @@ struct Row {
     generator: Generator,
     program: String,
     samples: Vec<Sample>,
+    /// Rounds that gave no sample.
+    failed: usize,
 }
 
 impl Row {
@@ -135,7 +138,7 @@ fn measure(section: &Section, built: &Path, options: &Options) -> Result<(Vec<Ro
     for generator in section.generators {
         match generator.program(built) {
             Some(program) => {
-                rows.push(Row { generator: *generator, program, samples: Vec::new() });
+                rows.push(Row { generator: *generator, program, samples: Vec::new(), failed: 0 });
             }
             None => missing.push(generator.name()),
         }
@@ -147,7 +150,10 @@ fn measure(section: &Section, built: &Path, options: &Options) -> Result<(Vec<Ro
         for row in &mut rows {
             match sample(row, &job, &server, &place) {
                 Ok(sample) => row.samples.push(sample),
-                Err(message) => eprintln!("FAILED: {message}"),
+                Err(message) => {
+                    eprintln!("FAILED: {message}");
+                    row.failed += 1;
+                }
             }
         }
         eprintln!("round {round} of {} done", options.rounds);
@@ -210,7 +216,8 @@ fn table(section: &Section, rows: &[Row], missing: &[String]) -> String {
     }
     for row in rows {
         let cells = if open { open_cells(row) } else { closed_cells(row, ours.first().copied()) };
-        text.push_str(&format!("| {} | {} |\n", row.generator.name(), cells.join(" | ")));
+        let label = label(&row.generator.name(), row.samples.len(), row.failed);
+        text.push_str(&format!("| {label} | {} |\n", cells.join(" | ")));
     }
     for name in missing {
         text.push_str(&format!("\nNot measured, not installed: {name}.\n"));

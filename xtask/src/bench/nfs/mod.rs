@@ -154,7 +154,7 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
         let ratio = row.median(cost).zip(its.median(cost)).map(|(ours, its)| ours / its);
         table.push_str(&format!(
             "| {} | {} | {} | {} | {} | {} |\n",
-            row.name,
+            row.label(),
             shown(row.median(|s| s.ops_per_s), 0),
             spread(&row.values(cost), 2),
             shown(ratio, 2),
@@ -198,7 +198,7 @@ fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
         let ratio = its.zip(row.median(cost)).map(|(its, ours)| its / ours);
         table.push_str(&format!(
             "| {} | {} | {} | {} | {} |\n",
-            row.name,
+            row.label(),
             shown(row.median(|s| s.ops_per_s), 0),
             spread(&row.values(cost), 2),
             shown(row.median(cost).map(|us| 1e6 / us), 0),
