@@ -16,7 +16,7 @@ use crate::support::{
 };
 
 /// The reference server, killed when dropped.
-struct Served {
+pub struct Served {
     child: Child,
     url: String,
 }
@@ -36,11 +36,11 @@ impl Served {
     }
 
     /// On a free port, with its segments in `root`, so that nothing is left when it is killed.
-    fn below(root: &Path) -> Self {
+    pub fn below(root: &Path) -> Self {
         Self::with(&["--listen", "127.0.0.1:0", "--root", root.to_str().unwrap()])
     }
 
-    fn listen(&self) -> &str {
+    pub fn listen(&self) -> &str {
         self.url.trim_start_matches("app://").trim_end_matches('/')
     }
 }

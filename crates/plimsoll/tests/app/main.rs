@@ -12,5 +12,6 @@
 mod support;
 
 mod bad_days;
+mod flips;
 mod python;
 mod watched;
