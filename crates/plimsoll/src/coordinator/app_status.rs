@@ -266,7 +266,8 @@ mod tests {
         let waiting = Stopwatch::start();
         assert_eq!(client.ask(), None);
         let waited = waiting.elapsed();
-        assert!(waited >= share_of_wait(10) && waited < ANSWER_WAIT, "{waited:?}");
+        // The least is what matters; at most, a busy machine wakes it late.
+        assert!(waited >= share_of_wait(10) && waited < 10 * ANSWER_WAIT, "{waited:?}");
     }
 
     #[test]
