@@ -14,8 +14,9 @@ const NETWORK_NAME_DELETED: u32 = 0xc000_00c9;
 const USER_SESSION_DELETED: u32 = 0xc000_0203;
 const NETWORK_SESSION_EXPIRED: u32 = 0xc000_035c;
 
-/// Where replies do not come; elsewhere a busy machine is given time.
-const IMPATIENT: [&str; 2] = ["--set", "op_timeout=600ms"];
+/// Where replies do not come; elsewhere a busy machine is given time. The point has room for
+/// clients that are struck late: it ends with the last of them.
+const IMPATIENT: [&str; 4] = ["--set", "op_timeout=600ms", "--set", "profiles.quick.measure=5s"];
 
 /// A point against a server that follows `recipe` from its beginning.
 #[track_caller]
@@ -40,14 +41,30 @@ fn all_leave(finished: &Finished, class: &str, words: &str) {
     assert!(all.contains(words), "{words:?} is not in {point}");
 }
 
+/// The point was ended before its time for a reason with `words` in it.
+#[track_caller]
+fn ended_early(finished: &Finished, words: &str) {
+    let reasons = finished.point()["reasons"].as_array().unwrap();
+    let early = reasons.iter().find(|reason| reason["rule"] == "ended_early");
+    let text = early.and_then(|reason| reason["text"].as_str());
+    assert!(text.is_some_and(|text| text.contains(words)), "{words:?}: {reasons:?}");
+}
+
 const ECHO: [&str; 2] = ["--set", "workload.pattern=echo"];
 
 /// As [`all_leave`], of clients that only ask for an echo. What happens to the first of them would
 /// be seen in the millisecond of warm-up, not in the window.
 #[track_caller]
 fn echoes_end(trick: Trick, class: &str, words: &str) {
-    let more = if class == "timeout" { &[&ECHO[..], &IMPATIENT].concat()[..] } else { &ECHO };
-    all_leave(&against(Recipe::always(trick).every(100), more), class, words);
+    let recipe = Recipe::always(trick).every(100);
+    if class == "timeout" {
+        let finished = against(recipe, &[&ECHO[..], &IMPATIENT].concat());
+        all_leave(&finished, class, words);
+        // Within the op timeout: well before the window's end.
+        ended_early(&finished, "no client is left");
+    } else {
+        all_leave(&against(recipe, &ECHO), class, words);
+    }
 }
 
 #[test]
@@ -92,7 +109,7 @@ fn compounds_that_point_into_themselves_or_beyond_end_every_client() {
 
 #[test]
 fn credits_that_are_never_granted_end_every_client() {
-    let more = [&ECHO[..], &IMPATIENT, &["--set", "profiles.quick.measure=4s"]].concat();
+    let more = [&ECHO[..], &IMPATIENT].concat();
     let finished = against(Recipe::always(Trick::NoCredits), &more);
     all_leave(&finished, "timeout", "credit");
 }
@@ -158,11 +175,14 @@ fn sharing_violations_are_counted_and_too_many_end_a_client() {
 
 #[test]
 fn a_client_that_leaves_aborts_the_point_where_the_suite_says_so() {
-    let abort = [&ECHO[..], &["--set", "load.on_client_failure=abort"]].concat();
+    let measure = ["--set", "profiles.quick.measure=5s"];
+    let abort = [&ECHO[..], &["--set", "load.on_client_failure=abort"], &measure].concat();
     let recipe = Recipe::always(Trick::Status(USER_SESSION_DELETED)).every(200);
     let finished = against(recipe, &abort);
     finished.ended.check(1, &["invalid"]);
     assert!(finished.stayed() < CLIENTS, "{}", finished.point());
+    // Not because no client is left, as without that word of the suite.
+    ended_early(&finished, "could go no further");
 }
 
 /// A run whose server misbehaves before the first point ends with 3 and says so.
