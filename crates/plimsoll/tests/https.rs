@@ -51,7 +51,7 @@ fn run(suite: &str, url: &str, more: &[&str]) -> (Option<i32>, String, Option<Ru
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args(["run", suite, url, "--json", "--progress", "none", "--workers", "1"])
         .args(["--profile", "quick", "--set", "profiles.quick.warm_up=100ms"])
-        .args(["--set", "profiles.quick.measure=300ms", "--set", "profiles.quick.drain=300ms"])
+        .args(["--set", "profiles.quick.measure=1s", "--set", "profiles.quick.drain=10s"])
         .args(more)
         .arg("--out")
         .arg(place.path().join("run"))

@@ -17,14 +17,19 @@ fn mean(result: &Value, name: &str) -> Option<f64> {
 fn a_run_on_the_reference_server_has_its_threads_and_queue_and_a_score_of_each_mix() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("run");
-    let more = ["--points", "1,4", "--set", "workload.work=2"];
+    // A sample a second: one that comes late or not at all is not the only one.
+    let measure = ["--set", "profiles.quick.measure=3s"];
+    let more = [&["--points", "1,4", "--set", "workload.work=2"], &measure[..]].concat();
     let ended = plimsoll(&short("transactions", "builtin:", &bundle, &more));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     let result = result(&bundle);
     let threads = mean(&result, "server.threads").unwrap();
     assert!(threads >= 48.0, "47 and one per processor: {threads}");
     let busy = mean(&result, "server.threads_busy_mean").unwrap();
-    assert!(busy > 0.0 && busy <= 4.5, "four clients keep up to four busy: {busy}");
+    // Four clients keep up to four busy. Time is booked at a request's end, so a request that
+    // stood still across a border brings what it took before: at most as much again, unless it
+    // took longer than the time between two samples.
+    assert!(busy > 0.0 && busy <= 8.0, "{busy}");
     assert!(mean(&result, "server.queue").unwrap() < threads);
     let requests = mean(&result, "server.requests").unwrap();
     assert!(requests > 0.0, "{requests}");
