@@ -38,7 +38,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// A short tour on the built-in server; ends with a report
+    /// A short tour on the four built-in servers, one a protocol; ends with a report of each
     Demo(DemoArgs),
     /// Shipped suites: list, show one, or the schema of the format
     Suites(SuitesArgs),

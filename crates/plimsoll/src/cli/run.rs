@@ -14,8 +14,9 @@ use super::{DEFAULT_SEED, Output};
 pub struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
-    /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, builtin:, or
-    /// managed:nginx, managed:ganesha, managed:samba; PLIMSOLL_PASSWORD holds the user's password
+    /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
+    /// builtin:, or managed:nginx, managed:ganesha, managed:samba; PLIMSOLL_PASSWORD holds the
+    /// user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     #[command(flatten)]
