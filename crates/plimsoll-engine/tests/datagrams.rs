@@ -21,6 +21,7 @@ use plimsoll_model::event::{AgentEvent, WorkerTotals};
 use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::pipeline::Pipeline;
+use plimsoll_testkit::skips::skip_always;
 
 /// The longest datagram UDP carries over IPv4.
 const LONGEST: usize = 65_507;
@@ -159,8 +160,7 @@ fn reserved_ports_are_below_1024_and_each_link_has_its_own() {
         ports.push(listener.accept().unwrap().1.port());
     }
     if !may_have_reserved_ports() {
-        println!("SKIPPED: no permission for ports below 1024 here; any port was taken: {ports:?}");
-        return;
+        return skip_always(&format!("ports below 1024 are not permitted, {ports:?} were taken"));
     }
     assert!(ports.iter().all(|port| (512..1024).contains(port)), "{ports:?}");
     ports.sort_unstable();
