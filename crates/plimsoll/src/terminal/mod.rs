@@ -7,11 +7,13 @@ mod point_line;
 mod style;
 mod summary;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal, Write as _};
+use std::os::fd::AsFd;
 
 pub use live::{Countdown, Live, left_at_this_rate};
 pub use mistake::show_failure;
 pub use point_line::{LoadUnit, finished_line, live_line, search_line};
+use style::Screen;
 pub use style::Style;
 pub use summary::summary;
 
@@ -39,10 +41,19 @@ fn colours_wanted(is_terminal: bool) -> bool {
 
 /// Style for standard output.
 pub fn stdout_style() -> Style {
-    Style::new(colours_wanted(io::stdout().is_terminal()))
+    style_of(&io::stdout())
 }
 
 /// Style for standard error.
 pub fn stderr_style() -> Style {
-    Style::new(colours_wanted(io::stderr().is_terminal()))
+    style_of(&io::stderr())
+}
+
+fn style_of(stream: &(impl AsFd + IsTerminal)) -> Style {
+    let is_terminal = stream.is_terminal();
+    let size = rustix::termios::tcgetwinsize(stream).ok().filter(|_| is_terminal);
+    // A terminal that says zero does not know, and may have any size.
+    let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let screen = known.map(|size| Screen { columns: size.ws_col.into(), rows: size.ws_row.into() });
+    Style::new(colours_wanted(is_terminal)).on(screen)
 }

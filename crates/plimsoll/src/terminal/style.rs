@@ -1,15 +1,33 @@
-//! Colours, or none.
+//! Colours, or none; all of a text, or as much as a screen holds.
 
-/// Paints text, or leaves it as it is.
+/// Size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+/// How text looks where it goes: paints it, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     painted: bool,
+    screen: Option<Screen>,
 }
 
 impl Style {
     /// Paints when `painted`.
     pub const fn new(painted: bool) -> Self {
-        Self { painted }
+        Self { painted, screen: None }
+    }
+
+    /// The same on a screen of that size.
+    pub const fn on(self, screen: Option<Screen>) -> Self {
+        Self { screen, ..self }
+    }
+
+    /// Where the text goes to a terminal.
+    pub const fn screen(self) -> Option<Screen> {
+        self.screen
     }
 
     /// Whether it paints.

@@ -1,0 +1,107 @@
+//! How much of a summary is shown.
+
+use super::super::style::Screen;
+
+/// Rows of the table of points; a longer ladder is thinned, its ends kept.
+const ROWS_MAX: usize = 12;
+/// Findings shown of each kind; the report has all.
+const FINDINGS_MAX: usize = 4;
+/// Lines of a text of the headline, which matters more than a finding.
+const HEADLINE_LINES: usize = 2;
+/// What is tried for a screen, the roomiest first: findings of each kind, lines of a finding, rows
+/// of the table. A summary without a table leaves room for the others.
+const TRIED: [(usize, usize, usize); 10] = [
+    (FINDINGS_MAX, 4, ROWS_MAX),
+    (FINDINGS_MAX, 2, ROWS_MAX),
+    (3, 2, ROWS_MAX),
+    (3, 2, 8),
+    (2, 2, 8),
+    (2, 2, 6),
+    (2, 1, 8),
+    (2, 1, 6),
+    (2, 1, 5),
+    (1, 1, 4),
+];
+/// The prompt's.
+const LINES_BELOW: usize = 1;
+/// Where the text of a finding begins.
+const INDENT: usize = 2;
+
+/// How much of each part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Findings of each kind.
+    pub findings_max: usize,
+    /// Rows of the table.
+    pub rows_max: usize,
+    /// Of the screen; absent where nothing is cut.
+    pub columns: Option<usize>,
+    lines_max: usize,
+    gap: &'static str,
+}
+
+impl Extent {
+    /// Into a file or a pipe: texts whole, parts apart.
+    pub const WHOLE: Self = Self {
+        findings_max: FINDINGS_MAX,
+        rows_max: ROWS_MAX,
+        columns: None,
+        lines_max: usize::MAX,
+        gap: "\n",
+    };
+
+    /// The roomiest text that fits, else the shortest.
+    pub fn roomiest(screen: Screen, text: impl Fn(&Self) -> String) -> String {
+        let mut shown = String::new();
+        for (findings_max, lines_max, rows_max) in TRIED {
+            // Room between the parts before more of a part.
+            for gap in ["\n", ""] {
+                let columns = Some(screen.columns);
+                shown = text(&Self { findings_max, rows_max, columns, lines_max, gap });
+                if lines_on(&shown, screen.columns) + LINES_BELOW <= screen.rows {
+                    return shown;
+                }
+            }
+        }
+        shown
+    }
+
+    /// What parts of the text begin with.
+    pub fn gap(&self) -> &'static str {
+        self.gap
+    }
+
+    /// As much of a text of the headline as its lines hold.
+    pub fn headline(&self, text: &str) -> String {
+        self.cut(text, self.lines_max.max(HEADLINE_LINES))
+    }
+
+    /// As much of a finding as its lines hold.
+    pub fn finding(&self, text: &str) -> String {
+        self.cut(text, self.lines_max)
+    }
+
+    fn cut(&self, text: &str, lines: usize) -> String {
+        let Some(columns) = self.columns else { return text.to_owned() };
+        let room = columns.saturating_mul(lines).saturating_sub(INDENT);
+        if text.chars().count() <= room {
+            return text.to_owned();
+        }
+        let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+        format!("{}…", kept.trim_end())
+    }
+}
+
+/// Lines a text takes on a screen that breaks those that are too long.
+pub(super) fn lines_on(text: &str, columns: usize) -> usize {
+    text.lines().map(|line| shown_chars(line).div_ceil(columns.max(1)).max(1)).sum()
+}
+
+/// Characters of a line without those that paint it.
+fn shown_chars(line: &str) -> usize {
+    let mut parts = line.split('\x1b');
+    let plain = parts.next().map_or(0, |part| part.chars().count());
+    let painted =
+        parts.map(|part| part.split_once('m').map_or(0, |(_, text)| text.chars().count()));
+    plain + painted.sum::<usize>()
+}
