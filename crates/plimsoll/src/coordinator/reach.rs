@@ -48,12 +48,18 @@ fn why_unreachable(address: SocketAddr, error: &io::Error) -> String {
             CONNECT_WAIT.as_secs()
         ),
         Kind::HostUnreachable | Kind::NetworkUnreachable => {
-            format!("{address} cannot be reached: {error}; check routing and the address")
+            format!(
+                "{address} cannot be reached: {error}; check the address, the route and the link"
+            )
         }
         Kind::ConnectionReset => format!(
-            "{address} resets the connection at once; check what listens there and its limits"
+            "{address} resets the connection at once: what listens there wants none or has reached \
+             its limit; check what it is, its limits and who it lets in"
         ),
-        _ => format!("cannot connect to {address}: {error}"),
+        _ => format!(
+            "cannot connect to {address}: {error}; see whether the server runs there and this host \
+             may connect to it"
+        ),
     }
 }
 
@@ -74,6 +80,32 @@ mod tests {
         let text = message(connect("http://t/", free).unwrap_err());
         assert!(text.starts_with(&format!("http://t/: {free} refuses")), "{text}");
         assert!(text.contains("check the port"), "{text}");
+    }
+
+    /// What, where, what it means and the next move.
+    fn check_told(kind: io::ErrorKind, parts: &[&str]) {
+        let address: SocketAddr = "192.0.2.17:8080".parse().unwrap();
+        let text = why_unreachable(address, &kind.into());
+        for part in [&["192.0.2.17:8080"], parts].concat() {
+            assert!(text.contains(part), "{part:?} is not in: {text}");
+        }
+    }
+
+    #[test]
+    fn every_way_not_to_connect_is_told_with_its_place_and_the_next_move() {
+        use io::ErrorKind as Kind;
+        let silence = ["does not answer within 4 s", "a firewall drops", "; check the address"];
+        check_told(Kind::TimedOut, &silence);
+        check_told(Kind::WouldBlock, &silence);
+        let no_way = ["cannot be reached: ", "unreachable", "; check the address, the route"];
+        check_told(Kind::HostUnreachable, &no_way);
+        check_told(Kind::NetworkUnreachable, &no_way);
+        let reset = ["resets the connection", "reached its limit", "; check what it is"];
+        check_told(Kind::ConnectionReset, &reset);
+        let refused = ["refuses", "no server listens there", "; start it, or check the port"];
+        check_told(Kind::ConnectionRefused, &refused);
+        let other = ["cannot connect to", "permission denied", "; see whether the server runs"];
+        check_told(Kind::PermissionDenied, &other);
     }
 
     #[test]
