@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -87,7 +88,7 @@ pub struct DelayServer {
 }
 
 enum Command {
-    Freeze(Duration),
+    Freeze(Duration, mpsc::Sender<Range<u64>>),
     Stop,
 }
 
@@ -121,9 +122,13 @@ impl DelayServer {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Does nothing at all for `duration` from about now, like a process under SIGSTOP.
-    pub fn freeze(&self, duration: Duration) {
-        self.command(Command::Freeze(duration));
+    /// Does nothing at all for `duration` from about now, like a process under SIGSTOP. Once that
+    /// is over, tells from when until when it was on `CLOCK_MONOTONIC`: a busy machine lets it
+    /// begin late and sleep for longer.
+    pub fn freeze(&self, duration: Duration) -> mpsc::Receiver<Range<u64>> {
+        let (stood_still, receiver) = mpsc::channel();
+        self.command(Command::Freeze(duration, stood_still));
+        receiver
     }
 
     fn command(&self, command: Command) {
@@ -248,7 +253,12 @@ impl Serving {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         while let Ok(command) = self.commands.try_recv() {
             match command {
-                Command::Freeze(duration) => std::thread::sleep(duration),
+                Command::Freeze(duration, stood_still) => {
+                    let from_ns = monotonic_ns();
+                    std::thread::sleep(duration);
+                    // An error means that nobody wants to know.
+                    let _ = stood_still.send(from_ns..monotonic_ns());
+                }
                 Command::Stop => return true,
             }
         }

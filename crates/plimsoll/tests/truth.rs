@@ -3,14 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
-use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Waiting, after};
+use plimsoll_testkit::clock::monotonic_ns;
+use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Exchange, Waiting, after};
 use plimsoll_testkit::peers;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Runs `plimsoll run web-url` and reads its result. Whether the run is valid is not asked here:
 /// on a busy machine a run may rightly be refused, and its figures must be true all the same.
@@ -65,53 +69,91 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Passes when one of so many measurements hits: a wrong instrument misses every time, a busy
+/// machine does not.
+fn one_hits(tries: usize, mut measurement: impl FnMut() -> Result<(), String>) {
+    let mut misses = Vec::new();
+    while let Err(miss) = measurement() {
+        misses.push(miss);
+        assert!(misses.len() < tries, "{misses:#?}");
+    }
+}
+
 const OPEN_LOAD: [&str; 8] =
     ["--rate", "1000", "--for", "4s", "--set", "load.clients=100", "--set", "load.gaps=uniform"];
+
+/// What is claimed of an open load, each with why a measurement missed it.
+type Misses = BTreeMap<&'static str, String>;
 
 #[test]
 fn an_open_load_holds_its_rate_and_reports_the_delays_the_server_imposed() {
     let _alone = alone();
-    // A wrong instrument is wrong every time; a busy machine is not busy three times in a row.
-    let mut misses = Vec::new();
-    while let Err(miss) = compare_with_imposed_delays() {
-        misses.push(miss);
-        assert!(misses.len() < 3, "{misses:#?}");
+    // Beyond the p99 lie 40 ops, and 20 that are not done in time are too many for the rate: one
+    // pause of 50 ms is a miss, and on some machines few runs are without. What is wrong in the
+    // instrument is missed every time, so each claim is to be hit once.
+    let mut open = vec!["rate", "p50", "p95", "p99"];
+    let mut all = Vec::new();
+    while !open.is_empty() {
+        assert!(all.len() < 12, "never right: {open:?}: {all:#?}");
+        let misses = compare_with_imposed_delays();
+        open.retain(|claim| misses.contains_key(claim));
+        all.push(misses);
     }
 }
 
-fn compare_with_imposed_delays() -> Result<(), String> {
+/// Least delay imposed.
+const DELAY_MIN_US: u64 = 10_000;
+/// A floor as high as the delays would pass anything.
+const FLOOR_NS_MAX: u64 = DELAY_MIN_US * 1_000;
+
+fn compare_with_imposed_delays() -> Misses {
     // The machine's own floor: a reply without delay, under the same load.
     let prompt = delay_server(|_| Duration::ZERO);
     let floor = response(&measure(&prompt.url(), &OPEN_LOAD));
     drop(prompt);
 
     // 10 to 40 ms, every percentile known.
-    let server = delay_server(|index| Duration::from_micros(10_000 + index * 7_919 % 30_000));
+    let server = delay_server(|index| Duration::from_micros(DELAY_MIN_US + index * 7_919 % 30_000));
     let point = measure(&server.url(), &OPEN_LOAD);
+    let mut misses = Misses::new();
     let offered = point.offered_ops_per_s.unwrap();
     let achieved = point.achieved_ops_per_s.unwrap();
     if (achieved / offered - 1.0).abs() >= 0.005 {
-        return Err(format!("rate: achieved {achieved} of {offered}"));
+        misses.insert("rate", format!("achieved {achieved} of {offered}"));
     }
-    let mut imposed: Vec<u64> =
-        server.exchanges().iter().map(|e| e.imposed().as_nanos() as u64).collect();
-    imposed.sort_unstable();
+    let exchanges = server.exchanges();
+    let sorted = |delay_ns: fn(&Exchange) -> u64| {
+        let mut delays: Vec<u64> = exchanges.iter().map(delay_ns).collect();
+        delays.sort_unstable();
+        delays
+    };
+    let planned = sorted(|e| e.planned_ns - e.arrival_ns);
+    let imposed = sorted(|e| e.departure_ns - e.arrival_ns);
     let seen = response(&point);
     for (name, measured, floor_ns, quantile) in [
         ("p50", seen.p50, floor.p50, 0.50),
         ("p95", seen.p95, floor.p95, 0.95),
         ("p99", seen.p99, floor.p99, 0.99),
     ] {
-        let expected_ns = at_quantile(&imposed, quantile);
-        let tolerance_ns = (expected_ns / 50).max(50_000) + floor_ns.unwrap();
-        let measured_ns = measured.unwrap();
-        if measured_ns.abs_diff(expected_ns) > tolerance_ns {
-            return Err(format!(
-                "{name}: measured {measured_ns}, imposed {expected_ns}, within {tolerance_ns}"
-            ));
+        let (measured_ns, floor_ns) = (measured.unwrap(), floor_ns.unwrap());
+        // No reply left before it was planned to. The server's own lateness and the way to it and
+        // back come on top, as far as the machine has such a floor.
+        let least_ns = at_quantile(&planned, quantile);
+        let most_ns = at_quantile(&imposed, quantile);
+        let allowed_ns =
+            least_ns - tolerance_ns(least_ns)..=most_ns + tolerance_ns(most_ns) + floor_ns;
+        if floor_ns > FLOOR_NS_MAX || !allowed_ns.contains(&measured_ns) {
+            misses.insert(
+                name,
+                format!("measured {measured_ns}, allowed {allowed_ns:?}, floor {floor_ns}"),
+            );
         }
     }
-    Ok(())
+    misses
+}
+
+fn tolerance_ns(delay_ns: u64) -> u64 {
+    (delay_ns / 50).max(50_000)
 }
 
 /// p99 of a run of `seconds` at 100 evenly spaced ops/s through a stop of `stop`: the ops due in
@@ -122,22 +164,26 @@ fn stopped_p99(seconds: f64, stop: Duration) -> f64 {
 }
 
 const STOPPED_LOAD: [&str; 6] = ["--rate", "100", "--for", "11s", "--set", "load.gaps=uniform"];
+const STOP: Duration = Duration::from_millis(1_400);
+/// A pause of 60 ms next to the stop is a miss.
+const STOP_TRIES: usize = 3;
 
 #[test]
 fn a_server_that_stands_still_shows_in_the_response_time_of_every_op_that_was_due() {
     let _alone = alone();
-    let server = delay_server(|_| Duration::from_millis(1));
-    let url = server.url();
-    let stop = Duration::from_millis(1_400);
-    let point = thread::scope(|scope| {
-        let run = scope.spawn(|| measure(&url, &STOPPED_LOAD));
-        while server.exchanges().len() < 250 && !run.is_finished() {
-            thread::sleep(Duration::from_millis(5));
-        }
-        server.freeze(stop);
-        run.join().unwrap()
+    one_hits(STOP_TRIES, || {
+        let server = delay_server(|_| Duration::from_millis(1));
+        let url = server.url();
+        let (point, stood_still) = thread::scope(|scope| {
+            let run = scope.spawn(|| measure(&url, &STOPPED_LOAD));
+            while server.exchanges().len() < 250 && !run.is_finished() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let stood_still = server.freeze(STOP).recv().unwrap();
+            (run.join().unwrap(), stood_still)
+        });
+        check_stop_is_visible(&point, &stood_still)
     });
-    assert_stop_is_visible(&point, stop);
 }
 
 #[test]
@@ -147,34 +193,40 @@ fn a_real_nginx_under_sigstop_shows_the_same() {
     std::fs::write(root.path().join("index.html"), "hello").unwrap();
     let Some(nginx) = peers::nginx(root.path(), &[]) else { return };
     let url = format!("{}index.html", nginx.url());
-    let (point, stop) = thread::scope(|scope| {
-        let run = scope.spawn(|| measure(&url, &STOPPED_LOAD));
-        thread::sleep(Duration::from_millis(2_500));
-        let stop = stop_for(&nginx.pids().unwrap(), Duration::from_millis(1_400));
-        (run.join().unwrap(), stop)
+    one_hits(STOP_TRIES, || {
+        let (point, stood_still) = thread::scope(|scope| {
+            let run = scope.spawn(|| measure(&url, &STOPPED_LOAD));
+            thread::sleep(Duration::from_millis(2_500));
+            let stood_still = stop_for(&nginx.pids().unwrap(), STOP);
+            (run.join().unwrap(), stood_still)
+        });
+        check_stop_is_visible(&point, &stood_still)
     });
-    assert_stop_is_visible(&point, stop);
 }
 
-/// Stops the processes and lets them go on; how long they really stood still.
-fn stop_for(pids: &[u32], stop: Duration) -> Duration {
-    let signal = |name: &str| {
-        let ids = pids.iter().map(u32::to_string);
-        assert!(Command::new("kill").arg(name).args(ids).status().unwrap().success());
+/// Stops the processes and lets them go on; from when until when they really stood still.
+fn stop_for(pids: &[u32], stop: Duration) -> Range<u64> {
+    let signal = |signal| {
+        for pid in pids {
+            kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+        }
+        monotonic_ns()
     };
-    signal("-STOP");
-    let began = plimsoll_testkit::clock::monotonic_ns();
+    let from_ns = signal(Signal::STOP);
     thread::sleep(stop);
-    signal("-CONT");
-    Duration::from_nanos(plimsoll_testkit::clock::monotonic_ns() - began)
+    from_ns..signal(Signal::CONT)
 }
 
-fn assert_stop_is_visible(point: &PointResult, stop: Duration) {
+/// `stood_still` is on `CLOCK_MONOTONIC`: how long the stop was, not how long it was to be.
+fn check_stop_is_visible(point: &PointResult, stood_still: &Range<u64>) -> Result<(), String> {
+    let stop = Duration::from_nanos(stood_still.end - stood_still.start);
     let expected_s = stopped_p99(point.seconds.unwrap(), stop);
     let p99_s = response(point).p99.unwrap() as f64 / 1e9;
-    assert!((p99_s / expected_s - 1.0).abs() < 0.05, "p99 {p99_s} s, expected {expected_s} s");
+    if (p99_s / expected_s - 1.0).abs() >= 0.05 {
+        return Err(format!("p99 {p99_s} s, expected {expected_s} s of a stop of {stop:?}"));
+    }
     // Nothing was left out: every op that came due is in the histogram.
     let n = response(point).n;
     let due = (point.offered_ops_per_s.unwrap() * point.seconds.unwrap()).round() as u64;
-    assert_eq!(n, due);
+    if n == due { Ok(()) } else { Err(format!("{n} response times of {due} ops due")) }
 }
