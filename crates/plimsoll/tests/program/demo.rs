@@ -16,6 +16,7 @@ fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
     let mut demo = command(&arguments);
     let demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (first, second) = (out.join("web-static"), out.join("nfs-v3"));
+    wait_until("the first suite has ended", || first.join("report.html").exists());
     wait_until("a point of the second suite has finished", || points_finished(&second) > 0);
     signal(&demo, Signal::INT);
     let ended = wait_for(demo);
