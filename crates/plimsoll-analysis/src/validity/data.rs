@@ -54,8 +54,9 @@ pub(super) fn corrupt(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "corrupt",
         format!(
-            "{} replies held other data than the file set (limit 0); remove the file set with plimsoll clean and prepare it again \
-             with the run's seed, or look for the fault in the server",
+            "{} replies held other data than the server was given or asked for (limit 0); where a \
+             file set is read, remove it with plimsoll clean and prepare it again with the run's \
+             seed, else look for the fault in the server",
             grouped(wrong as f64),
         ),
     )
