@@ -34,6 +34,8 @@ pub(crate) fn busy_ratio_max(record: &PointRecord) -> Option<f64> {
             sum.cpu_ns += health.cpu_ns;
             sum.empty_poll_ns += health.empty_poll_ns;
             sum.wall_ns += health.wall_ns;
+            let delays = [sum.run_delay_ns, health.run_delay_ns];
+            sum.run_delay_ns = delays.into_iter().flatten().reduce(|sum, delay| sum + delay);
         }
         (sum.wall_ns > 0).then(|| sum.busy_ratio())
     });
@@ -109,5 +111,19 @@ mod tests {
         let mut point = PointBuilder::open(1_000.0).build();
         point.record.workers.push(Vec::new());
         assert_eq!(busy_ratio_max(&point.record), None);
+    }
+
+    #[test]
+    fn polls_of_a_worker_that_had_to_wait_for_its_core_took_less_of_it() {
+        let (second, tenth) = (1_000_000_000, 100_000_000);
+        let mut health = WorkerHealth { wall_ns: second, ..WorkerHealth::default() };
+        // Half of the time somebody else had the core; a fifth of the rest was work.
+        (health.cpu_ns, health.empty_poll_ns) = (5 * tenth, 8 * tenth);
+        assert_eq!(health.busy_ratio(), 0.0, "as far as is known");
+        health.run_delay_ns = Some(5 * tenth);
+        assert!((health.busy_ratio() - 0.1).abs() < 1e-9, "{}", health.busy_ratio());
+        let mut point = PointBuilder::open(1_000.0).build();
+        point.record.workers.iter_mut().flatten().for_each(|h| *h = health);
+        assert!((busy_ratio_max(&point.record).unwrap() - 0.1).abs() < 1e-9);
     }
 }

@@ -1,9 +1,10 @@
 //! A certificate of calibration: how far this program's figures are from the truth on one host, as
 //! `plimsoll calibrate` found it. JSON, format 1; `docs/calibration.md` explains it.
 //!
-//! Two judgements are kept apart. *Tight*: what the client measured against the times the server
-//! itself computed for the same requests. *Theory*: those times against what queueing theory says
-//! of such a server, within the scatter of a run of that length.
+//! Three judgements are kept apart. *Tight*: what the client measured against the times the server
+//! itself computed for the same requests. *On schedule*: those times against what the same queue
+//! gives when each request arrives as it was due. *Theory*: these against what queueing theory
+//! says of such a server, within the scatter of a run of that length.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -239,15 +240,21 @@ pub struct Reading {
     pub client_ns: Nanos,
     /// What the server computed, from arrival to departure.
     pub served_ns: Nanos,
-    /// How far they may be apart.
+    /// How far they may be apart, in the direction in which they are.
     pub allowed_ns: Nanos,
     /// They are no further apart.
     pub tight: Judged,
+    /// What the same queue gives when each request arrives at the instant it was due.
+    #[serde(default)]
+    pub scheduled_ns: Nanos,
+    /// What the server computed is no further from that than delays on the way explain.
+    #[serde(default)]
+    pub on_schedule: Judged,
     /// What theory says of a run without end.
     pub theory_ns: Nanos,
     /// Shortest and longest that simulated runs of this length gave.
     pub theory_interval_ns: (Nanos, Nanos),
-    /// What the server computed lies between them.
+    /// What the schedule gives lies between them.
     pub theory_held: bool,
 }
 
@@ -407,8 +414,8 @@ impl Certificate {
     /// How many judgements were left open.
     pub fn not_judged(&self) -> usize {
         let readings = self.queues.iter().flat_map(|case| &case.readings);
-        let all =
-            readings.map(|reading| reading.tight).chain([self.closed.tight, self.closed.theory]);
+        let readings = readings.flat_map(Reading::compared);
+        let all = readings.chain([self.closed.tight, self.closed.theory]);
         all.filter(|tight| *tight == Judged::NotJudged).count()
     }
 
@@ -447,12 +454,19 @@ impl QueueCase {
         all.push((format!("{at} run"), self.run.held));
         all.push((format!("{at} rate"), self.rate_held));
         all.push((format!("{at} served"), self.served_held));
-        if !self.readings.iter().any(|reading| reading.tight.held().is_some()) {
-            all.push((format!("{at} tight"), false));
+        let open = |judged: [Judged; 2]| judged.map(|judged| judged.held().is_none());
+        let all_open = self.readings.iter().map(|reading| open(reading.compared()));
+        let nothing_judged =
+            all_open.fold([true; 2], |all, one| [all[0] && one[0], all[1] && one[1]]);
+        for (side, nothing) in SIDES.iter().zip(nothing_judged) {
+            all.extend(nothing.then(|| (format!("{at} {side}"), false)));
         }
         for reading in &self.readings {
             let name = reading.statistic.name();
-            all.extend(reading.tight.held().map(|held| (format!("{at} {name} tight"), held)));
+            for (side, judged) in SIDES.iter().zip(reading.compared()) {
+                let held = judged.held();
+                all.extend(held.map(|held| (format!("{at} {name} {side}"), held)));
+            }
             all.push((format!("{at} {name} theory"), reading.theory_held));
         }
     }
@@ -469,7 +483,15 @@ impl Judged {
     }
 }
 
+/// What [`Reading::compared`] gives.
+const SIDES: [&str; 2] = ["tight", "on schedule"];
+
 impl Reading {
+    /// The judgements that may be left open.
+    const fn compared(&self) -> [Judged; 2] {
+        [self.tight, self.on_schedule]
+    }
+
     /// Share of what is allowed that the distance takes up.
     fn used(&self) -> f64 {
         self.error_ns().0 as f64 / self.allowed_ns.0.max(1) as f64

@@ -187,8 +187,11 @@ impl WorkerHealth {
         if self.wall_ns == 0 {
             return 0.0;
         }
-        let useful = self.cpu_ns.saturating_sub(self.empty_poll_ns) as f64;
-        (useful / self.wall_ns as f64).min(1.0)
+        let wall = self.wall_ns as f64;
+        // Polls are timed by the clock, which went on while another thread had the core.
+        let running = 1.0 - self.run_delay_ns.unwrap_or_default() as f64 / wall;
+        let polling = self.empty_poll_ns as f64 * running.max(0.0);
+        ((self.cpu_ns as f64 - polling) / wall).clamp(0.0, 1.0)
     }
 }
 

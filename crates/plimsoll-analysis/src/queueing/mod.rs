@@ -8,12 +8,14 @@
 //! | [`constant`] | M/D/1: the distribution of waiting and response time |
 //! | [`finite`] | M/M/c//N: throughput and mean response of a closed loop |
 //! | [`stall`] | D/D/1 with a pause: every response time, exactly |
+//! | [`delayed`] | what a measured delay does to all of them |
 //! | [`scatter`] | how far a run of a given length may be from all of these |
 //!
 //! Closed forms and simulation judge each other in the tests; M/G/1 (Pollaczek and Khinchine) is
 //! there for nothing else.
 
 pub mod constant;
+pub mod delayed;
 pub mod finite;
 #[cfg(test)]
 mod general;

@@ -1,5 +1,6 @@
 //! Did the generator measure the server, or itself?
 
+use plimsoll_model::assignment::Pacing;
 use plimsoll_model::event::OpTimes;
 use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
@@ -80,8 +81,13 @@ fn remedy(e: &Evidence<'_>) -> String {
             "the hypervisor kept {} of the processors' time: measure on a host that has its own",
             percent(ratio)
         ),
-        (None, None) if idle => "the worker had its core and was not busy: the host paused, or \
-             slept too deeply; try --pacing spin, or a host of your own"
+        (None, None) if idle && record.pacing == Pacing::Spin => {
+            "the worker had its core and was not busy: something below the system paused the \
+             host; measure on one of your own"
+                .to_owned()
+        }
+        (None, None) if idle => "the worker had its core and was not busy: it woke late; try \
+             --pacing spin, or a host that sleeps less deeply"
             .to_owned(),
         (None, None) => "add a worker or lower the rate".to_owned(),
     }
@@ -179,7 +185,7 @@ mod tests {
         assert!(delayed.contains("other programs had a worker's core for 4"), "{delayed}");
         let own_core: fn(&mut WorkerHealth) = |health| health.run_delay_ns = Some(0);
         assert!(late(own_core, 0.05).contains("the hypervisor kept 5"));
-        assert!(late(own_core, 0.0).contains("try --pacing spin"));
+        assert!(late(own_core, 0.0).contains("woke late; try --pacing spin"));
         let unknown_and_busy: fn(&mut WorkerHealth) = |health| health.cpu_ns = health.wall_ns;
         assert!(late(unknown_and_busy, 0.0).contains("add a worker"));
     }

@@ -8,6 +8,8 @@ fn reading(statistic: Statistic, client: u64, served: u64) -> Reading {
         served_ns: micros(served),
         allowed_ns: micros(100),
         tight: if client.abs_diff(served) <= 100 { Judged::Held } else { Judged::Broken },
+        scheduled_ns: micros(served),
+        on_schedule: Judged::Held,
         theory_ns: micros(served),
         theory_interval_ns: (micros(served), micros(served)),
         theory_held: true,
@@ -103,10 +105,20 @@ fn a_judgement_that_is_left_open_neither_holds_nor_breaks() {
 }
 
 #[test]
+fn requests_that_did_not_arrive_on_schedule_are_named() {
+    let mut late = certificate();
+    late.queues[0].readings.truncate(1);
+    late.queues[0].readings[0].on_schedule = Judged::Broken;
+    assert_eq!(broken(&late), ["M/M/4 at 0.9 mean on schedule"]);
+    late.queues[0].readings[0].on_schedule = Judged::NotJudged;
+    assert_eq!((broken(&late), late.not_judged()), (vec!["M/M/4 at 0.9 on schedule".into()], 1));
+}
+
+#[test]
 fn a_case_without_readings_is_broken_and_no_perfect_instrument() {
     let mut empty = certificate();
     empty.queues[0].readings.clear();
-    assert_eq!(broken(&empty), ["M/M/4 at 0.9 tight"]);
+    assert_eq!(broken(&empty), ["M/M/4 at 0.9 tight", "M/M/4 at 0.9 on schedule"]);
     assert_eq!(empty.note(String::new()).worst_tight_at, "nothing was compared");
 }
 

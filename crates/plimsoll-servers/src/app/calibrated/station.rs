@@ -49,6 +49,11 @@ impl Station {
         }
     }
 
+    /// The same with all free again after so many requests: the next is number `arrived`.
+    pub fn after(spec: &CalibratedSpec, arrived: u64) -> Self {
+        Self { arrived, ..Self::new(spec) }
+    }
+
     /// Takes the next arrival and says when it departs. Arrivals come in order; one that claims
     /// to be earlier than the last counts as arriving with it.
     pub fn arrive(&mut self, now_ns: u64) -> Passage {

@@ -1,12 +1,16 @@
 //! The cases, each a run against a server of its own.
 
 use plimsoll_analysis::queueing::Queue;
+use plimsoll_analysis::queueing::delayed::Delays;
 use plimsoll_analysis::queueing::finite::Loop;
 use plimsoll_analysis::queueing::scatter::{Plan, figure, scatter};
 use plimsoll_analysis::queueing::stall::Stalled;
+use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic};
-use plimsoll_model::units::{Nanos, span_text};
+use plimsoll_model::suite::Gaps;
+use plimsoll_model::units::{Nanos, OpsPerSec, span_text};
+use plimsoll_servers::app::calibrated::station::Station;
 
 use super::Timing;
 use super::bench::{Bench, Pattern, Seen, Trial};
@@ -39,9 +43,17 @@ const STALL_OPS_PER_S: f64 = 400.0;
 const STALL_SERVICE: Nanos = Nanos::from_micros(200);
 const STALL_CLIENTS: u32 = 8;
 
+/// The way there and back.
+pub(super) struct ThereAndBack {
+    /// For the certificate.
+    pub(super) floor: Floor,
+    /// To draw from.
+    delays: Delays,
+}
+
 /// A server where every request takes the same and nobody waits, at a low rate: what is measured
 /// beyond that is the way there and back.
-pub(super) fn floor(bench: &Bench<'_>, timing: &Timing) -> Result<Floor, Failure> {
+pub(super) fn there_and_back(bench: &Bench<'_>, timing: &Timing) -> Result<ThereAndBack, Failure> {
     let trial = Trial {
         name: "floor".into(),
         load: Pattern::Poisson,
@@ -52,7 +64,8 @@ pub(super) fn floor(bench: &Bench<'_>, timing: &Timing) -> Result<Floor, Failure
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
     let (seen, _) = bench.run(&trial, &spec)?;
     let Seen { times, run, .. } = only(&seen)?;
-    Ok(judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run.clone()))
+    let floor = judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run.clone());
+    Ok(ThereAndBack { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
 }
 
 /// How many queues there are.
@@ -70,7 +83,7 @@ pub(super) fn queue(
     bench: &Bench<'_>,
     timing: &Timing,
     index: usize,
-    floor: &Floor,
+    way: &ThereAndBack,
 ) -> Result<Vec<QueueCase>, Failure> {
     let (service, servers) = QUEUES[index];
     let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed };
@@ -86,7 +99,7 @@ pub(super) fn queue(
     let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
     pairs
         .map(|(utilisation, (rate, seen))| {
-            queue_case(&spec, (*utilisation, *rate), seen, (&log, floor))
+            queue_case(&spec, (*utilisation, *rate), seen, (&log, way))
         })
         .collect()
 }
@@ -95,7 +108,7 @@ fn queue_case(
     spec: &CalibratedSpec,
     (utilisation, rate): (f64, f64),
     seen: &Seen,
-    (log, floor): (&ServerLog, &Floor),
+    (log, way): (&ServerLog, &ThereAndBack),
 ) -> Result<QueueCase, Failure> {
     let queue = Queue::of(rate, spec.service, spec.servers).ok_or_else(no_points)?;
     let plan = Plan {
@@ -105,9 +118,18 @@ fn queue_case(
         warm_up_s: seen.record.warm_up_ns.as_secs_f64(),
         window_s: seen.record.measured_ns.as_secs_f64(),
     };
-    let mut served = log.responses_s(seen.window_ns);
+    let served_s = log.responses_s(seen.window_ns);
+    // What delayed the sends of this very run is no part of the server's truth either.
+    let send_lag = Delays::beyond(&seen.times.send_lag, Nanos::ZERO);
+    let sides = judge::Sides {
+        measured: &seen.times.response,
+        scheduled_s: scheduled_s(spec, rate, seen, log),
+        served_s,
+        delays: &[&way.delays, &send_lag],
+    };
+    let ops_served = sides.served_s.len() as u64;
     let rate_error_ratio = seen.done_ratio() - 1.0;
-    let served_error_ratio = served.len() as f64 / seen.due().max(1) as f64 - 1.0;
+    let served_error_ratio = ops_served as f64 / seen.due().max(1) as f64 - 1.0;
     Ok(QueueCase {
         queue: queue.name(),
         service: spec.service.to_string(),
@@ -117,21 +139,32 @@ fn queue_case(
         seconds: plan.window_s,
         ops_due: seen.due(),
         ops_done: seen.record.totals.done_in_window,
-        ops_served: served.len() as u64,
+        ops_served,
         server_late_p99_ns: log.late_p99(seen.window_ns),
         rate_error_ratio,
         rate_held: judge::rate_held(rate_error_ratio) && seen.troubles() == 0,
         served_error_ratio,
         served_held: judge::rate_held(served_error_ratio),
         run: seen.run.clone(),
-        readings: judge::readings(
-            &seen.times.response,
-            &mut served,
-            floor,
-            &queue,
-            &scatter(&plan),
-        ),
+        readings: judge::readings(sides, &queue, &scatter(&plan)),
     })
+}
+
+/// Response times of the same requests, had each arrived at the instant it was due. It is the
+/// schedule of the run, since both follow from the seed.
+fn scheduled_s(spec: &CalibratedSpec, rate: f64, seen: &Seen, log: &ServerLog) -> Vec<f64> {
+    let Some(rate) = OpsPerSec::new(rate) else { return Vec::new() };
+    let (warm_up, window) = (seen.record.warm_up_ns, seen.record.measured_ns);
+    let earlier = log.arrived_before(seen.window_ns.0 - warm_up.0);
+    let mut station = Station::after(spec, earlier as u64);
+    let mut arrivals = Arrivals::new(rate, Gaps::Exponential, spec.seed, 0, 1);
+    std::iter::from_fn(|| arrivals.next_due())
+        .map(|(_, due)| due)
+        .take_while(|due| *due < warm_up + window)
+        .map(|due| (due, station.arrive(due.0)))
+        .filter(|(due, _)| *due >= warm_up)
+        .map(|(_, passage)| (passage.departure_ns - passage.arrival_ns) as f64 / 1e9)
+        .collect()
 }
 
 /// Clients that wait and think.
@@ -163,6 +196,7 @@ fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
     let error_ratio = ops_per_s * (response_s + think_s) / f64::from(CLOSED_CLIENTS) - 1.0;
     let response_ns = Nanos::from_secs_f64(response_s);
     let served = figure(&mut served_s.to_vec(), Statistic::Mean).map(Nanos::from_secs_f64);
+    let span = served.map(|truth| judge::Span { truth, delayed: truth + floor });
     let law = Loop {
         clients: CLOSED_CLIENTS,
         servers: CLOSED_SERVERS,
@@ -181,8 +215,8 @@ fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
         troubles: seen.troubles(),
         held: judge::closed_held(error_ratio) && seen.troubles() == 0,
         served_ns: served.unwrap_or_default(),
-        allowed_ns: judge::allowed(served.unwrap_or_default(), floor),
-        tight: served.map_or(Judged::Broken, |served| judge::tight(response_ns, served, floor)),
+        allowed_ns: span.map_or(Nanos::ZERO, |span| span.allowed(response_ns)),
+        tight: span.map_or(Judged::Broken, |span| span.judge(response_ns)),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
         theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
@@ -245,8 +279,6 @@ fn no_points() -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_servers::app::calibrated::station::Station;
-
     use super::*;
 
     /// Response times of the server's own queue at these instants.
@@ -258,13 +290,8 @@ mod tests {
 
     /// The schedule of the instrument itself.
     fn poisson(rate_per_s: f64, count: usize) -> impl Iterator<Item = u64> {
-        let mut arrivals = plimsoll_engine::pacer::Arrivals::new(
-            plimsoll_model::units::OpsPerSec::new(rate_per_s).unwrap(),
-            plimsoll_model::suite::Gaps::Exponential,
-            11,
-            0,
-            1,
-        );
+        let mut arrivals =
+            Arrivals::new(OpsPerSec::new(rate_per_s).unwrap(), Gaps::Exponential, 11, 0, 1);
         std::iter::from_fn(move || arrivals.next_due()).map(|(_, due)| due.0).take(count)
     }
 

@@ -1,6 +1,7 @@
 //! The limits, and who is held against them. Pure.
 
 use plimsoll_analysis::queueing::Queue;
+use plimsoll_analysis::queueing::delayed::{Delays, delayed};
 use plimsoll_analysis::queueing::finite::Loop;
 use plimsoll_analysis::queueing::scatter::{Scatter, figure};
 use plimsoll_analysis::times::{quantile_ns, supports};
@@ -50,23 +51,41 @@ pub(super) fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
     }
 }
 
-/// How far client and server may be apart.
-pub(super) fn allowed(served: Nanos, floor: Nanos) -> Nanos {
-    strictly_allowed(served).max(TIGHT_ERROR_MAX + floor)
+/// What something may be: `truth`, and all up to what delays on the way make of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// Without any delay.
+    pub(super) truth: Nanos,
+    /// With all that are known.
+    pub(super) delayed: Nanos,
 }
 
-/// How far they might be apart if there and back took no time.
-fn strictly_allowed(served: Nanos) -> Nanos {
-    Nanos((served.0 as f64 * TIGHT_ERROR_MAX_RATIO) as u64).max(TIGHT_ERROR_MAX)
-}
+impl Span {
+    /// How far from the truth it may be, on the side where it is.
+    pub(super) fn allowed(self, found: Nanos) -> Nanos {
+        let strictly = self.strictly_allowed();
+        if found < self.truth { strictly } else { strictly + self.delay() }
+    }
 
-/// Are client and server close enough? Left open where they are only because the floor is high.
-pub(super) fn tight(client: Nanos, served: Nanos, floor: Nanos) -> Judged {
-    let apart = Nanos(client.0.abs_diff(served.0));
-    match apart {
-        _ if apart > allowed(served, floor) => Judged::Broken,
-        _ if telling(served, floor) || apart <= strictly_allowed(served) => Judged::Held,
-        _ => Judged::NotJudged,
+    /// How far it might be if nothing were delayed.
+    fn strictly_allowed(self) -> Nanos {
+        Nanos((self.truth.0 as f64 * TIGHT_ERROR_MAX_RATIO) as u64).max(TIGHT_ERROR_MAX)
+    }
+
+    fn delay(self) -> Nanos {
+        self.delayed.saturating_sub(self.truth)
+    }
+
+    /// Is it close enough? Left open where it is only because delays are long.
+    pub(super) fn judge(self, found: Nanos) -> Judged {
+        let apart = Nanos(found.0.abs_diff(self.truth.0));
+        match apart {
+            _ if apart > self.allowed(found) => Judged::Broken,
+            _ if telling(self.truth, self.delay()) || apart <= self.strictly_allowed() => {
+                Judged::Held
+            }
+            _ => Judged::NotJudged,
+        }
     }
 }
 
@@ -138,30 +157,48 @@ pub(super) fn floor(
     Floor { rate_ops_per_s, service_ns, ops: times.len(), response, run }
 }
 
-/// Client, server and theory, side by side.
-pub(super) fn readings(
-    times: &Times,
-    served_s: &mut [f64],
-    floor: &Floor,
-    queue: &Queue,
-    scatter: &Scatter,
-) -> Vec<Reading> {
-    let n = times.len().min(served_s.len() as u64);
+/// What is known of the response times of one case.
+pub(super) struct Sides<'a> {
+    /// As the client measured them.
+    pub(super) measured: &'a Times,
+    /// As the server computed them.
+    pub(super) served_s: Vec<f64>,
+    /// As the same queue gives them when each request arrives as it was due.
+    pub(super) scheduled_s: Vec<f64>,
+    /// What delays a request or its reply on the way.
+    pub(super) delays: &'a [&'a Delays],
+}
+
+/// Client, server, schedule and theory, side by side.
+pub(super) fn readings(sides: Sides<'_>, queue: &Queue, scatter: &Scatter) -> Vec<Reading> {
+    let Sides { measured, mut served_s, mut scheduled_s, delays } = sides;
+    let n = measured.len().min(served_s.len() as u64);
+    let mut served_delayed_s = delayed(&served_s, delays);
+    let mut scheduled_delayed_s = delayed(&scheduled_s, delays);
+    let of = |values: &mut [f64], statistic| figure(values, statistic).map(Nanos::from_secs_f64);
     let reading = |statistic| {
-        let served = Nanos::from_secs_f64(figure(served_s, statistic)?);
+        let client = client_ns(measured, statistic);
+        let served = Span {
+            truth: of(&mut served_s, statistic)?,
+            delayed: of(&mut served_delayed_s, statistic)?,
+        };
+        let scheduled = Span {
+            truth: of(&mut scheduled_s, statistic)?,
+            delayed: of(&mut scheduled_delayed_s, statistic)?,
+        };
         let (low, high) = scatter.interval_s(statistic)?;
-        let client = client_ns(times, statistic);
-        let floor = floor.under(statistic);
         let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
         Some(Reading {
             statistic,
             client_ns: client,
-            served_ns: served,
-            allowed_ns: allowed(served, floor),
-            tight: tight(client, served, floor),
+            served_ns: served.truth,
+            allowed_ns: served.allowed(client),
+            tight: served.judge(client),
+            scheduled_ns: scheduled.truth,
+            on_schedule: scheduled.judge(served.truth),
             theory_ns: Nanos::from_secs_f64(queue.response_s(statistic)),
             theory_interval_ns: interval,
-            theory_held: (interval.0..=interval.1).contains(&served),
+            theory_held: (interval.0..=interval.1).contains(&scheduled.truth),
         })
     };
     supported(n).filter_map(reading).collect()
@@ -180,32 +217,43 @@ mod tests {
         Plan { rate_per_s: 2_400.0, service, servers: 4, warm_up_s: 0.2, window_s: 2.0 }
     }
 
-    /// A client that sees every response this much longer.
-    fn readings_when_late_by(late_us: u64) -> Vec<Reading> {
-        let mut served = simulate(&plan(), 5);
+    /// A client that sees every response this much longer, and a server that serves so much later
+    /// than by schedule.
+    fn readings_when_late_by(late_us: u64, off_schedule_us: u64) -> Vec<Reading> {
+        let scheduled_s = simulate(&plan(), 5);
+        let later = |response_s: &f64| response_s + off_schedule_us as f64 * 1e-6;
+        let served_s: Vec<f64> = scheduled_s.iter().map(later).collect();
         let mut times = new_times();
-        for response_s in &served {
+        for response_s in &served_s {
             times.record(Nanos::from_secs_f64(*response_s).0 + late_us * 1_000).unwrap();
         }
         let queue = Queue::of(2_400.0, plan().service, 4).unwrap();
-        readings(&times, &mut served, &Floor::default(), &queue, &scatter(&plan()))
+        let sides = Sides { measured: &times, served_s, scheduled_s, delays: &[] };
+        readings(sides, &queue, &scatter(&plan()))
     }
 
     #[test]
     fn a_client_that_sees_what_was_served_holds_and_so_does_the_queue() {
-        let readings = readings_when_late_by(20);
+        let readings = readings_when_late_by(20, 20);
         // 4,800 responses say nothing of p99.9.
         assert_eq!(readings.len(), 4);
-        assert!(readings.iter().all(|r| r.tight == Judged::Held && r.theory_held), "{readings:?}");
+        let held = |r: &Reading| (r.tight, r.on_schedule, r.theory_held);
+        let all = (Judged::Held, Judged::Held, true);
+        assert!(readings.iter().all(|r| held(r) == all), "{readings:?}");
     }
 
     #[test]
     fn a_client_that_is_late_breaks_the_tight_judgement_alone() {
-        let readings = readings_when_late_by(150);
-        assert!(
-            readings.iter().all(|r| r.tight == Judged::Broken && r.theory_held),
-            "{readings:?}"
-        );
+        let readings = readings_when_late_by(150, 0);
+        let broken = |r: &Reading| r.tight == Judged::Broken && r.on_schedule == Judged::Held;
+        assert!(readings.iter().all(|r| broken(r) && r.theory_held), "{readings:?}");
+    }
+
+    #[test]
+    fn requests_that_arrive_otherwise_than_due_break_the_schedule_alone() {
+        let readings = readings_when_late_by(0, 150);
+        let broken = |r: &Reading| r.tight == Judged::Held && r.on_schedule == Judged::Broken;
+        assert!(readings.iter().all(|r| broken(r) && r.theory_held), "{readings:?}");
     }
 
     #[test]
@@ -222,14 +270,18 @@ mod tests {
     #[test]
     fn a_judgement_that_only_a_high_floor_would_let_pass_is_left_open() {
         let (us, ms) = (Nanos::from_micros, Nanos::from_millis);
+        let tight = |client, served, delay: Nanos| {
+            Span { truth: served, delayed: served + delay }.judge(client)
+        };
         // p99.9 of M/D/1 at 30 % on a host that was taken away for 8 ms now and then.
         assert_eq!(tight(ms(5), ms(2), ms(8)), Judged::NotJudged);
         assert_eq!(tight(ms(12), ms(2), ms(8)), Judged::Broken, "too far even for that");
         assert_eq!(tight(us(2_090), ms(2), ms(8)), Judged::Held, "close, whatever the floor");
         assert_eq!(tight(us(2_480), ms(2), us(400)), Judged::Held, "a fifth is not too much");
         assert_eq!(tight(us(2_480), ms(2), us(401)), Judged::NotJudged);
-        assert_eq!(tight(ms(102), ms(100), ms(1)), Judged::Held);
-        assert_eq!(tight(us(102_001), ms(100), ms(1)), Judged::Broken);
+        assert_eq!(tight(us(1_890), ms(2), us(400)), Judged::Broken, "delays make nothing shorter");
+        assert_eq!(tight(ms(103), ms(100), ms(1)), Judged::Held);
+        assert_eq!(tight(us(103_001), ms(100), ms(1)), Judged::Broken);
     }
 
     #[test]

@@ -186,20 +186,20 @@ fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings,
         live.line(&format!("{:>4} s  {text}", started.elapsed().as_secs()));
     };
     say("the way there and back: a server where nobody waits");
-    let floor = cases::floor(bench, timing)?;
+    let way = cases::there_and_back(bench, timing)?;
     let mut queues = Vec::new();
     for index in 0..cases::queue_count() {
         say(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
-        queues.extend(cases::queue(bench, timing, index, &floor)?);
+        queues.extend(cases::queue(bench, timing, index, &way)?);
     }
     say("clients that wait and think");
-    let closed = cases::closed(bench, timing, &floor)?;
+    let closed = cases::closed(bench, timing, &way.floor)?;
     say("a server that pauses for 1.4 s");
     let stall = cases::stall(bench, timing)?;
     let punctual = punctual::search(bench, timing, |rate| {
         say(&format!("does it send on time at {} ops/s?", grouped(rate)));
     })?;
-    Ok(Findings { floor, queues, closed, stall, punctual })
+    Ok(Findings { floor: way.floor, queues, closed, stall, punctual })
 }
 
 /// What the findings themselves warn of.

@@ -77,8 +77,12 @@ impl ServerLog {
 
     /// The first arrival from an instant on.
     pub(super) fn first_arrival_from(&self, instant_ns: u64) -> Option<u64> {
-        let at = self.rows.partition_point(|row| row.arrival_ns < instant_ns);
-        self.rows.get(at).map(|row| row.arrival_ns)
+        self.rows.get(self.arrived_before(instant_ns)).map(|row| row.arrival_ns)
+    }
+
+    /// How many had arrived before an instant.
+    pub(super) fn arrived_before(&self, instant_ns: u64) -> usize {
+        self.rows.partition_point(|row| row.arrival_ns < instant_ns)
     }
 }
 
@@ -97,6 +101,7 @@ mod tests {
         assert_eq!(log.late_p99((10, 20)), Nanos(1));
         assert_eq!(log.first_arrival_from(11), Some(20));
         assert_eq!(log.first_arrival_from(21), None);
+        assert_eq!((log.arrived_before(10), log.arrived_before(11)), (0, 1));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
         out,
         "{}",
         style.dim(
-            "          measured     served     apart  allowed             theory   99 % of such runs"
+            "          measured     served     apart  allowed                 due              theory   99 % of such runs"
         )
     );
     for reading in &case.readings {
@@ -117,13 +117,15 @@ fn row(out: &mut String, reading: &Reading, style: Style) {
     let (low, high) = reading.theory_interval_ns;
     let _ = writeln!(
         out,
-        "  {:<6}{:>10} {:>10} {:>9} {:>8} {} {:>8} {:>8} – {:<8} {}",
+        "  {:<6}{:>10} {:>10} {:>9} {:>8} {} {:>8} {} {:>8} {:>8} – {:<8} {}",
         reading.statistic.name(),
         cell(reading.client_ns),
         cell(reading.served_ns),
         cell(reading.error_ns()),
         cell(reading.allowed_ns),
         tight(reading.tight, style),
+        cell(reading.scheduled_ns),
+        tight(reading.on_schedule, style),
         cell(reading.theory_ns),
         cell(low),
         cell(high),
