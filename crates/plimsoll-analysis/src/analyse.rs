@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::RunStarted;
 use plimsoll_model::result::{
-    Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
+    Axis, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
@@ -57,7 +57,8 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
         result.score = Some(mix.value);
         result.warnings.extend(idle_clients(&mix, clients, view.position));
     }
-    result.not_counted = check_counted(&evidence);
+    result.not_counted_because = check_counted(&evidence);
+    result.not_counted = result.not_counted_because.as_ref().map(|_| NotCounted::Cap);
     result.achieved_bytes_per_s = match raw.suite.metric {
         Metric::Bytes => bytes_per_s(&result),
         Metric::Ops | Metric::Logons => None,

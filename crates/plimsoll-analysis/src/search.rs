@@ -116,7 +116,7 @@ impl ProbeOutcome {
     pub fn of(point: &PointResult) -> Self {
         let breach = point.reasons.iter().find(|r| HELD_RULES.contains(&r.rule.as_str()));
         // A load that the suite would not count cannot be its peak.
-        let breach = breach.or(point.not_counted.as_ref());
+        let breach = breach.or(point.not_counted_because.as_ref());
         Self {
             requested: point.requested,
             achieved: point.achieved_ops_per_s.unwrap_or_default(),

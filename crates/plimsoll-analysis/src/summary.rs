@@ -1,7 +1,7 @@
 //! The headline figures of a run.
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::result::{PointResult, Summary};
+use plimsoll_model::result::{Bound, PointResult, Summary};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
 use crate::limit::{limit_text, place_text};
@@ -32,6 +32,7 @@ pub(crate) fn summarise_run(
     Summary {
         metric,
         value: best.and_then(|point| throughput(suite.metric, point)),
+        bound: Bound::Exact,
         unit: suite.metric.unit().to_owned(),
         peak_ops_per_s: points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max),
         peak_bytes_per_s: points.iter().filter_map(bytes_per_s).reduce(f64::max),

@@ -229,6 +229,7 @@ impl PointBuilder {
             panic: None,
             ended_early: None,
             resources: Vec::new(),
+            core_users: None,
         }
     }
 }

@@ -16,7 +16,9 @@ use plimsoll_engine::driver::{
     Datagrams, Driver as _, LocalPort, Ready, Received, Route, Slot, Wait,
 };
 use plimsoll_engine::seam::LinkKind;
-use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
+use plimsoll_model::assignment::{
+    Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
+};
 use plimsoll_model::event::{AgentEvent, WorkerTotals};
 use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure};
 use plimsoll_model::units::{Nanos, OpsPerSec};
@@ -188,6 +190,8 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         workers,
         cores: vec![],
         pacing: Pacing::Coalesce,
+        own_cores: false,
+        priority: Priority::Normal,
         op_timeout: Nanos::from_secs(5),
         endpoints: vec![Endpoint { target: "echo".into(), address }],
         sources: vec![],

@@ -12,7 +12,9 @@ use std::time::Duration;
 use plimsoll_engine::agent::run_point;
 use plimsoll_engine::driver::epoll::EpollDriver;
 use plimsoll_engine::driver::{Driver as _, Wait};
-use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
+use plimsoll_model::assignment::{
+    Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
+};
 use plimsoll_model::event::{AgentEvent, WorkerTotals};
 use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
@@ -53,6 +55,8 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         workers,
         cores: vec![],
         pacing: Pacing::Precise,
+        own_cores: false,
+        priority: Priority::Normal,
         op_timeout: Nanos::from_secs(2),
         endpoints: vec![Endpoint { target: "echo".into(), address }],
         sources: vec![],

@@ -25,6 +25,13 @@ pub struct Assignment {
     pub cores: Vec<u32>,
     /// How a worker waits.
     pub pacing: Pacing,
+    /// Each worker has its core to itself, as far as this run decides: it may poll without taking
+    /// time from the server.
+    #[serde(default)]
+    pub own_cores: bool,
+    /// How the workers stand to other programs.
+    #[serde(default)]
+    pub priority: Priority,
     /// An op without a reply after this long has failed.
     pub op_timeout: Nanos,
     /// Client i uses endpoint i mod n.
@@ -169,6 +176,9 @@ impl Phases {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
+    /// Decides at each wait: polls while replies are outstanding or the next op is near where the
+    /// worker has a core of its own, sleeps otherwise.
+    Auto,
     /// Polls without sleeping: shortest lag, a whole core.
     Spin,
     /// Sleeps with a nanosecond timer: lag of one wakeup, some CPU.
@@ -181,11 +191,23 @@ impl Pacing {
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Spin => "spin",
             Self::Precise => "precise",
             Self::Coalesce => "coalesce",
         }
     }
+}
+
+/// How workers stand to the other programs of this host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Above them, where that is permitted.
+    #[default]
+    Auto,
+    /// As any other.
+    Normal,
 }
 
 /// Names of a workload's ops; [`crate::outcome::OpKind`] indexes this list.

@@ -133,6 +133,16 @@ pub struct OpTimes {
     /// that is the generator's own. The rest is a wait for a connection, which the server's
     /// earlier replies made.
     pub lateness: Times,
+    /// done − arrived: how long a reply lay in the kernel before the generator read it. In open
+    /// and closed loads alike it is the generator's own. Replies only: an op that ended without
+    /// one has none.
+    pub receive_lag: Times,
+    /// What response time may have been without the generator's own delays: receive lag taken out,
+    /// and the largest lateness of any op that was in flight with it (late sends bunch and queue
+    /// at the server). A lower bound, op by op.
+    pub response_low: Times,
+    /// The same of service time.
+    pub service_low: Times,
 }
 
 impl OpTimes {
@@ -143,6 +153,9 @@ impl OpTimes {
             service: new_times(),
             send_lag: new_times(),
             lateness: new_times(),
+            receive_lag: new_times(),
+            response_low: new_times(),
+            service_low: new_times(),
         }
     }
 
@@ -152,6 +165,9 @@ impl OpTimes {
         add_times(&mut self.service, &other.service);
         add_times(&mut self.send_lag, &other.send_lag);
         add_times(&mut self.lateness, &other.lateness);
+        add_times(&mut self.receive_lag, &other.receive_lag);
+        add_times(&mut self.response_low, &other.response_low);
+        add_times(&mut self.service_low, &other.service_low);
     }
 }
 
@@ -179,6 +195,20 @@ pub struct WorkerHealth {
     /// does not say.
     #[serde(default)]
     pub run_delay_ns: Option<u64>,
+    /// Time the worker slept of its own will, waiting for replies or the next op.
+    #[serde(default)]
+    pub sleep_ns: u64,
+    /// Time between two empty polls that was far longer than a poll takes: somebody else had the
+    /// core, another thread or the hypervisor. Part of neither work nor empty polls.
+    #[serde(default)]
+    pub gap_ns: u64,
+    /// The longest of those gaps.
+    #[serde(default)]
+    pub gap_ns_max: u64,
+    /// The wall clock moved by this much against the monotonic one since the last interval. Stamps
+    /// of replies are wall clock.
+    #[serde(default)]
+    pub clock_step_ns: i64,
 }
 
 impl WorkerHealth {
@@ -268,6 +298,13 @@ pub struct WorkerTotals {
     pub wire_bytes_out: u64,
     /// Ops whose content was verified in full.
     pub verified: u64,
+    /// Ops due in the window whose `arrived` is the kernel's stamp.
+    #[serde(default)]
+    pub arrived_stamped: u64,
+    /// Ops due in the window whose `arrived` is only bounded, by the end of the connection's
+    /// previous empty read: several replies were waiting, or the socket has no stamps.
+    #[serde(default)]
+    pub arrived_bounded: u64,
     /// Clients that took part to the end of the window.
     pub clients_participating: u32,
     /// Closed loads: pieces of work finished in the window.
@@ -438,6 +475,24 @@ pub struct PointRecord {
     /// What the monitors saw of hosts and processes in the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
+    /// Who else used the workers' cores in the window, the largest first; `None` when nobody
+    /// looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_users: Option<Vec<CoreUser>>,
+}
+
+/// A process that used a worker's core in the window of a load point, and was not a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreUser {
+    /// As the kernel calls it.
+    pub name: String,
+    /// Process id.
+    pub pid: u32,
+    /// CPU time of its threads that were last seen on a worker's core.
+    pub cpu_ns: u64,
+    /// It is this program: another thread than a worker.
+    pub own: bool,
 }
 
 /// Use of one resource over the window of a load point. A resource that could not be watched has

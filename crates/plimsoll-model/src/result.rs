@@ -110,6 +110,9 @@ pub struct Summary {
     pub value: Option<f64>,
     /// Its unit.
     pub unit: String,
+    /// Is the figure the server's, or no more than what was asked of it?
+    #[serde(default)]
+    pub bound: Bound,
     /// Highest achieved rate of any point of the ladder, valid or not.
     pub peak_ops_per_s: Option<f64>,
     /// Highest application byte rate of any point.
@@ -125,6 +128,77 @@ pub struct Summary {
     pub limit: Option<String>,
     /// How the peak was found, when it was searched.
     pub peak_search: Option<String>,
+}
+
+/// What a headline figure says of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The server's own limit was seen.
+    #[default]
+    Exact,
+    /// The server carried this; where it ends was not reached (the generator, the clients, the
+    /// room for files or the time was the limit).
+    AtLeast,
+}
+
+/// Why a valid load point is left out of the headline. A finding about the server, no fault of
+/// the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotCounted {
+    /// Its mean service time is above the suite's cap.
+    Cap,
+    /// The server did not hold the load that was asked for.
+    NotHeld,
+    /// The server sent more errors than the suite allows.
+    Errors,
+}
+
+impl NotCounted {
+    /// The word for it in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cap => "cap",
+            Self::NotHeld => "not_held",
+            Self::Errors => "errors",
+        }
+    }
+}
+
+/// Stated intervals of a distribution of times: `[low, high]` in nanoseconds, 95 %. `null` where
+/// the figure itself is, or where nothing is known of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeIntervals {
+    /// Of the mean.
+    pub mean: Option<[f64; 2]>,
+    /// Of the median.
+    pub p50: Option<[f64; 2]>,
+    /// Of the 90th percentile.
+    pub p90: Option<[f64; 2]>,
+    /// Of the 95th percentile.
+    pub p95: Option<[f64; 2]>,
+    /// Of the 99th percentile.
+    pub p99: Option<[f64; 2]>,
+}
+
+/// What a stated interval is made of, for one figure: by how much each part alone moves it, in the
+/// figure's unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uncertainty {
+    /// The figure as measured.
+    pub value: f64,
+    /// The generator's part: how far its own delays may have moved the figure up (of a closed
+    /// load's throughput: down).
+    pub generator: f64,
+    /// The sample's part below the figure.
+    pub sample_below: f64,
+    /// The sample's part above it.
+    pub sample_above: f64,
+    /// Half a step of the histogram, to either side; zero for throughput.
+    pub resolution: f64,
 }
 
 /// Overall response time, in milliseconds.
@@ -183,6 +257,25 @@ pub struct PointResult {
     pub service_ns: Option<TimeSummary>,
     /// sent − due.
     pub send_lag_ns: Option<TimeSummary>,
+    /// done − arrived: the generator's own delay in reading.
+    #[serde(default)]
+    pub receive_lag_ns: Option<TimeSummary>,
+    /// Stated intervals of the response time.
+    #[serde(default)]
+    pub response_interval_ns: Option<TimeIntervals>,
+    /// Stated intervals of the service time.
+    #[serde(default)]
+    pub service_interval_ns: Option<TimeIntervals>,
+    /// Stated interval of `achieved_ops_per_s`: `[low, high]`.
+    #[serde(default)]
+    pub achieved_interval_ops_per_s: Option<[f64; 2]>,
+    /// What the intervals of the headline figures are made of: `response_p50_ns`,
+    /// `response_p99_ns`, `response_mean_ns`, `service_mean_ns`, `achieved_ops_per_s`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uncertainty: BTreeMap<String, Uncertainty>,
+    /// Share of the replies whose `arrived` is the kernel's stamp; the others' is only bounded.
+    #[serde(default)]
+    pub arrived_stamped_ratio: Option<f64>,
     /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
     pub response_percentiles: Vec<(f64, u64)>,
     /// By op name.
@@ -214,10 +307,14 @@ pub struct PointResult {
     pub reasons: Vec<Finding>,
     /// What a reader must know all the same.
     pub warnings: Vec<Finding>,
-    /// Why the suite itself does not count the point (its mean service time is above the cap). No
-    /// fault of the measurement: it says nothing about `valid`.
+    /// Why the point is left out of the headline although it may be valid: the server did not hold
+    /// the load, sent errors, or was slower than the suite's cap. No fault of the measurement: it
+    /// says nothing about `valid`.
+    #[serde(default)]
+    pub not_counted: Option<NotCounted>,
+    /// The same for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_counted: Option<Finding>,
+    pub not_counted_because: Option<Finding>,
     /// The mix's score in transactions per second, of suites that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
@@ -286,6 +383,22 @@ pub struct GeneratorResult {
     /// The suite's limit of that share.
     #[serde(default)]
     pub cpu_busy_ratio_limit: Option<f64>,
+    /// What the worker that asked most asked of its core: CPU time without empty polls, and time it
+    /// was ready to run while another thread had the core. `null` where the kernel does not say.
+    #[serde(default)]
+    pub asked_ratio_max: Option<f64>,
+    /// Largest share of the window that a worker lost in gaps between two empty polls.
+    #[serde(default)]
+    pub gap_ratio_max: Option<f64>,
+    /// The longest such gap.
+    #[serde(default)]
+    pub gap_ns_max: Option<u64>,
+    /// Share of the window the workers polled without finding anything, mean over workers.
+    #[serde(default)]
+    pub empty_poll_ratio: Option<f64>,
+    /// Work of the workers per op done (CPU time without empty polls), in nanoseconds.
+    #[serde(default)]
+    pub work_ns_per_op: Option<f64>,
     /// Largest share of the window in which a worker was ready to run while another thread had its
     /// core.
     #[serde(default)]

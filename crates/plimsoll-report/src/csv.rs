@@ -1,6 +1,6 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
-use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
@@ -174,7 +174,7 @@ fn points(run: &RunResult) -> Sheet {
         row.extend([
             p.valid.to_string(),
             reasons.join(" "),
-            text(p.not_counted.as_ref().map(|finding| &finding.rule)),
+            text(p.not_counted.map(NotCounted::as_str)),
             text(p.offered_ops_per_s),
             text(p.achieved_ops_per_s),
             text(p.clients_requested),

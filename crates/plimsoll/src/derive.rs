@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_analysis::{PointTimes, RawRun, SecondTimes, analyse};
 use plimsoll_model::assignment::{OpNames, PointId};
 use plimsoll_model::bundle::{
-    BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, TimeKind,
-    write_durably,
+    BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, write_durably,
 };
 use plimsoll_model::event::{OpTimes, add_times};
 use plimsoll_model::result::RunResult;
@@ -63,13 +62,7 @@ fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
     if second.ops.is_empty() {
         second.ops.resize_with(ops, OpTimes::new);
     }
-    let times = &mut second.ops[entry.op];
-    let sum = match entry.kind {
-        TimeKind::Response => &mut times.response,
-        TimeKind::Service => &mut times.service,
-        TimeKind::SendLag => &mut times.send_lag,
-        TimeKind::Lateness => &mut times.lateness,
-    };
+    let sum = entry.kind.of_mut(&mut second.ops[entry.op]);
     // A second may have several lines: the part of a worker that was late has its own.
     if sum.is_empty() {
         *sum = entry.times;
@@ -124,6 +117,7 @@ pub const fn exit_of(result: &RunResult) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::bundle::TimeKind;
     use plimsoll_model::event::{Phase, new_times};
     use plimsoll_model::units::Nanos;
 

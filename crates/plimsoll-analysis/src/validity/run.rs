@@ -32,7 +32,7 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
     for point in points {
         reasons.extend(point.reasons.iter().cloned());
-        warnings.extend(point.not_counted.iter().chain(&point.warnings).cloned());
+        warnings.extend(point.not_counted_because.iter().chain(&point.warnings).cloned());
     }
     let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
@@ -222,7 +222,7 @@ mod tests {
         let last = &result.points[2];
         assert!(last.valid && last.reasons.is_empty(), "{:?}", last.reasons);
         assert!(!last.counts() && result.points[1].counts());
-        assert_eq!(last.not_counted.as_ref().unwrap().point, Some(3));
+        assert_eq!(last.not_counted_because.as_ref().unwrap().point, Some(3));
         assert!(result.verdict.valid, "{:?}", result.verdict);
         assert_eq!(result.verdict.warnings[0].rule, "response_cap");
 

@@ -7,7 +7,9 @@ use std::sync::mpsc::channel;
 
 use plimsoll_engine::seam::Workload;
 use plimsoll_engine::worker::{Seat, SeatDriver};
-use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing, Phases, PointId, Purpose};
+use plimsoll_model::assignment::{
+    Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
+};
 use plimsoll_model::event::{AgentEvent, Interval, Phase, Times, WorkerTotals, new_times};
 use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
@@ -73,6 +75,8 @@ pub fn assignment(load: Load) -> Assignment {
         workers: 1,
         cores: vec![],
         pacing: Pacing::Precise,
+        own_cores: false,
+        priority: Priority::Normal,
         op_timeout: Nanos::from_secs(10),
         endpoints: vec![Endpoint { target: "sim".into(), address: "127.0.0.1:1".parse().unwrap() }],
         sources: vec![],

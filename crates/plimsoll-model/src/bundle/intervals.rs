@@ -47,11 +47,25 @@ pub enum TimeKind {
     SendLag,
     /// sent − the later of due and the instant a client was free.
     Lateness,
+    /// done − arrived.
+    ReceiveLag,
+    /// Response time without the generator's own delays: a lower bound.
+    ResponseLow,
+    /// Service time without them.
+    ServiceLow,
 }
 
 impl TimeKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Response, Self::Service, Self::SendLag, Self::Lateness];
+    pub const ALL: [Self; 7] = [
+        Self::Response,
+        Self::Service,
+        Self::SendLag,
+        Self::Lateness,
+        Self::ReceiveLag,
+        Self::ResponseLow,
+        Self::ServiceLow,
+    ];
 
     /// The word for it in a tag.
     pub const fn as_str(self) -> &'static str {
@@ -60,6 +74,9 @@ impl TimeKind {
             Self::Service => "service",
             Self::SendLag => "send_lag",
             Self::Lateness => "lateness",
+            Self::ReceiveLag => "receive_lag",
+            Self::ResponseLow => "response_low",
+            Self::ServiceLow => "service_low",
         }
     }
 
@@ -74,6 +91,22 @@ impl TimeKind {
             Self::Service => &times.service,
             Self::SendLag => &times.send_lag,
             Self::Lateness => &times.lateness,
+            Self::ReceiveLag => &times.receive_lag,
+            Self::ResponseLow => &times.response_low,
+            Self::ServiceLow => &times.service_low,
+        }
+    }
+
+    /// That one of an op's histograms, to add to.
+    pub const fn of_mut(self, times: &mut OpTimes) -> &mut Times {
+        match self {
+            Self::Response => &mut times.response,
+            Self::Service => &mut times.service,
+            Self::SendLag => &mut times.send_lag,
+            Self::Lateness => &mut times.lateness,
+            Self::ReceiveLag => &mut times.receive_lag,
+            Self::ResponseLow => &mut times.response_low,
+            Self::ServiceLow => &mut times.service_low,
         }
     }
 }

@@ -66,6 +66,7 @@ fn record(ordinal: u32) -> PointRecord {
         panic: None,
         ended_early: None,
         resources: vec![],
+        core_users: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plimsoll_model::assignment::Pacing;
+use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
@@ -42,6 +42,9 @@ pub struct RunArgs {
     /// How workers wait for the next due time
     #[arg(long, value_enum, default_value_t = PacingArg::Auto, value_name = "HOW")]
     pub pacing: PacingArg,
+    /// How workers stand to other programs of this host
+    #[arg(long, value_enum, default_value_t = PriorityArg::Auto, value_name = "HOW")]
+    pub priority: PriorityArg,
     #[command(flatten)]
     pub output: Output,
     // Last: their headings would hold for every flag after them.
@@ -139,7 +142,8 @@ impl From<ProfileArg> for ProfileName {
 /// How workers wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PacingArg {
-    /// spin where cores are to spare, else precise; the report says which
+    /// Decide at each wait: poll where a worker has a core of its own and something is near, else
+    /// sleep
     Auto,
     /// Poll without sleeping: least lag, a whole core
     Spin,
@@ -149,14 +153,31 @@ pub enum PacingArg {
     Coalesce,
 }
 
-impl PacingArg {
-    /// The pacing asked for; `None` leaves the choice.
-    pub const fn asked(self) -> Option<Pacing> {
-        match self {
-            Self::Auto => None,
-            Self::Spin => Some(Pacing::Spin),
-            Self::Precise => Some(Pacing::Precise),
-            Self::Coalesce => Some(Pacing::Coalesce),
+impl From<PacingArg> for Pacing {
+    fn from(pacing: PacingArg) -> Self {
+        match pacing {
+            PacingArg::Auto => Self::Auto,
+            PacingArg::Spin => Self::Spin,
+            PacingArg::Precise => Self::Precise,
+            PacingArg::Coalesce => Self::Coalesce,
+        }
+    }
+}
+
+/// How workers stand to other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PriorityArg {
+    /// Above them, where that is permitted; the report says whether it was
+    Auto,
+    /// As any other
+    Normal,
+}
+
+impl From<PriorityArg> for Priority {
+    fn from(priority: PriorityArg) -> Self {
+        match priority {
+            PriorityArg::Auto => Self::Auto,
+            PriorityArg::Normal => Self::Normal,
         }
     }
 }

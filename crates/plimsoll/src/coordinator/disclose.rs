@@ -1,5 +1,6 @@
 //! What must be known to repeat the run.
 
+use plimsoll_model::assignment::Priority;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
 
@@ -14,6 +15,9 @@ const DISCLOSURE_FORMAT: u32 = 1;
 /// Names of the settings that a resumed run takes up again.
 pub(super) const WORKERS: &str = "workers";
 pub(super) const PACING: &str = "pacing";
+pub(super) const PRIORITY: &str = "priority of the workers";
+/// How the value of [`PRIORITY`] begins where nothing was asked for.
+pub(super) const PRIORITY_NORMAL: &str = "normal";
 
 /// Collects it.
 pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
@@ -28,7 +32,7 @@ pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
         },
         generator: host,
         targets: targets.map(|(target, said)| of_target(target, said.as_deref())).collect(),
-        setup: setup(outset),
+        setup: setup(request, outset),
         statements: request.statements.clone(),
         not_verified: not_verified(outset),
         certificate: certificates::latest(),
@@ -49,7 +53,7 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
     }
 }
 
-fn setup(outset: &Outset) -> Vec<Setting> {
+fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
     let placement = &outset.placement;
     let cores = match placement.generator_cores.as_slice() {
         [] => "left to the system".to_owned(),
@@ -60,6 +64,13 @@ fn setup(outset: &Outset) -> Vec<Setting> {
         Setting::new("cores of the generator", cores),
         Setting::new("placement", placement.why.clone()),
         Setting::new(PACING, placement.pacing.as_str()),
+        Setting::new(
+            PRIORITY,
+            match request.priority {
+                Priority::Normal => PRIORITY_NORMAL,
+                Priority::Auto => "raised where that is permitted",
+            },
+        ),
         Setting::new("driver", "epoll"),
     ];
     if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use plimsoll_model::assignment::{Endpoint, Pacing};
+use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -37,8 +37,10 @@ pub struct RunRequest {
     pub out: PathBuf,
     /// Worker threads; `None` leaves the choice.
     pub workers: Option<u32>,
-    /// Pacing; `None` leaves the choice.
-    pub pacing: Option<Pacing>,
+    /// How workers wait.
+    pub pacing: Pacing,
+    /// How workers stand to other programs.
+    pub priority: Priority,
     /// What the clients replay instead of the suite's pattern.
     pub loadfile: Option<LoadFileSource>,
     /// What the user states for the disclosure.

@@ -4,8 +4,6 @@ use plimsoll_model::assignment::Pacing;
 
 /// Workers nobody asked for: beyond this one generator is limited by memory and wakeups.
 const WORKERS_DEFAULT_MAX: u32 = 16;
-/// Spinning takes a whole core per worker; the system and the coordinator want some as well.
-const CORES_SPARED_FOR_SPIN: usize = 2;
 
 /// Where the server runs as seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +27,8 @@ pub struct Placement {
     pub workers: u32,
     /// How they wait.
     pub pacing: Pacing,
+    /// Each worker has a core that neither the server nor another worker was given.
+    pub own_cores: bool,
     /// Why, for the disclosure.
     pub why: String,
 }
@@ -38,7 +38,7 @@ pub fn place(
     cores: &[u32],
     server: ServerPlace,
     workers: Option<u32>,
-    pacing: Option<Pacing>,
+    pacing: Pacing,
 ) -> Placement {
     let (server_cores, generator_cores, why) = split(cores, server);
     let free = if generator_cores.is_empty() { cores.len() } else { generator_cores.len() };
@@ -48,9 +48,13 @@ pub fn place(
         ServerPlace::Elsewhere => free.saturating_sub(1),
     };
     let workers = workers.unwrap_or((share.max(1) as u32).min(WORKERS_DEFAULT_MAX));
-    let can_spin = free >= workers as usize + CORES_SPARED_FOR_SPIN;
-    let pacing = pacing.unwrap_or(if can_spin { Pacing::Spin } else { Pacing::Precise });
-    Placement { server_cores, generator_cores, workers, pacing, why }
+    let own_cores = match server {
+        ServerPlace::Ours => generator_cores.len() >= workers as usize,
+        ServerPlace::SameHost => false,
+        // One is left to the system and to this program's other threads.
+        ServerPlace::Elsewhere => free > workers as usize,
+    };
+    Placement { server_cores, generator_cores, workers, pacing, own_cores, why }
 }
 
 fn split(cores: &[u32], server: ServerPlace) -> (Vec<u32>, Vec<u32>, String) {
@@ -83,25 +87,26 @@ mod tests {
 
     #[test]
     fn a_server_of_ours_gets_other_cores_than_the_generator() {
-        let it = place(&[0, 1], ServerPlace::Ours, None, None);
+        let it = place(&[0, 1], ServerPlace::Ours, None, Pacing::Auto);
         assert_eq!((it.server_cores, it.generator_cores), (vec![1], vec![0]));
-        assert_eq!((it.workers, it.pacing), (1, Pacing::Precise));
-        let it = place(&[4, 5, 6, 7, 8], ServerPlace::Ours, None, None);
+        assert_eq!((it.workers, it.pacing), (1, Pacing::Auto));
+        let it = place(&[4, 5, 6, 7, 8], ServerPlace::Ours, None, Pacing::Auto);
         assert_eq!((it.server_cores, it.generator_cores), (vec![6, 7, 8], vec![4, 5]));
     }
 
     #[test]
     fn of_a_server_that_somebody_else_placed_only_our_own_cores_are_known() {
-        let it = place(&[0, 2], ServerPlace::SameHost, None, None);
+        let it = place(&[0, 2], ServerPlace::SameHost, None, Pacing::Auto);
         assert!(it.why.contains("the generator may use cores 0,2"), "{}", it.why);
     }
 
     #[test]
-    fn auto_pacing_spins_only_with_two_cores_to_spare() {
-        let cores: Vec<u32> = (0..4).collect();
-        assert_eq!(place(&cores, ServerPlace::Elsewhere, Some(2), None).pacing, Pacing::Spin);
-        assert_eq!(place(&cores, ServerPlace::Elsewhere, Some(3), None).pacing, Pacing::Precise);
-        let asked = place(&[0], ServerPlace::Ours, None, Some(Pacing::Spin));
-        assert_eq!((asked.pacing, asked.workers), (Pacing::Spin, 1));
+    fn a_worker_has_its_own_core_where_neither_server_nor_system_wants_it() {
+        let own = |cores: &[u32], server, workers| {
+            place(cores, server, Some(workers), Pacing::Auto).own_cores
+        };
+        assert!(own(&[0, 1], ServerPlace::Ours, 1) && !own(&[0, 1], ServerPlace::Ours, 2));
+        assert!(own(&[0, 1], ServerPlace::Elsewhere, 1) && !own(&[0], ServerPlace::Elsewhere, 1));
+        assert!(!own(&[0], ServerPlace::Ours, 1) && !own(&[0, 1, 2], ServerPlace::SameHost, 1));
     }
 }

@@ -195,6 +195,7 @@ impl PointDesk<'_> {
             panic,
             ended_early,
             resources,
+            core_users: None,
         };
         self.bundle.finish_point(log, record.clone())?;
         self.records.push(JournalRecord::PointFinished(Box::new(record.clone())));
@@ -323,7 +324,7 @@ impl SampleBudget {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::assignment::{Load, Pacing, Phases, PointId, Purpose};
+    use plimsoll_model::assignment::{Load, Pacing, Phases, PointId, Priority, Purpose};
     use plimsoll_model::suite::{Think, ThinkDistribution};
 
     use super::*;
@@ -345,6 +346,8 @@ mod tests {
             workers: 1,
             cores: Vec::new(),
             pacing: Pacing::Precise,
+            own_cores: false,
+            priority: Priority::Normal,
             op_timeout: Nanos::from_secs(1),
             endpoints: Vec::new(),
             sources: Vec::new(),

@@ -288,6 +288,8 @@ impl<'a> Run<'a> {
             workers: placement.workers.min(point.load.clients().max(1)),
             cores: placement.generator_cores.clone(),
             pacing: placement.pacing,
+            own_cores: placement.own_cores,
+            priority: self.request.priority,
             op_timeout: self.request.suite.op_timeout,
             endpoints: self.endpoints.clone(),
             sources: self.outset.sources.clone(),

@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::event::Phase;
-use plimsoll_model::result::PointResult;
+use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
 
@@ -70,7 +70,7 @@ pub fn live_line(title: &str, second: Option<&SecondView>, metric: Metric, left:
 
 /// When a point of the ladder has finished.
 pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
-    let verdict = match (point.reasons.first(), &point.not_counted) {
+    let verdict = match (point.reasons.first(), &point.not_counted_because) {
         (Some(reason), _) => format!("{}: {}", style.bad("invalid"), reason.text),
         (None, Some(why)) => format!("{}: {}", style.mixed("not counted"), why.text),
         (None, None) if point.valid => style.good("valid"),
@@ -151,7 +151,12 @@ mod tests {
             text: "mean service time 50.00 ms is above".into(),
             point: Some(3),
         };
-        let point = PointResult { valid: true, not_counted: Some(above), ..PointResult::default() };
+        let point = PointResult {
+            valid: true,
+            not_counted: Some(NotCounted::Cap),
+            not_counted_because: Some(above),
+            ..PointResult::default()
+        };
         let line = finished_line("point 3/3", &point, Style::new(false));
         assert!(line.ends_with(", not counted: mean service time 50.00 ms is above"), "{line}");
     }

@@ -1,5 +1,6 @@
 //! `plimsoll demo`: a short tour on the built-in servers.
 
+use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::target::TargetSpec;
 
@@ -33,7 +34,8 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             seed: DEFAULT_SEED,
             out: out.join(name),
             workers: None,
-            pacing: None,
+            pacing: Pacing::Auto,
+            priority: Priority::Auto,
             loadfile: None,
             statements: Vec::new(),
             command: command_line(),

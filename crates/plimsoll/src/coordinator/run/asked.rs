@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_model::assignment::Pacing;
+use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
@@ -11,7 +11,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_protocols::smb::loadfile::{LOAD_FILE, LOAD_FILE_SHA256, LoadFileSource};
 
 use super::super::clock::unix_ns;
-use super::super::disclose::{PACING, WORKERS};
+use super::super::disclose::{PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::ladder;
 use super::super::outset::{Outset, RunRequest};
 use crate::exit::Failure;
@@ -45,7 +45,11 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         out: dir.to_owned(),
         // Not from a load point: one of few clients has fewer workers than the run.
         workers: setting(&disclosed, WORKERS).and_then(|text| text.parse().ok()),
-        pacing: setting(&disclosed, PACING).and_then(pacing_named),
+        pacing: setting(&disclosed, PACING).and_then(pacing_named).unwrap_or(Pacing::Auto),
+        priority: match setting(&disclosed, PRIORITY) {
+            Some(text) if text.starts_with(PRIORITY_NORMAL) => Priority::Normal,
+            _ => Priority::Auto,
+        },
         loadfile: loadfile_of(&disclosed)?,
         statements: disclosed.statements,
         command: started.command.clone(),
@@ -64,7 +68,9 @@ fn setting<'d>(disclosed: &'d Disclosure, name: &str) -> Option<&'d str> {
 }
 
 fn pacing_named(name: &str) -> Option<Pacing> {
-    [Pacing::Spin, Pacing::Precise, Pacing::Coalesce].into_iter().find(|p| p.as_str() == name)
+    [Pacing::Auto, Pacing::Spin, Pacing::Precise, Pacing::Coalesce]
+        .into_iter()
+        .find(|pacing| pacing.as_str() == name)
 }
 
 fn profile_named(name: &str) -> Result<ProfileName, Failure> {

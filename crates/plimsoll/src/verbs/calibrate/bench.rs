@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::assignment::Purpose;
+use plimsoll_model::assignment::{Priority, Purpose};
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::certificate::RunVerdict;
 use plimsoll_model::event::{OpTimes, PointRecord};
@@ -172,7 +172,8 @@ impl Bench<'_> {
             seed: self.seed,
             out,
             workers: Some(self.placement.workers),
-            pacing: Some(self.placement.pacing),
+            pacing: self.placement.pacing,
+            priority: Priority::Auto,
             loadfile: None,
             statements: Vec::new(),
             command: command_line(),

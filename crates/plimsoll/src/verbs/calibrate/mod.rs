@@ -149,7 +149,7 @@ fn settle(args: &CalibrateArgs) -> Result<(Placement, Vec<String>), Failure> {
                  (seccomp, container)? Calibrate outside of it"
         ))
     })?;
-    let placement = place(&available, ServerPlace::Ours, args.workers, args.pacing.asked());
+    let placement = place(&available, ServerPlace::Ours, args.workers, args.pacing.into());
     // The runs see only these, and their threads stay on them.
     cores::pin_current_thread(&placement.generator_cores).map_err(|e| {
         Failure::unusable(format!(
