@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use plimsoll_model::assignment::{Assignment, Pacing};
+use plimsoll_model::assignment::{Assignment, Pacing, Priority};
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock;
@@ -129,6 +129,21 @@ fn settle_in(assignment: &Assignment, worker: u32) {
     if assignment.pacing != Pacing::Coalesce {
         let _ = EpollDriver::fire_timers_exactly();
     }
+    if assignment.priority == Priority::Auto {
+        let _ = raise_priority();
+    }
+}
+
+/// Puts the calling thread above other programs; true where that is permitted. Not a real-time
+/// priority: a thread of that kind that polls is stopped for 50 ms in each second.
+fn raise_priority() -> bool {
+    const NICE: i32 = -15;
+    setpriority_process(None, NICE).is_ok()
+}
+
+/// Whether workers may be put above other programs, tried on a thread of its own.
+pub fn may_raise_priority() -> bool {
+    thread::spawn(raise_priority).join().unwrap_or(false)
 }
 
 fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {

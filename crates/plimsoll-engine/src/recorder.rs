@@ -1,4 +1,5 @@
-//! Counts and histograms of one worker, handed over once a second.
+//! Counts and histograms of one worker, handed over once a slice (a second, or less in a short
+//! window).
 //!
 //! Two rules decide what counts. *Times* belong to the window in which the op was **due**, so that
 //! a stall at the window's end cannot hide; the drain waits for them. *Throughput* counts what
@@ -29,6 +30,37 @@ pub struct Flight {
     pub free: Nanos,
     /// When it was sent.
     pub sent: Nanos,
+    /// The largest lateness of any op in flight when it was sent, its own included.
+    pub late_max: Nanos,
+}
+
+impl Flight {
+    /// The generator's own part of send lag: from when it was due and a client free.
+    pub fn lateness(&self) -> Nanos {
+        self.sent.saturating_sub(self.due.max(self.free))
+    }
+}
+
+/// How an op in flight came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// When.
+    pub done: Nanos,
+    /// When its reply reached this host.
+    pub arrived: Arrived,
+    /// The largest lateness of any op that was in flight with it.
+    pub late_max: Nanos,
+}
+
+/// When the reply of an op reached this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// At this instant, as the kernel stamped it.
+    Stamped(Nanos),
+    /// Not before this instant.
+    Bounded(Nanos),
+    /// It ended without a reply.
+    Never,
 }
 
 /// Counts and histograms of one worker.
@@ -39,7 +71,7 @@ pub struct Recorder {
     second: u32,
     start: Nanos,
     phase: Phase,
-    /// The interval ends here: the next whole second, or the next border between phases.
+    /// The interval ends here: with its slice of time, or at the next border between phases.
     boundary: Nanos,
     current: Current,
     counts: Vec<OpCounts>,
@@ -131,8 +163,8 @@ impl Recorder {
         due >= self.phases.warm_up_ns && due < self.phases.window_end()
     }
 
-    /// Records the end of an op at `now`, which is before [`Recorder::boundary`].
-    pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, now: Nanos) {
+    /// Records the end of an op, which is before [`Recorder::boundary`].
+    pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = is_failure(outcome);
         let current = &mut self.current;
         current.done += 1;
@@ -151,7 +183,7 @@ impl Recorder {
             done.bytes_read += outcome.bytes_read;
             done.bytes_written += outcome.bytes_written;
         }
-        self.ended(flight, outcome, target, now);
+        self.ended(flight, outcome, target, landing);
     }
 
     /// The op just recorded was that of the client at this place among those that are counted.
@@ -166,17 +198,18 @@ impl Recorder {
     }
 
     /// An op has ended, with a reply or without: its times and its count.
-    fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, now: Nanos) {
+    fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = is_failure(outcome);
         let due_in_window = self.in_window(flight.due);
         if due_in_window || self.phase == Phase::WarmUp {
             let times = &mut self.current.ops[usize::from(outcome.kind.0)];
-            times.response.saturating_record((now - flight.due).0);
-            times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
-            let sendable = flight.due.max(flight.free);
-            times.lateness.saturating_record(flight.sent.saturating_sub(sendable).0);
-            if !failed {
-                times.service.saturating_record((now - flight.sent).0);
+            record_times(times, &flight, &landing, failed);
+        }
+        if due_in_window {
+            match landing.arrived {
+                Arrived::Stamped(_) => self.totals.arrived_stamped += 1,
+                Arrived::Bounded(_) => self.totals.arrived_bounded += 1,
+                Arrived::Never => {}
             }
         }
         if due_in_window {
@@ -246,7 +279,9 @@ impl Recorder {
             bytes_written: 0,
             ambiguous: false,
         };
-        self.ended(flight, &outcome, target, now);
+        let arrived = Arrived::Never;
+        let landing = Landing { done: now, arrived, late_max: flight.late_max };
+        self.ended(flight, &outcome, target, landing);
     }
 
     /// A sample of an error of this class would be kept.
@@ -328,13 +363,35 @@ impl Recorder {
             s if s < window_end => Phase::Measure,
             _ => Phase::Drain,
         };
-        let next_second = Nanos((u64::from(self.second) + 1) * NANOS_PER_SECOND);
+        let slice = self.phases.slice().0;
+        let next_slice = Nanos((start.0 / slice + 1) * slice);
         let border = match self.phase {
             Phase::WarmUp => self.phases.warm_up_ns,
             Phase::Measure => window_end,
             Phase::Drain => Nanos::MAX,
         };
-        self.boundary = next_second.min(border);
+        self.boundary = next_slice.min(border);
+    }
+}
+
+/// Every time of one op.
+fn record_times(times: &mut OpTimes, flight: &Flight, landing: &Landing, failed: bool) {
+    let Landing { done, arrived, late_max } = *landing;
+    times.response.saturating_record((done - flight.due).0);
+    times.send_lag.saturating_record(flight.sent.saturating_sub(flight.due).0);
+    times.lateness.saturating_record(flight.lateness().0);
+    let reached = match arrived {
+        Arrived::Stamped(at) | Arrived::Bounded(at) => {
+            times.receive_lag.saturating_record(done.saturating_sub(at).0);
+            at
+        }
+        Arrived::Never => done,
+    };
+    let without = |from: Nanos| reached.saturating_sub(from).saturating_sub(late_max).0;
+    times.response_low.saturating_record(without(flight.due));
+    if !failed {
+        times.service.saturating_record((done - flight.sent).0);
+        times.service_low.saturating_record(without(flight.sent));
     }
 }
 

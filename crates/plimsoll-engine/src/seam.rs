@@ -114,6 +114,12 @@ pub trait Session {
         let _ = link;
         usize::MAX
     }
+    /// The bytes handed over last ended a whole message: none of the next has come. Where the
+    /// session cannot tell it says no, and the arrival of its replies is only bounded.
+    fn at_boundary(&self, link: Link) -> bool {
+        let _ = link;
+        false
+    }
     /// Why this client can go no further, in words: its session is gone, its peer talks nonsense.
     /// Asked after every call in which an op ended, and after every call that leaves it with
     /// neither op nor room. Then the client leaves the load: its links are closed, its ops in

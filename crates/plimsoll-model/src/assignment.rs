@@ -166,6 +166,18 @@ impl Phases {
         self.warm_up_ns + self.measure_ns
     }
 
+    /// Counts leave a worker once in so long: a second, or less where the window would have too few
+    /// of them to tell scatter from the figure. Seconds hold whole slices.
+    pub const fn slice(&self) -> Nanos {
+        let millis = match self.measure_ns.0 / 1_000_000 {
+            20_000.. => 1_000,
+            3_000.. => 250,
+            1_000.. => 100,
+            _ => 50,
+        };
+        Nanos::from_millis(millis)
+    }
+
     /// No op comes due from here on, from the start of the point.
     pub fn load_end(&self) -> Nanos {
         self.window_end() + self.ramp_down_ns

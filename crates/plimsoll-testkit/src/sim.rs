@@ -223,7 +223,7 @@ impl<T: Target> Driver for SimDriver<T> {
         for (to, from) in buffer.iter_mut().zip(inbox.drain(..length)) {
             *to = from;
         }
-        Ok(Received::Bytes(length))
+        Ok(Received::Bytes { length, arrived: None })
     }
 
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {

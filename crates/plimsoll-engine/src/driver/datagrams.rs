@@ -5,11 +5,12 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::slice;
 
-use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg};
+use nix::sys::socket::{MsgFlags, MultiHeaders, RecvMsg, recvmmsg};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg};
 
-use super::Datagrams;
+use super::stamps::{self, Stamps};
+use super::{DatagramHead, Datagrams};
 
 /// Datagrams one system call sends. A turn of a client seldom has more; each costs 64 bytes of
 /// headers to write, used or not.
@@ -62,22 +63,28 @@ pub(super) struct Receiver(MultiHeaders<()>);
 
 impl Receiver {
     pub(super) fn new() -> Self {
-        Self(MultiHeaders::preallocate(Datagrams::MOST, None))
+        Self(MultiHeaders::preallocate(Datagrams::MOST, Some(stamps::control_of_datagrams())))
     }
 
     /// Receives what there is, up to [`Datagrams::MOST`].
-    pub(super) fn receive(&mut self, socket: &OwnedFd, into: &mut Datagrams) -> Result<(), Errno> {
-        let mut lengths = [0; Datagrams::MOST];
-        let count = self.receive_into(socket, into.slots(), &mut lengths)?;
-        into.lengths.extend_from_slice(&lengths[..count]);
+    pub(super) fn receive(
+        &mut self,
+        socket: &OwnedFd,
+        stamps: &Stamps,
+        into: &mut Datagrams,
+    ) -> Result<(), Errno> {
+        let mut heads = [DatagramHead::default(); Datagrams::MOST];
+        let count = self.receive_into(socket, stamps, into.slots(), &mut heads)?;
+        into.heads.extend_from_slice(&heads[..count]);
         Ok(())
     }
 
     fn receive_into<'a>(
         &mut self,
         socket: &OwnedFd,
+        stamps: &Stamps,
         mut slots: impl Iterator<Item = &'a mut [u8]>,
-        lengths: &mut [usize],
+        heads: &mut [DatagramHead],
     ) -> Result<usize, Errno> {
         let mut buffers: [_; Datagrams::MOST] = array::from_fn(|_| {
             [IoSliceMut::new(slots.next().expect("as many as there are buffers"))]
@@ -86,11 +93,15 @@ impl Receiver {
         let flags = MsgFlags::MSG_DONTWAIT;
         match recvmmsg(socket.as_raw_fd(), &mut self.0, &mut buffers, flags, None) {
             Ok(messages) => {
-                let received = messages.zip(lengths);
-                Ok(received.map(|(message, length)| *length = message.bytes).count())
+                let received = messages.zip(heads);
+                let note = |(message, head): (RecvMsg<'_, '_, ()>, &mut DatagramHead)| {
+                    let stamp = stamps::stamp_of(&message);
+                    *head = (message.bytes, stamp.map(|stamp| stamps.on_points_clock(stamp)));
+                };
+                Ok(received.map(note).count())
             }
             Err(nix::Error::EAGAIN) => Ok(0),
-            Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+            Err(error) => Err(stamps::errno(error)),
         }
     }
 }

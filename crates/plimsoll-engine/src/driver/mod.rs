@@ -3,6 +3,7 @@
 mod datagrams;
 pub mod epoll;
 mod reserved;
+mod stamps;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -39,8 +40,14 @@ pub enum LocalPort {
 /// What [`Driver::recv`] and [`Driver::discard`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// This many bytes, and perhaps more to come. Of a datagram: all of it, even if that is none.
-    Bytes(usize),
+    /// Bytes, and perhaps more to come. Of a datagram: all of it, even if that is none.
+    Bytes {
+        /// How many.
+        length: usize,
+        /// When the kernel received the last bytes that were queued, these or later ones; `None`
+        /// where it gives no stamps.
+        arrived: Option<Nanos>,
+    },
     /// The peer closed its side.
     Eof,
     /// Nothing now; a [`Ready`] follows when there is.
@@ -51,8 +58,12 @@ pub enum Received {
 #[derive(Default)]
 pub struct Datagrams {
     bytes: Vec<u8>,
-    lengths: Vec<usize>,
+    /// Length and arrival of each.
+    heads: Vec<DatagramHead>,
 }
+
+/// What is known of a datagram besides its bytes.
+type DatagramHead = (usize, Option<Nanos>);
 
 impl Datagrams {
     /// Of one call.
@@ -60,25 +71,25 @@ impl Datagrams {
     /// More than the longest datagram, and no power of two: slots do not share cache sets.
     const SLOT_BYTES: usize = 17 * 4096;
 
-    /// Those received, in order.
-    pub fn received(&self) -> impl Iterator<Item = &[u8]> {
+    /// Those received, in order, and when the kernel received each.
+    pub fn received(&self) -> impl Iterator<Item = (&[u8], Option<Nanos>)> {
         let slots = self.bytes.chunks_exact(Self::SLOT_BYTES);
-        slots.zip(&self.lengths).map(|(slot, length)| &slot[..*length])
+        slots.zip(&self.heads).map(|(slot, (length, arrived))| (&slot[..*length], *arrived))
     }
 
     /// None was received.
     pub fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
+        self.heads.is_empty()
     }
 
     /// There may be more.
     pub fn is_full(&self) -> bool {
-        self.lengths.len() == Self::MOST
+        self.heads.len() == Self::MOST
     }
 
     /// Forgets what was received; room for the next.
     fn slots(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        self.lengths.clear();
+        self.heads.clear();
         // At first use. Its pages are touched only as far as datagrams reach into their slots.
         self.bytes.resize(Self::MOST * Self::SLOT_BYTES, 0);
         self.bytes.chunks_exact_mut(Self::SLOT_BYTES)
@@ -145,18 +156,18 @@ pub trait Driver {
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError>;
     /// Receives the datagrams that there are, up to [`Datagrams::MOST`].
     fn recv_datagrams(&mut self, slot: Slot, into: &mut Datagrams) -> Result<(), LinkError> {
-        let mut lengths = [0; Datagrams::MOST];
+        let mut heads = [DatagramHead::default(); Datagrams::MOST];
         let mut count = 0;
         for buffer in into.slots() {
             match self.recv(slot, buffer) {
-                Ok(Received::Bytes(length)) => lengths[count] = length,
+                Ok(Received::Bytes { length, arrived }) => heads[count] = (length, arrived),
                 Ok(Received::Nothing | Received::Eof) => break,
                 Err(error) if count == 0 => return Err(error),
                 Err(_) => break,
             }
             count += 1;
         }
-        into.lengths.extend_from_slice(&lengths[..count]);
+        into.heads.extend_from_slice(&heads[..count]);
         Ok(())
     }
     /// Receives and drops up to `limit` bytes of a stream without handing them over.
@@ -165,6 +176,11 @@ pub trait Driver {
     fn close(&mut self, slot: Slot);
     /// Waits, then appends what is ready.
     fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>);
+    /// Reads the wall clock again, which stamps are told by; by how much it moved against the
+    /// monotonic clock, in nanoseconds. Called once per interval.
+    fn sync_clocks(&mut self) -> i64 {
+        0
+    }
 }
 
 impl<D: Driver + ?Sized> Driver for &mut D {
@@ -205,5 +221,8 @@ impl<D: Driver + ?Sized> Driver for &mut D {
     }
     fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
         (**self).wait(wait, ready);
+    }
+    fn sync_clocks(&mut self) -> i64 {
+        (**self).sync_clocks()
     }
 }

@@ -170,7 +170,10 @@ where
     pub(super) fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos) -> Ticket {
         let state = &mut self.clients[client as usize];
         let kind = state.session.kind(op);
-        let ticket = state.begin(Flight { kind, due, free: state.free_since, sent });
+        let free = state.free_since;
+        let mut flight = Flight { kind, due, free, sent, late_max: Nanos::ZERO };
+        flight.late_max = self.lates.sent(sent, flight.lateness());
+        let ticket = state.begin(flight);
         self.lanes[state.lane as usize].in_flight += 1;
         self.in_flight += 1;
         ticket

@@ -1,4 +1,4 @@
-//! Once a second, at each border of a phase, and at the end: what was counted leaves the worker.
+//! Once a slice, at each border of a phase, and at the end: what was counted leaves the worker.
 
 use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth};
 use plimsoll_model::units::Nanos;
@@ -32,12 +32,17 @@ where
         let before = self.recorder.phase();
         let mut interval = self.recorder.roll(end);
         let cpu = clock::thread_cpu();
+        let spent = self.waiting.take_spent();
         interval.health = WorkerHealth {
             cpu_ns: cpu.saturating_sub(self.round.interval_cpu).0,
-            empty_poll_ns: std::mem::take(&mut self.round.empty_poll_ns),
-            wakeups: std::mem::take(&mut self.round.wakeups),
+            empty_poll_ns: spent.empty_poll_ns,
+            sleep_ns: spent.sleep_ns,
+            gap_ns: spent.gap_ns,
+            gap_ns_max: spent.gap_ns_max,
+            wakeups: spent.wakeups,
             backlog_ops: self.backlog_ops,
             run_delay_ns: self.round.run_delay_since_last(),
+            clock_step_ns: self.driver.sync_clocks(),
             ..interval.health
         };
         self.round.interval_cpu = cpu;

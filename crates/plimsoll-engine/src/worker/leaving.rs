@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 use super::Worker;
 use super::lane::Pace;
 use crate::driver::Driver;
-use crate::recorder::Flight;
+use crate::recorder::{Arrived, Flight, Landing};
 use crate::seam::{Script, Session, Ticket};
 
 impl<S, C, D> Worker<'_, S, C, D>
@@ -69,7 +69,9 @@ where
             };
             self.in_flight -= 1;
             self.lanes[lane as usize].outcome();
-            self.recorder.record(*flight, &outcome, endpoint, now);
+            let late_max = self.lates.ended(flight.sent, flight.lateness(), flight.late_max);
+            let landing = Landing { done: now, arrived: Arrived::Never, late_max };
+            self.recorder.record(*flight, &outcome, endpoint, landing);
             self.lanes[lane as usize].script.on_outcome(*ticket, &outcome, now);
         }
     }

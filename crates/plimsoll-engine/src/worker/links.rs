@@ -3,6 +3,7 @@
 use std::fmt;
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::units::Nanos;
 
 use super::unsent::{Memory, Unsent};
 use crate::driver::{Driver, Route, Slot};
@@ -27,6 +28,8 @@ pub(super) struct LinkState {
     queued: bool,
     /// Bytes still to be dropped on arrival.
     pub(super) discard_left: u64,
+    /// Nothing lay in the socket then.
+    pub(super) empty_since: Nanos,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,6 +223,7 @@ impl Links {
                 blocked: false,
                 queued: false,
                 discard_left: 0,
+                empty_since: Nanos::ZERO,
             });
             (self.states.len() - 1) as Slot
         });
@@ -227,6 +231,7 @@ impl Links {
         state.client = client;
         state.kind = kind;
         state.stage = Stage::Connecting;
+        state.empty_since = Nanos::ZERO;
         Link::join(state.generation, slot)
     }
 }

@@ -7,17 +7,19 @@
 mod acting;
 mod intervals;
 mod lane;
+mod lates;
 mod leaving;
 mod links;
 mod network;
 mod rounds;
 mod settling;
 mod unsent;
+mod waiting;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
-use plimsoll_model::assignment::{Assignment, Load, OpNames, Pacing};
+use plimsoll_model::assignment::{Assignment, Load, OpNames};
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::Nanos;
@@ -28,7 +30,10 @@ use crate::recorder::{Flight, Recorder};
 use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
 
 use lane::Lane;
+use lates::Lates;
 use links::{Links, Produced, Sending};
+use network::Reading;
+use waiting::Waiting;
 
 /// Bytes one read may hand to a session.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
@@ -142,6 +147,10 @@ struct Worker<'a, S, C, D> {
     links: Links,
     produced: Produced,
     timers: rounds::Timers,
+    waiting: Waiting,
+    lates: Lates,
+    /// The read that a session is being told of.
+    reading: Option<Reading>,
     /// Lanes that may do something at once, and when it was due.
     runnable: Vec<(u32, Nanos)>,
     buffer: Vec<u8>,
@@ -189,6 +198,9 @@ where
             links: Links::new(sending),
             produced: Produced::default(),
             timers: rounds::Timers::default(),
+            waiting: Waiting::new(assignment),
+            lates: Lates::default(),
+            reading: None,
             runnable: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
             datagrams: Datagrams::default(),
@@ -200,10 +212,6 @@ where
             stop_check_at: Nanos::ZERO,
             counters: SessionCounters::default(),
         }
-    }
-
-    fn spins(&self) -> bool {
-        self.assignment.pacing == Pacing::Spin
     }
 }
 

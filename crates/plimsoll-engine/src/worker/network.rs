@@ -12,6 +12,18 @@ const READS_PER_TURN: u32 = 32;
 /// Batches of datagrams of one connection in a row.
 const BATCHES_PER_TURN: u32 = 16;
 
+/// What is known of when the bytes of a read arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) link: Link,
+    /// Of the last bytes that lay in the socket.
+    pub(super) stamp: Option<Nanos>,
+    /// The read took all that lay there.
+    pub(super) drained: bool,
+    /// Nothing lay there at this earlier instant.
+    pub(super) empty_since: Nanos,
+}
+
 impl<S, C, D> Worker<'_, S, C, D>
 where
     S: Session,
@@ -55,6 +67,11 @@ where
             if result.is_ok() {
                 self.datagrams_came(link, client, &datagrams, now);
             }
+            if !datagrams.is_full()
+                && let Some(state) = self.links.get(link)
+            {
+                state.empty_since = now;
+            }
             let drained = datagrams.is_empty() || !datagrams.is_full() && !event.hung_up;
             self.datagrams = datagrams;
             match result {
@@ -67,14 +84,29 @@ where
     }
 
     fn datagrams_came(&mut self, link: Link, client: u32, datagrams: &Datagrams, now: Nanos) {
-        for bytes in datagrams.received() {
+        for (bytes, stamp) in datagrams.received() {
             if !self.is_open(link) {
                 // Closed by the session, or broken, over one of those before.
                 return;
             }
             self.round.bytes_received += bytes.len() as u64;
+            // Each has its own stamp, whatever lies behind it.
+            self.note_read(link, stamp, false, now);
+            self.reading = self.reading.map(|reading| Reading { drained: true, ..reading });
             self.call(client, now, |session, port| session.on_bytes(link, bytes, now, port));
+            self.reading = None;
         }
+    }
+
+    /// A read has come to an end at `now`, having found the socket's end or not.
+    fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {
+        self.reading = self.links.get(link).map(|state| {
+            let empty_since = state.empty_since;
+            if drained {
+                state.empty_since = now;
+            }
+            Reading { link, stamp, drained, empty_since }
+        });
     }
 
     fn is_open(&mut self, link: Link) -> bool {
@@ -106,13 +138,15 @@ where
             };
             let now = self.driver.now();
             match result {
-                Ok(Received::Bytes(length)) => {
+                Ok(Received::Bytes { length, arrived }) => {
                     self.round.bytes_received += length as u64;
+                    self.note_read(link, arrived, length < asked, now);
                     if discards {
                         self.dropped(link, client, length as u64, now);
                     } else {
                         self.received(link, client, length, now);
                     }
+                    self.reading = None;
                     // The body that nobody reads was the last of a reply: nothing can follow it.
                     let done = discards && self.clients[client as usize].in_flight == 0;
                     if (length < asked || done) && !event.hung_up {
@@ -125,9 +159,18 @@ where
                     }
                 }
                 Ok(Received::Eof) => {
-                    return self.call(client, now, |session, port| session.on_eof(link, now, port));
+                    // The end may be that of a reply, and has no stamp.
+                    self.note_read(link, None, true, now);
+                    self.call(client, now, |session, port| session.on_eof(link, now, port));
+                    self.reading = None;
+                    return;
                 }
-                Ok(Received::Nothing) => return,
+                Ok(Received::Nothing) => {
+                    if let Some(state) = self.links.get(link) {
+                        state.empty_since = now;
+                    }
+                    return;
+                }
                 Err(error) => return self.fail(link, client, error),
             }
         }

@@ -4,20 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering;
 
-use plimsoll_model::assignment::Pacing;
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
+use super::waiting::Outlook;
 use crate::clock::{self, RunDelay};
 use crate::driver::{Driver, Ready, Wait};
 use crate::seam::{Link, Script, Session};
 
 /// A worker looks at its stop flag at least this often.
 const STOP_CHECK: Nanos = Nanos::from_millis(20);
-/// Grid of the coalescing pacer: at 20,000 ops/s a wakeup (38 µs here) is shared by eight ops, and
-/// an op waits 0.2 ms on average, well inside the 1 ms that send lag may have.
-const COALESCE_GRID: Nanos = Nanos::from_micros(400);
-
 /// Connections served before due ops are looked for again: 16 exchanges are some 60 µs.
 const EVENTS_BETWEEN_TIMERS: usize = 16;
 /// Connections in one wait from which more are looked for without sleeping.
@@ -52,8 +48,6 @@ pub(super) struct Round {
     run_delay: RunDelay,
     /// At the start of the interval.
     run_delay_before: Option<Nanos>,
-    pub(super) empty_poll_ns: u64,
-    pub(super) wakeups: u64,
     pub(super) bytes_received: u64,
     /// Wire bytes and connects when the window began.
     pub(super) at_window_start: (u64, u64, u64),
@@ -94,13 +88,15 @@ where
             if self.is_over(now) {
                 break;
             }
-            let wait = self.next_wait();
+            if acted {
+                self.waiting.acted(now);
+            }
+            let wait = self.next_wait(now);
             let mut ready = std::mem::take(&mut self.round.ready);
             self.take_unread(&mut ready);
-            self.driver.wait(wait, &mut ready);
+            self.wait(wait, &mut ready);
             self.round.crowded = ready.len() >= CROWD;
-            self.round.wakeups += u64::from(wait != Wait::Poll);
-            let idle = ready.is_empty() && !acted;
+            let idle = ready.is_empty() && !acted && wait == Wait::Poll;
             for (served, event) in ready.drain(..).enumerate() {
                 self.serve(event);
                 if served % EVENTS_BETWEEN_TIMERS == EVENTS_BETWEEN_TIMERS - 1
@@ -113,8 +109,9 @@ where
             self.round.ready = ready;
             self.report_broken();
             self.links.end_round();
-            if idle && self.spins() {
-                self.round.empty_poll_ns += self.driver.now().saturating_sub(now).0;
+            if idle {
+                let took = self.driver.now().saturating_sub(now);
+                self.waiting.polled_empty(took);
             }
         }
         self.finish();
@@ -176,22 +173,33 @@ where
         acted
     }
 
-    pub(super) fn next_wait(&mut self) -> Wait {
-        let waiting = !self.links.broken.is_empty() || !self.round.unread.is_empty();
-        if self.spins() || waiting || self.round.crowded {
-            return Wait::Poll;
+    fn next_wait(&mut self, now: Nanos) -> Wait {
+        let more =
+            !self.links.broken.is_empty() || !self.round.unread.is_empty() || self.round.crowded;
+        self.waiting.next(&Outlook {
+            now,
+            timer: self.timers.next().unwrap_or(Nanos::MAX),
+            look_up: self.recorder.boundary().min(self.stop_check_at),
+            in_flight: self.in_flight > 0,
+            more,
+            // A closed load of one op per client would be held down to the grid; one whose clients
+            // keep many ops in flight has the next ones under way meanwhile.
+            gains: !self.timers.lanes.is_empty() || (S::BATCH_SENDS && self.in_flight > 0),
+        })
+    }
+
+    fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
+        if wait == Wait::Poll {
+            self.driver.wait(wait, ready);
+            if !ready.is_empty() {
+                let now = self.driver.now();
+                self.waiting.waited(wait, now, now, ready.len());
+            }
+            return;
         }
-        let now_cap = self.recorder.boundary().min(self.stop_check_at);
-        let timer = self.timers.next().unwrap_or(Nanos::MAX).min(now_cap);
-        // A closed load of one op per client would be held down to the grid; one whose clients
-        // keep many ops in flight has the next ones under way meanwhile.
-        let gains = !self.timers.lanes.is_empty() || (S::BATCH_SENDS && self.in_flight > 0);
-        if self.assignment.pacing != Pacing::Coalesce || !gains {
-            return Wait::Until(timer);
-        }
-        // Replies under way are looked at on the grid too; without any, the next timer decides.
-        let earliest = if self.in_flight > 0 { self.driver.now() } else { timer };
-        let grid = COALESCE_GRID.0;
-        Wait::SleepUntil(Nanos((earliest.0 / grid + 1) * grid).min(now_cap))
+        let before = self.driver.now();
+        self.driver.wait(wait, ready);
+        let now = self.driver.now();
+        self.waiting.waited(wait, before, now, ready.len());
     }
 }

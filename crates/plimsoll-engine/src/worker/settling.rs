@@ -10,6 +10,7 @@ use super::Worker;
 use super::lane::Pace;
 use super::links::{Completion, Port};
 use crate::driver::Driver;
+use crate::recorder::{Arrived, Flight, Landing};
 use crate::seam::{Script, Session, Ticket};
 
 /// A closed client whose connection failed waits this long, so that a dead server is not flooded.
@@ -34,13 +35,16 @@ where
         self.produced.wants_detail = self.recorder.wants_sample();
         let had_room = self.clients[client as usize].session.has_room();
         self.visit(client, f);
+        // What a follow-on adds is no reply of this read.
+        let replies = self.produced.completions.len();
         let mut next = 0;
         // A follow-on may add to them.
         while let Some(completion) = self.produced.completions.get_mut(next) {
             let Completion { ticket, outcome, .. } = *completion;
             let detail = completion.detail.take();
             next += 1;
-            self.settle(client, Completion { ticket, outcome, detail }, now);
+            let reply = Reply { of_read: next <= replies, last: next == replies };
+            self.settle(client, Completion { ticket, outcome, detail }, reply, now);
         }
         self.produced.completions.clear();
         self.look_after(client, next > 0, now);
@@ -77,7 +81,7 @@ where
     }
 
     /// An op ended at `now`.
-    fn settle(&mut self, client: u32, completion: Completion, now: Nanos) {
+    fn settle(&mut self, client: u32, completion: Completion, reply: Reply, now: Nanos) {
         let Completion { ticket, ref outcome, detail } = completion;
         let state = &mut self.clients[client as usize];
         let Some(flight) = state.end(ticket) else {
@@ -96,7 +100,10 @@ where
         if now >= self.recorder.boundary() {
             self.roll_intervals(now);
         }
-        self.recorder.record(flight, outcome, endpoint, now);
+        let arrived = self.arrived(client, &flight, reply, now);
+        let late_max = self.lates.ended(flight.sent, flight.lateness(), flight.late_max);
+        let landing = Landing { done: now, arrived, late_max };
+        self.recorder.record(flight, outcome, endpoint, landing);
         self.recorder.record_client(client as usize, outcome);
         let mut pause = None;
         if let OpStatus::Failed(class) = outcome.status {
@@ -120,6 +127,20 @@ where
                 None if C::EVERY_OP_IS_A_PIECE => self.think(lane, now),
                 None => self.runnable.push((lane, now)),
             },
+        }
+    }
+
+    /// When the reply that ended this op reached the host. The stamp of a read is that of the last
+    /// bytes that lay in the socket: it belongs to the last reply in it, and only if nothing of
+    /// another lay behind. Any other reply came after the socket had been found empty.
+    fn arrived(&self, client: u32, flight: &Flight, reply: Reply, now: Nanos) -> Arrived {
+        let Some(reading) = self.reading.filter(|_| reply.of_read) else { return Arrived::Never };
+        let state = &self.clients[client as usize];
+        let alone =
+            state.in_flight == 0 || (reading.drained && state.session.at_boundary(reading.link));
+        match reading.stamp.filter(|_| reply.last && alone) {
+            Some(stamp) => Arrived::Stamped(stamp.clamp(flight.sent, now)),
+            None => Arrived::Bounded(reading.empty_since.clamp(flight.sent, now)),
         }
     }
 
@@ -161,6 +182,15 @@ where
             self.timers.clients.push(Reverse((at, client)));
         }
     }
+}
+
+/// An op's place among those that one read ended.
+#[derive(Clone, Copy)]
+struct Reply {
+    /// The read, or the failure of the link, ended it; no later call.
+    of_read: bool,
+    /// None of the read came after it.
+    last: bool,
 }
 
 /// The op failed before or because there was no connection: at once, with nothing to wait for.

@@ -1,5 +1,6 @@
 //! What must be known to repeat the run.
 
+use plimsoll_engine::agent;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
@@ -68,7 +69,8 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
             PRIORITY,
             match request.priority {
                 Priority::Normal => PRIORITY_NORMAL,
-                Priority::Auto => "raised where that is permitted",
+                Priority::Auto if agent::may_raise_priority() => "raised",
+                Priority::Auto => "as any other program's: raising it is not permitted here",
             },
         ),
         Setting::new("driver", "epoll"),

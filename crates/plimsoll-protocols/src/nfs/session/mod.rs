@@ -252,6 +252,10 @@ impl Session for NfsSession {
         }
     }
 
+    fn at_boundary(&self, link: Link) -> bool {
+        self.line.is(link) && self.assembler.is_between_records()
+    }
+
     fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
         // Nothing is ever discarded: every reply is decoded.
     }

@@ -56,6 +56,11 @@ impl Assembler {
         Self::default()
     }
 
+    /// Every record that was begun has been handed on.
+    pub const fn is_between_records(&self) -> bool {
+        self.left.is_none() && self.header_bytes == 0 && (self.handed_on || self.record.is_empty())
+    }
+
     /// Bytes of incomplete records held.
     pub fn held_bytes(&self) -> usize {
         if self.handed_on { 0 } else { self.record.len() + self.header_bytes }
@@ -102,10 +107,6 @@ impl Assembler {
             }
         }
         self.assemble(bytes)
-    }
-
-    fn is_between_records(&self) -> bool {
-        self.left.is_none() && self.header_bytes == 0 && self.record.is_empty()
     }
 
     fn assemble(&mut self, bytes: &mut &[u8]) -> Result<Option<&[u8]>, RecordTooLong> {

@@ -243,6 +243,10 @@ impl Session for SmbSession {
         }
     }
 
+    fn at_boundary(&self, link: Link) -> bool {
+        self.line.link() == Some(link) && self.assembler.is_between_messages()
+    }
+
     fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
         // Nothing is ever discarded: every reply is decoded.
     }

@@ -57,6 +57,11 @@ pub struct Assembler {
 }
 
 impl Assembler {
+    /// Every message that was begun has been handed on.
+    pub const fn is_between_messages(&self) -> bool {
+        self.left.is_none() && self.header_bytes == 0 && (self.handed_on || self.message.is_empty())
+    }
+
     /// Between messages.
     pub fn new() -> Self {
         Self::default()

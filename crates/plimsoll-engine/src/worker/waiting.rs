@@ -1,0 +1,259 @@
+//! How long the worker waits between two rounds, and what became of that time.
+//!
+//! Pacing `auto` decides at each wait. With a core of its own a worker polls while replies are
+//! outstanding or the next op is near: a wakeup costs 38 µs on a virtual machine, which would be in
+//! every time measured. Where nothing has come for a while it sleeps, and wakes early by what its
+//! wakeups are late. Without a core of its own polling would take time from the server, so it
+//! sleeps; as an open load fills the core, it rests between wakeups so that each deals with more.
+
+use plimsoll_model::assignment::{Assignment, Load, Pacing};
+use plimsoll_model::units::Nanos;
+
+use crate::driver::Wait;
+
+/// Grid of the coalescing pacer: at 20,000 ops/s a wakeup (38 µs here) is shared by eight ops, and
+/// an op waits 0.2 ms on average, well inside the 1 ms that send lag may have.
+const COALESCE_GRID: Nanos = Nanos::from_micros(400);
+/// With replies outstanding, but none for this long, a wakeup's 38 µs are two hundredths of the
+/// response time, and known as receive lag.
+const POLL_FOR_REPLIES: Nanos = Nanos::from_millis(2);
+/// A worker wakes this much early at least …
+const LEAD_MIN: Nanos = Nanos::from_micros(30);
+/// … and at most: on a host that wakes later than that, polling for longer would not help much.
+const LEAD_MAX: Nanos = Nanos::from_micros(200);
+/// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
+const GAP_MIN: Nanos = Nanos::from_micros(100);
+/// Longest rest between wakeups of a worker that shares its core.
+const REST_MAX: Nanos = Nanos::from_micros(400);
+/// Share of the time at work from which such a worker rests, and at which it rests longest.
+const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
+/// Time over which that share is taken.
+const REST_SPAN: Nanos = Nanos::from_millis(10);
+
+/// What the worker knows when it decides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outlook {
+    /// Now.
+    pub(super) now: Nanos,
+    /// The next timer.
+    pub(super) timer: Nanos,
+    /// It must look up then at the latest.
+    pub(super) look_up: Nanos,
+    /// Replies are outstanding.
+    pub(super) in_flight: bool,
+    /// There is more to do than was done: connections left to read, or more than fitted.
+    pub(super) more: bool,
+    /// Waking on a grid brings several things together.
+    pub(super) gains: bool,
+}
+
+/// Where the time between rounds went, since it was last taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    pub(super) empty_poll_ns: u64,
+    pub(super) sleep_ns: u64,
+    pub(super) gap_ns: u64,
+    pub(super) gap_ns_max: u64,
+    pub(super) wakeups: u64,
+}
+
+/// Decides how to wait, and keeps account of it.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pacing: Pacing,
+    polls: bool,
+    rests: bool,
+    spent: Spent,
+    /// When something last happened.
+    active: Nanos,
+    /// How much too late a sleep ends, roughly at worst.
+    lead: Nanos,
+    /// Start of the span over which the share at work is taken, and the sleep in it.
+    span: (Nanos, u64),
+    rest: Nanos,
+    woke: Nanos,
+}
+
+impl Waiting {
+    pub(super) fn new(assignment: &Assignment) -> Self {
+        let auto = assignment.pacing == Pacing::Auto;
+        let open = matches!(assignment.load, Load::Open { .. });
+        Self {
+            pacing: assignment.pacing,
+            polls: auto && assignment.own_cores,
+            rests: auto && !assignment.own_cores && open,
+            spent: Spent::default(),
+            active: Nanos::ZERO,
+            lead: LEAD_MIN,
+            span: (Nanos::ZERO, 0),
+            rest: Nanos::ZERO,
+            woke: Nanos::ZERO,
+        }
+    }
+
+    /// How to wait now.
+    pub(super) fn next(&mut self, outlook: &Outlook) -> Wait {
+        let Outlook { now, timer, look_up, in_flight, more, gains } = *outlook;
+        if more || self.pacing == Pacing::Spin {
+            return Wait::Poll;
+        }
+        let until = timer.min(look_up);
+        if self.polls {
+            let expects = in_flight && now.saturating_sub(self.active) < POLL_FOR_REPLIES;
+            let near = timer.saturating_sub(now) <= self.lead;
+            return match expects || near {
+                true => Wait::Poll,
+                false => Wait::Until(look_up.min(timer - self.lead)),
+            };
+        }
+        if self.rests && self.rest > Nanos::ZERO {
+            return Wait::SleepUntil((self.woke + self.rest).min(look_up).max(now));
+        }
+        if self.pacing != Pacing::Coalesce || !gains {
+            return Wait::Until(until);
+        }
+        // Replies under way are looked at on the grid too; without any, the next timer decides.
+        let earliest = if in_flight { now } else { until };
+        let grid = COALESCE_GRID.0;
+        Wait::SleepUntil(Nanos((earliest.0 / grid + 1) * grid).min(look_up))
+    }
+
+    /// The wait is over: `before` it began, `now` it has ended, and so many things were ready.
+    /// `acted`: something was done in the round before it.
+    pub(super) fn waited(&mut self, wait: Wait, before: Nanos, now: Nanos, ready: usize) {
+        let took = now.saturating_sub(before);
+        match wait {
+            Wait::Poll => {}
+            Wait::Until(until) | Wait::SleepUntil(until) => {
+                self.spent.sleep_ns += took.0;
+                self.spent.wakeups += 1;
+                self.woke = now;
+                if ready == 0 {
+                    self.learn(now.saturating_sub(until));
+                }
+                self.settle_rest(took, now);
+            }
+        }
+        if ready > 0 {
+            self.active = now;
+        }
+    }
+
+    /// A round in which nothing happened, with a poll in it, took this long.
+    pub(super) fn polled_empty(&mut self, took: Nanos) {
+        if took < GAP_MIN {
+            self.spent.empty_poll_ns += took.0;
+        } else {
+            self.spent.gap_ns += took.0;
+            self.spent.gap_ns_max = self.spent.gap_ns_max.max(took.0);
+        }
+    }
+
+    /// An op went out: its reply is near.
+    pub(super) fn acted(&mut self, now: Nanos) {
+        self.active = now;
+    }
+
+    pub(super) fn take_spent(&mut self) -> Spent {
+        std::mem::take(&mut self.spent)
+    }
+
+    /// Rises at once, falls slowly; what one pause of the host made of a sleep is left out.
+    fn learn(&mut self, overslept: Nanos) {
+        let wanted = Nanos(overslept.0 + overslept.0 / 4).clamp(LEAD_MIN, LEAD_MAX);
+        if overslept < GAP_MIN && wanted > self.lead {
+            self.lead = wanted;
+        } else {
+            self.lead = Nanos(self.lead.0 - (self.lead.0 - LEAD_MIN.0) / 64);
+        }
+    }
+
+    fn settle_rest(&mut self, slept: Nanos, now: Nanos) {
+        let (start, before) = self.span;
+        self.span.1 = before + slept.0;
+        let span = now.saturating_sub(start);
+        if !self.rests || span < REST_SPAN {
+            return;
+        }
+        let busy = 1.0 - self.span.1 as f64 / span.0 as f64;
+        let (from, to) = REST_BUSY_RATIO;
+        let share = ((busy - from) / (to - from)).clamp(0.0, 1.0);
+        self.rest = Nanos((REST_MAX.0 as f64 * share) as u64);
+        self.span = (now, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(pacing: Pacing, polls: bool) -> Waiting {
+        Waiting {
+            pacing,
+            polls,
+            rests: false,
+            spent: Spent::default(),
+            active: Nanos::ZERO,
+            lead: LEAD_MIN,
+            span: (Nanos::ZERO, 0),
+            rest: Nanos::ZERO,
+            woke: Nanos::ZERO,
+        }
+    }
+
+    fn idle(now: Nanos, timer: Nanos) -> Outlook {
+        let look_up = now + Nanos::from_millis(20);
+        Outlook { now, timer, look_up, in_flight: false, more: false, gains: false }
+    }
+
+    const US: fn(u64) -> Nanos = Nanos::from_micros;
+
+    #[test]
+    fn auto_with_a_core_of_its_own_polls_when_something_is_near_and_sleeps_otherwise() {
+        let mut waiting = waiting(Pacing::Auto, true);
+        assert_eq!(waiting.next(&idle(US(0), US(20))), Wait::Poll, "the next op is near");
+        assert_eq!(waiting.next(&idle(US(0), US(500))), Wait::Until(US(500) - LEAD_MIN));
+        let outstanding = |now, timer| Outlook { in_flight: true, ..idle(now, timer) };
+        assert_eq!(waiting.next(&outstanding(US(100), US(9_000))), Wait::Poll);
+        let long = waiting.next(&outstanding(US(2_100), US(9_000)));
+        assert_eq!(long, Wait::Until(US(9_000) - LEAD_MIN), "no reply for two milliseconds");
+        waiting.acted(US(2_100));
+        assert_eq!(waiting.next(&outstanding(US(2_100), US(9_000))), Wait::Poll);
+    }
+
+    #[test]
+    fn a_worker_wakes_early_by_what_its_wakeups_are_late() {
+        let mut waiting = waiting(Pacing::Auto, true);
+        waiting.waited(Wait::Until(US(100)), US(0), US(160), 0);
+        assert_eq!(waiting.next(&idle(US(0), US(500))), Wait::Until(US(500 - 75)));
+        waiting.waited(Wait::Until(US(100)), US(0), US(5_000), 0);
+        assert!(waiting.lead <= US(75), "a pause of the host is no wakeup");
+        (0..10_000).for_each(|_| waiting.learn(US(1)));
+        assert!(waiting.lead < US(31), "{:?}", waiting.lead);
+    }
+
+    #[test]
+    fn without_a_core_of_its_own_it_sleeps_and_rests_as_an_open_load_fills_the_core() {
+        let mut waiting = waiting(Pacing::Auto, false);
+        waiting.rests = true;
+        let outlook = Outlook { in_flight: true, ..idle(US(0), US(20)) };
+        assert_eq!(waiting.next(&outlook), Wait::Until(US(20)));
+        // A tenth of twenty milliseconds asleep.
+        waiting.waited(Wait::Until(US(20_000)), US(18_000), US(20_000), 3);
+        let outlook = Outlook { in_flight: true, ..idle(US(20_000), US(20_001)) };
+        assert_eq!(waiting.next(&outlook), Wait::SleepUntil(US(20_400)));
+    }
+
+    #[test]
+    fn a_poll_that_took_long_is_a_gap_and_no_poll() {
+        let mut waiting = waiting(Pacing::Spin, false);
+        waiting.polled_empty(US(2));
+        waiting.polled_empty(US(700));
+        let spent = waiting.take_spent();
+        assert_eq!(
+            (spent.empty_poll_ns, spent.gap_ns, spent.gap_ns_max),
+            (2_000, 700_000, 700_000)
+        );
+        assert_eq!(waiting.take_spent().gap_ns, 0);
+    }
+}
