@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::RunStarted;
 use plimsoll_model::result::{
-    Axis, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
+    Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
+use crate::stated::state;
 use crate::summary::{bytes_per_s, summarise_run};
 use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
 
@@ -51,14 +52,20 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     };
     let Verdict { valid, reasons, warnings } = check_point(&evidence);
     (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+    if let (Some(total), Some(times)) = (&totals, times) {
+        let stated = state(raw.suite, view.record, total, times);
+        result.response_interval_ns = stated.response;
+        result.service_interval_ns = stated.service;
+        result.achieved_interval_ops_per_s = stated.achieved;
+        result.uncertainty = stated.uncertainty;
+    }
     let score = raw.suite.score.as_ref().filter(|_| on_ladder(view));
     if let Some(mix) = score.and_then(|s| score_of_point(s, &started.op_names, view.record)) {
         let clients = view.record.load.clients();
         result.score = Some(mix.value);
         result.warnings.extend(idle_clients(&mix, clients, view.position));
     }
-    result.not_counted_because = check_counted(&evidence);
-    result.not_counted = result.not_counted_because.as_ref().map(|_| NotCounted::Cap);
+    (result.not_counted, result.not_counted_because) = check_counted(&evidence).unzip();
     result.achieved_bytes_per_s = match raw.suite.metric {
         Metric::Bytes => bytes_per_s(&result),
         Metric::Ops | Metric::Logons => None,
@@ -153,7 +160,7 @@ mod tests {
         let run = RunBuilder::open(&[500.0]).with_failed_probe(9_000.0);
         let result = analyse(&run.raw());
         assert_eq!((result.points.len(), result.probes.len()), (1, 1));
-        assert!(!result.probes[0].valid);
+        assert!(!result.probes[0].counts());
         assert!(result.verdict.valid, "{:?}", result.verdict);
     }
 

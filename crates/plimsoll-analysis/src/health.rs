@@ -34,8 +34,6 @@ pub(crate) fn busy_ratio_max(record: &PointRecord) -> Option<f64> {
             sum.cpu_ns += health.cpu_ns;
             sum.empty_poll_ns += health.empty_poll_ns;
             sum.wall_ns += health.wall_ns;
-            let delays = [sum.run_delay_ns, health.run_delay_ns];
-            sum.run_delay_ns = delays.into_iter().flatten().reduce(|sum, delay| sum + delay);
         }
         (sum.wall_ns > 0).then(|| sum.busy_ratio())
     });
@@ -54,6 +52,44 @@ pub(crate) fn run_delay_ratio_max(record: &PointRecord) -> Option<f64> {
         (wall_ns > 0).then(|| delay_ns as f64 / wall_ns as f64)
     });
     delayed.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+/// What the worker that asked most asked of its core: its work, and the time it was ready and
+/// another thread had the core. `None` when a worker does not say.
+pub(crate) fn asked_ratio_max(record: &PointRecord) -> Option<f64> {
+    let asked = record.workers.iter().map(|worker| {
+        let (mut asked, mut wall_ns) = (0.0, 0);
+        for health in in_window(record, worker) {
+            asked += health.busy_ratio() * health.wall_ns as f64 + health.run_delay_ns? as f64;
+            wall_ns += health.wall_ns;
+        }
+        (wall_ns > 0).then(|| asked / wall_ns as f64)
+    });
+    asked.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+/// Largest share of the window that a worker lost in gaps between empty polls, and the longest.
+pub(crate) fn gaps(record: &PointRecord) -> Option<(f64, u64)> {
+    let lost = record.workers.iter().filter_map(|worker| {
+        let healths = || in_window(record, worker);
+        let wall_ns: u64 = healths().map(|health| health.wall_ns).sum();
+        let gap_ns: u64 = healths().map(|health| health.gap_ns).sum();
+        let longest = healths().map(|health| health.gap_ns_max).max()?;
+        (wall_ns > 0).then(|| (gap_ns as f64 / wall_ns as f64, longest))
+    });
+    lost.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Empty polls of all workers as a share of their time, and their work in nanoseconds.
+fn polls_and_work(record: &PointRecord) -> Option<(f64, f64)> {
+    let healths = record.workers.iter().flat_map(|worker| in_window(record, worker));
+    let (mut polls, mut work, mut wall) = (0.0, 0.0, 0.0);
+    for health in healths {
+        polls += health.empty_poll_ns as f64;
+        work += health.busy_ratio() * health.wall_ns as f64;
+        wall += health.wall_ns as f64;
+    }
+    (wall > 0.0).then(|| (polls / wall, work))
 }
 
 /// Busy share of the busiest worker in part of the point, `from..to` nanoseconds from its start.
@@ -77,6 +113,13 @@ pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
         monitor_cpu_ratio: (measured_ns > 0)
             .then(|| record.monitor_cpu_ns as f64 / measured_ns as f64),
         run_delay_ratio_max: run_delay_ratio_max(record),
+        asked_ratio_max: asked_ratio_max(record),
+        gap_ratio_max: gaps(record).map(|(ratio, _)| ratio),
+        gap_ns_max: gaps(record).map(|(_, longest)| longest),
+        empty_poll_ratio: polls_and_work(record).map(|(polls, _)| polls),
+        work_ns_per_op: polls_and_work(record)
+            .filter(|_| done > 0)
+            .map(|(_, work)| work / done as f64),
         pacing: Some(record.pacing.as_str().to_owned()),
         ..GeneratorResult::default()
     }
@@ -114,16 +157,21 @@ mod tests {
     }
 
     #[test]
-    fn polls_of_a_worker_that_had_to_wait_for_its_core_took_less_of_it() {
+    fn what_a_worker_asks_of_its_core_is_work_and_waiting_and_no_empty_polls() {
         let (second, tenth) = (1_000_000_000, 100_000_000);
         let mut health = WorkerHealth { wall_ns: second, ..WorkerHealth::default() };
-        // Half of the time somebody else had the core; a fifth of the rest was work.
-        (health.cpu_ns, health.empty_poll_ns) = (5 * tenth, 8 * tenth);
-        assert_eq!(health.busy_ratio(), 0.0, "as far as is known");
-        health.run_delay_ns = Some(5 * tenth);
-        assert!((health.busy_ratio() - 0.1).abs() < 1e-9, "{}", health.busy_ratio());
+        // Half of the time somebody else had the core, seen as gaps; a tenth was work.
+        (health.cpu_ns, health.empty_poll_ns, health.gap_ns) = (5 * tenth, 4 * tenth, 5 * tenth);
         let mut point = PointBuilder::open(1_000.0).build();
-        point.record.workers.iter_mut().flatten().for_each(|h| *h = health);
-        assert!((busy_ratio_max(&point.record).unwrap() - 0.1).abs() < 1e-9);
+        let mut set = |health: WorkerHealth| {
+            point.record.workers.iter_mut().flatten().for_each(|h| *h = health);
+            point.record.clone()
+        };
+        assert_eq!(asked_ratio_max(&set(health)), None, "nobody said how long it waited");
+        health.run_delay_ns = Some(5 * tenth);
+        let record = set(health);
+        assert!((busy_ratio_max(&record).unwrap() - 0.1).abs() < 1e-9);
+        assert!((asked_ratio_max(&record).unwrap() - 0.6).abs() < 1e-9);
+        assert_eq!(gaps(&record), Some((0.5, 0)));
     }
 }

@@ -19,6 +19,7 @@
 //! Histograms merge; percentiles are never averaged.
 
 mod analyse;
+mod blocks;
 pub mod compare;
 pub mod curve;
 mod health;
@@ -31,6 +32,7 @@ pub mod queueing;
 pub mod raw;
 pub mod score;
 pub mod search;
+mod stated;
 mod summary;
 #[cfg(test)]
 mod testing;

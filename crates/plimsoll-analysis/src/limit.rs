@@ -5,7 +5,7 @@
 mod evidence;
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::result::PointResult;
+use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, grouped};
 
@@ -13,7 +13,7 @@ use crate::analyse::ops_unit;
 use crate::summary::throughput;
 
 /// Rules whose breach means that the generator, not the server, set the figure.
-const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "send_lag"];
+const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "generator_error"];
 /// Throughput that grows by less than this share of what was added in load has stopped growing.
 const GROWTH_MIN_RATIO: f64 = 0.5;
 /// Closed loads that gain less than this over half as many clients have stopped growing.
@@ -38,7 +38,7 @@ pub(crate) fn limit_text(
             load_text(suite, point),
         ));
     }
-    if let Some(point) = points.iter().find(|p| broke(p, "errors") || broke(p, "corrupt")) {
+    if let Some(point) = points.iter().find(|p| failed_ops(p)) {
         return Some(format!(
             "the server failed ops from {} on; see the error samples",
             load_text(suite, point),
@@ -63,8 +63,19 @@ fn broke(point: &PointResult, rule: &str) -> bool {
     point.reasons.iter().any(|reason| reason.rule == rule)
 }
 
+fn failed_ops(point: &PointResult) -> bool {
+    point.not_counted == Some(NotCounted::Errors)
+        || broke(point, "errors")
+        || broke(point, "corrupt")
+}
+
 fn missed_load(point: &PointResult) -> bool {
-    broke(point, "rate") || broke(point, "not_sent")
+    point.not_counted == Some(NotCounted::NotHeld)
+}
+
+/// Ops waited to the end: the server got all it could take.
+fn queued_to_the_end(point: &PointResult) -> bool {
+    missed_load(point) && point.not_sent.is_some_and(|ops| ops > 0)
 }
 
 fn ladder_missed(points: &[PointResult]) -> Option<usize> {
@@ -89,7 +100,7 @@ fn held_text(suite: &Suite, points: &[PointResult]) -> String {
 /// The load was held, but too slowly for the suite to count it.
 fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let cap_ms = suite.rules.response_cap_ms?;
-    let above = points.iter().find(|point| point.not_counted.is_some())?;
+    let above = points.iter().find(|point| point.not_counted == Some(NotCounted::Cap))?;
     Some(format!(
         "the suite's cap on response time: from {} on the mean service time is above {cap_ms} ms, \
          though the load was held",
@@ -161,7 +172,7 @@ fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<S
     }
     let before = missed.checked_sub(1).map(|i| &points[i]);
     // A queue that was never empty at the end means that the server got all it could take.
-    let queued = broke(&points[missed], "not_sent");
+    let queued = queued_to_the_end(&points[missed]);
     if !queued && before.is_some_and(|before| still_grew(before, &points[missed..])) {
         return Some(format!(
             "the requested load was missed from {} on, but throughput still grew there: where it \

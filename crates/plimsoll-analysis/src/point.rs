@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::{PointRecord, RunStarted};
+use plimsoll_model::event::{PointRecord, RunStarted, WorkerTotals};
 use plimsoll_model::result::{OpResult, PointResult, TargetResult};
 
 use crate::health::generator_result;
@@ -50,6 +50,7 @@ pub(crate) fn point_result(
         error_samples: error_samples(view),
         not_sent: Some(totals.not_sent),
         ambiguous: Some(totals.ambiguous),
+        arrived_stamped_ratio: arrived_stamped_ratio(totals),
         verified: Some(totals.verified),
         generator: generator_result(record),
         timeline: timeline(record, times),
@@ -61,12 +62,20 @@ pub(crate) fn point_result(
         let total = times.window_total();
         result.response_ns = Some(summarise(&total.response, &times.batches(|s| s.response)));
         result.service_ns = Some(summarise(&total.service, &times.batches(|s| s.service)));
+        let receive_lag = summarise(&total.receive_lag, &[]);
+        result.receive_lag_ns = (receive_lag.n > 0).then_some(receive_lag);
         result.send_lag_ns = Some(summarise(&total.send_lag, &times.batches(|s| s.send_lag)));
         result.generator.lateness_ns =
             Some(summarise(&total.lateness, &times.batches(|s| s.lateness)));
         result.response_percentiles = percentile_series(&total.response);
     }
     result
+}
+
+/// `None` where no reply came, or the bundle is older than arrivals.
+fn arrived_stamped_ratio(totals: &WorkerTotals) -> Option<f64> {
+    let all = totals.arrived_stamped + totals.arrived_bounded;
+    (all > 0).then(|| totals.arrived_stamped as f64 / all as f64)
 }
 
 fn per_second(record: &PointRecord, count: u64) -> Option<f64> {

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::{JournalRecord, OpTimes, Phase, PointRecord, RunStarted};
+use plimsoll_model::event::{
+    JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
+};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::{ProfileName, Suite};
+use plimsoll_model::units::Nanos;
 
-use crate::times::{Batch, SecondSummary, summarise_second};
+use crate::blocks::Coarse;
+use crate::times::{Batch, SecondSummary};
 
 /// A parsed bundle.
 #[derive(Debug)]
@@ -23,11 +27,13 @@ pub struct RawRun<'a> {
     pub disclosure: Option<Disclosure>,
 }
 
-/// One second of a point, merged over workers.
+/// One second of a point or a slice of it, merged over workers.
 #[derive(Clone, Debug)]
 pub struct SecondTimes {
     /// 0, 1, 2 … from the start of the point.
     pub second: u32,
+    /// When the slice of it began, from the start of the point.
+    pub start: Nanos,
     /// Phase in which the ops finished.
     pub phase: Phase,
     /// By op kind, in the order of the run's op names.
@@ -41,6 +47,17 @@ pub struct PointTimes {
     /// Over the window and the drain after it: ops due in the window.
     window: Vec<OpTimes>,
     seconds: BTreeMap<(u32, Phase), SecondSummary>,
+    /// The response times of the second that was taken in last.
+    open: Option<((u32, Phase), Times)>,
+    /// Of the window, by their start.
+    slices: BTreeMap<Nanos, Slice>,
+}
+
+/// A slice of the window: what the scatter of figures is told from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slice {
+    pub(crate) response: Coarse,
+    pub(crate) service: Coarse,
 }
 
 impl PointTimes {
@@ -53,9 +70,7 @@ impl PointTimes {
         times
     }
 
-    /// Takes in one second. The same second and phase may come several times (one per worker)
-    /// only for the window's sums; the summary of a second is that of its first arrival, so merge
-    /// over workers first.
+    /// Takes in one second or a slice of it, merged over workers, in order of time.
     pub fn add(&mut self, second: &SecondTimes) {
         if second.phase != Phase::WarmUp {
             if self.window.len() < second.ops.len() {
@@ -65,8 +80,25 @@ impl PointTimes {
                 sum.add(times);
             }
         }
+        if second.phase == Phase::Measure {
+            let slice = self.slices.entry(second.start).or_default();
+            for op in &second.ops {
+                slice.response.add(&op.response);
+                slice.service.add(&op.service);
+            }
+        }
         let key = (second.second, second.phase);
-        self.seconds.entry(key).or_insert_with(|| summarise_second(&second.ops));
+        if self.open.as_ref().is_none_or(|(open, _)| *open != key) {
+            self.open = Some((key, new_times()));
+        }
+        if let Some((_, response)) = &mut self.open {
+            self.seconds.entry(key).or_default().add(&second.ops, response);
+        }
+    }
+
+    /// In order of time.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = (Nanos, &Slice)> {
+        self.slices.iter().map(|(start, slice)| (*start, slice))
     }
 
     /// Merged over the window and its drain, by op kind.
@@ -218,7 +250,8 @@ mod tests {
     fn second(second: u32, phase: Phase, response_ns: u64) -> SecondTimes {
         let mut times = OpTimes::new();
         times.response.record(response_ns).unwrap();
-        SecondTimes { second, phase, ops: vec![OpTimes::new(), times] }
+        let start = Nanos::from_secs(u64::from(second));
+        SecondTimes { second, start, phase, ops: vec![OpTimes::new(), times] }
     }
 
     #[test]

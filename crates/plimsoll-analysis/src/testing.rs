@@ -8,7 +8,7 @@ use plimsoll_model::event::{
     JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
     WorkerHealth, WorkerTotals,
 };
-use plimsoll_model::result::{Finding, Verdict};
+use plimsoll_model::result::{Finding, NotCounted, Verdict};
 use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
@@ -27,6 +27,13 @@ pub fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
     assert!(!held.reasons().contains(&rule), "{rule} fired: {:?}", held.verdict().reasons);
 }
 
+/// Asserts that the finding leaves the one point out of the headline, still valid, and not the other.
+pub fn check_counted_out(why: NotCounted, out: &TestPoint, held: &TestPoint) {
+    assert_eq!(out.not_counted().map(|(why, _)| why), Some(why));
+    assert!(out.verdict().valid, "{:?}", out.verdict());
+    assert_eq!(held.not_counted(), None);
+}
+
 /// A load point with everything the rules look at.
 pub struct TestPoint {
     pub suite: Suite,
@@ -43,8 +50,8 @@ impl TestPoint {
         self.judge(check_point)
     }
 
-    /// Why the suite does not count it.
-    pub fn not_counted(&self) -> Option<Finding> {
+    /// Why it is left out of the headline.
+    pub fn not_counted(&self) -> Option<(NotCounted, Finding)> {
         self.judge(check_counted)
     }
 
@@ -65,6 +72,18 @@ impl TestPoint {
         })
     }
 
+    /// So many ops were done in the window, as the seconds and the totals say alike.
+    pub fn done_in_window(&mut self, ops: u64) {
+        self.record.totals.done_in_window = ops;
+        let mut left = ops;
+        let seconds = self.record.seconds.iter_mut().filter(|s| s.phase == Phase::Measure);
+        let count = u64::from(MEASURE_SECONDS);
+        for (index, second) in seconds.enumerate() {
+            second.done = left / (count - index as u64);
+            left -= second.done;
+        }
+    }
+
     /// Names of the rules that fired.
     pub fn reasons(&self) -> Vec<String> {
         self.verdict().reasons.into_iter().map(|reason| reason.rule).collect()
@@ -80,6 +99,7 @@ pub struct PointBuilder {
     response_ns: u64,
     send_lag_ns: u64,
     lateness_ns: u64,
+    receive_lag_ns: u64,
     busy: f64,
 }
 
@@ -112,6 +132,7 @@ impl PointBuilder {
             response_ns: 1_000_000,
             send_lag_ns: 10_000,
             lateness_ns: 10_000,
+            receive_lag_ns: 5_000,
             busy: 0.2,
         }
     }
@@ -130,6 +151,11 @@ impl PointBuilder {
     /// Of the send lag, the generator's own part; the rest waited for a connection.
     pub fn lateness_ns(mut self, lateness_ns: u64) -> Self {
         self.lateness_ns = lateness_ns;
+        self
+    }
+
+    pub fn receive_lag_ns(mut self, receive_lag_ns: u64) -> Self {
+        self.receive_lag_ns = receive_lag_ns;
         self
     }
 
@@ -168,6 +194,10 @@ impl PointBuilder {
         times.service.record_n(service_ns, n).unwrap();
         times.send_lag.record_n(self.send_lag_ns, n).unwrap();
         times.lateness.record_n(self.lateness_ns, n).unwrap();
+        times.receive_lag.record_n(self.receive_lag_ns, n).unwrap();
+        let own_ns = self.receive_lag_ns + self.lateness_ns;
+        times.response_low.record_n(self.response_ns.saturating_sub(own_ns), n).unwrap();
+        times.service_low.record_n(service_ns.saturating_sub(own_ns), n).unwrap();
     }
 
     fn phases() -> impl Iterator<Item = (u32, Phase)> {
@@ -181,7 +211,8 @@ impl PointBuilder {
         PointTimes::from_seconds(Self::phases().map(|(second, phase)| {
             let mut times = OpTimes::new();
             self.record_times(&mut times, 1);
-            SecondTimes { second, phase, ops: vec![times] }
+            let start = Nanos::from_secs(u64::from(second));
+            SecondTimes { second, start, phase, ops: vec![times] }
         }))
     }
 
@@ -202,6 +233,7 @@ impl PointBuilder {
         let health = WorkerHealth {
             cpu_ns: (self.busy * NANOS_PER_SECOND as f64) as u64,
             wall_ns: NANOS_PER_SECOND,
+            run_delay_ns: Some(0),
             ..WorkerHealth::default()
         };
         PointRecord {

@@ -14,6 +14,13 @@ const CHART_PERCENTILES: [u32; 15] = [
 ];
 const WHOLE: u32 = 10_000;
 
+/// Student's t for 95 % (two-sided); `None` without a degree of freedom.
+pub(crate) fn t_95(degrees: usize) -> Option<f64> {
+    const LARGE: f64 = 1.96;
+    let index = degrees.checked_sub(1)?;
+    Some(T_95.get(index).copied().unwrap_or(LARGE))
+}
+
 /// Groups the mean's error is computed from; more would leave them correlated, fewer imprecise.
 const BATCHES_MAX: usize = 30;
 
@@ -66,26 +73,23 @@ impl Batch {
     }
 }
 
-/// Merges one second's ops and keeps what the timeline and the error of means need.
-pub fn summarise_second(ops: &[OpTimes]) -> SecondSummary {
-    let mut summary = SecondSummary::default();
-    let mut response: Option<Times> = None;
-    for op in ops {
-        summary.response.add(Batch::of(&op.response));
-        summary.service.add(Batch::of(&op.service));
-        summary.send_lag.add(Batch::of(&op.send_lag));
-        summary.lateness.add(Batch::of(&op.lateness));
-        match &mut response {
-            None => response = Some(op.response.clone()),
-            Some(sum) => add_times(sum, &op.response),
+impl SecondSummary {
+    /// Takes in a slice of the second. `response` has the second's response times before it, and
+    /// after it with it.
+    pub(crate) fn add(&mut self, ops: &[OpTimes], response: &mut Times) {
+        for op in ops {
+            self.response.add(Batch::of(&op.response));
+            self.service.add(Batch::of(&op.service));
+            self.send_lag.add(Batch::of(&op.send_lag));
+            self.lateness.add(Batch::of(&op.lateness));
+            add_times(response, &op.response);
+        }
+        if !response.is_empty() {
+            self.response_p50_ns = percentile(response, 5_000);
+            self.response_p99_ns = percentile(response, 9_900);
+            self.response_max_ns = Some(response.max());
         }
     }
-    if let Some(response) = response.filter(|times| !times.is_empty()) {
-        summary.response_p50_ns = percentile(&response, 5_000);
-        summary.response_p99_ns = percentile(&response, 9_900);
-        summary.response_max_ns = Some(response.max());
-    }
-    summary
 }
 
 /// Does a sample of `n` support this percentile (in hundredths of a percent): are at least

@@ -217,11 +217,9 @@ impl WorkerHealth {
         if self.wall_ns == 0 {
             return 0.0;
         }
-        let wall = self.wall_ns as f64;
-        // Polls are timed by the clock, which went on while another thread had the core.
-        let running = 1.0 - self.run_delay_ns.unwrap_or_default() as f64 / wall;
-        let polling = self.empty_poll_ns as f64 * running.max(0.0);
-        ((self.cpu_ns as f64 - polling) / wall).clamp(0.0, 1.0)
+        // Polls that another thread interrupted are gaps and not counted as polls.
+        let work_ns = self.cpu_ns as f64 - self.empty_poll_ns as f64;
+        (work_ns / self.wall_ns as f64).clamp(0.0, 1.0)
     }
 }
 

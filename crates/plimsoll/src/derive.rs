@@ -40,10 +40,10 @@ pub fn point_times(
     let mut times = PointTimes::default();
     let mut open: Option<SecondTimes> = None;
     reader.intervals(point, op_names, |entry| {
-        let same =
-            open.as_ref().is_some_and(|s| (s.second, s.phase) == (entry.second, entry.phase));
+        let same = open.as_ref().is_some_and(|s| (s.start, s.phase) == (entry.start, entry.phase));
         if !same {
-            let next = SecondTimes { second: entry.second, phase: entry.phase, ops: Vec::new() };
+            let IntervalEntry { second, start, phase, .. } = entry;
+            let next = SecondTimes { second, start, phase, ops: Vec::new() };
             if let Some(full) = open.replace(next) {
                 times.add(&full);
             }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn lines_of_one_second_add_up() {
         let phase = Phase::Measure;
-        let mut second = SecondTimes { second: 0, phase, ops: Vec::new() };
+        let mut second = SecondTimes { second: 0, start: Nanos::ZERO, phase, ops: Vec::new() };
         for value in [5, 7] {
             let mut times = new_times();
             times.record(value).unwrap();

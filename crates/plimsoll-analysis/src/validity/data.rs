@@ -1,6 +1,7 @@
 //! Is what was written down whole and right?
 
 use plimsoll_model::assignment::Purpose;
+use plimsoll_model::event::Phase;
 use plimsoll_model::result::Finding;
 use plimsoll_model::units::{Nanos, grouped};
 
@@ -79,6 +80,30 @@ pub(super) fn counts(e: &Evidence<'_>) -> Option<Finding> {
             grouped(timed as f64),
             grouped(ended as f64),
             grouped(without_reply as f64),
+        ),
+    )
+}
+
+/// The seconds of the journal and its totals are counted apart, too.
+pub(super) fn seconds(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    let window = e.view.record.seconds.iter().filter(|second| second.phase == Phase::Measure);
+    let (done, ended) = window.fold((0, 0), |(done, ended), second| {
+        (done + second.done.saturating_sub(second.errors), ended + second.done)
+    });
+    let by_op: u64 = totals.ops.values().map(|counts| counts.ended_in_window).sum();
+    // A bundle from before ops were counted by when they ended has none.
+    let same_ops = by_op == 0 || by_op == ended;
+    if done == totals.done_in_window && same_ops {
+        return None;
+    }
+    finding(
+        "counts",
+        format!(
+            "the seconds of the window hold {} ops done and the totals {}; the bundle is damaged or \
+             this is a bug: run the point again and report it",
+            grouped(done as f64),
+            grouped(totals.done_in_window as f64),
         ),
     )
 }
@@ -170,7 +195,7 @@ mod tests {
     fn a_window_without_ops_proves_nothing() {
         let idle = changed(|p| p.record.totals.due = 0);
         check_rule("nothing_done", &idle, &healthy());
-        let failed = changed(|p| p.record.totals.done_in_window = 0);
+        let failed = changed(|p| p.done_in_window(0));
         check_rule("nothing_done", &failed, &healthy());
     }
 
@@ -199,6 +224,19 @@ mod tests {
         check_rule("counts", &changed(count), &unfinished);
         let lost = changed(|p| p.record.totals.ops.values_mut().next().unwrap().count -= 1);
         check_rule("counts", &lost, &healthy());
+    }
+
+    #[test]
+    fn the_seconds_and_the_totals_must_tell_of_the_same_ops() {
+        let inflated = changed(|p| p.record.totals.done_in_window *= 100);
+        check_rule("counts", &inflated, &healthy());
+        let ended = |ops| {
+            changed(move |p| {
+                let counts = p.record.totals.ops.values_mut().next().unwrap();
+                counts.ended_in_window = ops;
+            })
+        };
+        check_rule("counts", &ended(29_999), &ended(30_000));
     }
 
     #[test]

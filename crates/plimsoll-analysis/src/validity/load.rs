@@ -1,7 +1,9 @@
 //! Was the load that was asked for the load that was held?
 
 use plimsoll_model::assignment::Load;
+use plimsoll_model::event::{PointRecord, WorkerTotals};
 use plimsoll_model::result::Finding;
+use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{NANOS_PER_SECOND, grouped};
 
 use super::{Evidence, finding, percent};
@@ -17,14 +19,10 @@ const CHANCE_STANDARD_ERRORS: f64 = 3.29;
 /// Open loads: ops finished in the window against ops scheduled in it. The schedule, not the
 /// requested rate, is the yardstick, because exponential gaps scatter.
 pub(super) fn rate(e: &Evidence<'_>) -> Option<Finding> {
-    let Load::Open { .. } = e.view.record.load else { return None };
+    let off = missed_ops(e.suite, e.view.record)?;
     let totals = &e.view.record.totals;
     let (due, done) = (totals.due, totals.done_in_window);
-    let off = due.abs_diff(done);
     let tolerance = e.suite.rules.rate_tolerance_ratio;
-    if off <= RATE_SLACK_OPS || off as f64 <= tolerance * due as f64 {
-        return None;
-    }
     let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
     finding(
         "rate",
@@ -37,6 +35,15 @@ pub(super) fn rate(e: &Evidence<'_>) -> Option<Finding> {
             percent(tolerance),
         ),
     )
+}
+
+/// By how many ops an open load was missed; `None` when it was held.
+pub(super) fn missed_ops(suite: &Suite, record: &PointRecord) -> Option<u64> {
+    let Load::Open { .. } = record.load else { return None };
+    let due = record.totals.due;
+    let off = due.abs_diff(record.totals.done_in_window);
+    let allowed = suite.rules.rate_tolerance_ratio * due as f64;
+    (off > RATE_SLACK_OPS && off as f64 > allowed).then_some(off)
 }
 
 /// An op of the schedule that never left is work the server was spared.
@@ -56,24 +63,52 @@ pub(super) fn not_sent(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// Failed ops, those without a reply after the drain included.
-pub(super) fn errors(e: &Evidence<'_>) -> Option<Finding> {
+/// Classes of errors that this host made: it had no port or no descriptor left.
+const OWN_CLASSES: [&str; 2] = ["ports_exhausted", "descriptors_exhausted"];
+
+/// Failed ops that the server answered for, those without a reply after the drain included: what a
+/// user of it would have met.
+pub(super) fn server_errors(e: &Evidence<'_>) -> Option<Finding> {
     let totals = &e.view.record.totals;
     let by_class: u64 = totals.errors.values().sum();
     let by_op: u64 = totals.ops.values().map(|counts| counts.errors).sum();
-    let failed = by_class.max(by_op).max(totals.unfinished);
+    let failed = by_class.max(by_op).max(totals.unfinished).saturating_sub(own_failures(totals));
+    let what = "see the error samples and the server's log";
+    too_many_failed(e, failed, |class| !OWN_CLASSES.contains(&class), what)
+}
+
+/// Failed ops that the generator's host is to blame for.
+pub(super) fn own_errors(e: &Evidence<'_>) -> Option<Finding> {
+    let failed = own_failures(&e.view.record.totals);
+    let what =
+        "this host ran out of ports or descriptors: use fewer connections, or raise its limits";
+    too_many_failed(e, failed, |class| OWN_CLASSES.contains(&class), what)
+}
+
+fn own_failures(totals: &WorkerTotals) -> u64 {
+    OWN_CLASSES.iter().filter_map(|class| totals.errors.get(*class)).sum()
+}
+
+fn too_many_failed(
+    e: &Evidence<'_>,
+    failed: u64,
+    counted: impl Fn(&str) -> bool,
+    what: &str,
+) -> Option<Finding> {
+    let totals = &e.view.record.totals;
     let limit = e.suite.rules.errors_max_ratio;
-    if failed as f64 <= limit * totals.due as f64 {
+    if failed == 0 || failed as f64 <= limit * totals.due as f64 {
         return None;
     }
-    let worst = totals.errors.iter().max_by_key(|(_, count)| **count);
-    let worst = worst.map_or_else(String::new, |(class, count)| {
-        format!(", most of them {class} ({})", grouped(*count as f64))
-    });
+    let worst = totals.errors.iter().filter(|(class, _)| counted(class));
+    let worst =
+        worst.max_by_key(|(_, count)| **count).map_or_else(String::new, |(class, count)| {
+            format!(", most of them {class} ({})", grouped(*count as f64))
+        });
     finding(
         "errors",
         format!(
-            "{} of {} ops failed, {} (limit {}){worst}; see the error samples and the server's log",
+            "{} of {} ops failed, {} (limit {}){worst}; {what}",
             grouped(failed as f64),
             grouped(totals.due as f64),
             percent(failed as f64 / totals.due.max(1) as f64),
@@ -110,18 +145,27 @@ pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Finding> {
     finding("clients_lost", text)
 }
 
-/// Nobody asked the server for anything at the end of the window.
-pub(super) fn no_client_left(e: &Evidence<'_>) -> Option<Finding> {
-    if e.view.record.totals.clients_participating > 0 {
+/// Share of its clients that a closed load may not shrink below: with fewer it is another load.
+const CLIENTS_LEFT_MIN_RATIO: f64 = 0.2;
+
+/// Nobody asked the server for anything at the end of the window, or too few in a closed load.
+pub(super) fn too_few_clients_left(e: &Evidence<'_>) -> Option<Finding> {
+    let asked = e.view.record.load.clients();
+    let stayed = e.view.record.totals.clients_participating;
+    let least = match e.view.record.load {
+        Load::Open { .. } => 1.0,
+        Load::Closed { .. } => (f64::from(asked) * CLIENTS_LEFT_MIN_RATIO).max(1.0),
+    };
+    if f64::from(stayed) >= least {
         return None;
     }
     let why = e.view.lost.first().map_or_else(String::new, |why| format!(" ({why})"));
+    let left = if stayed == 0 { "none".to_owned() } else { stayed.to_string() };
     finding(
         "clients_lost",
         format!(
-            "none of {} clients took part to the end of the window{why}; see why they left, then \
-             run the point again",
-            e.view.record.load.clients(),
+            "{left} of {asked} clients took part to the end of the window{why}; see why they left, \
+             then run the point again",
         ),
     )
 }

@@ -3,6 +3,7 @@
 //!
 //! `docs/validity.md` explains the rules, their limits and their sources to users.
 
+mod core;
 mod data;
 mod generator;
 mod host;
@@ -14,8 +15,8 @@ mod steady;
 pub(crate) use generator::lateness_limit;
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::{OpTimes, RunStarted};
-use plimsoll_model::result::{Finding, Verdict};
+use plimsoll_model::event::{OpTimes, PointRecord, RunStarted};
+use plimsoll_model::result::{Finding, NotCounted, Verdict};
 use plimsoll_model::suite::Suite;
 
 use crate::raw::{PointTimes, PointView};
@@ -36,8 +37,11 @@ pub(crate) struct Evidence<'a> {
 
 type Rule = fn(&Evidence<'_>) -> Option<Finding>;
 
+/// The rule of whatever could not be checked for want of evidence.
+const MISSING_EVIDENCE: &str = "missing_evidence";
+
 /// Every rule that can make a point invalid, in the order in which a reader wants to know.
-const REASONS: [Rule; 20] = [
+const REASONS: [Rule; 19] = [
     run::panicked,
     run::ended_early,
     data::intervals,
@@ -45,11 +49,9 @@ const REASONS: [Rule; 20] = [
     data::corrupt,
     data::counts,
     generator::generator_cpu,
-    generator::send_lag,
-    load::rate,
-    load::not_sent,
-    load::errors,
-    load::no_client_left,
+    generator::generator_error,
+    load::own_errors,
+    load::too_few_clients_left,
     load::closed_loop,
     load::op_mix,
     load::target_shares,
@@ -58,17 +60,28 @@ const REASONS: [Rule; 20] = [
     generator::monitors,
     data::duration,
     data::clock_stepped,
+    data::seconds,
 ];
 
 /// The first of them that hold for a point that was ended before its time.
 const CUT_SHORT_REASONS: usize = 2;
 
+/// Findings about the server that leave a point out of the headline, and the run valid.
+const COUNTED: [(NotCounted, Rule); 4] = [
+    (NotCounted::Errors, load::server_errors),
+    (NotCounted::NotHeld, load::rate),
+    (NotCounted::NotHeld, load::not_sent),
+    (NotCounted::Cap, load::response_cap),
+];
+
 /// Every rule that only warns.
-const WARNINGS: [Rule; 11] = [
+const WARNINGS: [Rule; 13] = [
     load::clients_lost,
+    core::core_taken,
     host::other_work,
     host::stolen,
     host::pacing,
+    generator::send_lag,
     generator::connections,
     data::warm_up_errors,
     load::op_mix_by_chance,
@@ -89,9 +102,15 @@ pub(crate) fn check_point(evidence: &Evidence<'_>) -> Verdict {
     Verdict { valid: reasons.is_empty(), reasons, warnings: check(&WARNINGS) }
 }
 
-/// Why the suite itself does not count the point, valid or not. No fault of the measurement.
-pub(crate) fn check_counted(evidence: &Evidence<'_>) -> Option<Finding> {
-    load::response_cap(evidence).map(|finding| placed(evidence, finding))
+/// Why the point is left out of the headline, valid or not. No fault of the measurement.
+pub(crate) fn check_counted(evidence: &Evidence<'_>) -> Option<(NotCounted, Finding)> {
+    let found = COUNTED.iter().find_map(|(why, rule)| Some((*why, rule(evidence)?)));
+    found.map(|(why, finding)| (why, placed(evidence, finding)))
+}
+
+/// The ops that came due in the window were done in it, within the suite's tolerance.
+pub(crate) fn load_was_held(suite: &Suite, record: &PointRecord) -> bool {
+    load::missed_ops(suite, record).is_none() && record.totals.not_sent == 0
 }
 
 fn placed(evidence: &Evidence<'_>, finding: Finding) -> Finding {
@@ -137,6 +156,7 @@ mod tests {
     fn the_document_for_users_explains_every_rule() {
         let document = include_str!("../../../../docs/validity.md");
         let sources = [
+            include_str!("core.rs"),
             include_str!("data.rs"),
             include_str!("generator.rs"),
             include_str!("host.rs"),

@@ -34,8 +34,26 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
         reasons.extend(point.reasons.iter().cloned());
         warnings.extend(point.not_counted_because.iter().chain(&point.warnings).cloned());
     }
+    if reasons.is_empty() {
+        reasons.extend(nothing_counts(points));
+    }
     let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
+}
+
+/// To see a server's limit is what runs are made for, but some load it must have carried.
+fn nothing_counts(points: &[PointResult]) -> Option<Finding> {
+    if points.is_empty() || points.iter().any(PointResult::counts) {
+        return None;
+    }
+    let why = points.iter().find_map(|point| point.not_counted_because.as_ref());
+    finding(
+        "nothing_counts",
+        format!(
+            "no load point counts ({}); ask for less, or mend the server",
+            why.map_or("see each point", |finding| finding.text.as_str()),
+        ),
+    )
 }
 
 /// Fewer points than the ladder has.
@@ -114,6 +132,7 @@ mod tests {
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder, check_rule};
     use plimsoll_model::event::JournalRecord;
+    use plimsoll_model::result::NotCounted;
 
     fn rules(run: &RunBuilder) -> Vec<String> {
         let verdict = analyse(&run.raw()).verdict;
@@ -242,11 +261,11 @@ mod tests {
 
     #[test]
     fn a_point_above_the_cap_with_other_reasons_stays_invalid_and_so_does_the_run() {
-        let missed = PointBuilder::open(2_000.0).achieved(1_500).response_ns(50_000_000);
-        let result = analyse(&capped(missed).raw());
+        let busy = PointBuilder::open(2_000.0).worker_busy(0.95).response_ns(50_000_000);
+        let result = analyse(&capped(busy).raw());
         let last = &result.points[2];
-        assert!(!last.valid && last.not_counted.is_some());
-        assert_eq!(last.reasons.iter().map(|r| r.rule.as_str()).collect::<Vec<_>>(), ["rate"]);
+        assert!(!last.valid && last.not_counted == Some(NotCounted::Cap));
+        assert_eq!(last.reasons[0].rule, "generator_cpu");
         assert!(!result.verdict.valid);
         assert_eq!(result.verdict.reasons.len(), 1);
         assert_eq!(result.summary.value, Some(1_000.0));
@@ -265,11 +284,34 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_the_server_did_not_hold_is_a_finding_and_the_run_stays_valid() {
+        let result = analyse(&RunBuilder::of(past_the_limit()).raw());
+        let last = &result.points[1];
+        assert!(last.valid && last.not_counted == Some(NotCounted::NotHeld), "{last:?}");
+        assert!(result.verdict.valid, "{:?}", result.verdict);
+        assert_eq!(result.verdict.warnings[0].rule, "rate");
+        assert_eq!(result.summary.value, Some(4_000.0));
+    }
+
+    fn past_the_limit() -> [PointBuilder; 2] {
+        [PointBuilder::open(4_000.0), PointBuilder::open(14_000.0).achieved(9_000)]
+    }
+
+    #[test]
+    fn a_run_in_which_no_point_counts_is_invalid() {
+        let [_, missed] = past_the_limit();
+        let result = analyse(&RunBuilder::of([missed]).raw());
+        assert!(result.points[0].valid && !result.verdict.valid);
+        assert_eq!(result.verdict.reasons[0].rule, "nothing_counts");
+        assert!(result.verdict.reasons[0].text.contains("load not held: achieved 9,000"));
+    }
+
+    #[test]
     fn a_run_whose_every_point_is_above_the_cap_has_no_figure() {
         let mut run = run();
         run.suite.rules.response_cap_ms = Some(0.5);
         let result = analyse(&run.raw());
-        assert!(result.verdict.valid, "{:?}", result.verdict);
+        assert_eq!(result.verdict.reasons[0].rule, "nothing_counts");
         assert_eq!(result.summary.value, None);
         assert_eq!(result.summary.overall_response_ms.origin, None);
     }

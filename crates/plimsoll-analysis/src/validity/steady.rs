@@ -139,6 +139,8 @@ fn moments(values: &[f64]) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::units::Nanos;
+
     use crate::raw::{PointTimes, SecondTimes};
     use crate::testing::{PointBuilder, TestPoint, check_rule};
     use plimsoll_model::event::{OpTimes, Phase};
@@ -157,7 +159,8 @@ mod tests {
         let second = |second| {
             let mut times = OpTimes::new();
             times.response.record_n(response_ns(second), 1_000).unwrap();
-            SecondTimes { second, phase: Phase::Measure, ops: vec![times] }
+            let start = Nanos::from_secs(u64::from(second));
+            SecondTimes { second, start, phase: Phase::Measure, ops: vec![times] }
         };
         point.seconds = Some(PointTimes::from_seconds((0..30).map(second)));
         point

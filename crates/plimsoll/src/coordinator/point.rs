@@ -260,8 +260,8 @@ impl Listening {
             self.log.write(&slice)?;
             self.last_view = Some(view);
             breathe();
-            let plimsoll_model::bundle::IntervalSlice { second, phase, ops, .. } = slice;
-            self.times.add(&SecondTimes { second, phase, ops });
+            let plimsoll_model::bundle::IntervalSlice { second, start, phase, ops, .. } = slice;
+            self.times.add(&SecondTimes { second, start, phase, ops });
         }
         Ok(())
     }

@@ -1,0 +1,262 @@
+//! How far a figure of a window may be chance: neighbouring ops depend on each other (a queue is a
+//! queue for a while), so not ops but blocks of time are what a window has a sample of.
+//!
+//! A percentile's part is found as a share: how much the share of ops at or below it varies between
+//! blocks. The histogram then says which times lie that much further up or down (Woodruff 1952).
+//! With twenty slices or more the variation comes from a moving-block bootstrap (Künsch 1989), with
+//! fewer from batch means; both are widened to 95 % by Student's t for the blocks there are.
+
+use plimsoll_model::event::Times;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::times::{quantile_ns, t_95};
+
+/// Steps per doubling of the coarse histograms.
+const STEPS: u64 = 128;
+/// Slices from which blocks are drawn again and again.
+const BOOTSTRAP_SLICES_MIN: usize = 20;
+const RESAMPLES: usize = 400;
+/// The same bundle gives the same result.
+const SEED: u64 = 0x504c_494d_534f_4c4c;
+/// Of a normal distribution, two-sided 95 %.
+const NORMAL_95: f64 = 1.96;
+/// Neighbours that depend on each other more than this leave too little to tell.
+const CORRELATION_MAX: f64 = 0.75;
+
+/// Counts of times in few buckets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Coarse {
+    /// Bucket and count, in order.
+    counts: Vec<(u16, u32)>,
+    pub(crate) n: u64,
+    pub(crate) sum_ns: f64,
+}
+
+impl Coarse {
+    /// Takes in a histogram.
+    pub(crate) fn add(&mut self, times: &Times) {
+        if times.is_empty() {
+            return;
+        }
+        for value in times.iter_recorded() {
+            let (ns, count) = (value.value_iterated_to(), value.count_at_value());
+            self.n += u64::from(count);
+            self.sum_ns += times.median_equivalent(ns) as f64 * f64::from(count);
+            let bucket = bucket_of(ns);
+            match self.counts.binary_search_by_key(&bucket, |entry| entry.0) {
+                Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
+                Err(at) => self.counts.insert(at, (bucket, count)),
+            }
+        }
+    }
+
+    fn at_most(&self, bucket: u16) -> u64 {
+        let below = self.counts.iter().take_while(|(at, _)| *at <= bucket);
+        below.map(|(_, count)| u64::from(*count)).sum()
+    }
+}
+
+/// Monotonic in the value; within 0.8 %.
+fn bucket_of(ns: u64) -> u16 {
+    if ns < STEPS {
+        return ns as u16;
+    }
+    let log = u64::from(ns.ilog2());
+    let step = (ns >> (log - 7)) & (STEPS - 1);
+    ((log - 6) * STEPS + step) as u16
+}
+
+/// How far chance may have moved a figure, 95 %: to either side.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Chance {
+    pub(crate) below: f64,
+    pub(crate) above: f64,
+}
+
+impl Chance {
+    fn even(half_width: f64) -> Self {
+        Self { below: half_width, above: half_width }
+    }
+}
+
+/// Of the share of ops at or below the percentile `share` of the whole. `None` where one slice is
+/// all there is.
+pub(crate) fn chance_of_share(slices: &[&Coarse], whole: &Times, share: f64) -> Option<Chance> {
+    let at = bucket_of(quantile_ns(whole, (share * 10_000.0).round() as u32));
+    let parts = slices.iter().map(|slice| (slice.at_most(at) as f64, slice.n as f64));
+    let found = chance_of_ratio(&parts.collect::<Vec<_>>())?;
+    // Less than independent ops would scatter is luck.
+    let least = NORMAL_95 * (share * (1.0 - share) / whole.len().max(1) as f64).sqrt();
+    Some(Chance { below: found.below.max(least), above: found.above.max(least) })
+}
+
+/// Of the mean, in nanoseconds.
+pub(crate) fn chance_of_mean(slices: &[&Coarse]) -> Option<Chance> {
+    let parts = slices.iter().map(|slice| (slice.sum_ns, slice.n as f64));
+    chance_of_ratio(&parts.collect::<Vec<_>>())
+}
+
+/// Of a rate: what was counted in each slice, over its length.
+pub(crate) fn chance_of_rate(parts: &[(f64, f64)]) -> Option<Chance> {
+    chance_of_ratio(parts)
+}
+
+/// Of Σ numerators / Σ denominators over slices in order of time.
+fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
+    let parts: Vec<(f64, f64)> = parts.iter().copied().filter(|part| part.1 > 0.0).collect();
+    if parts.len() >= BOOTSTRAP_SLICES_MIN {
+        return Some(bootstrap(&parts));
+    }
+    let single = batch_means(&parts)?;
+    let pairs: Vec<(f64, f64)> = parts.chunks(2).map(|pair| ratio_parts(pair.iter())).collect();
+    let double = if parts.len() >= 6 { batch_means(&pairs) } else { None };
+    Some(Chance::even(double.map_or(single, |double| single.max(double))))
+}
+
+fn ratio_parts<'a>(parts: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
+    parts.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+}
+
+/// Half-width from the variation between batches, widened for neighbours that are alike.
+fn batch_means(parts: &[(f64, f64)]) -> Option<f64> {
+    let k = parts.len();
+    let t = t_95(k.checked_sub(1)?)?;
+    let (sum, weight) = ratio_parts(parts.iter());
+    let ratio = sum / weight;
+    let off: Vec<f64> = parts.iter().map(|(part, weight)| part - ratio * weight).collect();
+    let squares: f64 = off.iter().map(|off| off * off).sum();
+    let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let k = k as f64;
+    // Deviations from their own mean are a little unlike each other: 1/k on average.
+    let alike = if squares > 0.0 { products / squares + 1.0 / k } else { 0.0 };
+    let alike = alike.clamp(0.0, CORRELATION_MAX);
+    let inflated = squares * (1.0 + alike) / (1.0 - alike);
+    Some(t * (inflated * k / (k - 1.0)).sqrt() / weight)
+}
+
+fn bootstrap(parts: &[(f64, f64)]) -> Chance {
+    let n = parts.len();
+    let length = block_length(n);
+    let (sum, weight) = ratio_parts(parts.iter());
+    let ratio = sum / weight;
+    let blocks: Vec<(f64, f64)> =
+        parts.windows(length).map(|block| ratio_parts(block.iter())).collect();
+    let draws = n.div_ceil(length);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut off: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let drawn =
+                (0..draws).map(|_| &blocks[(random.next_u64() % blocks.len() as u64) as usize]);
+            let (sum, weight) = ratio_parts(drawn);
+            sum / weight - ratio
+        })
+        .collect();
+    off.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| off[((RESAMPLES - 1) as f64 * share).round() as usize];
+    // So few blocks scatter more than a bootstrap of them shows.
+    let k = n as f64 / length as f64;
+    let t = t_95((k as usize).saturating_sub(1).max(1)).unwrap_or(NORMAL_95);
+    let widen = t / NORMAL_95 * (k / (k - 1.0)).sqrt();
+    Chance { below: (-at(0.025)).max(0.0) * widen, above: at(0.975).max(0.0) * widen }
+}
+
+/// Slices that stay together: the cube root of their number.
+fn block_length(slices: usize) -> usize {
+    ((slices as f64).cbrt().ceil() as usize).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::event::new_times;
+
+    fn random() -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(7)
+    }
+
+    fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
+        (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    #[test]
+    fn buckets_rise_with_the_value_and_are_fine_enough() {
+        let mut last = 0;
+        for value in (0..100_000).chain((17..41).map(|log| 1_u64 << log)) {
+            let bucket = bucket_of(value);
+            assert!(bucket >= last, "{value}");
+            last = bucket;
+        }
+        assert_ne!(bucket_of(1_000_000), bucket_of(1_010_000));
+        assert!(bucket_of(3_600_000_000_000) < u16::MAX);
+    }
+
+    #[test]
+    fn a_coarse_histogram_has_the_count_and_the_sum_of_the_fine_one() {
+        let mut times = new_times();
+        (1..=1_000).for_each(|n| times.record(n * 1_000).unwrap());
+        let mut coarse = Coarse::default();
+        coarse.add(&times);
+        assert_eq!(coarse.n, 1_000);
+        assert!((coarse.sum_ns / times.mean() / 1_000.0 - 1.0).abs() < 1e-9, "{}", coarse.sum_ns);
+        let half = coarse.at_most(bucket_of(500_000)) as f64;
+        assert!((half / 500.0 - 1.0).abs() < 0.01, "{half}");
+    }
+
+    /// The share of trials in which the interval of the mean of `n` slices holds the truth, zero.
+    /// Each slice is `alike` times the one before it plus noise.
+    fn coverage(n: usize, alike: f64) -> f64 {
+        let mut random = random();
+        let mut normal = || (0..12).map(|_| unit(&mut random)).sum::<f64>() - 6.0;
+        let trials = 400;
+        let held = (0..trials)
+            .filter(|_| {
+                let mut state = normal() / (1.0 - alike * alike).sqrt();
+                let parts: Vec<(f64, f64)> = (0..n)
+                    .map(|_| {
+                        state = alike * state + normal();
+                        (state, 1.0)
+                    })
+                    .collect();
+                let mean = parts.iter().map(|part| part.0).sum::<f64>() / n as f64;
+                let chance = chance_of_ratio(&parts).unwrap();
+                -chance.above <= mean && mean <= chance.below
+            })
+            .count();
+        held as f64 / f64::from(trials)
+    }
+
+    #[test]
+    fn intervals_of_independent_slices_hold_the_truth_nineteen_times_in_twenty() {
+        for n in [3, 12, 30] {
+            let held = coverage(n, 0.0);
+            assert!((0.92..=1.0).contains(&held), "{n} slices: {held}");
+        }
+    }
+
+    #[test]
+    fn slices_that_depend_on_each_other_give_wider_intervals() {
+        for (n, alike) in [(12, 0.3), (40, 0.4)] {
+            let held = coverage(n, alike);
+            assert!((0.88..=1.0).contains(&held), "{n} slices, {alike}: {held}");
+        }
+    }
+
+    #[test]
+    fn a_single_slice_says_nothing_of_chance() {
+        assert_eq!(chance_of_ratio(&[(1.0, 1.0)]), None);
+        assert_eq!(chance_of_ratio(&[]), None);
+    }
+
+    #[test]
+    fn the_share_varies_no_less_than_that_of_independent_ops() {
+        let mut times = new_times();
+        (1..=1_000).for_each(|n| times.record(n).unwrap());
+        let mut coarse = Coarse::default();
+        coarse.add(&times);
+        // Ten slices that are all alike.
+        let slices = vec![&coarse; 10];
+        let chance = chance_of_share(&slices, &times, 0.5).unwrap();
+        assert!((chance.below - NORMAL_95 * (0.25_f64 / 1_000.0).sqrt()).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,234 @@
+//! Stated intervals: what the generator's own delays, the sample and the histogram leave open of a
+//! figure.
+//!
+//! *Below*, the generator's part: each op was also recorded without receive lag and without the
+//! largest lateness in flight with it, so that distribution bounds the true one from below. The
+//! sample's part goes to both sides ([`crate::blocks`]). A closed load that waits for nothing of the
+//! generator would have done more: up to the same work in the time of its clients less the
+//! generator's part of it.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::assignment::Load;
+use plimsoll_model::event::{HISTOGRAM_DIGITS, OpTimes, PointRecord, Times};
+use plimsoll_model::result::{TimeIntervals, Uncertainty};
+use plimsoll_model::suite::Suite;
+
+use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_share};
+use crate::raw::PointTimes;
+use crate::times::{percentile, quantile_ns};
+use crate::validity::load_was_held;
+
+/// Half a step of the histograms, as a share of the value.
+const RESOLUTION_RATIO: f64 = 0.5 / 10u32.pow(HISTOGRAM_DIGITS as u32) as f64;
+
+/// The intervals of a point.
+#[derive(Debug, Default)]
+pub(crate) struct Stated {
+    pub(crate) response: Option<TimeIntervals>,
+    pub(crate) service: Option<TimeIntervals>,
+    pub(crate) achieved: Option<[f64; 2]>,
+    /// By name of the figure.
+    pub(crate) uncertainty: BTreeMap<String, Uncertainty>,
+}
+
+/// A distribution, as measured and without the generator's own delays, and its slices.
+struct Known<'a> {
+    name: &'a str,
+    measured: &'a Times,
+    low: &'a Times,
+    slices: Vec<&'a Coarse>,
+}
+
+/// States what is known of a point whose `total` is merged over window and ops.
+pub(crate) fn state(
+    suite: &Suite,
+    record: &PointRecord,
+    total: &OpTimes,
+    times: &PointTimes,
+) -> Stated {
+    let response = Known {
+        name: "response",
+        measured: &total.response,
+        low: &total.response_low,
+        slices: times.slices().map(|(_, slice)| &slice.response).collect(),
+    };
+    let service = Known {
+        name: "service",
+        measured: &total.service,
+        low: &total.service_low,
+        slices: times.slices().map(|(_, slice)| &slice.service).collect(),
+    };
+    let mut stated = Stated::default();
+    stated.response = intervals(&response, &mut stated.uncertainty);
+    stated.service = intervals(&service, &mut stated.uncertainty);
+    if let Some(uncertainty) = achieved(suite, record, total, &response.slices) {
+        stated.achieved = Some(span(&uncertainty));
+        // More, not less, is what the generator's part of a throughput leaves open.
+        stated.uncertainty.insert("achieved_ops_per_s".to_owned(), uncertainty);
+    }
+    stated
+}
+
+/// Response p50, and how far the generator's own delays may have moved it. `None` without ops or
+/// without their arrivals.
+pub(crate) fn generator_part_of_p50(total: &OpTimes) -> Option<(f64, f64)> {
+    if total.response.is_empty() || total.response_low.len() != total.response.len() {
+        return None;
+    }
+    let [value, low] = [&total.response, &total.response_low].map(|t| quantile_ns(t, 5_000) as f64);
+    Some((value, (value - low).max(0.0)))
+}
+
+/// Throughput of a closed load, and how far the generator's own delays may have lowered it.
+pub(crate) fn generator_part_of_throughput(
+    record: &PointRecord,
+    total: &OpTimes,
+) -> Option<(f64, f64)> {
+    let Load::Closed { clients, .. } = record.load else { return None };
+    if total.response.is_empty() || total.response_low.len() != total.response.len() {
+        return None;
+    }
+    let seconds = record.measured_ns.as_secs_f64();
+    let value = record.totals.done_in_window as f64 / seconds;
+    let ops = total.response.len() as f64;
+    let answering_ns = total.response.mean() * ops;
+    let own_ns = (total.response.mean() - total.response_low.mean()).max(0.0) * ops;
+    // What the clients' time was spent on; several ops in flight of one client add up.
+    let present_ns = f64::from(clients) * record.measured_ns.0 as f64;
+    let spent_ns = present_ns.max(answering_ns + record.totals.think_ns_total as f64);
+    let rest_ns = (spent_ns - own_ns).max(spent_ns * f64::EPSILON);
+    (value > 0.0).then(|| (value, value * (spent_ns / rest_ns - 1.0)))
+}
+
+fn intervals(
+    known: &Known<'_>,
+    uncertainty: &mut BTreeMap<String, Uncertainty>,
+) -> Option<TimeIntervals> {
+    if known.measured.is_empty() || known.low.len() != known.measured.len() {
+        return None;
+    }
+    let mut keep = |figure: &str, parts: Option<(Uncertainty, [f64; 2])>| {
+        let (parts, interval) = parts?;
+        if ["mean", "p50", "p99"].contains(&figure) {
+            uncertainty.insert(format!("{}_{figure}_ns", known.name), parts);
+        }
+        Some(interval)
+    };
+    Some(TimeIntervals {
+        mean: keep("mean", of_mean(known)),
+        p50: keep("p50", of_percentile(known, 5_000)),
+        p90: keep("p90", of_percentile(known, 9_000)),
+        p95: keep("p95", of_percentile(known, 9_500)),
+        p99: keep("p99", of_percentile(known, 9_900)),
+    })
+}
+
+fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
+    let Chance { below, above } = chance_of_mean(&known.slices)?;
+    let value = known.measured.mean();
+    let uncertainty = Uncertainty {
+        value,
+        generator: (value - known.low.mean()).max(0.0),
+        sample_below: below,
+        sample_above: above,
+        resolution: value * RESOLUTION_RATIO,
+    };
+    let Uncertainty { generator, resolution, .. } = uncertainty;
+    let low = (value - generator - below - resolution).max(0.0);
+    Some((uncertainty, [low, value + above + resolution]))
+}
+
+fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, [f64; 2])> {
+    let value = percentile(known.measured, percentile_e2)? as f64;
+    let share = f64::from(percentile_e2) / 10_000.0;
+    let Chance { below, above } = chance_of_share(&known.slices, known.measured, share)?;
+    let at = |times: &Times, share: f64| times.value_at_quantile(share.clamp(0.0, 1.0)) as f64;
+    let lowest = at(known.low, share - below);
+    let highest = at(known.measured, share + above).max(value);
+    let resolution = value * RESOLUTION_RATIO;
+    let uncertainty = Uncertainty {
+        value,
+        generator: (value - at(known.low, share)).max(0.0),
+        sample_below: (value - at(known.measured, share - below)).max(0.0),
+        sample_above: highest - value,
+        resolution,
+    };
+    Some((uncertainty, [(lowest.min(value) - resolution).max(0.0), highest + resolution]))
+}
+
+fn achieved(
+    suite: &Suite,
+    record: &PointRecord,
+    total: &OpTimes,
+    slices: &[&Coarse],
+) -> Option<Uncertainty> {
+    let seconds = record.measured_ns.as_secs_f64();
+    if seconds <= 0.0 {
+        return None;
+    }
+    let value = record.totals.done_in_window as f64 / seconds;
+    let generator = match record.load {
+        Load::Open { .. } => 0.0,
+        Load::Closed { .. } => generator_part_of_throughput(record, total)?.1,
+    };
+    let exact = matches!(record.load, Load::Open { .. }) && load_was_held(suite, record);
+    let chance = match exact {
+        // The schedule says how many ops there were, and all were done.
+        true => Chance::default(),
+        false => {
+            let parts: Vec<(f64, f64)> = slices.iter().map(|s| (s.n as f64, 1.0)).collect();
+            let mean = parts.iter().map(|part| part.0).sum::<f64>() / parts.len().max(1) as f64;
+            let scale = if mean > 0.0 { value / mean } else { 0.0 };
+            let Chance { below, above } = chance_of_rate(&parts)?;
+            Chance { below: below * scale, above: above * scale }
+        }
+    };
+    let Chance { below: sample_below, above: sample_above } = chance;
+    Some(Uncertainty { value, generator, sample_below, sample_above, resolution: 0.0 })
+}
+
+/// The interval of a throughput: the generator's part lies above.
+fn span(parts: &Uncertainty) -> [f64; 2] {
+    let Uncertainty { value, generator, sample_below, sample_above, .. } = *parts;
+    let most = if value > 0.0 { (value + sample_above) * (1.0 + generator / value) } else { 0.0 };
+    [(value - sample_below).max(0.0), most]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::PointBuilder;
+
+    fn stated(point: &PointBuilder) -> Stated {
+        let times = point.point_times();
+        let built = point.build();
+        state(&built.suite, &built.record, &times.window_total(), &times)
+    }
+
+    #[test]
+    fn the_generators_part_lies_below_a_response_time_and_above_a_closed_throughput() {
+        // 1 ms of response, of which 0.2 ms lay unread.
+        let parts = stated(&PointBuilder::closed(4).receive_lag_ns(200_000));
+        let [low, high] = parts.response.unwrap().p50.unwrap();
+        assert!((low / 790_000.0 - 1.0).abs() < 0.01, "{low}");
+        assert!((high / 1_000_000.0 - 1.0).abs() < 0.002, "{high}");
+        // Its own lateness of 10 µs is taken out too: 1 / 0.79.
+        let [least, most] = parts.achieved.unwrap();
+        assert!((least - 4_000.0).abs() < 1.0 && (most / 4_000.0 - 1.0 / 0.79).abs() < 0.002);
+        let budget = parts.uncertainty["response_p50_ns"];
+        assert!((budget.generator / 210_000.0 - 1.0).abs() < 0.02, "{budget:?}");
+    }
+
+    #[test]
+    fn an_open_load_that_was_held_has_an_exact_throughput() {
+        assert_eq!(stated(&PointBuilder::open(1_000.0)).achieved, Some([1_000.0, 1_000.0]));
+    }
+
+    #[test]
+    fn without_arrivals_nothing_is_stated() {
+        let mut times = PointBuilder::open(1_000.0).build().times.unwrap();
+        times.response_low.reset();
+        assert_eq!(generator_part_of_p50(&times), None);
+    }
+}
