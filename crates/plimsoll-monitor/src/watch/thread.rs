@@ -5,19 +5,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use plimsoll_model::event::CoreUser;
+use rustix::process::setpriority_process;
+
 use super::outputs::CsvWriters;
 use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
 use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors, WatchedProcess};
 use crate::clock;
 use crate::clock_step::{ClockReading, clock_step_ns};
+use crate::core_users::{CoreScan, WatchedCores};
+use crate::root::Root;
 use crate::sampler::Sampler;
+
+/// The lowest of ordinary priorities: the monitor still gets its turn on a core that is full.
+const NICE: i32 = 19;
 
 /// What the owner of the monitor asks of its thread.
 #[derive(Debug)]
 pub(super) enum Command {
     Watch(WatchedProcess),
     PointStarted(String),
+    PointCores(WatchedCores),
     PointWindow { start_unix_ns: u64, end_unix_ns: u64 },
     PointFinished(Sender<PointMonitors>),
 }
@@ -29,9 +38,38 @@ struct Point {
     /// On the monotonic clock, so that a step of the wall clock does not move it.
     window: Option<(u64, u64)>,
     sums: Sums,
+    cores: Cores,
+}
+
+/// Who uses the workers' cores in the window of the point.
+#[derive(Default)]
+struct Cores {
+    watched: WatchedCores,
+    /// When the window begins.
+    begin: Option<CoreScan>,
+    /// When it ends.
+    users: Option<Vec<CoreUser>>,
+}
+
+impl Cores {
+    /// Looks when a border of the window has been passed.
+    fn look(&mut self, root: &Root, now_ns: u64, window: (u64, u64)) {
+        let (start, end) = window;
+        if self.begin.is_none() && (start..end).contains(&now_ns) {
+            self.begin = CoreScan::take(root, &self.watched);
+        }
+        if self.users.is_none() && now_ns >= end {
+            self.end(root);
+        }
+    }
+
+    fn end(&mut self, root: &Root) {
+        self.users = self.begin.as_ref().map(|begin| begin.users(root, &self.watched));
+    }
 }
 
 pub(super) struct Watch {
+    root: Root,
     sampler: Sampler,
     writers: CsvWriters,
     interval_ns: u64,
@@ -52,6 +90,7 @@ impl Watch {
     ) -> Self {
         Self {
             sampler: Sampler::new(&config.root, config.processes).asking(config.probes),
+            root: config.root,
             writers: CsvWriters::new(config.outputs),
             interval_ns: config.interval.0.max(INTERVAL_MIN.0),
             commands,
@@ -65,6 +104,8 @@ impl Watch {
 
     /// Samples until the owner goes away.
     pub(super) fn run(mut self) -> Option<MonitorError> {
+        // Whatever is watched goes first, and the load before all. Zero is the calling thread.
+        let _ = setpriority_process(None, NICE);
         self.sample(clock::monotonic_ns());
         loop {
             let window = self.point.as_ref().and_then(|point| point.window);
@@ -86,7 +127,13 @@ impl Watch {
             Command::PointStarted(stem) => {
                 self.sampler.rescan();
                 let started = ClockReading::now();
-                self.point = Some(Point { stem, started, window: None, sums: Sums::default() });
+                let (sums, cores) = (Sums::default(), Cores::default());
+                self.point = Some(Point { stem, started, window: None, sums, cores });
+            }
+            Command::PointCores(watched) => {
+                if let Some(point) = &mut self.point {
+                    point.cores.watched = watched;
+                }
             }
             Command::PointWindow { start_unix_ns, end_unix_ns } => {
                 if let Some(point) = &mut self.point {
@@ -110,6 +157,11 @@ impl Watch {
         self.last_taken_ns = at.monotonic_ns;
         let sample = self.sampler.sample(at);
         self.writers.write(sample, self.point.as_ref().map_or("", |point| &point.stem));
+        if let Some(point) = &mut self.point
+            && let Some(window) = point.window
+        {
+            point.cores.look(&self.root, at.monotonic_ns, window);
+        }
         let process_cpu_ns = clock::process_cpu_ns();
         let cpu_ns = clock::thread_cpu_ns();
         let own = OwnCpu {
@@ -131,7 +183,10 @@ impl Watch {
             self.sample(now_ns);
         }
         self.writers.flush();
-        let Some(point) = self.point.take() else { return PointMonitors::default() };
+        let Some(mut point) = self.point.take() else { return PointMonitors::default() };
+        if point.cores.users.is_none() {
+            point.cores.end(&self.root);
+        }
         let own = point.sums.own_cpu();
         PointMonitors {
             stem: point.stem,
@@ -140,6 +195,7 @@ impl Watch {
             process_cpu_ns: own.process_ns,
             monitor_cpu_ns: own.monitor_ns,
             clock_step_ns: clock_step_ns(point.started, ClockReading::now()),
+            core_users: point.cores.users,
         }
     }
 }

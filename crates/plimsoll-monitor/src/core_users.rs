@@ -1,0 +1,149 @@
+//! Who used certain cores between two instants: every process and kernel thread, by its CPU time.
+//!
+//! The kernel counts CPU time in ticks (10 ms as a rule) and says of a thread only on which core
+//! it ran last. So a process that moves between cores is counted by where it is at the end, and
+//! one that began and ended in between is not seen. Threads of this process are read to the
+//! nanosecond.
+
+use std::collections::HashMap;
+
+use plimsoll_model::event::CoreUser;
+
+use crate::clock;
+use crate::parse::{ThreadStat, parse_thread_stat};
+use crate::process::ticks_to_ns;
+use crate::root::Root;
+
+/// Users that are named.
+const USERS_MAX: usize = 5;
+/// One part in so many of the time between is too little to name.
+const PARTS_MIN: u64 = 1_000;
+
+/// Which cores to watch, and which threads of this process are no workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchedCores {
+    /// The workers' cores.
+    pub cores: Vec<u32>,
+    /// Thread ids of this process that count as its own use of them; its other threads are the
+    /// workers.
+    pub own_threads: Vec<u32>,
+}
+
+/// CPU time of everything that runs, at the first instant.
+#[derive(Debug)]
+pub(crate) struct CoreScan {
+    at_ns: u64,
+    /// By process id.
+    processes: HashMap<u32, u64>,
+    /// By thread id: of processes with several threads, and of this process.
+    threads: HashMap<u32, u64>,
+}
+
+impl CoreScan {
+    /// Reads everything once. `None` where processes of others are hidden: the first process is
+    /// then hidden too.
+    pub(crate) fn take(root: &Root, watched: &WatchedCores) -> Option<Self> {
+        if watched.cores.is_empty() {
+            return None;
+        }
+        let mut scan = Self {
+            at_ns: clock::monotonic_ns(),
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+        };
+        for pid in ids(root, "proc") {
+            let Some(stat) = stat(root, &format!("proc/{pid}")) else { continue };
+            scan.processes.insert(pid, cpu_ns(&stat));
+            if pid == std::process::id() {
+                for &thread in &watched.own_threads {
+                    let exact = exact_ns(root, pid, thread);
+                    scan.threads.extend(exact.map(|ns| (thread, ns)));
+                }
+            } else if stat.threads > 1 {
+                let directory = format!("proc/{pid}/task");
+                for thread in ids(root, &directory) {
+                    let stat = self::stat(root, &format!("{directory}/{thread}"));
+                    scan.threads.extend(stat.map(|stat| (thread, cpu_ns(&stat))));
+                }
+            }
+        }
+        scan.processes.contains_key(&1).then_some(scan)
+    }
+
+    /// Who has used the cores since, the largest first.
+    pub(crate) fn users(&self, root: &Root, watched: &WatchedCores) -> Vec<CoreUser> {
+        let least_ns = (clock::monotonic_ns().saturating_sub(self.at_ns) / PARTS_MIN).max(1);
+        let mut users = Vec::new();
+        for pid in ids(root, "proc") {
+            if pid == std::process::id() {
+                users.extend(self.own(root, watched, pid));
+                continue;
+            }
+            let Some(stat) = stat(root, &format!("proc/{pid}")) else { continue };
+            let before_ns = self.processes.get(&pid).copied().unwrap_or_default();
+            let grown_ns = cpu_ns(&stat).saturating_sub(before_ns);
+            // Most have done nothing, and nobody needs to look at their threads.
+            if grown_ns < least_ns {
+                continue;
+            }
+            let cpu_ns = match stat.threads {
+                0 | 1 if watched.cores.contains(&stat.core) => grown_ns,
+                0 | 1 => 0,
+                _ => self.threads_grown(root, watched, pid),
+            };
+            users.push(CoreUser { name: stat.name, pid, cpu_ns, own: false });
+        }
+        users.retain(|user| user.cpu_ns >= least_ns);
+        users.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.pid.cmp(&b.pid)));
+        users.truncate(USERS_MAX);
+        users
+    }
+
+    /// What a process's threads that are on the cores now have used since.
+    fn threads_grown(&self, root: &Root, watched: &WatchedCores, pid: u32) -> u64 {
+        let directory = format!("proc/{pid}/task");
+        let mut grown_ns = 0;
+        for thread in ids(root, &directory) {
+            let Some(stat) = stat(root, &format!("{directory}/{thread}")) else { continue };
+            if watched.cores.contains(&stat.core) {
+                let before_ns = self.threads.get(&thread).copied().unwrap_or_default();
+                grown_ns += cpu_ns(&stat).saturating_sub(before_ns);
+            }
+        }
+        grown_ns
+    }
+
+    /// Our own threads that are no workers, one by one.
+    fn own(&self, root: &Root, watched: &WatchedCores, pid: u32) -> Vec<CoreUser> {
+        let mut users = Vec::new();
+        for &thread in &watched.own_threads {
+            let Some(stat) = stat(root, &format!("proc/{pid}/task/{thread}")) else { continue };
+            let Some(now_ns) = exact_ns(root, pid, thread) else { continue };
+            if watched.cores.contains(&stat.core) {
+                let before_ns = self.threads.get(&thread).copied().unwrap_or_default();
+                let cpu_ns = now_ns.saturating_sub(before_ns);
+                users.push(CoreUser { name: stat.name, pid, cpu_ns, own: true });
+            }
+        }
+        users
+    }
+}
+
+fn ids(root: &Root, directory: &str) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(root.path(directory)) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn stat(root: &Root, of: &str) -> Option<ThreadStat> {
+    parse_thread_stat(&root.read(format!("{of}/stat"))?)
+}
+
+/// CPU time of a thread from `schedstat`, its first figure.
+fn exact_ns(root: &Root, pid: u32, thread: u32) -> Option<u64> {
+    let text = root.read(format!("proc/{pid}/task/{thread}/schedstat"))?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+fn cpu_ns(stat: &ThreadStat) -> u64 {
+    ticks_to_ns(stat.ticks)
+}
