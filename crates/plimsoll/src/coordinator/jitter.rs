@@ -67,6 +67,6 @@ mod tests {
         assert_eq!(told.name, "core 4's own pauses");
         assert_eq!(told.value, "0.21 % of 1.00 s of polling, longest 1.30 ms");
         let quiet = CoreJitter { polled_ns: 250_000_000, ..CoreJitter::default() };
-        assert_eq!(setting(0, &quiet).value, "none above 0.100 ms in 250 ms of polling");
+        assert_eq!(setting(0, &quiet).value, "none above 100 µs in 250 ms of polling");
     }
 }
