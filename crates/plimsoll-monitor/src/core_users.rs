@@ -147,3 +147,91 @@ fn exact_ns(root: &Root, pid: u32, thread: u32) -> Option<u64> {
 fn cpu_ns(stat: &ThreadStat) -> u64 {
     ticks_to_ns(stat.ticks)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::{Child, Command};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A machine with one process after the other: id, name, core, ticks.
+    fn lay_out(root: &Root, processes: &[(u32, &str, u32, u64)]) {
+        for &(pid, name, core, ticks) in processes {
+            let dir = root.path(format!("proc/{pid}"));
+            fs::create_dir_all(&dir).unwrap();
+            let zeros = "0 ".repeat(18);
+            let line = format!(
+                "{pid} ({name}) S 0 0 0 0 0 0 0 0 0 0 {ticks} 0 0 0 0 0 1 {zeros}{core} 0\n"
+            );
+            fs::write(dir.join("stat"), line).unwrap();
+        }
+    }
+
+    fn watched() -> WatchedCores {
+        WatchedCores { cores: vec![3], own_threads: vec![] }
+    }
+
+    #[test]
+    fn users_of_the_watched_cores_are_named_the_largest_first_and_five_at_most() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let root = Root::at(directory.path());
+        let before = [(1, "init", 3, 10), (8, "elsewhere", 2, 0), (9, "kworker/3:1", 3, 100)];
+        lay_out(&root, &before);
+        let scan = CoreScan::take(&root, &watched()).unwrap();
+        lay_out(&root, &[(8, "elsewhere", 2, 90), (9, "kworker/3:1", 3, 150)]);
+        let later: Vec<_> = (20..30).map(|pid| (pid, "late", 3, u64::from(pid))).collect();
+        lay_out(&root, &later);
+        let users = scan.users(&root, &watched());
+        let told: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.pid)).collect();
+        let expected = [("kworker/3:1", 9), ("late", 29), ("late", 28), ("late", 27), ("late", 26)];
+        assert_eq!(told, expected);
+        let tick_ns = ticks_to_ns(1);
+        assert_eq!((users[0].cpu_ns, users[0].own), (50 * tick_ns, false), "what it used since");
+    }
+
+    #[test]
+    fn where_the_first_process_is_hidden_nothing_is_said() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let root = Root::at(directory.path());
+        lay_out(&root, &[(70, "ours", 3, 5)]);
+        assert!(CoreScan::take(&root, &watched()).is_none());
+        lay_out(&root, &[(1, "init", 3, 5)]);
+        assert!(CoreScan::take(&root, &watched()).is_some());
+        assert!(CoreScan::take(&root, &WatchedCores::default()).is_none(), "no core is watched");
+    }
+
+    struct Loop(Child);
+
+    impl Drop for Loop {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn a_busy_loop_on_a_core_is_named_and_our_own_threads_are_ours() {
+        let root = Root::default();
+        let core = rustix::thread::sched_getcpu() as u32;
+        let own_threads = vec![rustix::thread::gettid().as_raw_nonzero().get() as u32];
+        let every_core = WatchedCores { cores: (0..1_024).collect(), own_threads };
+        let busy = Command::new("taskset")
+            .args(["-c", &core.to_string(), "sh", "-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        let busy = Loop(busy);
+        let scan = CoreScan::take(&root, &every_core).unwrap();
+        let begin_ns = clock::thread_cpu_ns();
+        std::thread::sleep(Duration::from_millis(300));
+        while clock::thread_cpu_ns() < begin_ns + 30_000_000 {}
+        let users = scan.users(&root, &every_core);
+        let user = users.iter().find(|user| user.pid == busy.0.id()).unwrap();
+        assert!(user.cpu_ns >= 50_000_000 && !user.own, "{users:?}");
+        let other = WatchedCores { cores: vec![1_023], own_threads: vec![] };
+        assert!(scan.users(&root, &other).is_empty());
+        let own: Vec<_> = scan.own(&root, &every_core, std::process::id());
+        assert!(own.len() == 1 && own[0].own && own[0].cpu_ns >= 30_000_000, "{own:?}");
+    }
+}

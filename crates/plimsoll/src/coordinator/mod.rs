@@ -8,6 +8,7 @@ pub mod errand;
 mod fetch;
 mod hosting;
 mod jitter;
+mod kept;
 pub mod ladder;
 mod merge;
 mod outset;

@@ -1,6 +1,6 @@
 //! One load point: hands the assignment to the agent, listens, and writes what it says.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -11,7 +11,7 @@ use plimsoll_analysis::{PointTimes, SecondTimes};
 use plimsoll_engine::agent::{self, AgentError};
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::{Assignment, OpNames};
-use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PackedSlice, PointLog, SlicePacker};
+use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
 use plimsoll_model::event::{
     AgentEvent, JournalRecord, Phase, PointRecord, SecondRecord, WorkerTotals,
 };
@@ -21,6 +21,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
 
 use super::clock::unix_ns;
+use super::kept::KeptSlices;
 use super::merge::{FullSlice, SecondView, Slices, add_totals};
 use super::placement::Placement;
 use super::signals::Signals;
@@ -33,9 +34,6 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 const SAMPLES_PER_CLASS_MAX: u32 = 5;
 /// Samples kept per point, whatever their class.
 const SAMPLES_MAX: u32 = 40;
-/// Packed slices are kept up to this much memory; from there on the oldest are written while the
-/// load runs. Ten minutes of a busy server with twenty ops take less (`bundle/packed.rs`).
-const KEPT_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Lost clients that are named one by one; their number is in the totals.
 const LOST_NAMED_MAX: u32 = 20;
 
@@ -254,10 +252,8 @@ struct Listening {
     assignment: Assignment,
     log: PointLog,
     slices: Slices,
-    packer: SlicePacker,
-    /// Not yet written, the oldest first.
-    kept: VecDeque<PackedSlice>,
-    kept_bytes: usize,
+    /// Not yet written.
+    kept: KeptSlices,
     times: PointTimes,
     totals: WorkerTotals,
     samples: SampleBudget,
@@ -281,9 +277,7 @@ impl Listening {
             assignment: assignment.clone(),
             log: desk.bundle.begin_point(assignment.point, op_names)?,
             slices: Slices::new(assignment.workers.max(1)),
-            packer: SlicePacker::default(),
-            kept: VecDeque::new(),
-            kept_bytes: 0,
+            kept: KeptSlices::default(),
             times: PointTimes::default(),
             totals: WorkerTotals::default(),
             samples: SampleBudget::default(),
@@ -307,14 +301,12 @@ impl Listening {
         }
     }
 
-    /// Keeps what is full for the end: encoding and compressing it is no work for the window.
+    /// Keeps what is full for the end.
     fn keep(&mut self, full: Vec<FullSlice>) -> Result<(), Failure> {
         for FullSlice { slice, view } in full {
             self.last_view = view.or(self.last_view);
-            let packed = self.packer.pack(&slice).map_err(|e| cannot_keep(&e))?;
-            self.kept_bytes += packed.memory_bytes();
-            self.kept.push_back(packed);
-            while self.kept_bytes > KEPT_BYTES_MAX && self.write_oldest()? {}
+            self.kept.keep(&slice).map_err(|e| cannot_keep(&e))?;
+            while self.kept.are_too_many() && self.write_oldest()? {}
         }
         Ok(())
     }
@@ -326,9 +318,9 @@ impl Listening {
 
     /// Writes one slice; false when there is none.
     fn write_oldest(&mut self) -> Result<bool, Failure> {
-        let Some(packed) = self.kept.pop_front() else { return Ok(false) };
-        self.kept_bytes = self.kept_bytes.saturating_sub(packed.memory_bytes());
-        let slice = packed.unpack().map_err(|e| cannot_keep(&e))?;
+        let Some(slice) = self.kept.take_oldest().map_err(|e| cannot_keep(&e))? else {
+            return Ok(false);
+        };
         self.log.write(&slice)?;
         let IntervalSlice { second, phase, ops, .. } = slice;
         self.times.add(&SecondTimes { second, phase, ops });
