@@ -21,6 +21,10 @@ use crate::sampler::Sampler;
 /// The lowest of ordinary priorities: the monitor still gets its turn on a core that is full.
 const NICE: i32 = 19;
 
+/// All processes are looked at so long before the window, for the monitor to be done with it when
+/// the window begins (measured: 17 µs a process or thread, unoptimised).
+const LOOK_AHEAD_NS: u64 = 50_000_000;
+
 /// What the owner of the monitor asks of its thread.
 #[derive(Debug)]
 pub(super) enum Command {
@@ -45,26 +49,28 @@ struct Point {
 #[derive(Default)]
 struct Cores {
     watched: WatchedCores,
-    /// When the window begins.
+    looked: bool,
+    /// Shortly before the window begins.
     begin: Option<CoreScan>,
     /// When it ends.
     users: Option<Vec<CoreUser>>,
 }
 
 impl Cores {
-    /// Looks when a border of the window has been passed.
-    fn look(&mut self, root: &Root, now_ns: u64, window: (u64, u64)) {
-        let (start, end) = window;
-        if self.begin.is_none() && (start..end).contains(&now_ns) {
-            self.begin = CoreScan::take(root, &self.watched);
-        }
-        if self.users.is_none() && now_ns >= end {
-            self.end(root);
-        }
+    /// When to look first, until that is done.
+    fn due_ns(&self, window: (u64, u64)) -> Option<u64> {
+        (!self.looked).then(|| window.0.saturating_sub(LOOK_AHEAD_NS))
+    }
+
+    fn begin(&mut self, root: &Root) {
+        self.looked = true;
+        self.begin = CoreScan::take(root, &self.watched);
     }
 
     fn end(&mut self, root: &Root) {
-        self.users = self.begin.as_ref().map(|begin| begin.users(root, &self.watched));
+        if let Some(begin) = self.begin.take() {
+            self.users = Some(begin.users(root, &self.watched));
+        }
     }
 }
 
@@ -110,9 +116,12 @@ impl Watch {
         loop {
             let window = self.point.as_ref().and_then(|point| point.window);
             let due_ns = next_sample_ns(self.last_due_ns, self.interval_ns, window);
-            let wait = due_ns.saturating_sub(clock::monotonic_ns());
+            let look_ns = self.point.as_ref().and_then(|point| point.cores.due_ns(point.window?));
+            let next_ns = look_ns.map_or(due_ns, |look_ns| look_ns.min(due_ns));
+            let wait = next_ns.saturating_sub(clock::monotonic_ns());
             match self.commands.recv_timeout(Duration::from_nanos(wait)) {
                 Ok(command) => self.obey(command),
+                Err(RecvTimeoutError::Timeout) if next_ns < due_ns => self.look(),
                 Err(RecvTimeoutError::Timeout) => self.sample(due_ns),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -157,11 +166,6 @@ impl Watch {
         self.last_taken_ns = at.monotonic_ns;
         let sample = self.sampler.sample(at);
         self.writers.write(sample, self.point.as_ref().map_or("", |point| &point.stem));
-        if let Some(point) = &mut self.point
-            && let Some(window) = point.window
-        {
-            point.cores.look(&self.root, at.monotonic_ns, window);
-        }
         let process_cpu_ns = clock::process_cpu_ns();
         let cpu_ns = clock::thread_cpu_ns();
         let own = OwnCpu {
@@ -173,6 +177,15 @@ impl Watch {
             && let Some(window) = point.window
         {
             point.sums.add(sample, own, window);
+            if at.monotonic_ns >= window.1 {
+                point.cores.end(&self.root);
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        if let Some(point) = &mut self.point {
+            point.cores.begin(&self.root);
         }
     }
 
@@ -184,9 +197,7 @@ impl Watch {
         }
         self.writers.flush();
         let Some(mut point) = self.point.take() else { return PointMonitors::default() };
-        if point.cores.users.is_none() {
-            point.cores.end(&self.root);
-        }
+        point.cores.end(&self.root);
         let own = point.sums.own_cpu();
         PointMonitors {
             stem: point.stem,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_analysis::{PointTimes, SecondTimes};
-use plimsoll_engine::agent::{self, AgentError};
+use plimsoll_engine::agent;
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::{Assignment, OpNames};
 use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
@@ -78,10 +78,9 @@ impl PointDesk<'_> {
         let op_names = workload.op_names();
         let mut listening = Listening::begin(&self, assignment, &op_names)?;
         let stop = AtomicBool::new(false);
-        let (agent_end, heard) = self.drive(&mut listening, workload, &stop)?;
+        let driven = self.drive(&mut listening, workload, &stop);
         let point_use = self.watcher.end_point();
-        agent_end.map_err(|e| Failure::unusable(e.to_string()))?;
-        heard?;
+        driven?;
         // Between load points nobody is in the way, and errands want what they can get.
         cores::pin_current_thread(&self.placement.errand_cores)
             .map_err(|e| Failure::unusable(format!("cannot go back to the other cores: {e}")))?;
@@ -100,7 +99,7 @@ impl PointDesk<'_> {
         listening: &mut Listening,
         workload: &dyn Workload,
         stop: &AtomicBool,
-    ) -> Result<(Result<(), AgentError>, Result<(), Failure>), Failure> {
+    ) -> Result<(), Failure> {
         let assignment = &listening.assignment.clone();
         let (events, heard) = channel();
         let (out_of_the_way, ready) = channel();
@@ -119,7 +118,8 @@ impl PointDesk<'_> {
             let agent_end = agent::run_point(assignment, workload, &events, stop);
             drop(events);
             let heard = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok((agent_end, heard))
+            agent_end.map_err(|e| Failure::unusable(e.to_string()))?;
+            heard
         })
     }
 
