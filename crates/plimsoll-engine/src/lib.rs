@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod clock;
 pub mod driver;
+pub mod jitter;
 pub mod pacer;
 pub mod recorder;
 pub mod rng;

@@ -31,6 +31,10 @@ pub fn new_times() -> Times {
 /// Adds `other` to `sum`, exactly; a value above the bounds of `sum`, which only a histogram from
 /// elsewhere can hold, counts as the bound.
 pub fn add_times(sum: &mut Times, other: &Times) {
+    // Adding looks at every counter of both.
+    if other.is_empty() {
+        return;
+    }
     if sum.add(other).is_err() {
         for value in other.iter_recorded() {
             sum.saturating_record_n(value.value_iterated_to(), value.count_at_value());

@@ -18,6 +18,7 @@
 
 mod clock;
 pub mod clock_step;
+mod core_users;
 pub mod inventory;
 pub mod parse;
 pub mod process;
@@ -26,6 +27,7 @@ pub mod sampler;
 pub mod watch;
 
 pub use clock_step::{ClockReading, clock_step_ns};
+pub use core_users::WatchedCores;
 pub use inventory::inventory;
 pub use root::Root;
 pub use sampler::ServerProbe;

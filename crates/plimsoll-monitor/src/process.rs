@@ -53,7 +53,7 @@ impl ProcessUse {
     }
 }
 
-fn ticks_to_ns(ticks: u64) -> u64 {
+pub(crate) fn ticks_to_ns(ticks: u64) -> u64 {
     let per_second = rustix::param::clock_ticks_per_second().max(1);
     ticks.saturating_mul(NANOS_PER_SECOND / per_second)
 }

@@ -2,7 +2,12 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::process::setpriority_process;
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+
+/// The lowest of ordinary priorities: such a thread still gets its turn on a core that is full, a
+/// sixtieth of it. With `SCHED_IDLE` it would be a three-hundredth, and samples would come late.
+const NICE_LOWEST: i32 = 19;
 
 /// Cores this process may run on, ascending.
 pub fn available() -> io::Result<Vec<u32>> {
@@ -16,6 +21,64 @@ pub fn pin_current_thread(cores: &[u32]) -> io::Result<()> {
     if cores.is_empty() {
         return Ok(());
     }
+    Ok(sched_setaffinity(None, &set_of(cores)?)?)
+}
+
+/// Keeps every thread that this process has now on `cores`, and what they start from now on; an
+/// empty list leaves everything as it is. Answers with their thread ids. Without `/proc` it is the
+/// calling thread alone, and no ids are known.
+pub fn pin_all_threads(cores: &[u32]) -> io::Result<Vec<u32>> {
+    let set = set_of(cores)?;
+    let mut threads = Vec::new();
+    let Ok(entries) = std::fs::read_dir("/proc/self/task") else {
+        return pin_current_thread(cores).map(|()| threads);
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        let Some(thread) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        if !cores.is_empty() {
+            match sched_setaffinity(Pid::from_raw(thread.cast_signed()), &set) {
+                // It has ended since it was listed.
+                Err(rustix::io::Errno::SRCH) => continue,
+                done => done?,
+            }
+        }
+        threads.push(thread);
+    }
+    Ok(threads)
+}
+
+/// Lets everything else on its core go before the calling thread, and before the threads and
+/// processes it starts from now on. An ordinary user cannot take it back.
+pub fn lower_priority() -> io::Result<()> {
+    // To Linux this is the calling thread.
+    Ok(setpriority_process(None, NICE_LOWEST)?)
+}
+
+/// What the kernel writes for a set of cores (`0-2,5`), ascending.
+pub fn parse_list(text: &str) -> Option<Vec<u32>> {
+    let mut cores = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        if last as usize >= CpuSet::MAX_CPU {
+            return None;
+        }
+        cores.extend(first..=last);
+    }
+    cores.sort_unstable();
+    cores.dedup();
+    Some(cores)
+}
+
+/// `0,2,3`, as flags take it.
+pub fn list(cores: &[u32]) -> String {
+    cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn set_of(cores: &[u32]) -> io::Result<CpuSet> {
     let mut set = CpuSet::new();
     for &core in cores {
         if core as usize >= CpuSet::MAX_CPU {
@@ -23,10 +86,18 @@ pub fn pin_current_thread(cores: &[u32]) -> io::Result<()> {
         }
         set.set(core as usize);
     }
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(set)
 }
 
-/// `0,2,3`, as flags take it.
-pub fn list(cores: &[u32]) -> String {
-    cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_lists_of_cores_are_understood_and_others_refused() {
+        assert_eq!(parse_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_list("3"), Some(vec![3]));
+        assert_eq!(parse_list(""), Some(vec![]));
+        assert_eq!((parse_list("a"), parse_list("0-4000000000")), (None, None));
+    }
 }

@@ -6,6 +6,7 @@ mod builtin;
 mod clock;
 pub mod cores;
 mod error;
+pub mod listener;
 pub mod managed;
 pub mod nfs;
 mod process;

@@ -18,6 +18,7 @@ mod durable;
 mod intervals;
 mod journal;
 mod manifest;
+mod packed;
 mod read;
 mod write;
 
@@ -28,6 +29,7 @@ pub use durable::write_durably;
 pub use intervals::{IntervalEntry, IntervalLog, IntervalSlice, TimeKind, read_intervals};
 pub use journal::{Journal, JournalWriter};
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestProblem};
+pub use packed::{PackedSlice, SlicePacker};
 pub use read::BundleReader;
 pub use write::{BundleWriter, PointLog};
 

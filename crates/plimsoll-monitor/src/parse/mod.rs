@@ -17,7 +17,10 @@ pub use disk::{DiskCounters, parse_diskstats};
 pub use memory::{MemInfo, VmStat, parse_meminfo, parse_vmstat};
 pub use mounts::{Mount, parse_mountinfo};
 pub use network::{NetworkCounters, parse_net_dev, parse_paired};
-pub use process::{ProcessStat, parse_limit, parse_process_stat, parse_resident_pages};
+pub use process::{
+    ProcessStat, ThreadStat, parse_limit, parse_process_stat, parse_resident_pages,
+    parse_thread_stat,
+};
 pub use prometheus::{PrometheusSample, parse_prometheus, sum_of};
 pub use system::{Pressure, parse_os_release, parse_pressure, parse_selected, parse_status_field};
 

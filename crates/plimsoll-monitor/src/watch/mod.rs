@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use plimsoll_model::event::ResourceUse;
+use plimsoll_model::event::{CoreUser, ResourceUse};
 use plimsoll_model::units::Nanos;
 use thiserror::Error;
 
 pub use outputs::{Output, Outputs};
 
+use crate::core_users::WatchedCores;
 use crate::root::Root;
 use crate::sampler::ServerProbe;
 use thread::{Command, Watch};
@@ -103,6 +104,9 @@ pub struct PointMonitors {
     pub monitor_cpu_ns: u64,
     /// Wall clock minus monotonic clock moved by this much from the point's start to its end.
     pub clock_step_ns: i64,
+    /// Who else used the watched cores in the window, the largest first; `None` when no cores were
+    /// named or the host does not say.
+    pub core_users: Option<Vec<CoreUser>>,
 }
 
 /// Why monitoring failed. The run can go on without; its resource use is then incomplete.
@@ -161,6 +165,11 @@ impl Monitor {
     /// A load point begins: rows carry its stem from now on.
     pub fn point_started(&self, stem: &str) {
         self.send(Command::PointStarted(stem.to_owned()));
+    }
+
+    /// Cores of the point that begins, whose users are looked for at the borders of its window.
+    pub fn point_cores(&self, cores: WatchedCores) {
+        self.send(Command::PointCores(cores));
     }
 
     /// The point's measurement window, in nanoseconds since the Unix epoch. Given before the window

@@ -6,6 +6,7 @@ use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
 
 use super::app_status;
+use super::jitter;
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
 use crate::certificates;
@@ -56,13 +57,14 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
 
 fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
     let placement = &outset.placement;
-    let cores = match placement.generator_cores.as_slice() {
+    let cores = |cores: &[u32]| match cores {
         [] => "left to the system".to_owned(),
         cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
     let mut settings = vec![
         Setting::new(WORKERS, placement.workers.to_string()),
-        Setting::new("cores of the generator", cores),
+        Setting::new("cores of the generator", cores(&placement.generator_cores)),
+        Setting::new("cores of coordinator and monitors", cores(&placement.rest_cores)),
         Setting::new("placement", placement.why.clone()),
         Setting::new(PACING, placement.pacing.as_str()),
         Setting::new(
@@ -78,6 +80,7 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
     if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
+    settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(
         outset
             .plan

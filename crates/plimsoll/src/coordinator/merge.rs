@@ -1,24 +1,33 @@
-//! Joins what the workers of a load point report: seconds over workers, totals over workers.
+//! Joins what the workers of a load point report: slices over workers, totals over workers.
 
 use std::collections::BTreeMap;
 
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Interval, OpTimes, Phase, SecondRecord, WorkerHealth, WorkerTotals, add_times, new_times,
+    Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, WorkerTotals, add_times, new_times,
 };
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
-/// Seconds that may wait for a slow worker; each holds some hundred KiB per op.
-const WAITING_SECONDS_MAX: usize = 60;
+/// Slices that may wait for a slow worker; each holds some hundred KiB per op.
+const WAITING_SLICES_MAX: usize = 60;
 
-/// The seconds of a load point, joined over workers as they come in.
+/// The slices of a load point, joined over workers as they come in.
 #[derive(Debug)]
-pub struct Seconds {
+pub struct Slices {
     /// Up to when each worker has reported.
     reached: Vec<Nanos>,
-    waiting: BTreeMap<(u32, Phase), Joined>,
-    records: Vec<SecondRecord>,
+    waiting: BTreeMap<(Nanos, Phase), Joined>,
+    records: Vec<Second>,
     health: Vec<Vec<WorkerHealth>>,
+    live: Option<LiveSecond>,
+}
+
+/// A second's record and what it spans.
+#[derive(Debug)]
+struct Second {
+    record: SecondRecord,
+    start: Nanos,
+    end: Nanos,
 }
 
 #[derive(Debug)]
@@ -26,6 +35,14 @@ struct Joined {
     slice: IntervalSlice,
     end: Nanos,
     record: SecondRecord,
+    busy_ratio_max: f64,
+}
+
+/// The second of the live line, up to now.
+#[derive(Debug)]
+struct LiveSecond {
+    record: SecondRecord,
+    response: Times,
     busy_ratio_max: f64,
 }
 
@@ -48,16 +65,16 @@ pub struct SecondView {
     pub generator_busy_ratio: f64,
 }
 
-/// A second that every worker has reported.
+/// A slice that every worker has reported.
 #[derive(Debug)]
-pub struct FullSecond {
+pub struct FullSlice {
     /// For the interval log and the analysis.
     pub slice: IntervalSlice,
-    /// For the live line.
-    pub view: SecondView,
+    /// For the live line, when a second has ended.
+    pub view: Option<SecondView>,
 }
 
-impl Seconds {
+impl Slices {
     /// Of a point with so many workers.
     pub fn new(workers: u32) -> Self {
         let workers = workers as usize;
@@ -66,17 +83,18 @@ impl Seconds {
             waiting: BTreeMap::new(),
             records: Vec::new(),
             health: vec![Vec::new(); workers],
+            live: None,
         }
     }
 
-    /// Takes in one worker's second; answers with those that are now full, in order.
-    pub fn add(&mut self, interval: Interval) -> Vec<FullSecond> {
+    /// Takes in one worker's slice; answers with those that are now full, in order.
+    pub fn add(&mut self, interval: Interval) -> Vec<FullSlice> {
         let worker = interval.worker as usize;
         if let Some(reached) = self.reached.get_mut(worker) {
             *reached = (*reached).max(interval.end);
             self.health[worker].push(interval.health);
         }
-        match self.waiting.entry((interval.second, interval.phase)) {
+        match self.waiting.entry((interval.start, interval.phase)) {
             std::collections::btree_map::Entry::Occupied(mut entry) => {
                 entry.get_mut().add(interval)
             }
@@ -88,21 +106,21 @@ impl Seconds {
     }
 
     /// Every worker has ended, well or not: nothing more will come.
-    pub fn ended(&mut self) -> Vec<FullSecond> {
+    pub fn ended(&mut self) -> Vec<FullSlice> {
         self.reached.fill(Nanos::MAX);
         self.take_full()
     }
 
     /// The records of all seconds and the health of each worker.
     pub fn into_records(self) -> (Vec<SecondRecord>, Vec<Vec<WorkerHealth>>) {
-        (self.records, self.health)
+        (self.records.into_iter().map(|second| second.record).collect(), self.health)
     }
 
-    fn take_full(&mut self) -> Vec<FullSecond> {
+    fn take_full(&mut self) -> Vec<FullSlice> {
         let slowest = self.reached.iter().min().copied().unwrap_or(Nanos::MAX);
         let mut full = Vec::new();
         while let Some((_, first)) = self.waiting.first_key_value() {
-            let overdue = self.waiting.len() > WAITING_SECONDS_MAX;
+            let overdue = self.waiting.len() > WAITING_SLICES_MAX;
             if !overdue && first.end > slowest {
                 break;
             }
@@ -112,17 +130,43 @@ impl Seconds {
         full
     }
 
-    fn finish(&mut self, joined: Joined) -> FullSecond {
-        let Joined { mut slice, end, mut record, busy_ratio_max } = joined;
+    fn finish(&mut self, joined: Joined) -> FullSlice {
+        let view = self.show(&joined);
+        let Joined { mut slice, end, mut record, .. } = joined;
         slice.length = end.saturating_sub(slice.start);
         record.length_ns = slice.length.0;
-        let view = view(&slice, &record, busy_ratio_max);
         let key = (record.second, record.phase);
-        match self.records.iter_mut().find(|known| (known.second, known.phase) == key) {
-            Some(known) => add_record(known, &record),
-            None => self.records.push(record),
+        // The second is among the last; only a part that came late is further back.
+        let known =
+            self.records.iter_mut().rev().find(|s| (s.record.second, s.record.phase) == key);
+        match known {
+            Some(known) => known.add(&record, slice.start, end),
+            None => self.records.push(Second { record, start: slice.start, end }),
         }
-        FullSecond { slice, view }
+        FullSlice { slice, view }
+    }
+
+    /// Adds a slice to the second of the live line; answers with that second when it has ended, or
+    /// with the one before when it ended without saying so.
+    fn show(&mut self, joined: &Joined) -> Option<SecondView> {
+        let key = |record: &SecondRecord| (record.second, record.phase);
+        let other = self.live.take_if(|live| key(&live.record) != key(&joined.record));
+        let before = other.map(|live| live.view());
+        let live = self.live.get_or_insert_with(|| LiveSecond::new(&joined.record));
+        live.add(joined);
+        let second_end = (u64::from(joined.record.second) + 1) * NANOS_PER_SECOND;
+        match joined.end.0 >= second_end {
+            true => self.live.take().map(|live| live.view()),
+            false => before,
+        }
+    }
+}
+
+impl Second {
+    fn add(&mut self, part: &SecondRecord, start: Nanos, end: Nanos) {
+        add_counts_of(&mut self.record, part);
+        (self.start, self.end) = (self.start.min(start), self.end.max(end));
+        self.record.length_ns = self.end.saturating_sub(self.start).0;
     }
 }
 
@@ -146,7 +190,6 @@ impl Joined {
     }
 
     fn add(&mut self, interval: Interval) {
-        self.slice.start = self.slice.start.min(interval.start);
         self.end = self.end.max(interval.end);
         self.busy_ratio_max = self.busy_ratio_max.max(interval.health.busy_ratio());
         self.record.done += interval.done;
@@ -162,31 +205,55 @@ impl Joined {
     }
 }
 
-fn add_record(known: &mut SecondRecord, record: &SecondRecord) {
-    known.length_ns = known.length_ns.max(record.length_ns);
+impl LiveSecond {
+    fn new(like: &SecondRecord) -> Self {
+        let &SecondRecord { second, phase, .. } = like;
+        Self {
+            record: SecondRecord {
+                second,
+                phase,
+                length_ns: 0,
+                done: 0,
+                errors: 0,
+                bytes_read: 0,
+                bytes_written: 0,
+            },
+            response: new_times(),
+            busy_ratio_max: 0.0,
+        }
+    }
+
+    fn add(&mut self, joined: &Joined) {
+        add_counts_of(&mut self.record, &joined.record);
+        self.record.length_ns += joined.end.saturating_sub(joined.slice.start).0;
+        self.busy_ratio_max = self.busy_ratio_max.max(joined.busy_ratio_max);
+        for op in &joined.slice.ops {
+            add_times(&mut self.response, &op.response);
+        }
+    }
+
+    fn view(&self) -> SecondView {
+        let Self { record, response, busy_ratio_max } = self;
+        let quantile = |q: f64| (!response.is_empty()).then(|| response.value_at_quantile(q));
+        let seconds = Nanos(record.length_ns).as_secs_f64();
+        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        SecondView {
+            phase: record.phase,
+            ops_per_s: per_second(record.done.saturating_sub(record.errors)),
+            bytes_per_s: per_second(record.bytes_read + record.bytes_written),
+            errors: record.errors,
+            response_p50_ns: quantile(0.5),
+            response_p99_ns: quantile(0.99),
+            generator_busy_ratio: *busy_ratio_max,
+        }
+    }
+}
+
+fn add_counts_of(known: &mut SecondRecord, record: &SecondRecord) {
     known.done += record.done;
     known.errors += record.errors;
     known.bytes_read += record.bytes_read;
     known.bytes_written += record.bytes_written;
-}
-
-fn view(slice: &IntervalSlice, record: &SecondRecord, generator_busy_ratio: f64) -> SecondView {
-    let mut response = new_times();
-    for op in &slice.ops {
-        add_times(&mut response, &op.response);
-    }
-    let quantile = |q: f64| (!response.is_empty()).then(|| response.value_at_quantile(q));
-    let seconds = slice.length.as_secs_f64();
-    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    SecondView {
-        phase: slice.phase,
-        ops_per_s: per_second(record.done.saturating_sub(record.errors)),
-        bytes_per_s: per_second(record.bytes_read + record.bytes_written),
-        errors: record.errors,
-        response_p50_ns: quantile(0.5),
-        response_p99_ns: quantile(0.99),
-        generator_busy_ratio,
-    }
 }
 
 /// Adds one worker's totals to the sum.
@@ -275,14 +342,14 @@ mod tests {
 
     #[test]
     fn a_second_is_full_when_every_worker_has_reported_up_to_its_end() {
-        let mut seconds = Seconds::new(2);
+        let mut seconds = Slices::new(2);
         assert!(seconds.add(interval(0, 0, 5)).is_empty());
         assert!(seconds.add(interval(0, 1, 5)).is_empty());
         let full = seconds.add(interval(1, 0, 7));
         assert_eq!(full.len(), 1);
         assert_eq!(full[0].slice.ops[0].response.len(), 12);
-        assert_eq!(full[0].view.ops_per_s, 12.0);
-        assert_eq!(full[0].view.generator_busy_ratio, 0.5);
+        let view = full[0].view.unwrap();
+        assert_eq!((view.ops_per_s, view.generator_busy_ratio), (12.0, 0.5));
         assert_eq!(seconds.ended().len(), 1, "what one worker reported before another died");
         let (records, health) = seconds.into_records();
         assert_eq!(records.iter().map(|r| r.done).collect::<Vec<_>>(), [12, 5]);
@@ -290,10 +357,37 @@ mod tests {
     }
 
     #[test]
+    fn slices_of_a_second_are_joined_by_their_start_and_told_as_one_second() {
+        let quarter = |at: u64, phase| Interval {
+            start: Nanos::from_millis(at),
+            end: Nanos::from_millis(at + 250),
+            phase,
+            ..interval(0, (at / 1_000) as u32, 5)
+        };
+        let mut slices = Slices::new(2);
+        let mut views = Vec::new();
+        for at in (0..2_000).step_by(250) {
+            let phase = if at < 500 { Phase::WarmUp } else { Phase::Measure };
+            assert!(slices.add(quarter(at, phase)).is_empty());
+            let full = slices.add(Interval { worker: 1, ..quarter(at, phase) });
+            assert_eq!(full.len(), 1, "two workers, one slice");
+            assert_eq!(full[0].slice.length, Nanos::from_millis(250));
+            views.extend(full[0].view);
+        }
+        let told: Vec<_> = views.iter().map(|view| (view.phase, view.ops_per_s)).collect();
+        let expected = [(Phase::WarmUp, 40.0), (Phase::Measure, 40.0), (Phase::Measure, 40.0)];
+        assert_eq!(told, expected, "the warm-up's half second, then the rest of it, then one");
+        let (records, health) = slices.into_records();
+        let lengths: Vec<_> = records.iter().map(|r| (r.second, r.length_ns, r.done)).collect();
+        assert_eq!(lengths, [(0, 500_000_000, 20), (0, 500_000_000, 20), (1, 1_000_000_000, 40)]);
+        assert_eq!(health[0].len(), 8);
+    }
+
+    #[test]
     fn a_worker_that_never_reports_does_not_hold_memory_for_ever() {
-        let mut seconds = Seconds::new(2);
+        let mut seconds = Slices::new(2);
         let full: usize = (0..100).map(|s| seconds.add(interval(0, s, 1)).len()).sum();
-        assert_eq!(full, 100 - WAITING_SECONDS_MAX);
+        assert_eq!(full, 100 - WAITING_SLICES_MAX);
         seconds.add(interval(1, 0, 1));
         seconds.ended();
         let (records, _) = seconds.into_records();

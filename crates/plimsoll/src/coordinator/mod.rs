@@ -7,6 +7,8 @@ mod disclose;
 pub mod errand;
 mod fetch;
 mod hosting;
+mod jitter;
+mod kept;
 pub mod ladder;
 mod merge;
 mod outset;
@@ -19,5 +21,5 @@ pub mod signals;
 mod watcher;
 
 pub use merge::SecondView;
-pub use outset::RunRequest;
+pub use outset::{RunRequest, cores_of_program};
 pub use run::{RunEnd, resume, run};

@@ -12,6 +12,7 @@ use plimsoll_protocols::net::ErrandError;
 use plimsoll_protocols::smb::loadfile::LoadFileSource;
 use plimsoll_protocols::{Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
+use plimsoll_servers::listener::{self, Listening};
 
 use super::dial::SystemDial;
 use super::hosting::{self, Greeting};
@@ -143,7 +144,7 @@ fn highest_ops_per_s(suite: &Suite, ladder: &LadderPlan) -> Option<f64> {
 
 /// Cores this program was given. Asked once: a run pins its own threads to some of them, and the
 /// next run of the same program must not take those for all there are.
-fn cores_of_program() -> Result<&'static [u32], Failure> {
+pub fn cores_of_program() -> Result<&'static [u32], Failure> {
     static CORES: OnceLock<Vec<u32>> = OnceLock::new();
     if let Some(cores) = CORES.get() {
         return Ok(cores);
@@ -161,15 +162,30 @@ fn settle_placement(
     let server = if addresses.iter().any(Option::is_none) {
         ServerPlace::Ours
     } else if addresses.iter().flatten().any(|address| address.ip().is_loopback()) {
-        ServerPlace::SameHost
+        ServerPlace::SameHost(listening_on(addresses))
     } else {
         ServerPlace::Elsewhere
     };
-    let placement = place(cores, server, request.workers, request.pacing);
-    // The coordinator and its monitors stay off the server's cores too.
-    cores::pin_current_thread(&placement.generator_cores)
-        .map_err(|e| Failure::unusable(format!("cannot pin to the generator's cores: {e}")))?;
+    let placement = place(cores, &server, request.workers, request.pacing);
+    cores::pin_current_thread(&placement.errand_cores)
+        .map_err(|e| Failure::unusable(format!("cannot pin to cores of its own: {e}")))?;
     Ok(placement)
+}
+
+/// What is known of the servers that somebody else placed on this host; nothing, unless each of
+/// them is known.
+fn listening_on(addresses: &[Option<std::net::SocketAddr>]) -> Option<Listening> {
+    let here = addresses.iter().flatten().filter(|address| address.ip().is_loopback());
+    let found = here.map(|address| listener::on(*address)).collect::<Option<Vec<_>>>()?;
+    found.into_iter().reduce(|mut all, one| {
+        if !all.who.contains(&one.who) {
+            all.who = format!("{}, {}", all.who, one.who);
+        }
+        all.cores.extend(one.cores);
+        all.cores.sort_unstable();
+        all.cores.dedup();
+        all
+    })
 }
 
 impl From<PlanError> for Failure {

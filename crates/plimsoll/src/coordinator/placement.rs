@@ -1,17 +1,22 @@
 //! Which cores, how many workers, which pacing. Every choice is disclosed.
 
 use plimsoll_model::assignment::Pacing;
+use plimsoll_servers::cores::list;
+use plimsoll_servers::listener::Listening;
 
 /// Workers nobody asked for: beyond this one generator is limited by memory and wakeups.
 const WORKERS_DEFAULT_MAX: u32 = 16;
 
+/// So many cores of our own, and one is left to the rest of this program.
+const CORES_WITH_ONE_TO_SPARE: usize = 3;
+
 /// Where the server runs as seen from this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerPlace {
     /// Started by this run on cores of our choice.
     Ours,
-    /// On this host, placed by somebody else.
-    SameHost,
+    /// On this host, placed by somebody else; what was found of it.
+    SameHost(Option<Listening>),
     /// On another host.
     Elsewhere,
 }
@@ -23,6 +28,12 @@ pub struct Placement {
     pub server_cores: Vec<u32>,
     /// Cores of the workers; empty leaves it to the system.
     pub generator_cores: Vec<u32>,
+    /// Cores of this program's other threads while a load point runs: no worker's, wherever there
+    /// is another.
+    pub rest_cores: Vec<u32>,
+    /// Cores of this program between load points, when it writes file sets: not the server's,
+    /// wherever there is another.
+    pub errand_cores: Vec<u32>,
     /// Worker threads.
     pub workers: u32,
     /// How they wait.
@@ -36,77 +47,190 @@ pub struct Placement {
 /// Chooses. `cores` are those this process may use; `workers` and `pacing` what the user asked for.
 pub fn place(
     cores: &[u32],
-    server: ServerPlace,
+    server: &ServerPlace,
     workers: Option<u32>,
     pacing: Pacing,
 ) -> Placement {
-    let (server_cores, generator_cores, why) = split(cores, server);
-    let free = if generator_cores.is_empty() { cores.len() } else { generator_cores.len() };
+    let Sides { ours, server_cores, apart, why } = divide(cores, server);
+    let free = ours.len();
     let share = match server {
-        ServerPlace::Ours => free,
-        ServerPlace::SameHost => free / 2,
+        _ if apart && free >= CORES_WITH_ONE_TO_SPARE => free - 1,
+        _ if apart => free,
+        ServerPlace::Ours | ServerPlace::SameHost(_) => free / 2,
         ServerPlace::Elsewhere => free.saturating_sub(1),
     };
     let workers = workers.unwrap_or((share.max(1) as u32).min(WORKERS_DEFAULT_MAX));
+    let wanted = workers as usize;
     let own_cores = match server {
-        ServerPlace::Ours => generator_cores.len() >= workers as usize,
-        ServerPlace::SameHost => false,
+        ServerPlace::Ours | ServerPlace::SameHost(_) => apart && free >= wanted,
         // One is left to the system and to this program's other threads.
-        ServerPlace::Elsewhere => free > workers as usize,
+        ServerPlace::Elsewhere => free > wanted,
     };
-    Placement { server_cores, generator_cores, workers, pacing, own_cores, why }
+    let generator_cores = match wanted {
+        // More workers than cores: on a side of ours they share, else the system moves them.
+        wanted if wanted > free && !apart => Vec::new(),
+        wanted => ours[..wanted.min(free)].to_vec(),
+    };
+    let rest_cores = rest(cores, &ours, &generator_cores);
+    let errand_cores = if apart { sorted(ours) } else { cores.to_vec() };
+    Placement {
+        server_cores,
+        generator_cores,
+        rest_cores,
+        errand_cores,
+        workers,
+        pacing,
+        own_cores,
+        why,
+    }
 }
 
-fn split(cores: &[u32], server: ServerPlace) -> (Vec<u32>, Vec<u32>, String) {
+/// Who may have which cores.
+struct Sides {
+    /// Cores the generator may use, in the order in which workers get them.
+    ours: Vec<u32>,
+    /// Cores of a server we start.
+    server_cores: Vec<u32>,
+    /// The server has cores of its own, and none of them is in `ours`.
+    apart: bool,
+    why: String,
+}
+
+fn divide(cores: &[u32], server: &ServerPlace) -> Sides {
+    let shared =
+        |ours: Vec<u32>, why: String| Sides { ours, server_cores: Vec::new(), apart: false, why };
     match server {
         ServerPlace::Ours if cores.len() >= 2 => {
-            let (generator, ours) = cores.split_at(cores.len() / 2);
-            let why = "server and generator on different cores of one host".to_owned();
-            (ours.to_vec(), generator.to_vec(), why)
+            let (generator, servers) = cores.split_at(cores.len() / 2);
+            Sides {
+                ours: generator.to_vec(),
+                server_cores: servers.to_vec(),
+                apart: true,
+                why: "server and generator on different cores of one host".to_owned(),
+            }
         }
         ServerPlace::Ours => {
-            (Vec::new(), Vec::new(), "server and generator share the only core".to_owned())
+            shared(cores.to_vec(), "server and generator share the only core".to_owned())
         }
-        ServerPlace::SameHost => {
-            let why = format!(
-                "the server runs on this host, where somebody else placed it; the generator may \
-                 use cores {}",
-                plimsoll_servers::cores::list(cores)
+        ServerPlace::SameHost(Some(Listening { who, cores: taken })) => {
+            let free: Vec<u32> =
+                cores.iter().copied().filter(|core| !taken.contains(core)).collect();
+            let begin = format!(
+                "the server runs on this host, where somebody else placed it: {who} on cores {}",
+                list(taken)
             );
-            (Vec::new(), Vec::new(), why)
+            match free.is_empty() {
+                true => shared(
+                    cores.to_vec(),
+                    format!(
+                        "{begin}; the generator may use cores {}, all of them the server's too",
+                        list(cores)
+                    ),
+                ),
+                false => Sides {
+                    why: format!("{begin}; the generator has cores {}", list(&free)),
+                    ours: free,
+                    server_cores: Vec::new(),
+                    apart: true,
+                },
+            }
+        }
+        ServerPlace::SameHost(None) => {
+            let why = format!(
+                "the server runs on this host, where somebody else placed it, and its process \
+                 could not be found; the generator may use cores {}",
+                list(cores)
+            );
+            shared(cores.to_vec(), why)
         }
         ServerPlace::Elsewhere => {
-            (Vec::new(), Vec::new(), "the server is on another host".to_owned())
+            let mut ours = cores.to_vec();
+            // The first core, where most systems handle their interrupts, is taken last.
+            ours.rotate_left(1.min(cores.len()));
+            shared(ours, "the server is on another host".to_owned())
         }
     }
+}
+
+/// Where the coordinator and the monitors go: a spare core of ours, else the server's, else all.
+fn rest(cores: &[u32], ours: &[u32], workers: &[u32]) -> Vec<u32> {
+    let not_taken = |from: &[u32]| -> Vec<u32> {
+        from.iter().copied().filter(|core| !workers.contains(core)).collect()
+    };
+    let choices = [not_taken(ours), not_taken(cores), cores.to_vec()];
+    sorted(choices.into_iter().find(|choice| !choice.is_empty()).unwrap_or_default())
+}
+
+fn sorted(mut cores: Vec<u32>) -> Vec<u32> {
+    cores.sort_unstable();
+    cores
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pinned(at: &[u32]) -> ServerPlace {
+        ServerPlace::SameHost(Some(Listening { who: "httpd".into(), cores: at.to_vec() }))
+    }
+
     #[test]
     fn a_server_of_ours_gets_other_cores_than_the_generator() {
-        let it = place(&[0, 1], ServerPlace::Ours, None, Pacing::Auto);
+        let it = place(&[0, 1], &ServerPlace::Ours, None, Pacing::Auto);
         assert_eq!((it.server_cores, it.generator_cores), (vec![1], vec![0]));
         assert_eq!((it.workers, it.pacing), (1, Pacing::Auto));
-        let it = place(&[4, 5, 6, 7, 8], ServerPlace::Ours, None, Pacing::Auto);
+        let it = place(&[4, 5, 6, 7, 8], &ServerPlace::Ours, None, Pacing::Auto);
         assert_eq!((it.server_cores, it.generator_cores), (vec![6, 7, 8], vec![4, 5]));
     }
 
     #[test]
-    fn of_a_server_that_somebody_else_placed_only_our_own_cores_are_known() {
-        let it = place(&[0, 2], ServerPlace::SameHost, None, Pacing::Auto);
-        assert!(it.why.contains("the generator may use cores 0,2"), "{}", it.why);
+    fn the_rest_of_the_program_has_no_workers_core_wherever_there_is_another() {
+        let rest = |cores: &[u32], server: &ServerPlace, workers| {
+            let it = place(cores, server, workers, Pacing::Auto);
+            (it.generator_cores, it.rest_cores)
+        };
+        assert_eq!(rest(&[0, 1], &ServerPlace::Ours, None), (vec![0], vec![1]), "the server's");
+        let six = [0, 1, 2, 3, 4, 5];
+        assert_eq!(rest(&six, &ServerPlace::Ours, None), (vec![0, 1], vec![2]), "a spare one");
+        assert_eq!(rest(&six, &ServerPlace::Ours, Some(3)), (vec![0, 1, 2], vec![3, 4, 5]));
+        assert_eq!(rest(&[0, 1, 2], &ServerPlace::Elsewhere, None), (vec![1, 2], vec![0]));
+        assert_eq!(rest(&[0, 1], &ServerPlace::SameHost(None), None), (vec![0], vec![1]));
+        assert_eq!(rest(&[0, 1], &pinned(&[0]), None), (vec![1], vec![0]));
+        assert_eq!(rest(&[3], &ServerPlace::Ours, None), (vec![3], vec![3]), "the only one");
+        let crowd = rest(&[0, 1], &ServerPlace::Elsewhere, Some(3));
+        assert_eq!(crowd, (vec![], vec![0, 1]), "the system moves them");
+    }
+
+    #[test]
+    fn file_sets_are_written_from_cores_that_are_not_the_servers() {
+        let errands =
+            |server: &ServerPlace| place(&[0, 1, 2, 3], server, None, Pacing::Auto).errand_cores;
+        assert_eq!(errands(&ServerPlace::Ours), [0, 1]);
+        assert_eq!(errands(&pinned(&[1])), [0, 2, 3]);
+        assert_eq!(errands(&ServerPlace::Elsewhere), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn of_a_server_that_somebody_else_placed_it_is_told_what_was_found() {
+        let why = |server: &ServerPlace| place(&[0, 2], server, None, Pacing::Auto).why;
+        let unknown = why(&ServerPlace::SameHost(None));
+        assert!(unknown.contains("the generator may use cores 0,2"), "{unknown}");
+        let other = why(&pinned(&[2]));
+        assert!(other.ends_with("httpd on cores 2; the generator has cores 0"), "{other}");
+        let same = why(&pinned(&[0, 1, 2]));
+        assert!(same.contains("may use cores 0,2, all of them the server's too"), "{same}");
     }
 
     #[test]
     fn a_worker_has_its_own_core_where_neither_server_nor_system_wants_it() {
-        let own = |cores: &[u32], server, workers| {
+        let own = |cores: &[u32], server: &ServerPlace, workers| {
             place(cores, server, Some(workers), Pacing::Auto).own_cores
         };
-        assert!(own(&[0, 1], ServerPlace::Ours, 1) && !own(&[0, 1], ServerPlace::Ours, 2));
-        assert!(own(&[0, 1], ServerPlace::Elsewhere, 1) && !own(&[0], ServerPlace::Elsewhere, 1));
-        assert!(!own(&[0], ServerPlace::Ours, 1) && !own(&[0, 1, 2], ServerPlace::SameHost, 1));
+        assert!(own(&[0, 1], &ServerPlace::Ours, 1) && !own(&[0, 1], &ServerPlace::Ours, 2));
+        assert!(own(&[0, 1], &ServerPlace::Elsewhere, 1) && !own(&[0], &ServerPlace::Elsewhere, 1));
+        assert!(!own(&[0], &ServerPlace::Ours, 1));
+        assert!(!own(&[0, 1, 2], &ServerPlace::SameHost(None), 1));
+        assert!(own(&[0, 1, 2], &pinned(&[2]), 2) && !own(&[0, 1, 2], &pinned(&[2]), 3));
+        assert!(!own(&[0, 1], &pinned(&[0, 1]), 1));
     }
 }

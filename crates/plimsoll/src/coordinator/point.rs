@@ -1,24 +1,29 @@
 //! One load point: hands the assignment to the agent, listens, and writes what it says.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use plimsoll_analysis::{PointTimes, SecondTimes};
 use plimsoll_engine::agent;
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::{Assignment, OpNames};
-use plimsoll_model::bundle::{BundleWriter, PointLog};
+use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
 use plimsoll_model::event::{
     AgentEvent, JournalRecord, Phase, PointRecord, SecondRecord, WorkerTotals,
 };
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::OnClientFailure;
 use plimsoll_model::units::Nanos;
+use plimsoll_servers::cores;
 
 use super::clock::unix_ns;
-use super::merge::{FullSecond, SecondView, Seconds, add_totals};
+use super::kept::KeptSlices;
+use super::merge::{FullSlice, SecondView, Slices, add_totals};
+use super::placement::Placement;
 use super::signals::Signals;
 use super::watcher::{PointUse, Watcher};
 use crate::exit::Failure;
@@ -55,8 +60,10 @@ pub struct PointDesk<'a> {
     pub signals: &'a Signals,
     /// Samples hosts and processes.
     pub watcher: &'a mut Watcher,
-    /// Called about ten times a second with the last full second.
-    pub on_look_up: &'a mut dyn FnMut(Option<&SecondView>),
+    /// Cores of the workers and of everything else.
+    pub placement: &'a Placement,
+    /// Called about twenty times a second with the last full second.
+    pub on_look_up: &'a mut (dyn FnMut(Option<&SecondView>) + Send),
 }
 
 impl PointDesk<'_> {
@@ -70,30 +77,66 @@ impl PointDesk<'_> {
         self.record(JournalRecord::PointStarted { assignment: assignment.clone(), at_unix_ns })?;
         let op_names = workload.op_names();
         let mut listening = Listening::begin(&self, assignment, &op_names)?;
-        self.watcher.begin_point(assignment);
         let stop = AtomicBool::new(false);
-        let (events, heard) = channel();
-        let ended = std::thread::scope(|scope| {
-            let agent = scope.spawn(|| {
-                let outcome = agent::run_point(assignment, workload, &events, &stop);
-                drop(events);
-                outcome
-            });
-            let written = self.listen(&mut listening, &heard, &stop);
-            // The agent must not wait for a listener that has given up.
-            drop(heard);
-            (agent.join(), written)
-        });
+        let driven = self.drive(&mut listening, workload, &stop);
         let point_use = self.watcher.end_point();
-        let (agent_end, written) = ended;
-        let agent_end = agent_end.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        agent_end.map_err(|e| Failure::unusable(e.to_string()))?;
-        written?;
+        driven?;
+        // Between load points nobody is in the way, and errands want what they can get.
+        cores::pin_current_thread(&self.placement.errand_cores)
+            .map_err(|e| Failure::unusable(format!("cannot go back to the other cores: {e}")))?;
         if self.signals.is_asked() {
             return Ok(PointEnd::Interrupted);
         }
+        listening.write_all()?;
         name_statuses(&mut listening.totals, workload);
         self.finish(assignment, listening, point_use)
+    }
+
+    /// Runs the agent on this thread, which then waits for the workers, and listens on one of
+    /// low priority: its children would inherit that, so it may not be the workers' parent.
+    fn drive(
+        &mut self,
+        listening: &mut Listening,
+        workload: &dyn Workload,
+        stop: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let assignment = &listening.assignment.clone();
+        let (events, heard) = channel();
+        let (out_of_the_way, ready) = channel();
+        thread::scope(move |scope| {
+            let listener = thread::Builder::new()
+                .name("plimsoll-listen".into())
+                .spawn_scoped(scope, move || {
+                    self.step_aside(assignment, out_of_the_way)?;
+                    self.listen(listening, &heard, stop)
+                })
+                .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
+            // An error says that the listener has given up; the agent has nobody to talk to.
+            if ready.recv().is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            let agent_end = agent::run_point(assignment, workload, &events, stop);
+            drop(events);
+            let heard = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            agent_end.map_err(|e| Failure::unusable(e.to_string()))?;
+            heard
+        })
+    }
+
+    /// Takes every thread of this program off the workers' cores, before there are workers.
+    fn step_aside(&mut self, assignment: &Assignment, done: Sender<()>) -> Result<(), Failure> {
+        // Without the right to it the listener still has other cores.
+        let _ = cores::lower_priority();
+        let threads = cores::pin_all_threads(&self.placement.rest_cores).map_err(|e| {
+            Failure::unusable(format!(
+                "cannot keep to cores {}: {e}; were they taken from this program (cpuset)? Run \
+                 again",
+                cores::list(&self.placement.rest_cores)
+            ))
+        })?;
+        self.watcher.begin_point(assignment, threads);
+        let _ = done.send(());
+        Ok(())
     }
 
     fn record(&mut self, record: JournalRecord) -> Result<(), Failure> {
@@ -126,8 +169,8 @@ impl PointDesk<'_> {
         match first_failure {
             Some(failure) => Err(failure),
             None => {
-                let full = listening.seconds.ended();
-                listening.write(full)
+                let full = listening.slices.ended();
+                listening.keep(full)
             }
         }
     }
@@ -140,8 +183,8 @@ impl PointDesk<'_> {
                 self.watcher.point_starts(&listening.assignment, at_unix_ns);
             }
             AgentEvent::Interval(interval) => {
-                let full = listening.seconds.add(*interval);
-                listening.write(full)?;
+                let full = listening.slices.add(*interval);
+                listening.keep(full)?;
             }
             AgentEvent::ErrorSample(sample) => {
                 if listening.samples.keep(&sample) {
@@ -166,9 +209,9 @@ impl PointDesk<'_> {
         listening: Listening,
         point_use: PointUse,
     ) -> Result<PointEnd, Failure> {
-        let Listening { log, seconds, totals, panic, times, started_unix_ns, .. } = listening;
+        let Listening { log, slices, totals, panic, times, started_unix_ns, .. } = listening;
         let ended_early = listening.ended_early;
-        let (seconds, workers) = seconds.into_records();
+        let (seconds, workers) = slices.into_records();
         // A point cut short held each phase for as long as its seconds tell.
         let length = |phase: Phase, planned: Nanos| match ended_early {
             None => planned,
@@ -178,7 +221,8 @@ impl PointDesk<'_> {
             length(Phase::WarmUp, assignment.phases.warm_up_ns),
             length(Phase::Measure, assignment.phases.measure_ns),
         );
-        let PointUse { process_cpu_ns, monitor_cpu_ns, clock_step_ns, resources } = point_use;
+        let PointUse { process_cpu_ns, monitor_cpu_ns, clock_step_ns, resources, core_users } =
+            point_use;
         let record = PointRecord {
             point: assignment.point,
             load: assignment.load.clone(),
@@ -195,7 +239,7 @@ impl PointDesk<'_> {
             panic,
             ended_early,
             resources,
-            core_users: None,
+            core_users,
         };
         self.bundle.finish_point(log, record.clone())?;
         self.records.push(JournalRecord::PointFinished(Box::new(record.clone())));
@@ -207,7 +251,9 @@ impl PointDesk<'_> {
 struct Listening {
     assignment: Assignment,
     log: PointLog,
-    seconds: Seconds,
+    slices: Slices,
+    /// Not yet written.
+    kept: KeptSlices,
     times: PointTimes,
     totals: WorkerTotals,
     samples: SampleBudget,
@@ -230,7 +276,8 @@ impl Listening {
         Ok(Self {
             assignment: assignment.clone(),
             log: desk.bundle.begin_point(assignment.point, op_names)?,
-            seconds: Seconds::new(assignment.workers.max(1)),
+            slices: Slices::new(assignment.workers.max(1)),
+            kept: KeptSlices::default(),
             times: PointTimes::default(),
             totals: WorkerTotals::default(),
             samples: SampleBudget::default(),
@@ -254,17 +301,35 @@ impl Listening {
         }
     }
 
-    fn write(&mut self, full: Vec<FullSecond>) -> Result<(), Failure> {
-        for FullSecond { slice, view } in full {
-            breathe();
-            self.log.write(&slice)?;
-            self.last_view = Some(view);
-            breathe();
-            let plimsoll_model::bundle::IntervalSlice { second, start, phase, ops, .. } = slice;
-            self.times.add(&SecondTimes { second, start, phase, ops });
+    /// Keeps what is full for the end.
+    fn keep(&mut self, full: Vec<FullSlice>) -> Result<(), Failure> {
+        for FullSlice { slice, view } in full {
+            self.last_view = view.or(self.last_view);
+            self.kept.keep(&slice).map_err(|e| cannot_keep(&e))?;
+            while self.kept.are_too_many() && self.write_oldest()? {}
         }
         Ok(())
     }
+
+    fn write_all(&mut self) -> Result<(), Failure> {
+        while self.write_oldest()? {}
+        Ok(())
+    }
+
+    /// Writes one slice; false when there is none.
+    fn write_oldest(&mut self) -> Result<bool, Failure> {
+        let Some(slice) = self.kept.take_oldest().map_err(|e| cannot_keep(&e))? else {
+            return Ok(false);
+        };
+        self.log.write(&slice)?;
+        let IntervalSlice { second, start, phase, ops, .. } = slice;
+        self.times.add(&SecondTimes { second, start, phase, ops });
+        Ok(true)
+    }
+}
+
+fn cannot_keep(error: &io::Error) -> Failure {
+    Failure::unusable(format!("cannot keep the times of a load point in memory: {error}"))
 }
 
 /// Why the point ends now that `lost` clients have left, `client` the last of them.
@@ -293,13 +358,6 @@ fn name_statuses(totals: &mut WorkerTotals, workload: &dyn Workload) {
         let name = |status| workload.status_name(status).map(str::to_owned);
         (seen.expected_name, seen.actual_name) = (name(seen.expected), name(seen.actual));
     }
-}
-
-/// Where coordinator and worker share a core, a worker that spins is held up for a part of the
-/// second's paperwork at a time, not for all of it (some 2 ms).
-fn breathe() {
-    const BREATH: Duration = Duration::from_micros(300);
-    std::thread::sleep(BREATH);
 }
 
 /// Which error samples to keep.

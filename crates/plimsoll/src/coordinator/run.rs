@@ -249,6 +249,7 @@ impl<'a> Run<'a> {
             records: &mut self.records,
             signals: self.signals,
             watcher: &mut self.watcher,
+            placement: &self.outset.placement,
             on_look_up: &mut on_look_up,
         };
         match desk.run(&assignment, &*workload)? {

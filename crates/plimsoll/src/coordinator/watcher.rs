@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use plimsoll_model::assignment::Assignment;
-use plimsoll_model::event::ResourceUse;
-use plimsoll_monitor::{Monitor, MonitorConfig, MonitorError, Outputs, WatchedProcess};
+use plimsoll_model::event::{CoreUser, ResourceUse};
+use plimsoll_monitor::{
+    Monitor, MonitorConfig, MonitorError, Outputs, WatchedCores, WatchedProcess,
+};
 
 use super::app_status;
 use super::servers::Target;
@@ -21,6 +23,8 @@ pub struct PointUse {
     pub clock_step_ns: i64,
     /// What the monitors saw.
     pub resources: Vec<ResourceUse>,
+    /// Who else used the workers' cores.
+    pub core_users: Option<Vec<CoreUser>>,
 }
 
 /// Watches this host while points run.
@@ -49,9 +53,12 @@ impl Watcher {
         before.stop().map_err(|e| Failure::unusable(e.to_string()))
     }
 
-    /// Before the agent starts.
-    pub fn begin_point(&mut self, assignment: &Assignment) {
+    /// Before the agent starts; `threads` are those of this program that are there already, so
+    /// that no worker is among them.
+    pub fn begin_point(&mut self, assignment: &Assignment, threads: Vec<u32>) {
         self.monitor.point_started(&assignment.point.stem());
+        let cores = assignment.cores.iter().copied().take(assignment.workers.max(1) as usize);
+        self.monitor.point_cores(WatchedCores { cores: cores.collect(), own_threads: threads });
     }
 
     /// The point's clock starts at this instant.
@@ -74,6 +81,7 @@ impl Watcher {
             monitor_cpu_ns: seen.monitor_cpu_ns,
             clock_step_ns: seen.clock_step_ns,
             resources: seen.resources,
+            core_users: seen.core_users,
         }
     }
 }

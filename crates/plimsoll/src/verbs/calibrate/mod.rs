@@ -15,11 +15,11 @@ use plimsoll_model::certificate::{
     QueueCase, StallCase, Statistic,
 };
 use plimsoll_model::units::{Nanos, grouped};
-use plimsoll_servers::cores;
 
 use crate::certificates;
 use crate::cli::CalibrateArgs;
 use crate::coordinator::clock::{Stopwatch, unix_ns};
+use crate::coordinator::cores_of_program;
 use crate::coordinator::placement::{Placement, ServerPlace, place};
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
@@ -143,21 +143,9 @@ fn in_our_words(failure: Failure) -> Failure {
 
 /// Cores for both sides, as a run against a server of ours has them.
 fn settle(args: &CalibrateArgs) -> Result<(Placement, Vec<String>), Failure> {
-    let available = cores::available().map_err(|e| {
-        Failure::unusable(format!(
-            "cannot read which cores may be used: {e}; is sched_getaffinity forbidden here \
-                 (seccomp, container)? Calibrate outside of it"
-        ))
-    })?;
-    let placement = place(&available, ServerPlace::Ours, args.workers, args.pacing.into());
-    // The runs see only these, and their threads stay on them.
-    cores::pin_current_thread(&placement.generator_cores).map_err(|e| {
-        Failure::unusable(format!(
-            "cannot pin to the generator's cores {:?}: {e}; were they taken from this program \
-                 meanwhile (cpuset)? Calibrate again, or ask for fewer workers with --workers",
-            placement.generator_cores
-        ))
-    })?;
+    // A run keeps its workers on the same ones: it sees where the server was put.
+    let available = cores_of_program()?;
+    let placement = place(available, &ServerPlace::Ours, args.workers, args.pacing.into());
     let mut warnings = Vec::new();
     if available.len() < 2 {
         warnings.push(

@@ -1,0 +1,200 @@
+//! Which process listens on an address of this host, and on which cores it may run: for servers
+//! that somebody else started.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use crate::cores;
+
+/// State of a listening socket in `/proc/net/tcp` (`TCP_LISTEN` of the kernel).
+const LISTENS: &str = "0A";
+/// State of a socket in `/proc/net/udp` that is connected to nobody (`TCP_CLOSE`).
+const UNCONNECTED: &str = "07";
+/// Programs named in [`Listening::who`] before the rest is only counted.
+const NAMED_MAX: usize = 3;
+
+/// Who listens on an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// Their programs and processes, for a person.
+    pub who: String,
+    /// Cores that they, their threads and their descendants may run on, ascending.
+    pub cores: Vec<u32>,
+}
+
+/// Who listens on `address`. `None` where it cannot be known: a process of another user, another
+/// namespace, a server in the kernel, no `/proc`.
+pub fn on(address: SocketAddr) -> Option<Listening> {
+    let inodes = listening_inodes(address);
+    if inodes.is_empty() {
+        return None;
+    }
+    let processes = processes().ok()?;
+    let mut unseen = inodes.clone();
+    let mut found: Vec<&Process> = Vec::new();
+    for process in &processes {
+        let held: Vec<u64> =
+            sockets_of(process.pid).into_iter().filter(|inode| inodes.contains(inode)).collect();
+        if !held.is_empty() {
+            found.push(process);
+        }
+        for inode in held {
+            unseen.remove(&inode);
+        }
+    }
+    // A socket whose owner is not seen may belong to a process that runs anywhere.
+    if !unseen.is_empty() {
+        return None;
+    }
+    let mut cores = BTreeSet::new();
+    for process in with_descendants(&found, &processes) {
+        cores.extend(cores_of(process.pid)?);
+    }
+    Some(Listening { who: names(&found), cores: cores.into_iter().collect() })
+}
+
+/// What `/proc/PID/status` says.
+#[derive(Debug)]
+struct Process {
+    pid: u32,
+    parent: u32,
+    name: String,
+}
+
+fn processes() -> io::Result<Vec<Process>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // One that ended since it was listed is no longer of interest.
+        let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
+        let parent = field(&status, "PPid:").and_then(|text| text.parse().ok()).unwrap_or(0);
+        let name = field(&status, "Name:").unwrap_or("?").to_owned();
+        all.push(Process { pid, parent, name });
+    }
+    all.sort_by_key(|process| process.pid);
+    Ok(all)
+}
+
+/// Listening sockets that take what is sent to `address`.
+fn listening_inodes(address: SocketAddr) -> BTreeSet<u64> {
+    let tables = [("tcp", LISTENS), ("tcp6", LISTENS), ("udp", UNCONNECTED), ("udp6", UNCONNECTED)];
+    let mut inodes = BTreeSet::new();
+    for (table, state) in tables {
+        let text = fs::read_to_string(Path::new("/proc/net").join(table)).unwrap_or_default();
+        inodes.extend(text.lines().skip(1).filter_map(|line| inode(line, state, address)));
+    }
+    inodes
+}
+
+/// The inode of a line of `/proc/net/tcp` and its kin (proc_net(5)), if its socket takes what is
+/// sent to `address`.
+fn inode(line: &str, wanted_state: &str, address: SocketAddr) -> Option<u64> {
+    let mut words = line.split_whitespace();
+    let local = words.nth(1)?;
+    let state = words.nth(1)?;
+    let (host, port) = local.split_once(':')?;
+    let bound = parse_host(host)?;
+    let takes = bound.is_unspecified() || bound.to_canonical() == address.ip().to_canonical();
+    if state != wanted_state || u16::from_str_radix(port, 16) != Ok(address.port()) || !takes {
+        return None;
+    }
+    words.nth(5)?.parse().ok()
+}
+
+/// Words of four bytes in the byte order of the host.
+fn parse_host(text: &str) -> Option<IpAddr> {
+    let word = |at: usize| {
+        let digits = text.get(at * 8..at * 8 + 8)?;
+        u32::from_str_radix(digits, 16).ok().map(u32::to_ne_bytes)
+    };
+    match text.len() {
+        8 => Some(IpAddr::V4(Ipv4Addr::from(word(0)?))),
+        32 => {
+            let mut bytes = [0; 16];
+            for (at, part) in bytes.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&word(at)?);
+            }
+            Some(IpAddr::V6(Ipv6Addr::from(bytes)))
+        }
+        _ => None,
+    }
+}
+
+/// Inodes of a process's sockets; none where its descriptors may not be seen.
+fn sockets_of(pid: u32) -> Vec<u64> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    let inodes = links.filter_map(|link| {
+        let text = link.to_str()?;
+        text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    });
+    inodes.collect()
+}
+
+fn with_descendants<'a>(roots: &[&'a Process], all: &'a [Process]) -> Vec<&'a Process> {
+    let mut found = roots.to_vec();
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        next += 1;
+        for process in all.iter().filter(|process| process.parent == parent.pid) {
+            if !found.iter().any(|known| known.pid == process.pid) {
+                found.push(process);
+            }
+        }
+    }
+    found
+}
+
+/// Over all its threads; `None` where one cannot be read.
+fn cores_of(pid: u32) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Some(all) };
+    for thread in threads.flatten() {
+        // Gone meanwhile.
+        let Ok(status) = fs::read_to_string(thread.path().join("status")) else { continue };
+        all.extend(cores::parse_list(field(&status, "Cpus_allowed_list:")?)?);
+    }
+    Some(all)
+}
+
+fn field<'t>(status: &'t str, name: &str) -> Option<&'t str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+fn names(found: &[&Process]) -> String {
+    let named = found.iter().take(NAMED_MAX).map(|p| format!("{} (process {})", p.name, p.pid));
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if found.len() > NAMED_MAX {
+        text.push_str(&format!(" and {} more", found.len() - NAMED_MAX));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 \
+                        00000000     0        0 4711 1 0000000000000000 100 0 0 10 0";
+
+    #[test]
+    fn a_line_of_proc_net_tcp_is_matched_by_address_port_and_state() {
+        let of = |line: &str, address: &str| inode(line, LISTENS, address.parse().unwrap());
+        assert_eq!(of(LINE, "127.0.0.1:8080"), Some(4_711));
+        assert_eq!(of(LINE, "127.0.0.2:8080"), None);
+        assert_eq!(of(LINE, "127.0.0.1:8081"), None);
+        assert_eq!(of(&LINE.replace(" 0A ", " 01 "), "127.0.0.1:8080"), None, "connected");
+        assert_eq!(of(&LINE.replace("0100007F", "00000000"), "127.0.0.2:8080"), Some(4_711));
+        let any6 = LINE.replace("0100007F", &"0".repeat(32));
+        assert_eq!(of(&any6, "127.0.0.1:8080"), Some(4_711), "the unspecified address takes both");
+        let one6 = LINE.replace("0100007F", &format!("{}01000000", "0".repeat(24)));
+        assert_eq!((of(&one6, "[::1]:8080"), of(&one6, "127.0.0.1:8080")), (Some(4_711), None));
+        assert_eq!(of("garbage", "127.0.0.1:8080"), None);
+    }
+}

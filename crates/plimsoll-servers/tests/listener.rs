@@ -1,0 +1,58 @@
+//! Who listens on an address, of processes this test starts.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_servers::{cores, listener};
+
+/// In the process that this test starts of itself: says where it listens, until it is killed.
+const LISTEN_HERE: &str = "PLIMSOLL_TEST_LISTENS";
+
+#[test]
+fn a_listener_in_another_process_is_found_with_its_cores() {
+    if std::env::var_os(LISTEN_HERE).is_some() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        eprint!("{}\n", listener.local_addr().unwrap());
+        loop {
+            std::thread::park();
+        }
+    }
+    let core = *cores::available().unwrap().last().unwrap();
+    let mut child = Command::new("taskset")
+        .args(["-c", &core.to_string()])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "a_listener_in_another_process_is_found_with_its_cores", "--nocapture"])
+        .env(LISTEN_HERE, "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let address = address_told_by(&mut child);
+    let found = listener::on(address);
+    let pid = child.id();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let found = found.unwrap();
+    assert_eq!(found.cores, [core]);
+    assert!(found.who.contains(&format!("(process {pid})")), "{}", found.who);
+    assert_eq!(listener::on(address), None, "nobody listens there any more");
+}
+
+#[test]
+fn one_without_a_pin_may_run_wherever_this_process_may() {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let found = listener::on(socket.local_addr().unwrap()).unwrap();
+    assert_eq!(found.cores, cores::available().unwrap());
+}
+
+fn address_told_by(child: &mut Child) -> SocketAddr {
+    let mut text = String::new();
+    let mut byte = [0];
+    let output = child.stderr.as_mut().unwrap();
+    while output.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+        text.push(char::from(byte[0]));
+    }
+    text.parse().unwrap()
+}

@@ -1,0 +1,72 @@
+//! What the workers' cores do by themselves, looked at once before the first load point.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use plimsoll_engine::jitter::{CoreJitter, GAP_NS_MIN, poll_core};
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::suite::ProfileName;
+use plimsoll_model::units::Nanos;
+
+/// For how long each core is polled.
+const POLLED: Nanos = Nanos::from_secs(1);
+/// The same in a demo, which is short itself.
+const POLLED_DEMO: Nanos = Nanos::from_millis(250);
+
+/// The pauses of each core, for the disclosure. A core is polled once in the life of this program;
+/// one that cannot be polled has no setting.
+pub fn settings(cores: &[u32], profile: ProfileName) -> Vec<Setting> {
+    static SEEN: Mutex<Vec<(u32, CoreJitter)>> = Mutex::new(Vec::new());
+    let span = if profile == ProfileName::Demo { POLLED_DEMO } else { POLLED };
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let new: Vec<u32> =
+        cores.iter().copied().filter(|core| seen.iter().all(|(known, _)| known != core)).collect();
+    seen.extend(poll(&new, span));
+    let of = |core: &u32| Some(setting(*core, &seen.iter().find(|(known, _)| known == core)?.1));
+    cores.iter().filter_map(of).collect()
+}
+
+/// All at the same time.
+fn poll(cores: &[u32], span: Nanos) -> Vec<(u32, CoreJitter)> {
+    thread::scope(|scope| {
+        let polling: Vec<_> =
+            cores.iter().map(|&core| (core, scope.spawn(move || poll_core(core, span)))).collect();
+        polling
+            .into_iter()
+            .filter_map(|(core, polled)| Some((core, polled.join().ok()?.ok()?)))
+            .collect()
+    })
+}
+
+fn setting(core: u32, seen: &CoreJitter) -> Setting {
+    let polled = Nanos(seen.polled_ns);
+    let text = match seen.gaps {
+        0 => format!("none above {} in {polled} of polling", Nanos(GAP_NS_MIN)),
+        _ => format!(
+            "{:.2} % of {polled} of polling, longest {}",
+            seen.ratio() * 100.0,
+            Nanos(seen.gap_ns_max)
+        ),
+    };
+    Setting::new(format!("core {core}'s own pauses"), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pauses_of_a_core_are_told_as_a_share_and_the_longest() {
+        let seen = CoreJitter {
+            polled_ns: 1_000_000_000,
+            gaps: 3,
+            gap_ns: 2_100_000,
+            gap_ns_max: 1_300_000,
+        };
+        let told = setting(4, &seen);
+        assert_eq!(told.name, "core 4's own pauses");
+        assert_eq!(told.value, "0.21 % of 1.00 s of polling, longest 1.30 ms");
+        let quiet = CoreJitter { polled_ns: 250_000_000, ..CoreJitter::default() };
+        assert_eq!(setting(0, &quiet).value, "none above 100 µs in 250 ms of polling");
+    }
+}
