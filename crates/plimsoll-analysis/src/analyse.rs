@@ -11,7 +11,7 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
-use crate::stated::state;
+use crate::stated::{state, state_summary};
 use crate::summary::{bytes_per_s, summarise_run};
 use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
 
@@ -34,6 +34,7 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     result.verdict = check_run(raw.suite, &view, &result.points);
     let disclosure = raw.disclosure.as_ref();
     result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes, disclosure);
+    state_summary(&mut result.summary, raw.suite, &result.points);
     result
 }
 

@@ -11,11 +11,14 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{HISTOGRAM_DIGITS, OpTimes, PointRecord, Times};
-use plimsoll_model::result::{TimeIntervals, Uncertainty};
+use plimsoll_model::result::{OverallResponse, PointResult, Summary, TimeIntervals, Uncertainty};
 use plimsoll_model::suite::Suite;
 
 use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_share};
+use crate::overall::{CurvePoint, overall_response};
 use crate::raw::PointTimes;
+use crate::score::overall_score;
+use crate::summary::throughput;
 use crate::times::{percentile, quantile_ns};
 use crate::validity::load_was_held;
 
@@ -68,6 +71,48 @@ pub(crate) fn state(
         stated.uncertainty.insert("achieved_ops_per_s".to_owned(), uncertainty);
     }
     stated
+}
+
+/// States what is known of the headline figures, from the points they are made of.
+pub(crate) fn state_summary(summary: &mut Summary, suite: &Suite, points: &[PointResult]) {
+    let counted = || points.iter().filter(|point| point.counts());
+    let scaled = |point: &PointResult| {
+        let achieved = point.achieved_ops_per_s.filter(|achieved| *achieved > 0.0)?;
+        let [low, high] = point.achieved_interval_ops_per_s?;
+        Some([low / achieved, high / achieved])
+    };
+    let best = counted().find(|point| throughput(suite.metric, point) == summary.value);
+    summary.value_interval = summary
+        .value
+        .zip(best.and_then(scaled))
+        .map(|(value, [low, high])| [value * low, value * high]);
+    summary.overall_response_interval_ms = overall_interval(summary, counted());
+    let mixes = |end: usize| -> Option<Vec<(f64, f64)>> {
+        let score = suite.score.as_ref()?;
+        let mix = |(index, point): (usize, &PointResult)| {
+            Some((point.score? * scaled(point)?[end], score.mix_weight(index)))
+        };
+        points.iter().enumerate().map(mix).collect()
+    };
+    summary.score_interval =
+        summary.score.and_then(|_| Some([overall_score(&mixes(0)?)?, overall_score(&mixes(1)?)?]));
+}
+
+fn overall_interval<'p>(
+    summary: &Summary,
+    counted: impl Iterator<Item = &'p PointResult>,
+) -> Option<[OverallResponse; 2]> {
+    let OverallResponse { origin, span } = summary.overall_response_ms;
+    origin.or(span)?;
+    let mut curves: [Vec<CurvePoint>; 2] = Default::default();
+    for point in counted {
+        let achieved_ops_per_s = point.achieved_ops_per_s?;
+        let ends = point.service_interval_ns?.mean?;
+        for (curve, end) in curves.iter_mut().zip(ends) {
+            curve.push(CurvePoint { achieved_ops_per_s, response_ms: end / 1e6 });
+        }
+    }
+    Some(curves.map(|curve| overall_response(&curve)))
 }
 
 /// Response p50, and how far the generator's own delays may have moved it. `None` without ops or
@@ -198,7 +243,8 @@ fn span(parts: &Uncertainty) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::PointBuilder;
+    use crate::analyse;
+    use crate::testing::{PointBuilder, RunBuilder};
 
     fn stated(point: &PointBuilder) -> Stated {
         let times = point.point_times();
@@ -223,6 +269,17 @@ mod tests {
     #[test]
     fn an_open_load_that_was_held_has_an_exact_throughput() {
         assert_eq!(stated(&PointBuilder::open(1_000.0)).achieved, Some([1_000.0, 1_000.0]));
+    }
+
+    #[test]
+    fn the_headline_and_the_overall_response_have_intervals_too() {
+        let points = [1_000.0, 2_000.0, 3_000.0].map(PointBuilder::open);
+        let summary = analyse(&RunBuilder::of(points).raw()).summary;
+        assert_eq!(summary.value_interval, Some([3_000.0, 3_000.0]));
+        let [low, high] = summary.overall_response_interval_ms.unwrap();
+        let measured = summary.overall_response_ms;
+        assert!(low.span < measured.span && measured.span < high.span, "{low:?} {high:?}");
+        assert!(low.origin < measured.origin && measured.origin < high.origin);
     }
 
     #[test]
