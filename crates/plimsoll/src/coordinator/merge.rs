@@ -289,6 +289,8 @@ pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.wire_bytes_in += part.wire_bytes_in;
     sum.wire_bytes_out += part.wire_bytes_out;
     sum.verified += part.verified;
+    sum.arrived_stamped += part.arrived_stamped;
+    sum.arrived_bounded += part.arrived_bounded;
     sum.clients_participating += part.clients_participating;
     sum.pieces += part.pieces;
     sum.piece_ns_total += part.piece_ns_total;
@@ -407,6 +409,8 @@ mod tests {
     fn totals_of_workers_add_up() {
         let one = WorkerTotals {
             due: 3,
+            arrived_stamped: 2,
+            arrived_bounded: 1,
             errors: BTreeMap::from([("timeout".into(), 1)]),
             clients_participating: 4,
             per_target: vec![same_server(5), same_server(7)],
@@ -417,6 +421,7 @@ mod tests {
         add_totals(&mut sum, one.clone());
         let other = WorkerTotals { per_client: vec![did(0, 9)], ..one };
         add_totals(&mut sum, other);
+        assert_eq!((sum.arrived_stamped, sum.arrived_bounded), (4, 2));
         assert_eq!((sum.due, sum.errors["timeout"], sum.clients_participating), (6, 2, 8));
         assert_eq!(sum.per_target, [same_server(10), same_server(14)]);
         assert_eq!(sum.per_client, [did(0, 9), did(1, 4), did(3, 2)], "by number");
