@@ -15,7 +15,7 @@ use plimsoll_engine::driver::{Driver as _, Wait};
 use plimsoll_model::assignment::{
     Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
 };
-use plimsoll_model::event::{AgentEvent, WorkerTotals};
+use plimsoll_model::event::{AgentEvent, WorkerHealth, WorkerTotals};
 use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::echo::Echo;
@@ -131,6 +131,62 @@ fn a_server_that_hangs_up_costs_an_op_and_the_client_connects_again() {
     assert!(totals[0].connects >= 100, "{}", totals[0].connects);
     // The warm-up used up a part of each client's first connection.
     assert!(echo.errors <= echo.count / 10 + 16, "{}", echo.errors);
+}
+
+/// Health of a worker over the window.
+fn health(pacing: Pacing, own_cores: bool) -> WorkerHealth {
+    let mut task = longer(assignment(echo_server(usize::MAX), open(2_000.0), 1));
+    (task.pacing, task.own_cores) = (pacing, own_cores);
+    let (events, received) = channel();
+    run_point(&task, &Echo, &events, &AtomicBool::new(false)).unwrap();
+    drop(events);
+    let mut sum = WorkerHealth { run_delay_ns: Some(0), ..WorkerHealth::default() };
+    for event in received {
+        let AgentEvent::Interval(interval) = event else { continue };
+        let health = interval.health;
+        sum.cpu_ns += health.cpu_ns;
+        sum.empty_poll_ns += health.empty_poll_ns;
+        sum.sleep_ns += health.sleep_ns;
+        sum.gap_ns += health.gap_ns;
+        sum.wall_ns += health.wall_ns;
+        sum.wakeups += health.wakeups;
+        sum.run_delay_ns =
+            sum.run_delay_ns.zip(health.run_delay_ns).map(|(sum, delay)| sum + delay);
+    }
+    sum
+}
+
+#[test]
+fn work_polls_and_sleep_are_the_workers_time() {
+    let pacings = [
+        (Pacing::Auto, true),
+        (Pacing::Auto, false),
+        (Pacing::Spin, false),
+        (Pacing::Precise, false),
+        (Pacing::Coalesce, false),
+    ];
+    for (pacing, own_cores) in pacings {
+        let health = health(pacing, own_cores);
+        let wall = health.wall_ns as f64;
+        let work = health.cpu_ns.saturating_sub(health.empty_poll_ns);
+        let accounted = (work + health.empty_poll_ns + health.sleep_ns) as f64;
+        // What the accounts leave out is the time in which others had the core.
+        let kept_waiting = health.run_delay_ns.unwrap_or(health.wall_ns).max(health.gap_ns) as f64;
+        let what = format!("{pacing:?}, core of its own {own_cores}: {health:?}");
+        // The kernel's own work to put the worker to sleep and to wake it is in both.
+        let both = health.wakeups as f64 * 40_000.0;
+        assert!(accounted <= wall * 1.03 + both, "{what}");
+        assert!(accounted + kept_waiting >= wall * 0.93, "{what}");
+        assert!(health.empty_poll_ns > 0 || !(own_cores || pacing == Pacing::Spin), "{what}");
+        assert!(health.sleep_ns > 0 || pacing == Pacing::Spin, "{what}");
+    }
+}
+
+#[test]
+fn replies_of_a_real_socket_are_stamped() {
+    let totals = run(&assignment(echo_server(usize::MAX), closed(4), 1));
+    let (stamped, bounded) = (totals[0].arrived_stamped, totals[0].arrived_bounded);
+    assert!(stamped > 100 && bounded <= stamped / 100, "{stamped} stamped, {bounded} bounded");
 }
 
 #[test]
