@@ -12,6 +12,7 @@ use super::super::answer::Space;
 use super::super::fileset::{Content, FileSet};
 use super::super::handles::Handles;
 use super::super::mounting::Mounted;
+use super::super::remote::Remote;
 use super::super::parameters::NfsWorkload;
 use super::super::script::ScriptPlan;
 use super::super::session::NfsSite;
@@ -104,7 +105,7 @@ impl NfsPreparation {
             let set = FileSet::for_load(*ops_per_s, self.workload.mib_per_op_per_s, self.scale);
             Need::new(set, held, self.growth(*ops_per_s)).fits(space)
         };
-        // To the nearest twentieth: nothing is known of a server's own needs.
+        // To a twentieth, and one below: nothing is known of a server's own needs.
         let loads = std::iter::successors(Some(RATE_OPS_PER_S_MAX), |load| Some(load / 1.05));
         loads.take_while(|load| *load >= 1.0).find(fits).unwrap_or(1.0) / 1.05
     }
@@ -169,6 +170,20 @@ impl Site {
         }
     }
 
+    /// Frees what the last point appended, where too little is free for the next beside it.
+    fn cut_back(
+        &mut self,
+        remote: &mut Remote,
+        order: &Order<'_>,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), ErrandError> {
+        let Some(known) = &self.known else { return Ok(()) };
+        let order = Order { set: known.set, growth: Bytes(0), ..*order };
+        let opened = super::open(remote, &self.mounted, &order)?;
+        super::prepare(&self.mounted, dial, &order, opened, Some(known), progress).map(drop)
+    }
+
     fn ready(
         &mut self,
         order: &Order<'_>,
@@ -176,7 +191,13 @@ impl Site {
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<Handles>, ErrandError> {
         let mut remote = self.mounted.remote(dial, dial.stop())?;
-        let opened = super::open(&mut remote, &self.mounted, order)?;
+        let opened = match super::open(&mut remote, &self.mounted, order) {
+            Err(ErrandError::Unusable(_)) if self.known.is_some() => {
+                self.cut_back(&mut remote, order, dial, progress)?;
+                super::open(&mut remote, &self.mounted, order)?
+            }
+            opened => opened?,
+        };
         if self.known.as_ref().is_some_and(|known| known.handles.root != opened.root) {
             // Somebody removed the set and made another one.
             self.known = None;
