@@ -92,7 +92,8 @@ impl Level<'_> {
 
     /// Why it was not held, as last seen.
     pub fn why_not(&self, config: &PeakSearchConfig) -> Option<String> {
-        let last = self.tries.iter().rev().find(|outcome| held(outcome, config) != Holding::Held)?;
+        let last =
+            self.tries.iter().rev().find(|outcome| held(outcome, config) != Holding::Held)?;
         Some(last.why_not.clone().unwrap_or_else(|| {
             format!(
                 "{:.1} % of it came through in time; a peak must have some of the tolerance to \

@@ -71,9 +71,8 @@ fn breach(point: &PointResult) -> Option<(Holding, &Finding)> {
     let failed = broke(&FAILURE_RULES).or_else(|| not_counted(&[NotCounted::Errors]));
     let generator = || broke(&GENERATOR_RULES);
     // A load that the suite would not count cannot be its peak.
-    let slow = || {
-        broke(&LOAD_RULES).or_else(|| not_counted(&[NotCounted::NotHeld, NotCounted::Cap]))
-    };
+    let slow =
+        || broke(&LOAD_RULES).or_else(|| not_counted(&[NotCounted::NotHeld, NotCounted::Cap]));
     failed
         .map(|finding| (Holding::Failed, finding))
         .or_else(|| generator().map(|finding| (Holding::Generator, finding)))

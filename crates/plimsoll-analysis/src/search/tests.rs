@@ -294,7 +294,8 @@ fn finding(rule: &str) -> Finding {
 
 #[test]
 fn a_load_not_held_is_one_as_a_reason_and_as_a_point_not_counted() {
-    let reason = |rule: &str| PointResult { reasons: vec![finding(rule)], ..PointResult::default() };
+    let reason =
+        |rule: &str| PointResult { reasons: vec![finding(rule)], ..PointResult::default() };
     let finding_of = |kind, rule: &str| PointResult {
         valid: true,
         not_counted: Some(kind),
@@ -315,7 +316,8 @@ fn a_load_not_held_is_one_as_a_reason_and_as_a_point_not_counted() {
         assert_eq!(ProbeOutcome::of(&point).holding, holding, "{point:?}");
     }
     // Late because of the generator: the server cannot be blamed.
-    let both = PointResult { reasons: vec![finding("rate"), finding("send_lag")], ..reason("rate") };
+    let both =
+        PointResult { reasons: vec![finding("rate"), finding("send_lag")], ..reason("rate") };
     assert_eq!(ProbeOutcome::of(&both).holding, Holding::Generator);
 }
 

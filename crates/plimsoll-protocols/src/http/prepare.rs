@@ -357,6 +357,21 @@ mod tests {
     }
 
     #[test]
+    fn the_highest_load_there_is_room_for_has_a_file_set_that_fits() {
+        for (gib, scale) in [(1, 1.0), (1, 0.1), (40, 0.1)] {
+            let free = Bytes(gib << 30);
+            let most = load_max(free, scale);
+            let bytes = |load: f64| {
+                let directories = crate::http::fileset::directories_for(load, scale);
+                u64::from(directories) * crate::http::fileset::directory_bytes()
+            };
+            assert!(bytes(most) + SPARE_BYTES <= free.0, "{most}");
+            assert!(bytes(most * 1.1) > free.0 * 9 / 10, "{most}");
+        }
+        assert_eq!(load_max(Bytes(0), 1.0), 0.0);
+    }
+
+    #[test]
     fn too_little_room_is_refused_before_the_first_byte() {
         let place = tempfile::tempdir().unwrap();
         let id = FileSetId { seed: 1, directories: 100 };

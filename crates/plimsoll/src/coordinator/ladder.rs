@@ -22,7 +22,7 @@ const DEMO_VERIFIES_MAX: u32 = 2;
 /// Search and ladder together: a demo has 15 s a suite, a quick run two minutes, both with what it
 /// takes to start the servers and to write the report.
 const DEMO_TIME: Nanos = Nanos::from_secs(13);
-const QUICK_TIME: Nanos = Nanos::from_secs(110);
+const QUICK_TIME: Nanos = Nanos::from_secs(105);
 
 /// A quick run is not asked for more, whatever time there is.
 const QUICK_PROBES_MAX: u32 = 6;
@@ -283,12 +283,10 @@ fn ladder_text(ladder: &Ladder) -> String {
         Ladder::Peak { peak, steps } => {
             format!("{steps} even load points up to {}", grouped(*peak))
         }
-        Ladder::Auto { steps, headroom } => {
-            match *headroom == 1.0 {
-                true => format!("{steps} even load points up to the peak"),
-                false => format!("{steps} even load points up to {headroom} of the peak"),
-            }
-        }
+        Ladder::Auto { steps, headroom } => match *headroom == 1.0 {
+            true => format!("{steps} even load points up to the peak"),
+            false => format!("{steps} even load points up to {headroom} of the peak"),
+        },
     }
 }
 

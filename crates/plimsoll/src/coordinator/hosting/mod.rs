@@ -33,10 +33,13 @@ pub struct HostSide {
     pub greet: fn(&Suite, &[Target], &ServerWish<'_>) -> Result<Greeting, Failure>,
     /// The highest load whose files this host has room for, where it keeps them for servers it
     /// starts.
-    pub room: fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, Failure>,
+    pub room: AskRoom,
     /// Addresses the clients connect from; empty leaves it to the system.
     pub sources: fn(&Suite, &[Target]) -> Vec<IpAddr>,
 }
+
+/// From a suite, a profile and the targets to the highest load there is room for.
+type AskRoom = fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, Failure>;
 
 /// What the servers said.
 #[derive(Debug, Default)]

@@ -1,5 +1,7 @@
 //! The search for the peak.
 
+use std::time::Duration;
+
 use plimsoll_analysis::search::{FoundPeak, HeldBack, PeakSearch, ProbeOutcome, SearchStep};
 use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::bundle::MONITORS_DIR;
@@ -133,8 +135,10 @@ impl Run<'_> {
 
     /// Steps of the search that an earlier part of this run finished.
     fn earlier_steps(&self) -> Result<Vec<(SearchStep, ProbeOutcome)>, Failure> {
-        let mut finished: Vec<_> =
-            self.finished(|purpose| purpose != Purpose::Ladder).map(|record| record.point).collect();
+        let mut finished: Vec<_> = self
+            .finished(|purpose| purpose != Purpose::Ladder)
+            .map(|record| record.point)
+            .collect();
         if finished.is_empty() {
             return Ok(Vec::new());
         }
@@ -252,8 +256,12 @@ impl SearchTime {
     /// Steps that fit before the ladder must begin. What a step takes beside its load (data,
     /// drain, servers) is what the steps so far took.
     fn steps_left(&self) -> u32 {
+        self.steps_left_after(self.watch.elapsed())
+    }
+
+    fn steps_left_after(&self, spent: Duration) -> u32 {
         let Some(whole) = self.whole else { return u32::MAX };
-        let spent = self.watch.elapsed().as_secs_f64();
+        let spent = spent.as_secs_f64();
         let step = self.step.as_secs_f64();
         let taken = if self.steps == 0 { step } else { (spent / f64::from(self.steps)).max(step) };
         let ladder = self.ladder.as_secs_f64() + f64::from(self.ladder_points) * (taken - step);
@@ -279,4 +287,31 @@ pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
         JournalRecord::LadderPlanned { loads, .. } => Some(&loads[..]),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_has_the_time_that_its_ladder_leaves() {
+        let second = Nanos::from_secs;
+        let time = |steps, earlier| SearchTime {
+            whole: Some(second(105)),
+            countdown: Countdown::start(second(100)),
+            watch: Stopwatch::start(),
+            earlier: second(earlier),
+            step: second(4),
+            steps,
+            ladder: second(40),
+            ladder_points: 10,
+        };
+        let after = |time: SearchTime, seconds| time.steps_left_after(Duration::from_secs(seconds));
+        assert_eq!(after(time(0, 0), 0), 16, "65 s of 4 s each");
+        // Each took 6 s, and so will the points of the ladder: 105 - 30 - 60 are left.
+        assert_eq!(after(time(5, 0), 30), 2);
+        assert_eq!(after(time(5, 8), 30), 1, "a resumed run has less");
+        assert_eq!(after(time(10, 0), 60), 0);
+        assert_eq!(after(SearchTime { whole: None, ..time(10, 0) }, 6_000), u32::MAX);
+    }
 }
