@@ -242,7 +242,8 @@ impl PeakSearch {
     fn claim(&self, bracket: &Bracket<'_>, steps_left: u32) -> SearchStep {
         let load = match (bracket.held, &bracket.missed) {
             (Some(held), _) => held,
-            (None, Some((_, Ceiling::Failure))) => return self.gave_up(),
+            (None, Some((_, Ceiling::Failure))) if self.failed_always() => return self.gave_up(),
+            (None, Some((missed, Ceiling::Failure))) => missed.load / 2.0,
             (None, Some((missed, Ceiling::Server))) => {
                 missed.achieved_min().min(missed.load) * self.config.first_ratio
             }
@@ -274,10 +275,7 @@ impl PeakSearch {
         if steps_left > 0 && claims < self.config.verifies_max && lower < load {
             return SearchStep::Verify { load: lower };
         }
-        match ceiling == Ceiling::Failure && !self.held_any() {
-            true => self.gave_up(),
-            false => self.found(lower),
-        }
+        if self.failed_always() { self.gave_up() } else { self.found(lower) }
     }
 
     fn found(&self, peak: f64) -> SearchStep {
@@ -332,9 +330,10 @@ impl PeakSearch {
         level.standing(purpose, self.closed(), &self.config)
     }
 
-    fn held_any(&self) -> bool {
-        let all = self.probes.iter().chain(&self.verifies);
-        all.into_iter().any(|(_, outcome)| outcome.holding == Holding::Held)
+    /// The server failed under every open load.
+    fn failed_always(&self) -> bool {
+        let mut all = self.probes.iter().chain(&self.verifies);
+        all.all(|(_, outcome)| outcome.holding == Holding::Failed)
     }
 
     fn closed(&self) -> f64 {

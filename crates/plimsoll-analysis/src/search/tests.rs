@@ -183,8 +183,22 @@ fn a_server_that_fails_at_every_load_is_given_up_with_the_reason() {
         Some(load) => outcome(load, load / 2.0, Holding::Failed),
     });
     let SearchStep::GaveUp { reason } = step else { panic!("{step:?}") };
-    assert!(reason.contains("8 open probes"), "{reason}");
+    assert!(reason.contains("16 open probes"), "8 loads, each twice: {reason}");
     assert!(reason.contains("it was Failed") && reason.contains("--points"), "{reason}");
+}
+
+#[test]
+fn a_server_that_failed_once_on_a_disturbed_machine_is_not_given_up() {
+    let kinds = [Holding::Generator, Holding::NotHeld, Holding::Generator, Holding::Failed];
+    let mut at = 0;
+    let (end, _) = search(PeakSearchConfig::default(), 6, |step| match load_of(step) {
+        None => closed(30_000.0),
+        Some(load) => {
+            at += 1;
+            outcome(load, load * 0.9, kinds[(at - 1) % kinds.len()])
+        }
+    });
+    assert_eq!(found(end).bound, Bound::AtLeast);
 }
 
 #[test]
