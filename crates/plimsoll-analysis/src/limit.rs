@@ -5,7 +5,7 @@
 mod evidence;
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::result::{NotCounted, PointResult};
+use plimsoll_model::result::{Bound, NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, grouped};
 
@@ -22,11 +22,13 @@ const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
 const FALL_MIN_RATIO: f64 = 0.1;
 
 /// One sentence, or nothing when there is nothing to say. `probes` are the steps of the search for
-/// the peak: a searched ladder ends below it, so that only they saw the limit.
+/// the peak: a searched ladder ends at the peak, so that only they saw the limit. `held_back` is
+/// what ended the search before anything was too much.
 pub(crate) fn limit_text(
     suite: &Suite,
     points: &[PointResult],
     probes: &[PointResult],
+    held_back: Option<&str>,
     disclosure: Option<&Disclosure>,
 ) -> Option<String> {
     if points.is_empty() {
@@ -38,7 +40,7 @@ pub(crate) fn limit_text(
             load_text(suite, point),
         ));
     }
-    if let Some(point) = points.iter().find(|p| failed_ops(p)) {
+    if let Some(point) = points.iter().find(|p| failed(p)) {
         return Some(format!(
             "the server failed ops from {} on; see the error samples",
             load_text(suite, point),
@@ -46,7 +48,10 @@ pub(crate) fn limit_text(
     }
     match suite.load {
         LoadSpec::Open { .. } => match ladder_missed(points) {
-            None => probes_text(suite, probes).or_else(|| Some(held_text(suite, points))),
+            None => held_back
+                .map(str::to_owned)
+                .or_else(|| probes_text(suite, probes))
+                .or_else(|| Some(held_text(suite, points))),
             Some(missed) => missed_text(suite, points, missed),
         },
         LoadSpec::Closed { .. } if points.len() < 2 => None,
@@ -59,14 +64,43 @@ pub(crate) fn generator_limited(point: &PointResult) -> bool {
     GENERATOR_RULES.iter().any(|rule| broke(point, rule))
 }
 
-fn broke(point: &PointResult, rule: &str) -> bool {
-    point.reasons.iter().any(|reason| reason.rule == rule)
+/// Was the server's own limit seen, by the points or by the search for the peak, which came to
+/// `searched`? Where the generator, the clients, the room or the time ended the load, the server
+/// carried at least what it did.
+pub(crate) fn bound_of(
+    suite: &Suite,
+    points: &[PointResult],
+    probes: &[PointResult],
+    searched: Option<Bound>,
+) -> Bound {
+    let by_server = |point: &PointResult, all: &[PointResult]| {
+        let over = missed_load(point) || failed(point) || point.not_counted.is_some();
+        over && !generator_limited(point) && clients_limit(suite, point, all).is_none()
+    };
+    let seen = match suite.load {
+        LoadSpec::Open { .. } => {
+            let by_search = || {
+                let missed = lowest_missed(probes);
+                missed.is_none_or(|probe| by_server(probe, probes))
+            };
+            points.iter().any(|point| by_server(point, points))
+                || (searched == Some(Bound::Exact) && by_search())
+        }
+        LoadSpec::Closed { .. } => {
+            let stopped = matches!(closed_growth(suite, points), Growth::Fell | Growth::Stopped);
+            stopped && !points.iter().any(generator_limited)
+        }
+    };
+    if seen { Bound::Exact } else { Bound::AtLeast }
 }
 
-fn failed_ops(point: &PointResult) -> bool {
-    point.not_counted == Some(NotCounted::Errors)
-        || broke(point, "errors")
-        || broke(point, "corrupt")
+fn broke(point: &PointResult, rule: &str) -> bool {
+    let left_out = point.not_counted_because.iter();
+    point.reasons.iter().chain(left_out).any(|finding| finding.rule == rule)
+}
+
+fn failed(point: &PointResult) -> bool {
+    broke(point, "errors") || broke(point, "corrupt")
 }
 
 fn missed_load(point: &PointResult) -> bool {
@@ -136,12 +170,23 @@ fn clients_limit(suite: &Suite, point: &PointResult, all: &[PointResult]) -> Opt
     ))
 }
 
-/// What the lowest load says that the search could not hold. The closed probe asks for no load.
+/// The lowest load of the search above those it held. The closed probe asks for no load, and a
+/// miss below a load that was held in the end was scatter.
+fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
+    let open = || probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
+    let missed = |p: &&PointResult| {
+        missed_load(p) || generator_limited(p) || failed(p) || p.not_counted.is_some()
+    };
+    let verified = open().next_back().filter(|last| !missed(last)).map(|last| last.requested);
+    open()
+        .filter(missed)
+        .filter(|p| verified.is_none_or(|verified| p.requested > verified))
+        .min_by(|a, b| a.requested.total_cmp(&b.requested))
+}
+
+/// What the lowest load says that the search could not hold.
 fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
-    let open = probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
-    let missed = open
-        .filter(|p| missed_load(p) || generator_limited(p) || p.not_counted.is_some())
-        .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
+    let missed = lowest_missed(probes)?;
     let load = load_text(suite, missed);
     if generator_limited(missed) {
         return Some(format!(
@@ -199,19 +244,52 @@ fn still_grew(held: &PointResult, missed: &[PointResult]) -> bool {
     }
 }
 
-/// Closed loads: what came of the last doubling of the load.
+/// What came of the last doubling of a closed load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    /// Less than at the peak.
+    Fell,
+    /// No more than before.
+    Stopped,
+    Grew,
+    /// The load was not doubled.
+    Unknown,
+}
+
+fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
+    let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
+    let climb = climb(suite, points);
+    let Some(last) = climb.last() else { return Growth::Unknown };
+    let peak = climb.iter().map(|point| rate(point)).fold(0.0, f64::max);
+    if rate(last) < peak * (1.0 - FALL_MIN_RATIO) {
+        return Growth::Fell;
+    }
+    let half = closed_load(suite, last) / 2.0;
+    match climb.iter().rfind(|point| closed_load(suite, point) <= half) {
+        Some(before) if rate(last) <= rate(before) * (1.0 + CLOSED_GROWTH_MIN_RATIO) => {
+            Growth::Stopped
+        }
+        Some(_) => Growth::Grew,
+        None => Growth::Unknown,
+    }
+}
+
+/// The points by rising load.
+fn climb<'p>(suite: &Suite, points: &'p [PointResult]) -> Vec<&'p PointResult> {
+    let mut climb: Vec<&PointResult> = points.iter().collect();
+    climb.sort_by(|a, b| closed_load(suite, a).total_cmp(&closed_load(suite, b)));
+    climb
+}
+
 fn closed_text(
     suite: &Suite,
     points: &[PointResult],
     disclosure: Option<&Disclosure>,
 ) -> Option<String> {
     let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
-    let mut climb: Vec<&PointResult> = points.iter().collect();
-    climb.sort_by(|a, b| closed_load(suite, a).total_cmp(&closed_load(suite, b)));
+    let climb = climb(suite, points);
     let last = *climb.last()?;
     let peak = climb.iter().fold(last, |peak, p| if rate(p) > rate(peak) { p } else { peak });
-    let half = closed_load(suite, last) / 2.0;
-    let earlier = climb.iter().rfind(|p| closed_load(suite, p) <= half);
     let peak_text = rate_text(suite, rate(peak));
     let (more, doubles) = match suite.ladder {
         Ladder::Think { .. } => ("shorter think times", "halve its think time"),
@@ -223,27 +301,27 @@ fn closed_text(
         evidence::Plateau { at: last, below, place }.resource(disclosure)
     };
     let resource = || resource().unwrap_or_else(|| "which resource is not known".to_owned());
-    if rate(last) < rate(peak) * (1.0 - FALL_MIN_RATIO) {
-        return Some(format!(
+    Some(match closed_growth(suite, points) {
+        Growth::Fell => format!(
             "server saturated at about {peak_text}, reached at {}: past that {more} brought less, \
              {} at {}, while the generator had headroom; {}",
             place_text(suite, peak),
             rate_text(suite, rate(last)),
             place_text(suite, last),
             resource(),
-        ));
-    }
-    Some(match earlier.map(|p| rate(p)) {
-        Some(before) if rate(last) <= before * (1.0 + CLOSED_GROWTH_MIN_RATIO) => format!(
+        ),
+        Growth::Stopped => format!(
             "server saturated at about {peak_text}: {more} brought no more throughput while the \
              generator had headroom; {}",
             resource(),
         ),
-        Some(_) => format!(
+        Growth::Grew => format!(
             "not saturated: throughput still grew with {} at the last points",
             if more == "more clients" { "the clients" } else { more },
         ),
-        None => format!("unknown: the ladder does not {doubles}, so growth cannot be judged"),
+        Growth::Unknown => {
+            format!("unknown: the ladder does not {doubles}, so growth cannot be judged")
+        }
     })
 }
 

@@ -8,6 +8,7 @@ use plimsoll_model::event::{
     JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
 use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::result::Bound;
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::units::Nanos;
 
@@ -153,13 +154,21 @@ pub(crate) struct PointView<'a> {
     pub position: u32,
 }
 
+/// What the search for the peak came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeakView<'a> {
+    pub how: &'a str,
+    pub bound: Bound,
+    pub held_back: Option<&'a str>,
+}
+
 /// The journal in order.
 #[derive(Debug)]
 pub(crate) struct RunView<'a> {
     pub started: Option<&'a RunStarted>,
     pub ladder: Vec<PointView<'a>>,
     pub probes: Vec<PointView<'a>>,
-    pub peak: Option<(f64, &'a str)>,
+    pub peak: Option<PeakView<'a>>,
     /// Of the ladder, when they differ from those of the start.
     pub departures: Option<&'a [String]>,
     pub ending: Ending<'a>,
@@ -217,7 +226,10 @@ impl<'a> RunView<'a> {
                 JournalRecord::PointFinished(record) => {
                     drafts.entry(record.point.ordinal).or_default().record = Some(record);
                 }
-                JournalRecord::PeakFound { peak, how } => view.peak = Some((*peak, how)),
+                JournalRecord::PeakFound { how, bound, held_back, .. } => {
+                    let held_back = held_back.as_deref();
+                    view.peak = Some(PeakView { how, bound: *bound, held_back });
+                }
                 JournalRecord::LadderPlanned { departures, .. } => {
                     view.departures = Some(departures);
                 }

@@ -1,47 +1,64 @@
 //! Which load to try next when the peak is unknown. Pure: the caller runs the points.
 //!
-//! 1. A closed probe (all clients, no think time) estimates the highest throughput X₀.
+//! 1. A closed probe (all clients, no think time) tells the highest throughput X₀ that so many
+//!    clients get. More than that cannot be held, and much less should be.
 //! 2. Open probes start at 0.95 X₀, grow while they are held, then halve the gap between the
-//!    highest load held and the lowest not held until it is within 3 %.
-//! 3. The load found is run once more; a failure lowers it by 5 % and it is run again.
+//!    highest load held and the lowest not held until it is within 3 %. A miss that may be scatter
+//!    is tried once more before it is believed; one that only the generator is to blame for, three
+//!    times at most.
+//! 3. The load found is verified, where the caller gives the servers the data that belongs to it.
+//!    A failure lowers the claim, by 5 % or to what was achieved, and it is verified again.
 //!
-//! Every stage is bounded; a search always ends.
+//! Every stage is bounded, and so is the time: where it ends, the peak is what was held so far. A
+//! search ends without a peak only when the server fails. The next step follows from the tries so
+//! far and the time left, so that a resumed search goes on where it was.
 
-use std::fmt;
+mod levels;
+mod outcome;
+mod text;
 
-use plimsoll_model::result::PointResult;
-use plimsoll_model::units::grouped;
+use plimsoll_model::result::Bound;
 
-use crate::limit::generator_limited;
+use self::levels::{Ceiling, Level, Purpose, Standing, levels};
+pub use self::outcome::{Holding, ProbeOutcome};
 
-/// Rules that decide whether a load was held. The others judge how well it was measured.
-const HELD_RULES: [&str; 10] = [
-    "rate",
-    "errors",
-    "corrupt",
-    "not_sent",
-    "send_lag",
-    "generator_cpu",
-    "clients_lost",
-    "ended_early",
-    "nothing_done",
-    "panic",
-];
+/// Steps that are kept for the verification while there are few left.
+const VERIFY_RESERVE_STEPS: u32 = 1;
+/// A claim below one that the generator could not send.
+const GENERATOR_HEADROOM_RATIO: f64 = 0.8;
+/// The same for a claim whose verification it did not manage.
+const GENERATOR_VERIFY_STEP_RATIO: f64 = 0.1;
+/// Of what a server finished while it was asked for too much, this part is asked next.
+const ACHIEVED_RATIO: f64 = 0.97;
+/// The server's limit was seen where the lowest load it did not hold is this close above the peak.
+const SEEN_GAP_RATIO: f64 = 0.15;
+/// Loads from here on are whole numbers: nobody asks for fractions of an op.
+const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeakSearchConfig {
     /// First open probe as a share of the closed probe's throughput.
     pub first_ratio: f64,
+    /// Loads above this share of the closed probe's throughput are tried only when this one was
+    /// held: all clients at once got no more.
+    pub closed_ceiling_ratio: f64,
     /// Growth while probes are held.
     pub growth_ratio: f64,
     /// The search ends when held and not held are this close.
     pub resolution_ratio: f64,
-    /// Open probes at most.
+    /// The same where the generator is what did not hold.
+    pub generator_resolution_ratio: f64,
+    /// A load is held when no more of its ops than this are late: half of what the suite
+    /// tolerates, so that the next point at that load is not left to chance.
+    pub spare_ratio: f64,
+    /// Different loads of open probes at most.
     pub probes_max: u32,
-    /// A verification that fails lowers the claim by this share.
+    /// Repeats of a step that only the generator failed, at most.
+    pub generator_repeats_max: u32,
+    /// A verification that fails lowers the claim by this share at least.
     pub verify_step_ratio: f64,
-    /// Verifications at most.
+    /// Claims verified at most.
     pub verifies_max: u32,
     /// Loads below this are not tried.
     pub load_min_ops_per_s: f64,
@@ -53,9 +70,13 @@ impl Default for PeakSearchConfig {
     fn default() -> Self {
         Self {
             first_ratio: 0.95,
+            closed_ceiling_ratio: 1.05,
             growth_ratio: 1.25,
             resolution_ratio: 0.03,
+            generator_resolution_ratio: 0.05,
+            spare_ratio: 0.025,
             probes_max: 8,
+            generator_repeats_max: 3,
             verify_step_ratio: 0.05,
             verifies_max: 6,
             load_min_ops_per_s: 1.0,
@@ -74,72 +95,40 @@ pub enum SearchStep {
         /// Ops per second.
         load: f64,
     },
-    /// Run the claimed load once more.
+    /// Run the claimed load once more, on the data that belongs to it.
     Verify {
         /// Ops per second.
         load: f64,
     },
-    /// The re-verified peak.
-    Found {
-        /// Ops per second.
-        peak: f64,
-        /// How it was found and what bounded it, for a person.
-        how: String,
-    },
-    /// No load was held.
+    /// The peak.
+    Found(FoundPeak),
+    /// The server failed.
     GaveUp {
         /// Why, for a person.
         reason: String,
     },
 }
 
-/// What became of a step.
+/// What a search came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ProbeOutcome {
-    /// Ops per second asked for (clients, for the closed probe).
-    pub requested: f64,
-    /// Ops per second finished without error.
-    pub achieved: f64,
-    /// Ops per second that came due; absent for the closed probe.
-    pub offered: Option<f64>,
-    /// The load was held: rate, errors, unsent ops, send lag and generator within their limits, and
-    /// the mean service time below the suite's cap.
-    pub held: bool,
-    /// The generator, not the server, is why it was not held.
-    pub generator_limited: bool,
-    /// Why it was not held, for a person.
-    pub why_not: Option<String>,
+pub struct FoundPeak {
+    /// Ops per second.
+    pub peak: f64,
+    /// Whether the server's own limit was seen.
+    pub bound: Bound,
+    /// What was the limit instead, where no step of the search shows it.
+    pub held_back: Option<HeldBack>,
+    /// How it was found and what bounded it, for a person.
+    pub how: String,
 }
 
-impl ProbeOutcome {
-    /// The outcome of an analysed point.
-    pub fn of(point: &PointResult) -> Self {
-        let breach = point.reasons.iter().find(|r| HELD_RULES.contains(&r.rule.as_str()));
-        // A load that the suite would not count cannot be its peak.
-        let breach = breach.or(point.not_counted_because.as_ref());
-        Self {
-            requested: point.requested,
-            achieved: point.achieved_ops_per_s.unwrap_or_default(),
-            offered: point.offered_ops_per_s,
-            held: breach.is_none(),
-            generator_limited: generator_limited(point),
-            why_not: breach.map(|finding| finding.text.clone()),
-        }
-    }
-}
-
-/// Was the load held, as far as the search is concerned?
-pub fn held(point: &PointResult) -> bool {
-    ProbeOutcome::of(point).held
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Stage {
-    Saturate,
-    Probe { load: f64 },
-    Verify { load: f64 },
-    Found { peak: f64 },
-    GaveUp { reason: String },
+/// What ended a search before the server's limit or the generator's was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldBack {
+    /// The highest load that may be tried was held.
+    LoadMax,
+    /// The time, or the number of steps.
+    Time,
 }
 
 /// The search. Ask [`PeakSearch::next`], run that point, [`PeakSearch::report`], and so on until
@@ -147,181 +136,222 @@ enum Stage {
 #[derive(Clone, Debug)]
 pub struct PeakSearch {
     config: PeakSearchConfig,
-    stage: Stage,
-    estimate: f64,
-    held_max: Option<f64>,
-    missed_min: Option<f64>,
-    probes: u32,
-    verifies: u32,
-    generator_limited: bool,
-    why_missed: Option<String>,
+    closed: Option<ProbeOutcome>,
+    probes: Vec<(f64, ProbeOutcome)>,
+    verifies: Vec<(f64, ProbeOutcome)>,
+}
+
+/// Between which loads the peak lies.
+struct Bracket<'a> {
+    held: Option<f64>,
+    missed: Option<(&'a Level<'a>, Ceiling)>,
 }
 
 impl PeakSearch {
     /// A search that has not begun.
     pub const fn new(config: PeakSearchConfig) -> Self {
-        Self {
-            config,
-            stage: Stage::Saturate,
-            estimate: 0.0,
-            held_max: None,
-            missed_min: None,
-            probes: 0,
-            verifies: 0,
-            generator_limited: false,
-            why_missed: None,
-        }
+        Self { config, closed: None, probes: Vec::new(), verifies: Vec::new() }
     }
 
-    /// The next step; the same until it is reported.
-    pub fn next(&self) -> SearchStep {
-        match &self.stage {
-            Stage::Saturate => SearchStep::Saturate,
-            Stage::Probe { load } => SearchStep::Probe { load: *load },
-            Stage::Verify { load } => SearchStep::Verify { load: *load },
-            Stage::Found { peak } => SearchStep::Found { peak: *peak, how: self.how(*peak) },
-            Stage::GaveUp { reason } => SearchStep::GaveUp { reason: reason.clone() },
-        }
-    }
-
-    /// Takes in what became of the step that [`PeakSearch::next`] named.
-    pub fn report(&mut self, outcome: &ProbeOutcome) {
-        self.stage = match self.stage.clone() {
-            Stage::Saturate => self.after_saturating(outcome),
-            Stage::Probe { load } => self.after_probe(load, outcome),
-            Stage::Verify { load } => self.after_verify(load, outcome),
-            ended @ (Stage::Found { .. } | Stage::GaveUp { .. }) => ended,
-        };
-    }
-
-    fn after_saturating(&mut self, outcome: &ProbeOutcome) -> Stage {
-        if !outcome.achieved.is_finite() || outcome.achieved <= 0.0 {
-            let why = outcome.why_not.as_deref().unwrap_or("no op finished");
-            return Stage::GaveUp {
+    /// The next step, where so many more have time; the same until one is reported.
+    pub fn next(&self, steps_left: u32) -> SearchStep {
+        let Some(closed) = &self.closed else { return SearchStep::Saturate };
+        if !closed.achieved.is_finite() || closed.achieved <= 0.0 {
+            let why = closed.why_not.as_deref().unwrap_or("no op finished");
+            return SearchStep::GaveUp {
                 reason: format!("the first probe, all clients at once, came to nothing: {why}"),
             };
         }
-        self.estimate = outcome.achieved;
-        Stage::Probe { load: self.bounded(outcome.achieved * self.config.first_ratio) }
+        match levels(&self.verifies).last() {
+            Some(claim) => self.after_verifying(claim, steps_left),
+            None => self.after_probing(steps_left),
+        }
     }
 
-    fn after_probe(&mut self, load: f64, outcome: &ProbeOutcome) -> Stage {
-        self.probes += 1;
-        if outcome.held {
-            self.held_max = Some(self.held_max.map_or(load, |held| held.max(load)));
-        } else {
-            self.miss(load, outcome);
+    /// Takes in what became of a step.
+    pub fn report(&mut self, step: &SearchStep, outcome: ProbeOutcome) {
+        match step {
+            SearchStep::Saturate => self.closed = Some(outcome),
+            SearchStep::Probe { load } => self.probes.push((*load, outcome)),
+            SearchStep::Verify { load } => self.verifies.push((*load, outcome)),
+            SearchStep::Found(_) | SearchStep::GaveUp { .. } => {}
         }
-        let exhausted = self.probes >= self.config.probes_max;
-        match (self.held_max, self.missed_min) {
-            (Some(held), _) if exhausted || held >= self.config.load_max_ops_per_s => {
-                Stage::Verify { load: held }
+    }
+
+    /// Steps reported so far.
+    pub fn steps(&self) -> u32 {
+        (usize::from(self.closed.is_some()) + self.probes.len() + self.verifies.len()) as u32
+    }
+
+    fn after_probing(&self, steps_left: u32) -> SearchStep {
+        let levels = levels(&self.probes);
+        let hurried = steps_left <= VERIFY_RESERVE_STEPS;
+        if let Some(last) = levels.last()
+            && matches!(self.standing(last, Purpose::Probe), Standing::Doubtful(_))
+            && !hurried
+        {
+            return SearchStep::Probe { load: last.load };
+        }
+        let bracket = self.bracket(&levels);
+        let exhausted = hurried || levels.len() as u32 >= self.config.probes_max;
+        match (&bracket.held, &bracket.missed) {
+            _ if exhausted => self.claim(&bracket, steps_left),
+            (None, None) => self.probe(self.closed() * self.config.first_ratio),
+            (Some(held), None) if *held >= self.load_max() => self.claim(&bracket, steps_left),
+            (Some(held), None) => self.probe(self.above(*held)),
+            (Some(held), Some((missed, ceiling))) => {
+                let resolution = match ceiling {
+                    Ceiling::Generator => self.config.generator_resolution_ratio,
+                    Ceiling::Server | Ceiling::Failure => self.config.resolution_ratio,
+                };
+                let middle = self.bounded(f64::midpoint(*held, missed.load));
+                let is_new = middle > *held && middle < missed.load;
+                match is_new && missed.load - held > resolution * missed.load {
+                    true => SearchStep::Probe { load: middle },
+                    false => self.claim(&bracket, steps_left),
+                }
             }
-            (Some(held), None) => {
-                Stage::Probe { load: self.bounded(held * self.config.growth_ratio) }
+            (None, Some((missed, _))) if missed.load <= self.config.load_min_ops_per_s => {
+                self.claim(&bracket, steps_left)
             }
-            (Some(held), Some(missed)) => self.between(held, missed),
-            (None, Some(missed)) if exhausted || missed <= self.config.load_min_ops_per_s => {
-                self.nothing_held()
+            (None, Some((missed, ceiling))) => self.probe(self.below(missed, *ceiling)),
+        }
+    }
+
+    /// Nothing was missed yet: up to what all clients got, then beyond.
+    fn above(&self, held: f64) -> f64 {
+        let top = self.closed() * self.config.closed_ceiling_ratio;
+        let grown = held * self.config.growth_ratio;
+        if held < 0.99 * top { grown.min(top) } else { grown }
+    }
+
+    /// Nothing was held yet: what was achieved under too much load is a hint, half is a bound.
+    fn below(&self, missed: &Level<'_>, ceiling: Ceiling) -> f64 {
+        let load = missed.load;
+        match ceiling {
+            Ceiling::Server => {
+                let hint = missed.achieved_max() * self.config.first_ratio;
+                hint.clamp(load / 2.0, load * 0.9)
             }
-            // Nothing held yet: what was achieved under too much load is a hint, half is a bound.
-            (None, _) => {
-                let hint = outcome.achieved * self.config.first_ratio;
-                Stage::Probe { load: self.bounded(hint.clamp(load / 2.0, load * 0.9)) }
+            Ceiling::Generator => load * GENERATOR_HEADROOM_RATIO,
+            Ceiling::Failure => load / 2.0,
+        }
+    }
+
+    /// The load to verify, or the answer where there is no time for it.
+    fn claim(&self, bracket: &Bracket<'_>, steps_left: u32) -> SearchStep {
+        let load = match (bracket.held, &bracket.missed) {
+            (Some(held), _) => held,
+            (None, Some((_, Ceiling::Failure))) if self.failed_always() => return self.gave_up(),
+            (None, Some((missed, Ceiling::Failure))) => missed.load / 2.0,
+            (None, Some((missed, Ceiling::Server))) => {
+                missed.achieved_min().min(missed.load) * self.config.first_ratio
             }
-        }
+            (None, Some((missed, Ceiling::Generator))) => missed.load * GENERATOR_HEADROOM_RATIO,
+            // No time for any open probe: what all clients got.
+            (None, None) => self.closed() * GENERATOR_HEADROOM_RATIO,
+        };
+        let load = self.bounded(load);
+        if steps_left == 0 { self.found(load) } else { SearchStep::Verify { load } }
     }
 
-    fn between(&self, held: f64, missed: f64) -> Stage {
-        match missed - held <= self.config.resolution_ratio * missed {
-            true => Stage::Verify { load: held },
-            false => Stage::Probe { load: f64::midpoint(held, missed) },
+    fn after_verifying(&self, claim: &Level<'_>, steps_left: u32) -> SearchStep {
+        let load = claim.load;
+        let ceiling = match self.standing(claim, Purpose::Verify) {
+            Standing::Held => return self.found(load),
+            Standing::Doubtful(_) if steps_left > 0 => return SearchStep::Verify { load },
+            Standing::Doubtful(ceiling) | Standing::Missed(ceiling) => ceiling,
+        };
+        let step = load * (1.0 - self.config.verify_step_ratio);
+        let lower = match ceiling {
+            Ceiling::Server => {
+                (claim.achieved_max() * ACHIEVED_RATIO).clamp(load / 2.0, step.max(load / 2.0))
+            }
+            Ceiling::Generator => step.min(load * (1.0 - GENERATOR_VERIFY_STEP_RATIO)),
+            Ceiling::Failure => step.min(load * GENERATOR_HEADROOM_RATIO),
+        };
+        let lower = self.bounded(lower);
+        let claims = levels(&self.verifies).len() as u32;
+        if steps_left > 0 && claims < self.config.verifies_max && lower < load {
+            return SearchStep::Verify { load: lower };
         }
+        if self.failed_always() { self.gave_up() } else { self.found(lower) }
     }
 
-    fn after_verify(&mut self, load: f64, outcome: &ProbeOutcome) -> Stage {
-        self.verifies += 1;
-        if outcome.held {
-            return Stage::Found { peak: load };
-        }
-        self.miss(load, outcome);
-        let lower = load * (1.0 - self.config.verify_step_ratio);
-        let exhausted = self.verifies >= self.config.verifies_max;
-        if exhausted || lower < self.config.load_min_ops_per_s {
-            return self.nothing_held();
-        }
-        Stage::Verify { load: lower }
+    fn found(&self, peak: f64) -> SearchStep {
+        let (verifies, probes) = (levels(&self.verifies), levels(&self.probes));
+        let of = |levels: &[Level<'_>], purpose| -> Vec<(f64, Standing)> {
+            levels.iter().map(|level| (level.load, self.standing(level, purpose))).collect()
+        };
+        let verified = of(&verifies, Purpose::Verify).contains(&(peak, Standing::Held));
+        let all = [of(&verifies, Purpose::Verify), of(&probes, Purpose::Probe)].concat();
+        let lowest = all
+            .into_iter()
+            .filter_map(|(load, standing)| match standing {
+                Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((load, ceiling)),
+                Standing::Held => None,
+            })
+            .filter(|(load, _)| *load > peak)
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let seen = |load: f64| load - peak <= SEEN_GAP_RATIO * load;
+        let (bound, held_back) = match lowest {
+            Some((_, Ceiling::Generator)) => (Bound::AtLeast, None),
+            Some((load, _)) if verified && seen(load) => (Bound::Exact, None),
+            None if peak >= self.load_max() => (Bound::AtLeast, Some(HeldBack::LoadMax)),
+            _ => (Bound::AtLeast, Some(HeldBack::Time)),
+        };
+        let how = text::how(self, peak, verified, lowest);
+        SearchStep::Found(FoundPeak { peak, bound, held_back, how })
     }
 
-    fn miss(&mut self, load: f64, outcome: &ProbeOutcome) {
-        // Noise may miss a load below one that was held: the lower one counts.
-        self.held_max = self.held_max.filter(|held| *held < load);
-        if self.missed_min.is_none_or(|missed| load <= missed) {
-            self.missed_min = Some(load);
-            self.generator_limited = outcome.generator_limited;
-            self.why_missed = outcome.why_not.clone();
-        }
+    fn gave_up(&self) -> SearchStep {
+        SearchStep::GaveUp { reason: text::nothing_held(self) }
     }
 
-    fn nothing_held(&self) -> Stage {
-        let why = self.why_missed.as_deref().unwrap_or("no reason given");
-        Stage::GaveUp {
-            reason: format!(
-                "no load was held in {} probes and {} verifications, down to {} ops/s; the last \
-                 reason: {why}; name the ladder with --points or --peak",
-                self.probes,
-                self.verifies,
-                grouped(self.missed_min.unwrap_or_default()),
-            ),
-        }
+    /// Highest load held below the lowest that was not.
+    fn bracket<'l>(&self, levels: &'l [Level<'l>]) -> Bracket<'l> {
+        let standings = levels.iter().map(|level| (level, self.standing(level, Purpose::Probe)));
+        let missed = standings
+            .clone()
+            .filter_map(|(level, standing)| match standing {
+                Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((level, ceiling)),
+                Standing::Held => None,
+            })
+            .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
+        let below = missed.map_or(f64::INFINITY, |(level, _)| level.load);
+        let held = standings
+            .filter(|(level, standing)| *standing == Standing::Held && level.load < below)
+            .map(|(level, _)| level.load)
+            .reduce(f64::max);
+        Bracket { held, missed }
+    }
+
+    fn standing(&self, level: &Level<'_>, purpose: Purpose) -> Standing {
+        level.standing(purpose, self.closed(), &self.config)
+    }
+
+    /// The server failed under every open load.
+    fn failed_always(&self) -> bool {
+        let mut all = self.probes.iter().chain(&self.verifies);
+        all.all(|(_, outcome)| outcome.holding == Holding::Failed)
+    }
+
+    fn closed(&self) -> f64 {
+        self.closed.as_ref().map_or(0.0, |outcome| outcome.achieved)
+    }
+
+    fn probe(&self, load: f64) -> SearchStep {
+        SearchStep::Probe { load: self.bounded(load) }
+    }
+
+    fn load_max(&self) -> f64 {
+        self.bounded(f64::MAX)
     }
 
     fn bounded(&self, load: f64) -> f64 {
-        load.clamp(self.config.load_min_ops_per_s, self.config.load_max_ops_per_s)
-    }
-
-    fn how(&self, peak: f64) -> String {
-        let mut text = format!(
-            "all clients at once reached {} ops/s; {} open probes and {} {} later, {} ops/s was \
-             held twice",
-            grouped(self.estimate),
-            self.probes,
-            self.verifies,
-            if self.verifies == 1 { "verification" } else { "verifications" },
-            grouped(peak),
-        );
-        if self.verifies > 1 {
-            text = text.replace("held twice", "held when it was verified");
-        }
-        let end = match (self.missed_min, self.generator_limited) {
-            (None, _) => {
-                "; no load that could not be held was found, the peak may lie higher".to_owned()
-            }
-            (Some(missed), true) => format!(
-                "; {} ops/s was too much for the generator, not the server: the server's peak may \
-                 lie higher",
-                grouped(missed),
-            ),
-            (Some(missed), false) => {
-                let why = self.why_missed.as_deref().unwrap_or("load not held");
-                // The remedy after the semicolon is for points a user asked for.
-                let cause = why.split(';').next().unwrap_or(why);
-                format!("; {} ops/s was not ({cause})", grouped(missed))
-            }
-        };
-        text + &end
-    }
-}
-
-impl fmt::Display for SearchStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Saturate => f.write_str("all clients at once"),
-            Self::Probe { load } => write!(f, "probe at {} ops/s", grouped(*load)),
-            Self::Verify { load } => write!(f, "verify {} ops/s", grouped(*load)),
-            Self::Found { peak, .. } => write!(f, "peak {} ops/s", grouped(*peak)),
-            Self::GaveUp { reason } => write!(f, "no peak: {reason}"),
-        }
+        let max = self.config.load_max_ops_per_s.max(self.config.load_min_ops_per_s);
+        let load = load.clamp(self.config.load_min_ops_per_s, max);
+        if load >= WHOLE_FROM_OPS_PER_S { load.floor() } else { load }
     }
 }
 

@@ -1,10 +1,10 @@
 //! The headline figures of a run.
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::result::{Bound, PointResult, Summary};
+use plimsoll_model::result::{PointResult, Summary};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
-use crate::limit::{limit_text, place_text};
+use crate::limit::{bound_of, limit_text, place_text};
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
 use crate::score::score_of_run;
@@ -29,18 +29,19 @@ pub(crate) fn summarise_run(
             format!("peak throughput, at {}{}", place_text(suite, best), took_part(best))
         }
     };
+    let held_back = view.peak.and_then(|peak| peak.held_back);
     Summary {
         metric,
         value: best.and_then(|point| throughput(suite.metric, point)),
-        bound: Bound::Exact,
+        bound: bound_of(suite, points, probes, view.peak.map(|peak| peak.bound)),
         unit: suite.metric.unit().to_owned(),
         peak_ops_per_s: points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max),
         peak_bytes_per_s: points.iter().filter_map(bytes_per_s).reduce(f64::max),
         overall_response_ms: overall_response(&curve(points)),
         score,
         score_note,
-        limit: limit_text(suite, points, probes, disclosure),
-        peak_search: view.peak.map(|(_, how)| how.to_owned()),
+        limit: limit_text(suite, points, probes, held_back, disclosure),
+        peak_search: view.peak.map(|peak| peak.how.to_owned()),
         ..Summary::default()
     }
 }
@@ -100,10 +101,61 @@ fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::event::JournalRecord;
+    use plimsoll_model::result::Bound;
     use plimsoll_model::suite::Metric;
 
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder};
+
+    fn bound(points: impl IntoIterator<Item = PointBuilder>) -> Bound {
+        analyse(&RunBuilder::of(points).raw()).summary.bound
+    }
+
+    #[test]
+    fn a_load_that_was_held_to_the_end_is_a_lower_bound_and_one_that_was_not_is_exact() {
+        let held = [1_000.0, 2_000.0].map(PointBuilder::open);
+        assert_eq!(bound(held.clone()), Bound::AtLeast);
+        let missed = PointBuilder::open(3_000.0).achieved(2_100);
+        assert_eq!(bound(held.clone().into_iter().chain([missed])), Bound::Exact);
+        let generator = PointBuilder::open(3_000.0).worker_busy(0.95);
+        assert_eq!(bound(held.into_iter().chain([generator])), Bound::AtLeast);
+    }
+
+    #[test]
+    fn closed_loads_are_exact_where_throughput_stopped_growing() {
+        let closed = |rates: [(u32, u64); 3]| {
+            bound(rates.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)))
+        };
+        assert_eq!(closed([(8, 8_000), (16, 10_000), (32, 10_100)]), Bound::Exact);
+        assert_eq!(closed([(8, 8_000), (16, 10_000), (32, 6_000)]), Bound::Exact);
+        assert_eq!(closed([(8, 8_000), (16, 15_000), (32, 29_000)]), Bound::AtLeast);
+        assert_eq!(bound([PointBuilder::closed(8)]), Bound::AtLeast, "nothing to compare with");
+    }
+
+    fn searched(bound: Bound, held_back: Option<&str>) -> RunBuilder {
+        let mut run = RunBuilder::open(&[500.0, 1_000.0]);
+        run.journal.insert(
+            1,
+            JournalRecord::PeakFound {
+                peak: 1_000.0,
+                how: "so".to_owned(),
+                bound,
+                held_back: held_back.map(str::to_owned),
+            },
+        );
+        run
+    }
+
+    #[test]
+    fn a_searched_ladder_that_held_has_the_bound_of_the_search() {
+        let run = searched(Bound::Exact, None).with_failed_probe(3_000.0);
+        assert_eq!(analyse(&run.raw()).summary.bound, Bound::Exact);
+        let text = "limited by room for files: 1 GiB is free";
+        let summary = analyse(&searched(Bound::AtLeast, Some(text)).raw()).summary;
+        assert_eq!((summary.bound, summary.limit.as_deref()), (Bound::AtLeast, Some(text)));
+        assert_eq!(summary.peak_search.as_deref(), Some("so"));
+    }
 
     #[test]
     fn the_value_is_the_highest_valid_point_and_the_peak_counts_all() {

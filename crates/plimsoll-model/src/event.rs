@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
 use crate::outcome::{ClientCounts, ErrorSample};
+use crate::result::Bound;
 use crate::units::Nanos;
 
 /// Version of the journal's records.
@@ -380,10 +381,16 @@ pub enum JournalRecord {
     PointFinished(Box<PointRecord>),
     /// The search for the peak ended.
     PeakFound {
-        /// The re-verified peak, on the ladder's axis.
+        /// The peak, on the ladder's axis.
         peak: f64,
         /// How it was found, for a person.
         how: String,
+        /// Whether the server's own limit was seen.
+        #[serde(default)]
+        bound: Bound,
+        /// What was the limit instead, where no step of the search shows it, for a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_back: Option<String>,
     },
     /// The search has given the ladder; what depends on the highest load is settled now.
     LadderPlanned {

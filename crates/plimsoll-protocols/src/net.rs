@@ -157,10 +157,27 @@ pub enum ErrandError {
     Stopped,
 }
 
+/// The highest load whose data a server has room for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Room {
+    /// Of all targets together.
+    pub load_max_ops_per_s: f64,
+    /// Free where there is least.
+    pub free: Bytes,
+    /// Where that is.
+    pub place: String,
+}
+
 /// Work around each load point, for protocols whose data lies on the server and grows with load.
 pub trait PointPreparation: Send {
     /// The servers answer.
     fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError>;
+    /// The highest load that the servers have room for; `None` where data does not grow with load.
+    /// Loads that are no rate keep to it from then on.
+    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, ErrandError> {
+        let _ = dial;
+        Ok(None)
+    }
     /// Brings the servers' data to what `load` needs and answers with the workload.
     fn ready(
         &mut self,

@@ -64,7 +64,7 @@ fn web_static_has_the_timings_and_rules_of_the_method() {
     let suite = suite("web-static", &[]).unwrap();
     let full = suite.profiles.get(ProfileName::Full);
     assert_eq!((full.warm_up, full.measure), (Nanos::from_secs(300), Nanos::from_secs(600)));
-    assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 0.95 });
+    assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 1.0 });
     assert_eq!((suite.rules.rate_tolerance_ratio, suite.rules.errors_max_ratio), (0.05, 0.001));
     let quick = suite.profiles.get(ProfileName::Quick);
     assert_eq!((quick.warm_up, quick.measure), (Nanos::from_secs(1), Nanos::from_secs(3)));
@@ -93,7 +93,7 @@ fn the_ladder_and_the_load_of_a_suite_may_be_changed_from_outside() {
     assert_eq!(ladder("web-static", &points_set), points);
     let peak = Ladder::Peak { peak: 3_000.0, steps: 10 };
     assert_eq!(ladder("web-static", &["ladder.kind=peak", "ladder.peak=3000"]), peak);
-    let auto = Ladder::Auto { steps: 10, headroom: 0.95 };
+    let auto = Ladder::Auto { steps: 10, headroom: 1.0 };
     assert_eq!(ladder("web-static", &["ladder.kind=auto"]), auto);
     assert_eq!(ladder("web-url", &["load.mode=open", "ladder.kind=auto"]), auto);
     let peak_set = ["load.mode=open", "ladder.kind=peak", "ladder.peak=3000"];

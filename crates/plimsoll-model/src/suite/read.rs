@@ -177,7 +177,7 @@ fn read_ladder(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, Suit
         }
         Kind::Auto => Ladder::Auto {
             steps: steps()?,
-            headroom: ladder.number_in("headroom", 0.01..=1.0)?.unwrap_or(0.95),
+            headroom: ladder.number_in("headroom", 0.01..=1.0)?.unwrap_or(1.0),
         },
         Kind::Think => read_thinks(ladder, load)?,
     };
@@ -352,7 +352,7 @@ size = 10
     #[test]
     fn every_default_is_explicit_and_reads_back_as_the_same_suite() {
         let suite = parse(SMALL).unwrap();
-        assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 0.95 });
+        assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 1.0 });
         assert_eq!(suite.workload["size"].as_integer(), Some(10));
         let text = suite.to_toml();
         assert!(text.contains("rate_tolerance_ratio = 0.05"), "{text}");

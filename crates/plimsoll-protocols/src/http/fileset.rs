@@ -68,6 +68,11 @@ pub fn directories_unrounded(ops_per_s: f64) -> f64 {
     10.0 * (ops_per_s.max(0.0) / 5.0).sqrt()
 }
 
+/// The load whose method's count is `directories`.
+pub fn ops_per_s_for(directories: f64) -> f64 {
+    5.0 * (directories / 10.0).powi(2)
+}
+
 /// Directories for the highest load requested, times `scale` (1 is the method's), at least one.
 pub fn directories_for(ops_per_s: f64, scale: f64) -> u32 {
     (directories_unrounded(ops_per_s) * scale).floor().clamp(1.0, f64::from(DIRECTORIES_MAX)) as u32

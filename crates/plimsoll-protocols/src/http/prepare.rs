@@ -9,6 +9,7 @@ use plimsoll_model::units::Bytes;
 
 use super::fileset::{
     DIRECTORIES_MAX, FileSet, FileSetId, MARKER, Marker, MarkerError, files_of_directory,
+    ops_per_s_for,
 };
 use crate::net::GoOn;
 
@@ -208,6 +209,14 @@ fn held(root: &Path) -> Result<Option<FileSetId>, PrepareError> {
     if is_empty { Ok(None) } else { Err(PrepareError::Foreign(root.to_owned())) }
 }
 
+/// The highest load in ops/s whose file set, `scale` of the method's, fits into `free` bytes.
+pub fn load_max(free: Bytes, scale: f64) -> f64 {
+    let of_one: u64 =
+        files_of_directory(0).map(|id| id.bytes().next_multiple_of(BLOCK_BYTES)).sum();
+    let directories = free.0.saturating_sub(SPARE_BYTES) / of_one;
+    ops_per_s_for(directories as f64 / scale)
+}
+
 /// Refuses before the first byte when the missing files would not fit.
 fn check_space(
     root: &Path,
@@ -230,7 +239,8 @@ fn check_space(
     Err(PrepareError::NoSpace { path: root.to_owned(), free: Bytes(free), needed })
 }
 
-fn free_bytes(path: &Path) -> io::Result<u64> {
+/// Free for us where `path` lies.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let facts = rustix::fs::statvfs(path)?;
     Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
@@ -344,6 +354,21 @@ mod tests {
         clean(&root).unwrap();
         assert_eq!(fs::read(root.join("dir00000/letter.txt")).unwrap(), b"dear");
         assert!(!root.join("dir00000/class0_1").exists());
+    }
+
+    #[test]
+    fn the_highest_load_there_is_room_for_has_a_file_set_that_fits() {
+        for (gib, scale) in [(1, 1.0), (1, 0.1), (40, 0.1)] {
+            let free = Bytes(gib << 30);
+            let most = load_max(free, scale);
+            let bytes = |load: f64| {
+                let directories = crate::http::fileset::directories_for(load, scale);
+                u64::from(directories) * crate::http::fileset::directory_bytes()
+            };
+            assert!(bytes(most) + SPARE_BYTES <= free.0, "{most}");
+            assert!(bytes(most * 1.1) > free.0 * 9 / 10, "{most}");
+        }
+        assert_eq!(load_max(Bytes(0), 1.0), 0.0);
     }
 
     #[test]

@@ -10,17 +10,23 @@ use plimsoll_model::units::{Nanos, OpsPerSec, grouped};
 /// Timings of a search step: long enough to tell held from not held, short enough to take many.
 const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(2);
 const PROBE_MEASURE_MAX: Nanos = Nanos::from_secs(8);
-/// A verification is held longer: it carries the claim.
-const VERIFY_MEASURE_MAX: Nanos = Nanos::from_secs(30);
+/// A verification carries the claim that the ladder's last point is held: it lasts as long as that
+/// one, short of the methods' own minutes.
+const VERIFY_WARM_UP_MAX: Nanos = Nanos::from_secs(30);
+const VERIFY_MEASURE_MAX: Nanos = Nanos::from_secs(120);
 /// A demo has 15 s in all: its search begins lower, is shorter, and gives way in larger steps.
 const DEMO_FIRST_RATIO: f64 = 0.7;
 const DEMO_PROBES_MAX: u32 = 2;
 const DEMO_VERIFY_STEP_RATIO: f64 = 0.2;
 const DEMO_VERIFIES_MAX: u32 = 2;
+/// Search and ladder together: a demo has 15 s a suite, a quick run two minutes, both with what it
+/// takes to start the servers and to write the report.
+const DEMO_TIME: Nanos = Nanos::from_secs(13);
+const QUICK_TIME: Nanos = Nanos::from_secs(105);
 
-/// A quick run has 90 s in all.
-const QUICK_PROBES_MAX: u32 = 5;
-const QUICK_VERIFIES_MAX: u32 = 3;
+/// A quick run is not asked for more, whatever time there is.
+const QUICK_PROBES_MAX: u32 = 6;
+const QUICK_VERIFIES_MAX: u32 = 4;
 
 /// How the loads of a ladder come about.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,22 +64,35 @@ impl LadderPlan {
     }
 }
 
+/// Time for search and ladder together; `None` where nobody waits for the end.
+pub const fn search_time(profile: ProfileName) -> Option<Nanos> {
+    match profile {
+        ProfileName::Demo => Some(DEMO_TIME),
+        ProfileName::Quick => Some(QUICK_TIME),
+        ProfileName::Standard | ProfileName::Full => None,
+    }
+}
+
 /// Bounds of the search for the peak.
-pub fn search_config(profile: ProfileName) -> PeakSearchConfig {
+pub fn search_config(suite: &Suite, profile: ProfileName) -> PeakSearchConfig {
+    let config = PeakSearchConfig {
+        spare_ratio: suite.rules.rate_tolerance_ratio / 2.0,
+        ..PeakSearchConfig::default()
+    };
     match profile {
         ProfileName::Demo => PeakSearchConfig {
             first_ratio: DEMO_FIRST_RATIO,
             probes_max: DEMO_PROBES_MAX,
             verify_step_ratio: DEMO_VERIFY_STEP_RATIO,
             verifies_max: DEMO_VERIFIES_MAX,
-            ..PeakSearchConfig::default()
+            ..config
         },
         ProfileName::Quick => PeakSearchConfig {
             probes_max: QUICK_PROBES_MAX,
             verifies_max: QUICK_VERIFIES_MAX,
-            ..PeakSearchConfig::default()
+            ..config
         },
-        ProfileName::Standard | ProfileName::Full => PeakSearchConfig::default(),
+        ProfileName::Standard | ProfileName::Full => config,
     }
 }
 
@@ -131,7 +150,7 @@ pub fn phases(profile: &Profile, purpose: Purpose) -> Phases {
     let (warm_up_max, measure_max) = match purpose {
         Purpose::Ladder => (Nanos::MAX, Nanos::MAX),
         Purpose::Probe => (PROBE_WARM_UP_MAX, PROBE_MEASURE_MAX),
-        Purpose::Verify => (PROBE_WARM_UP_MAX, VERIFY_MEASURE_MAX),
+        Purpose::Verify => (VERIFY_WARM_UP_MAX, VERIFY_MEASURE_MAX),
     };
     Phases {
         warm_up_ns: profile.warm_up.min(warm_up_max),
@@ -150,7 +169,7 @@ pub fn step_load(suite: &Suite, profile: &Profile, step: &SearchStep) -> Option<
         SearchStep::Saturate => Some((saturating_load(suite), Purpose::Probe)),
         SearchStep::Probe { load } => Some((load_at(suite, profile, *load), Purpose::Probe)),
         SearchStep::Verify { load } => Some((load_at(suite, profile, *load), Purpose::Verify)),
-        SearchStep::Found { .. } | SearchStep::GaveUp { .. } => None,
+        SearchStep::Found(_) | SearchStep::GaveUp { .. } => None,
     }
 }
 
@@ -264,9 +283,10 @@ fn ladder_text(ladder: &Ladder) -> String {
         Ladder::Peak { peak, steps } => {
             format!("{steps} even load points up to {}", grouped(*peak))
         }
-        Ladder::Auto { steps, headroom } => {
-            format!("{steps} even load points up to {headroom} of the peak")
-        }
+        Ladder::Auto { steps, headroom } => match *headroom == 1.0 {
+            true => format!("{steps} even load points up to the peak"),
+            false => format!("{steps} even load points up to {headroom} of the peak"),
+        },
     }
 }
 
@@ -336,6 +356,11 @@ mod tests {
         assert_eq!(phases(&full, Purpose::Probe).measure_ns, PROBE_MEASURE_MAX);
         let demo = suite().profiles.demo;
         assert_eq!(phases(&demo, Purpose::Probe).measure_ns, demo.measure);
+        for short in [suite().profiles.quick, suite().profiles.standard] {
+            let (verify, ladder) =
+                (phases(&short, Purpose::Verify), phases(&short, Purpose::Ladder));
+            assert_eq!(verify.load_end(), ladder.load_end(), "as long as the point it stands for");
+        }
     }
 
     #[test]
@@ -369,10 +394,11 @@ mod tests {
 
     #[test]
     fn a_named_peak_keeps_the_methods_ladder_and_another_number_of_points_does_not() {
-        let method = Ladder::Auto { steps: 10, headroom: 0.95 };
+        let method = Ladder::Auto { steps: 10, headroom: 1.0 };
         assert!(is_ladder_of(&Ladder::Peak { peak: 5.0, steps: 10 }, &method));
         assert!(!is_ladder_of(&Ladder::Peak { peak: 5.0, steps: 4 }, &method));
-        assert!(!is_ladder_of(&Ladder::Auto { steps: 4, headroom: 0.95 }, &method));
+        assert!(!is_ladder_of(&Ladder::Auto { steps: 4, headroom: 1.0 }, &method));
+        assert!(!is_ladder_of(&Ladder::Auto { steps: 10, headroom: 0.95 }, &method));
     }
 
     #[test]

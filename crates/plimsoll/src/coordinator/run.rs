@@ -13,7 +13,7 @@ use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest}
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::suite::{Ladder, Profile};
+use plimsoll_model::suite::Profile;
 use plimsoll_model::units::Nanos;
 use plimsoll_protocols::Work;
 use plimsoll_protocols::net::ErrandError;
@@ -103,7 +103,7 @@ enum Stop {
     Finished,
     /// The user asked.
     Interrupted,
-    /// The search found nothing.
+    /// The server failed in the search.
     NoPeak(String),
 }
 
@@ -192,16 +192,7 @@ impl<'a> Run<'a> {
             LadderPlan::Fixed(loads) => loads,
             LadderPlan::Search { steps, headroom } => match self.search(steps, live)? {
                 Found::Peak(peak) => self.plan_ladder(peak * headroom, steps, live)?,
-                Found::Nothing { reason, estimate } => match self.loads_all_the_same(estimate) {
-                    Some(highest) => {
-                        live.line(&format!(
-                            "no peak: {reason}; the ladder ends at half of what all clients \
-                                 reached"
-                        ));
-                        Ladder::evenly(highest, steps)
-                    }
-                    None => return Ok(Stop::NoPeak(reason)),
-                },
+                Found::Nothing { reason } => return Ok(Stop::NoPeak(reason)),
                 Found::Interrupted => return Ok(Stop::Interrupted),
             },
         };

@@ -109,7 +109,7 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
 /// would be left over otherwise.
 fn with_ladder(mut suite: Suite, args: &LadderArgs) -> Result<Suite, Failure> {
     const STEPS_DEFAULT: u32 = 10;
-    const HEADROOM_DEFAULT: f64 = 0.95;
+    const HEADROOM_DEFAULT: f64 = 1.0;
     let closed = matches!(suite.load, LoadSpec::Closed { .. });
     let steps = args.steps.unwrap_or(STEPS_DEFAULT);
     let (flag, ladder) = match (&args.points[..], args.peak) {

@@ -156,3 +156,33 @@ fn the_file_set_on_disk_has_the_methods_sizes() {
         assert!((got - share).abs() < 0.1, "{kib} KiB: {got} % instead of {share} %");
     }
 }
+
+#[test]
+fn a_ladder_is_fitted_to_what_the_server_has_room_for() {
+    // A MiB of files for each op/s: with what is left free, room for little more than a hundred.
+    let server = Served::with(&["--memory-max", "200MiB"]);
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let settings = [
+        "profiles.quick.workload_scale=0.1",
+        "profiles.quick.drain=3s",
+        "rules.send_lag_p99_max=10s",
+        "rules.rate_tolerance_ratio=0.9",
+    ];
+    let flags: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let flags = [&["--peak", "auto", "--steps", "3"], &flags[..]].concat();
+    let run = plimsoll(&short("nfs-v2", &server.url, &bundle, &flags));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    let points = result["points"].as_array().unwrap();
+    let highest = points.last().unwrap()["requested"].as_f64().unwrap();
+    assert!((50.0..200.0).contains(&highest), "{highest}");
+    assert_eq!(points.len(), 3);
+    for point in points {
+        assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    }
+    let summary = &result["summary"];
+    assert_eq!(summary["bound"], "at_least", "{summary}");
+    let limit = summary["limit"].as_str().unwrap();
+    assert!(limit.starts_with("limited by room for files: "), "{limit}");
+}

@@ -20,9 +20,10 @@ const SETTINGS: [&str; 8] = [
     "rules.generator_cpu_max_ratio=1",
     "rules.rate_tolerance_ratio=0.9",
 ];
-/// Points of the ladder, and how far up it goes: the suite's.
+/// Points of the ladder: the suite's.
 const STEPS: usize = 10;
-const HEADROOM: f64 = 0.95;
+/// A step of the search is tried again where it may have been disturbed, so often at most.
+const TRIES_OF_A_STEP: usize = 4;
 /// A machine that stands still may hold no load; a program that is wrong never finds a peak.
 const TRIES: usize = 3;
 
@@ -63,8 +64,8 @@ fn ops_done(point: &Value) -> u64 {
     ops.map(|op| op["count"].as_u64().unwrap()).sum()
 }
 
-/// Each point was begun and finished with one load, under a number of its own; each load of the
-/// search was tried once and verified at most once.
+/// Each point was begun and finished with one load, under a number of its own; no load of the
+/// ladder was run twice, and none of the search more often than a doubtful one is repeated.
 fn check_nothing_twice(journal: &[Value]) {
     let finished = of_event(journal, "point_finished");
     let numbers: Vec<u64> =
@@ -81,7 +82,10 @@ fn check_nothing_twice(journal: &[Value]) {
             other["point"]["purpose"] == record["point"]["purpose"]
                 && other["load"] == record["load"]
         };
-        assert_eq!(finished.iter().filter(same).count(), 1, "point {} was repeated", at + 1);
+        let ladder = record["point"]["purpose"] == "ladder";
+        let most = if ladder { 1 } else { TRIES_OF_A_STEP };
+        let times = finished.iter().filter(same).count();
+        assert!(times <= most, "point {} was run {times} times", at + 1);
     }
     let closed = finished.iter().filter(|record| record["load"]["mode"] == "closed");
     assert_eq!(closed.count(), 1, "all clients at once, at the search's beginning only");
@@ -103,7 +107,7 @@ fn check_found(bundle: &Path) {
     assert_eq!(requested(&probes).last(), Some(&peak), "the claim is verified last");
 
     let ladder = points(&result, "points");
-    let highest = (peak * HEADROOM).floor();
+    let highest = peak.floor();
     let evenly: Vec<f64> = (1..=STEPS).map(|k| highest * k as f64 / STEPS as f64).collect();
     assert_eq!(ladder.len(), STEPS);
     for (asked, expected) in requested(&ladder).into_iter().zip(evenly) {

@@ -86,16 +86,25 @@ pub fn open(
     order: &Order<'_>,
 ) -> Result<Opened, ErrandError> {
     let standing = ours::look(remote, mounted)?;
-    let held = match &standing {
-        ours::Standing::Ours(_, Some(marker)) => {
-            ours::check_seed(marker, order.content.seed(), mounted)?;
-            marker.set()
-        }
-        _ => FileSet::new(0),
-    };
+    if let ours::Standing::Ours(_, Some(marker)) = &standing {
+        ours::check_seed(marker, order.content.seed(), mounted)?;
+    }
+    let held = set_of(&standing);
     space::check(remote, mounted, &space::Need::new(order.set, held, order.growth))?;
     let (root, marker) = ours::open(remote, mounted, standing, order.content.seed())?;
     Ok(Opened { root, marker })
+}
+
+/// What lies on a server already.
+fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, ErrandError> {
+    Ok(set_of(&ours::look(remote, mounted)?))
+}
+
+fn set_of(standing: &ours::Standing) -> FileSet {
+    match standing {
+        ours::Standing::Ours(_, Some(marker)) => marker.set(),
+        _ => FileSet::new(0),
+    }
 }
 
 /// Brings the set on a server into the state a load point begins with: every file there with its

@@ -5,18 +5,22 @@ use std::sync::Arc;
 
 use plimsoll_engine::seam::Workload;
 use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::RATE_OPS_PER_S_MAX;
 use plimsoll_model::units::{Bytes, Nanos};
 
+use super::super::answer::Space;
 use super::super::fileset::{Content, FileSet};
 use super::super::handles::Handles;
 use super::super::mounting::Mounted;
 use super::super::parameters::NfsWorkload;
+use super::super::remote::Remote;
 use super::super::script::ScriptPlan;
 use super::super::session::NfsSite;
 use super::super::validate;
 use super::super::workload::NfsLoad;
+use super::space::{self, Need};
 use super::{CHANNELS, Known, Order};
-use crate::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPreparation};
+use crate::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPreparation, Room};
 
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of
 /// today reaches, as far as it can be known beforehand.
@@ -44,6 +48,8 @@ pub struct NfsPreparation {
     scale: f64,
     point: Nanos,
     seed: u64,
+    /// Highest load per server that there is room for, where it was asked.
+    room_ops_per_s: Option<f64>,
 }
 
 struct Site {
@@ -64,6 +70,7 @@ impl NfsPreparation {
             scale,
             point,
             seed,
+            room_ops_per_s: None,
         }
     }
 
@@ -74,11 +81,33 @@ impl NfsPreparation {
     }
 
     fn ops_per_s(&self, load: &Load) -> f64 {
-        let ops_per_s = match load {
-            Load::Open { rate_ops_per_s, .. } => rate_ops_per_s.get(),
-            Load::Closed { .. } => CLOSED_LOAD_OPS_PER_S,
+        match load {
+            Load::Open { rate_ops_per_s, .. } => rate_ops_per_s.get() / self.servers(),
+            Load::Closed { .. } => {
+                let assumed = CLOSED_LOAD_OPS_PER_S / self.servers();
+                self.room_ops_per_s.map_or(assumed, |room| room.min(assumed))
+            }
+        }
+    }
+
+    fn servers(&self) -> f64 {
+        self.sites.len().max(1) as f64
+    }
+
+    fn growth(&self, ops_per_s: f64) -> Bytes {
+        let appended_bytes = self.workload.append_bytes_per_op() * self.point.as_secs_f64();
+        Bytes((ops_per_s * appended_bytes) as u64)
+    }
+
+    /// The highest load that fits into `space` beside what is held there.
+    fn load_max(&self, space: &Space, held: FileSet) -> f64 {
+        let fits = |ops_per_s: &f64| {
+            let set = FileSet::for_load(*ops_per_s, self.workload.mib_per_op_per_s, self.scale);
+            Need::new(set, held, self.growth(*ops_per_s)).fits(space)
         };
-        ops_per_s / self.sites.len().max(1) as f64
+        // To a twentieth, and one below: nothing is known of a server's own needs.
+        let loads = std::iter::successors(Some(RATE_OPS_PER_S_MAX), |load| Some(load / 1.05));
+        loads.take_while(|load| *load >= 1.0).find(fits).unwrap_or(1.0) / 1.05
     }
 }
 
@@ -90,6 +119,22 @@ impl PointPreparation for NfsPreparation {
         })
     }
 
+    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, ErrandError> {
+        let mut least: Option<Room> = None;
+        for site in &self.sites {
+            let mut remote = site.mounted.remote(dial, dial.stop())?;
+            let held = super::held(&mut remote, &site.mounted)?;
+            let space = space::of(&mut remote, &site.mounted)?;
+            let load_max_ops_per_s = self.load_max(&space, held) * self.servers();
+            let (free, place) = (Bytes(space.available_bytes), site.mounted.place().to_string());
+            if least.as_ref().is_none_or(|room| load_max_ops_per_s < room.load_max_ops_per_s) {
+                least = Some(Room { load_max_ops_per_s, free, place });
+            }
+        }
+        self.room_ops_per_s = least.as_ref().map(|room| room.load_max_ops_per_s / self.servers());
+        Ok(least)
+    }
+
     fn ready(
         &mut self,
         load: &Load,
@@ -99,8 +144,7 @@ impl PointPreparation for NfsPreparation {
         let set = self.set_for(load);
         let plan = ScriptPlan::new(&self.workload, set, self.seed, load.clients())
             .map_err(|error| ErrandError::Wrong(error.to_string()))?;
-        let appended_bytes = self.workload.append_bytes_per_op() * self.point.as_secs_f64();
-        let growth = Bytes((self.ops_per_s(load) * appended_bytes) as u64);
+        let growth = self.growth(self.ops_per_s(load));
         let order = Order { set, content: &self.content, growth, channels: CHANNELS };
         let sites = self
             .sites
@@ -126,6 +170,20 @@ impl Site {
         }
     }
 
+    /// Frees what the last point appended, where too little is free for the next beside it.
+    fn cut_back(
+        &mut self,
+        remote: &mut Remote,
+        order: &Order<'_>,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), ErrandError> {
+        let Some(known) = &self.known else { return Ok(()) };
+        let order = Order { set: known.set, growth: Bytes(0), ..*order };
+        let opened = super::open(remote, &self.mounted, &order)?;
+        super::prepare(&self.mounted, dial, &order, opened, Some(known), progress).map(drop)
+    }
+
     fn ready(
         &mut self,
         order: &Order<'_>,
@@ -133,7 +191,13 @@ impl Site {
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<Handles>, ErrandError> {
         let mut remote = self.mounted.remote(dial, dial.stop())?;
-        let opened = super::open(&mut remote, &self.mounted, order)?;
+        let opened = match super::open(&mut remote, &self.mounted, order) {
+            Err(ErrandError::Unusable(_)) if self.known.is_some() => {
+                self.cut_back(&mut remote, order, dial, progress)?;
+                super::open(&mut remote, &self.mounted, order)?
+            }
+            opened => opened?,
+        };
         if self.known.as_ref().is_some_and(|known| known.handles.root != opened.root) {
             // Somebody removed the set and made another one.
             self.known = None;

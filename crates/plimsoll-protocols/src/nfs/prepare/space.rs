@@ -2,6 +2,7 @@
 
 use plimsoll_model::units::Bytes;
 
+use super::super::answer::Space;
 use super::super::fileset::{FileNo, FileSet};
 use super::super::mounting::Mounted;
 use super::super::remote::Remote;
@@ -31,6 +32,23 @@ impl Need {
             growth: growth.0,
         }
     }
+
+    /// Is there room?
+    pub fn fits(&self, space: &Space) -> bool {
+        let files = space.available_files.is_none_or(|free| free >= u64::from(self.files));
+        files && space.available_bytes >= self.bytes_with_spare()
+    }
+
+    fn bytes_with_spare(&self) -> u64 {
+        self.bytes.saturating_add(self.growth).saturating_add(SPARE_BYTES)
+    }
+}
+
+/// The space of the export.
+pub fn of(remote: &mut Remote, mounted: &Mounted) -> Result<Space, ErrandError> {
+    remote
+        .space(&mounted.root)
+        .map_err(|e| e.unable_to("see how much space is free", mounted.place()))
 }
 
 fn disk_bytes(set: FileSet) -> u64 {
@@ -47,9 +65,7 @@ pub fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), 
     if need.files == 0 && need.growth == 0 {
         return Ok(());
     }
-    let space = remote
-        .space(&mounted.root)
-        .map_err(|e| e.unable_to("see how much space is free", mounted.place()))?;
+    let space = of(remote, mounted)?;
     let refuse = |what: String| {
         Err(ErrandError::Unusable(format!(
             "{}: {what}; nothing was written; free some space, lower the load, or scale the file \
@@ -57,7 +73,7 @@ pub fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), 
             mounted.place()
         )))
     };
-    let needed = need.bytes.saturating_add(need.growth).saturating_add(SPARE_BYTES);
+    let needed = need.bytes_with_spare();
     if space.available_bytes < needed {
         let free = Bytes(space.available_bytes);
         let needed = Bytes(needed);

@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 
-use plimsoll_model::suite::Suite;
+use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::Bytes;
 use plimsoll_protocols::http::fileset::{FileSetId, MARKER, Marker};
 use plimsoll_protocols::http::parameters::Connections;
+use plimsoll_protocols::http::prepare;
+use plimsoll_protocols::net::Room;
 use plimsoll_servers::BuiltinWeb;
 use plimsoll_servers::managed::{self, ManagedRequest};
 
@@ -20,7 +23,7 @@ use crate::terminal::Live;
 
 /// The registration.
 pub const SIDE: HostSide =
-    HostSide { protocol: "http", start_builtin, start_managed, greet, sources };
+    HostSide { protocol: "http", start_builtin, start_managed, greet, room, sources };
 
 /// What a web server of ours answers when the suite needs no file set.
 const PLAIN_PATH: &str = "bytes/1024";
@@ -140,6 +143,24 @@ fn read_marker(
     let text = String::from_utf8_lossy(&reply.body);
     let marker = Marker::parse(&text).map_err(|e| Failure::unusable(format!("{place}: {e}")))?;
     Ok((marker.id(), reply.software))
+}
+
+/// File sets of managed servers lie below `TMPDIR`, one each.
+fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<Room>, Failure> {
+    let managed = targets.iter().filter(|t| matches!(t.spec, TargetSpec::Managed(_))).count();
+    let set = suite.workload.get("file_set");
+    let grows = set.is_some_and(|set| set.get("directories").is_none());
+    if managed == 0 || !grows {
+        return Ok(None);
+    }
+    let place = std::env::temp_dir();
+    let free = prepare::free_bytes(&place).map_err(|e| {
+        Failure::unusable(format!("{}: cannot read its free space: {e}", place.display()))
+    })?;
+    let each = Bytes(free / managed as u64);
+    let load_max_ops_per_s = prepare::load_max(each, profile.workload_scale);
+    let place = place.display().to_string();
+    Ok(Some(Room { load_max_ops_per_s, free: Bytes(free), place }))
 }
 
 /// Connections per request use up the ports of one address: 28,232 by default, and each rests for a

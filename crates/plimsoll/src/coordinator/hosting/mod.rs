@@ -11,10 +11,11 @@ mod smb;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use plimsoll_model::suite::Suite;
+use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_protocols::Protocol;
 use plimsoll_protocols::http::fileset::FileSetId;
+use plimsoll_protocols::net::Room;
 
 use super::servers::{ServerWish, Target};
 use crate::exit::Failure;
@@ -30,9 +31,15 @@ pub struct HostSide {
     pub start_managed: fn(&TargetSpec, &str, &ServerWish<'_>, &mut Live) -> Result<Target, Failure>,
     /// Reaches every server once, and asks what it holds.
     pub greet: fn(&Suite, &[Target], &ServerWish<'_>) -> Result<Greeting, Failure>,
+    /// The highest load whose files this host has room for, where it keeps them for servers it
+    /// starts.
+    pub room: AskRoom,
     /// Addresses the clients connect from; empty leaves it to the system.
     pub sources: fn(&Suite, &[Target]) -> Vec<IpAddr>,
 }
+
+/// From a suite, a profile and the targets to the highest load there is room for.
+type AskRoom = fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, Failure>;
 
 /// What the servers said.
 #[derive(Debug, Default)]
@@ -51,6 +58,11 @@ pub fn side(protocol: &Protocol) -> &'static HostSide {
         .into_iter()
         .find(|side| side.protocol == protocol.name)
         .expect("every protocol of the program is listed in SIDES; a test compares the lists")
+}
+
+/// Of protocols whose data lies on the server, or that have none.
+fn any_room(_: &Suite, _: &Profile, _: &[Target]) -> Result<Option<Room>, Failure> {
+    Ok(None)
 }
 
 /// This program, to start a reference server of its own.

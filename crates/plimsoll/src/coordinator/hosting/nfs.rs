@@ -9,13 +9,13 @@ use plimsoll_servers::BuiltinNfs;
 use plimsoll_servers::managed;
 
 use super::super::servers::{ServerWish, Target, of_process};
-use super::{Greeting, HostSide, own_program};
+use super::{Greeting, HostSide, any_room, own_program};
 use crate::exit::Failure;
 use crate::terminal::Live;
 
 /// The registration.
 pub const SIDE: HostSide =
-    HostSide { protocol: "nfs", start_builtin, start_managed, greet, sources };
+    HostSide { protocol: "nfs", start_builtin, start_managed, greet, room: any_room, sources };
 
 fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
     let program = own_program()?;

@@ -13,7 +13,7 @@ use plimsoll_servers::managed::{self, SmbRequest};
 use plimsoll_servers::{BuiltinSmb, Login, ServerProcess};
 
 use super::super::servers::{ServerWish, Target, of_process};
-use super::{Greeting, HostSide, local_sources, own_program};
+use super::{Greeting, HostSide, any_room, local_sources, own_program};
 use crate::exit::Failure;
 use crate::terminal::Live;
 
@@ -22,7 +22,7 @@ const USER: &str = "plimsoll";
 
 /// The registration.
 pub const SIDE: HostSide =
-    HostSide { protocol: "smb", start_builtin, start_managed, greet, sources };
+    HostSide { protocol: "smb", start_builtin, start_managed, greet, room: any_room, sources };
 
 fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
     let server = BuiltinSmb {

@@ -1,14 +1,20 @@
 //! The search for the peak.
 
-use plimsoll_analysis::search::{PeakSearch, ProbeOutcome, SearchStep};
-use plimsoll_model::assignment::Purpose;
+use std::time::Duration;
+
+use plimsoll_analysis::search::{FoundPeak, HeldBack, PeakSearch, ProbeOutcome, SearchStep};
+use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::bundle::MONITORS_DIR;
 use plimsoll_model::event::JournalRecord;
-use plimsoll_model::suite::{Ladder, ProfileName};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::suite::Ladder;
+use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_protocols::Work;
+use plimsoll_protocols::net::Room;
 
+use super::super::clock::Stopwatch;
+use super::super::dial::SystemDial;
 use super::super::outset::Outset;
-use super::super::{disclose, ladder};
+use super::super::{disclose, hosting, ladder};
 use super::asked::departures;
 use super::{Planned, Run};
 use crate::derive;
@@ -16,12 +22,12 @@ use crate::exit::Failure;
 use crate::terminal::{Countdown, Live};
 
 /// Search steps a run is thought to take, for the time left.
-const STEPS_GUESSED: u64 = 8;
+const STEPS_GUESSED: u64 = 10;
 
 /// What a search came to.
 pub(super) enum Found {
     Peak(f64),
-    Nothing { reason: String, estimate: Option<f64> },
+    Nothing { reason: String },
     Interrupted,
 }
 
@@ -35,54 +41,35 @@ impl Run<'_> {
         if let Some(peak) = known {
             return Ok(Found::Peak(peak));
         }
-        let mut search = PeakSearch::new(ladder::search_config(self.request.profile));
-        let mut estimate = None;
-        for outcome in self.earlier_outcomes()? {
-            estimate.get_or_insert(outcome.achieved);
-            search.report(&outcome);
-        }
-        let climbed = self.finished(|purpose| purpose == Purpose::Ladder).next().is_some();
-        if !climbed && matches!(search.next(), SearchStep::GaveUp { .. }) {
-            // The user has mended something and resumed: the earlier answer no longer counts.
-            search = PeakSearch::new(ladder::search_config(self.request.profile));
-            estimate = None;
-        }
-        let guess = STEPS_GUESSED * self.point_ns(Purpose::Probe)
-            + u64::from(steps) * self.point_ns(Purpose::Ladder);
-        let countdown = Countdown::start(Nanos(guess));
+        let room = self.room()?;
+        let mut search = self.search_so_far(room.as_ref())?;
+        let mut time = self.search_time(steps, search.steps());
         loop {
-            let step = search.next();
-            match &step {
-                SearchStep::Found { peak, how } => {
-                    live.line(&format!("peak: {how}"));
-                    let (peak, how) = (*peak, how.clone());
-                    self.record_durably(JournalRecord::PeakFound { peak, how })?;
-                    return Ok(Found::Peak(peak));
+            let step = search.next(time.steps_left());
+            let title = format!("search: {step}");
+            let load = match &step {
+                SearchStep::Found(found) => {
+                    return self.record_peak(found, room.as_ref(), live);
                 }
                 SearchStep::GaveUp { reason } => {
-                    return Ok(Found::Nothing { reason: reason.clone(), estimate });
+                    return Ok(Found::Nothing { reason: reason.clone() });
                 }
-                _ => {}
-            }
-            let title = format!("search: {step}");
-            let Some((load, purpose)) = ladder::step_load(&self.request.suite, self.profile, &step)
-            else {
-                continue;
+                step => ladder::step_load(&self.request.suite, self.profile, step),
             };
+            let Some((load, purpose)) = load else { continue };
+            self.settle_for(&load, purpose, live)?;
+            let countdown = time.countdown;
             let point = Planned { load, purpose, title, countdown, last: false };
             match self.point(&point, live)? {
-                Some(result) => {
-                    let outcome = ProbeOutcome::of(&result);
-                    estimate.get_or_insert(outcome.achieved);
-                    search.report(&outcome);
-                }
+                Some(result) => search.report(&step, ProbeOutcome::of(&result)),
                 None => return Ok(Found::Interrupted),
             }
+            time.steps += 1;
         }
     }
 
-    /// The ladder up to `highest`, with what depends on it: the file set of our own servers grows
-    /// to the method's size for that load, and what still departs is named anew.
+    /// The ladder up to `highest`, on the data that belongs to it, and what still departs from the
+    /// method named anew.
     pub(super) fn plan_ladder(
         &mut self,
         highest: f64,
@@ -96,8 +83,130 @@ impl Run<'_> {
         // Nobody asks for fractions of an op where there are hundreds.
         let highest = if highest >= 100.0 { highest.floor() } else { highest };
         let loads = Ladder::evenly(highest, steps);
+        self.settle(highest, live)?;
+        let departures = departures(self.request, &self.outset);
+        self.record_durably(JournalRecord::LadderPlanned { loads: loads.clone(), departures })?;
+        Ok(loads)
+    }
+
+    fn record_peak(
+        &mut self,
+        found: &FoundPeak,
+        room: Option<&Room>,
+        live: &mut Live,
+    ) -> Result<Found, Failure> {
+        let FoundPeak { peak, bound, held_back, how } = found;
+        live.line(&format!("peak: {how}"));
+        let held_back = match held_back {
+            None => None,
+            Some(HeldBack::LoadMax) => room.map(|room| room_text(*peak, room)),
+            Some(HeldBack::Time) => Some(format!(
+                "the time for the search: {} ops/s was carried when it ended; what the server can \
+                 do beyond that is unknown; ask for more with --peak N, or take the standard \
+                 profile",
+                grouped(*peak)
+            )),
+        };
+        if let Some(text) = &held_back {
+            live.line(&format!("limit: {text}"));
+        }
+        let (peak, how, bound) = (*peak, how.clone(), *bound);
+        self.record_durably(JournalRecord::PeakFound { peak, how, bound, held_back })?;
+        Ok(Found::Peak(peak))
+    }
+
+    /// A search that knows the steps which an earlier part of this run finished.
+    fn search_so_far(&self, room: Option<&Room>) -> Result<PeakSearch, Failure> {
+        let mut config = ladder::search_config(&self.request.suite, self.request.profile);
+        if let Some(room) = room {
+            config.load_max_ops_per_s = config.load_max_ops_per_s.min(room.load_max_ops_per_s);
+        }
+        let mut search = PeakSearch::new(config);
+        for (step, outcome) in self.earlier_steps()? {
+            search.report(&step, outcome);
+        }
+        let climbed = self.finished(|purpose| purpose == Purpose::Ladder).next().is_some();
+        if !climbed && matches!(search.next(u32::MAX), SearchStep::GaveUp { .. }) {
+            // The user has mended something and resumed: the earlier answer no longer counts.
+            search = PeakSearch::new(config);
+        }
+        Ok(search)
+    }
+
+    /// Steps of the search that an earlier part of this run finished.
+    fn earlier_steps(&self) -> Result<Vec<(SearchStep, ProbeOutcome)>, Failure> {
+        let mut finished: Vec<_> = self
+            .finished(|purpose| purpose != Purpose::Ladder)
+            .map(|record| record.point)
+            .collect();
+        if finished.is_empty() {
+            return Ok(Vec::new());
+        }
+        finished.sort_by_key(|point| point.ordinal);
+        let result = derive::result_of(self.bundle.dir())?;
+        let steps = finished.into_iter().filter_map(|point| {
+            let stem = point.stem();
+            let probe = result.probes.iter().find(|p| p.stem.as_deref() == Some(&stem))?;
+            let load = probe.requested;
+            let step = match (point.purpose, probe.offered_ops_per_s) {
+                (_, None) => SearchStep::Saturate,
+                (Purpose::Verify, _) => SearchStep::Verify { load },
+                _ => SearchStep::Probe { load },
+            };
+            Some((step, ProbeOutcome::of(probe)))
+        });
+        Ok(steps.collect())
+    }
+
+    /// The highest load that the targets have room for.
+    fn room(&mut self) -> Result<Option<Room>, Failure> {
+        match &mut self.outset.plan.work {
+            Work::PerPoint(preparation) => {
+                Ok(preparation.room(&SystemDial::new(self.signals.clone()))?)
+            }
+            Work::Fixed(_) => {
+                let protocol = plimsoll_protocols::protocol(&self.request.suite.protocol);
+                let room = protocol.map(|protocol| hosting::side(protocol).room);
+                room.map_or(Ok(None), |room| {
+                    room(&self.request.suite, self.profile, &self.outset.targets)
+                })
+            }
+        }
+    }
+
+    /// Before a step: probes need data of about the size that belongs to their load, a claim is
+    /// verified on its own.
+    fn settle_for(
+        &mut self,
+        load: &Load,
+        purpose: Purpose,
+        live: &mut Live,
+    ) -> Result<(), Failure> {
+        let Load::Open { rate_ops_per_s, .. } = load else { return Ok(()) };
+        let highest = rate_ops_per_s.get();
+        let first = self.outset.highest.is_none();
+        let needed = match purpose {
+            Purpose::Probe => first && self.needs_other_files(highest)?,
+            Purpose::Verify | Purpose::Ladder => first || self.needs_other_files(highest)?,
+        };
+        if needed { self.settle(highest, live) } else { Ok(()) }
+    }
+
+    /// Would the servers be started with another file set for that load? Sets that are written
+    /// through the server follow each load by themselves.
+    fn needs_other_files(&self, highest: f64) -> Result<bool, Failure> {
+        let suite = &self.request.suite;
+        let Some(protocol) = plimsoll_protocols::protocol(&suite.protocol) else {
+            return Ok(false);
+        };
+        let of = |highest| protocol.file_set_needed(suite, self.profile, highest);
+        Ok(of(Some(highest))? != of(self.outset.highest)?)
+    }
+
+    /// Starts our own servers anew with the data that belongs to `highest`, unless they have it.
+    fn settle(&mut self, highest: f64, live: &mut Live) -> Result<(), Failure> {
         if self.outset.highest == Some(highest) {
-            return Ok(loads);
+            return Ok(());
         }
         // Stopped first: the new servers want the same cores and the room of the old file set.
         self.outset.targets.clear();
@@ -106,25 +215,70 @@ impl Run<'_> {
         self.watcher.restart(&self.bundle.dir().join(MONITORS_DIR), &self.outset.targets)?;
         self.disclosure = disclose::disclosure(self.request, &self.outset);
         self.bundle.write_disclosure(&self.disclosure)?;
-        let departures = departures(self.request, &self.outset);
-        self.record_durably(JournalRecord::LadderPlanned { loads: loads.clone(), departures })?;
-        Ok(loads)
+        Ok(())
     }
 
-    /// A demo shows a ladder even where no load was held, on a busy machine for example.
-    pub(super) fn loads_all_the_same(&self, estimate: Option<f64>) -> Option<f64> {
-        let demo = self.request.profile == ProfileName::Demo;
-        estimate.filter(|achieved| demo && *achieved > 0.0).map(|achieved| achieved / 2.0)
-    }
-
-    /// Outcomes of the search steps that an earlier part of this run finished.
-    fn earlier_outcomes(&self) -> Result<Vec<ProbeOutcome>, Failure> {
-        if self.finished(|purpose| purpose != Purpose::Ladder).next().is_none() {
-            return Ok(Vec::new());
+    fn search_time(&self, ladder_points: u32, earlier: u32) -> SearchTime {
+        let (probe, point) = (self.point_ns(Purpose::Probe), self.point_ns(Purpose::Ladder));
+        let ladder = u64::from(ladder_points) * point;
+        let guess = STEPS_GUESSED * probe + ladder;
+        SearchTime {
+            whole: ladder::search_time(self.request.profile),
+            countdown: Countdown::start(Nanos(guess)),
+            watch: Stopwatch::start(),
+            earlier: Nanos(u64::from(earlier) * probe),
+            step: Nanos(probe),
+            steps: 0,
+            ladder: Nanos(ladder),
+            ladder_points,
         }
-        let result = derive::result_of(self.bundle.dir())?;
-        Ok(result.probes.iter().map(ProbeOutcome::of).collect())
     }
+}
+
+/// How much time a search has.
+struct SearchTime {
+    /// With the ladder; `None`: any.
+    whole: Option<Nanos>,
+    countdown: Countdown,
+    watch: Stopwatch,
+    /// What an earlier part of the run took.
+    earlier: Nanos,
+    /// Load of a step.
+    step: Nanos,
+    /// Finished since the watch was started.
+    steps: u32,
+    /// Load of the ladder.
+    ladder: Nanos,
+    ladder_points: u32,
+}
+
+impl SearchTime {
+    /// Steps that fit before the ladder must begin. What a step takes beside its load (data,
+    /// drain, servers) is what the steps so far took.
+    fn steps_left(&self) -> u32 {
+        self.steps_left_after(self.watch.elapsed())
+    }
+
+    fn steps_left_after(&self, spent: Duration) -> u32 {
+        let Some(whole) = self.whole else { return u32::MAX };
+        let spent = spent.as_secs_f64();
+        let step = self.step.as_secs_f64();
+        let taken = if self.steps == 0 { step } else { (spent / f64::from(self.steps)).max(step) };
+        let ladder = self.ladder.as_secs_f64() + f64::from(self.ladder_points) * (taken - step);
+        let left = whole.as_secs_f64() - self.earlier.as_secs_f64() - spent - ladder;
+        // A float becomes the nearest number there is.
+        (left / taken).floor() as u32
+    }
+}
+
+fn room_text(peak: f64, room: &Room) -> String {
+    format!(
+        "limited by room for files: {} is free on {}, enough for the file set of {} ops/s, which \
+         the server held; free some space or give it more memory to see what it can do beyond that",
+        room.free,
+        room.place,
+        grouped(peak)
+    )
 }
 
 /// The ladder that an earlier part of the run planned.
@@ -133,4 +287,31 @@ pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
         JournalRecord::LadderPlanned { loads, .. } => Some(&loads[..]),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_has_the_time_that_its_ladder_leaves() {
+        let second = Nanos::from_secs;
+        let time = |steps, earlier| SearchTime {
+            whole: Some(second(105)),
+            countdown: Countdown::start(second(100)),
+            watch: Stopwatch::start(),
+            earlier: second(earlier),
+            step: second(4),
+            steps,
+            ladder: second(40),
+            ladder_points: 10,
+        };
+        let after = |time: SearchTime, seconds| time.steps_left_after(Duration::from_secs(seconds));
+        assert_eq!(after(time(0, 0), 0), 16, "65 s of 4 s each");
+        // Each took 6 s, and so will the points of the ladder: 105 - 30 - 60 are left.
+        assert_eq!(after(time(5, 0), 30), 2);
+        assert_eq!(after(time(5, 8), 30), 1, "a resumed run has less");
+        assert_eq!(after(time(10, 0), 60), 0);
+        assert_eq!(after(SearchTime { whole: None, ..time(10, 0) }, 6_000), u32::MAX);
+    }
 }
