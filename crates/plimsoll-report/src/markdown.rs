@@ -114,6 +114,10 @@ impl Page {
             format!("{}: {weight}{}{weight}", escaped(&f.label), escaped(figure.trim()))
         }));
         self.line(&escaped(&view.figures_note));
+        if !view.budget.rows.is_empty() {
+            self.table(&view.budget);
+            self.line(&escaped(view.budget_note));
+        }
         if !view.limit.is_empty() {
             self.line(&format!("What limited it: {}", escaped(&view.limit)));
         }

@@ -1,5 +1,6 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
+mod budget;
 mod disclosure;
 mod errors;
 mod headline;
@@ -45,6 +46,9 @@ pub(crate) struct RunView {
     pub(crate) figures: Vec<Figure>,
     /// Which point the headline's response times belong to.
     pub(crate) figures_note: String,
+    /// What the stated intervals of those figures are made of.
+    pub(crate) budget: Table,
+    pub(crate) budget_note: &'static str,
     pub(crate) limit: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
@@ -53,8 +57,8 @@ pub(crate) struct RunView {
     pub(crate) moved: Table,
     pub(crate) points: Table,
     pub(crate) points_note: String,
-    /// The suite caps the mean service time of the points it counts.
-    pub(crate) caps: bool,
+    /// Some point is left out of the headline.
+    pub(crate) leaves_out: bool,
     /// The generator's health, where a chart would hold one dot.
     pub(crate) generator_note: String,
     pub(crate) resources: Table,
@@ -115,13 +119,15 @@ impl RunView {
             warnings: findings(&run.verdict.warnings),
             figures,
             figures_note,
+            budget: budget::table(run),
+            budget_note: budget::NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
             facts: facts(run),
             departures: run.departures.clone(),
             command: command_line(&run.command),
             moved: moved::moved_table(run),
             points_note: points::note(run, &points),
-            caps: points::caps(run),
+            leaves_out: run.points.iter().any(|p| Mark::of(run, p) == Mark::NotCounted),
             points,
             generator_note: points::generator_note(run),
             resources: resources::table(run),
