@@ -3,6 +3,7 @@
 //!
 //! `docs/validity.md` explains the rules, their limits and their sources to users.
 
+mod connections;
 mod data;
 mod generator;
 mod host;
@@ -64,7 +65,8 @@ const REASONS: [Rule; 20] = [
 const CUT_SHORT_REASONS: usize = 2;
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 11] = [
+const WARNINGS: [Rule; 12] = [
+    connections::connections_lost,
     load::clients_lost,
     host::other_work,
     host::stolen,
@@ -137,6 +139,7 @@ mod tests {
     fn the_document_for_users_explains_every_rule() {
         let document = include_str!("../../../../docs/validity.md");
         let sources = [
+            include_str!("connections.rs"),
             include_str!("data.rs"),
             include_str!("generator.rs"),
             include_str!("host.rs"),
