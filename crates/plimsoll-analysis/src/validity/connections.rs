@@ -52,20 +52,13 @@ pub(super) fn connections_lost(e: &Evidence<'_>) -> Option<Finding> {
         ),
     };
     let silence = silence(e).map(|words| format!("; {words}")).unwrap_or_default();
-    let sample = sample(e).map(|words| format!(" ({words})")).unwrap_or_default();
     finding(
         CONNECTIONS_LOST,
         format!(
-            "{text}{sample}{silence}; look for a limit of connections or files in the server's \
+            "{text}{silence}; look for a limit of connections or files in the server's \
              log, or ask with fewer clients"
         ),
     )
-}
-
-fn sample(e: &Evidence<'_>) -> Option<String> {
-    let classes = [ErrorClass::Transport, ErrorClass::Truncated].map(|class| class.to_string());
-    let sample = e.view.samples.iter().find(|sample| classes.contains(&sample.class))?;
-    Some(format!("for example {}: {}", sample.op, sample.detail))
 }
 
 /// From which second of the window on nothing was answered any more.

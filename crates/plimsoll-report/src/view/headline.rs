@@ -39,7 +39,7 @@ pub(crate) struct Figure {
 /// The point the headline speaks of: the counted one that reached the summary's value, else the
 /// last counted one, else the last.
 pub(crate) fn headline_point(run: &RunResult) -> Option<&PointResult> {
-    let counted = || run.points.iter().filter(|p| p.counts() || run.suite.is_none());
+    let counted = || run.points.iter().filter(|p| p.counts());
     let is_headline = |p: &&PointResult| {
         run.summary.value.is_some_and(|value| {
             let rates = [p.achieved_ops_per_s, p.achieved_bytes_per_s, Some(p.requested)];
@@ -181,7 +181,7 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
         return "No load point was finished, so there are no figures.".to_owned();
     };
     let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
-    let mut note = match Mark::of(run, point) {
+    let mut note = match Mark::of(point) {
         Mark::Sound => format!("The times are those of {place}."),
         Mark::NotCounted => {
             let why = point.not_counted.map_or("left out", not_counted_word);

@@ -110,9 +110,9 @@ impl RunView {
             valid: run.verdict.valid,
             symbol: symbol(run),
             mood: match (run.verdict.valid, &run.suite) {
-                (true, _) => "good",
-                (false, Some(_)) => "bad",
-                (false, None) => "open",
+                (true, Some(_)) => "good",
+                (true, None) => "open",
+                (false, _) => "bad",
             },
             verdict: verdict(run),
             reasons: findings(&run.verdict.reasons),
@@ -127,7 +127,7 @@ impl RunView {
             command: command_line(&run.command),
             moved: moved::moved_table(run),
             points_note: points::note(run, &points),
-            leaves_out: run.points.iter().any(|p| Mark::of(run, p) == Mark::NotCounted),
+            leaves_out: run.points.iter().any(|p| Mark::of(p) == Mark::NotCounted),
             points,
             generator_note: points::generator_note(run),
             resources: resources::table(run),
@@ -147,18 +147,18 @@ impl RunView {
 
 fn symbol(run: &RunResult) -> &'static str {
     match (run.verdict.valid, &run.suite) {
-        (true, _) => "✓",
-        (false, Some(_)) => "✗",
-        (false, None) => "?",
+        (true, Some(_)) => "✓",
+        (true, None) => "?",
+        (false, _) => "✗",
     }
 }
 
 fn verdict(run: &RunResult) -> String {
     let word = match (run.verdict.valid, &run.suite) {
-        (true, _) => "Valid",
-        (false, Some(_)) => "Invalid",
-        // No rule could be checked, which is less than a rule that was broken.
-        (false, None) => "Not judged",
+        (true, Some(_)) => "Valid",
+        // Only what the file holds was checked: nothing is known of how it was measured.
+        (true, None) => "Not judged",
+        (false, _) => "Invalid",
     };
     match &run.profile {
         Some(profile) => format!("{word} ({profile})"),
@@ -221,7 +221,7 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
     );
     for (i, run) in runs.iter().enumerate() {
         let time = headline_point(run).and_then(|p| p.response_ns);
-        let sound = run.verdict.valid || run.suite.is_none();
+        let sound = run.verdict.valid;
         table.push_marked(
             vec![
                 (i + 1).to_string(),

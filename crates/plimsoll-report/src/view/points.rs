@@ -42,7 +42,7 @@ fn table_of(run: &RunResult, points: &[PointResult], caption: &str) -> Table {
     let (columns, cells): (Vec<Column>, Vec<_>) = filled.into_iter().unzip();
     let mut table = Table::new(caption, columns);
     for point in points {
-        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(run, point));
+        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(point));
     }
     table
 }
@@ -157,7 +157,10 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
             true => ABSENT.to_owned(),
             false => errors(p),
         }),
-        filled(words("valid"), move |p| if foreign { ABSENT.to_owned() } else { judged(p) }),
+        filled(
+            words("valid"),
+            move |p| if foreign && p.valid { ABSENT.to_owned() } else { judged(p) },
+        ),
     ]);
     columns
 }

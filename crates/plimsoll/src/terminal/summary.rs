@@ -1,5 +1,6 @@
 //! The end of a run: all of it into a file or a pipe, what fits on a terminal's screen.
 
+mod errors;
 mod extent;
 mod table;
 #[cfg(test)]
@@ -8,7 +9,7 @@ mod tests;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_model::result::{Bound, Finding, RunResult};
+use plimsoll_model::result::{Bound, Finding, RunResult, Verdict};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped};
 
@@ -31,9 +32,10 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     let mut out = String::new();
     push_headline(&mut out, result, style, extent);
     table::push(&mut out, result, style, extent);
-    for (title, findings) in
-        [("Reasons", &result.verdict.reasons), ("Warnings", &result.verdict.warnings)]
-    {
+    errors::push(&mut out, result, style, extent);
+    let Verdict { reasons, warnings, .. } = &result.verdict;
+    let warnings: Vec<Finding> = warnings.iter().filter(|w| !errors::shows(w)).cloned().collect();
+    for (title, findings) in [("Reasons", reasons), ("Warnings", &warnings)] {
         push_findings(&mut out, findings, &style.mixed(title), extent);
     }
     if let Some(dir) = report.and_then(Path::parent) {

@@ -38,6 +38,7 @@ fn invalid(metric: Metric) -> RunResult {
         clients_participating: Some(clients),
         response_ns: Some(times),
         errors: [("transport".to_owned(), 1_234_567)].into(),
+        error_samples: vec![format!("get (transport): {}", "why ".repeat(40))],
         score: Some(123_456.0),
         ..PointResult::default()
     };
@@ -203,6 +204,37 @@ fn points_that_are_not_counted_say_why() {
     for (row, words) in ends.iter().zip(["above the cap", "not held", "  errors", "valid"]) {
         assert!(row.ends_with(words), "{row}");
     }
+}
+
+#[test]
+fn what_failed_stands_before_what_follows_from_it_with_a_sample_of_each_class() {
+    let mut result = invalid(Metric::Ops);
+    let sentence = "the server refused or closed the connections of 904 ops before replying";
+    let finding =
+        Finding { rule: "connections_lost".to_owned(), text: sentence.to_owned(), point: Some(2) };
+    result.verdict.warnings.push(finding);
+    let point = &mut result.points[1];
+    point.errors = [("transport".to_owned(), 904), ("status:503".to_owned(), 12)].into();
+    point.error_samples = vec![
+        "get (transport): GET http://h/: Connection refused".to_owned(),
+        "get (status:503): GET http://h/: status 503".to_owned(),
+    ];
+    for point in &mut result.points[2..] {
+        (point.errors, point.error_samples) = (Default::default(), Vec::new());
+    }
+    (result.points[0].errors, result.points[0].error_samples) = (Default::default(), Vec::new());
+    let text = summary(&result, None, Style::new(false));
+    let lines: Vec<&str> = text.lines().skip_while(|line| *line != "  Errors").collect();
+    assert_eq!(lines[1], format!("  - point 2: {sentence}"));
+    let transport =
+        "  - transport, 904 ops, first at point 2: get: GET http://h/: Connection refused";
+    assert_eq!(lines[2], transport);
+    assert_eq!(
+        lines[3],
+        "  - status:503, 12 ops, first at point 2: get: GET http://h/: status 503"
+    );
+    assert!(text.find("  Errors") < text.find("  Reasons"), "{text}");
+    assert_eq!(text.matches(sentence).count(), 1, "{text}");
 }
 
 #[test]
