@@ -95,6 +95,7 @@ impl Page {
             false => "Why:",
             true => "Why these figures must not be relied on:",
         };
+        self.findings("Connections were lost:", &view.connections);
         self.findings(lead, &view.reasons);
         self.findings("Warnings:", &view.warnings);
     }

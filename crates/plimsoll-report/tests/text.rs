@@ -102,6 +102,22 @@ fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
 }
 
 #[test]
+fn lost_connections_stand_before_what_follows_from_them() {
+    let mut run = fixture::invalid(3);
+    run.verdict.warnings.push(plimsoll_model::result::Finding {
+        rule: "connections_lost".into(),
+        text: "the server refused or closed the connections of 904 ops".into(),
+        point: Some(8),
+    });
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    let at = text.find("connections of 904 ops");
+    assert!(at.is_some() && at < text.find("Why these figures"), "{text}");
+    let page = plimsoll_report::html(&[run]).unwrap();
+    let at = page.find("connections of 904 ops");
+    assert!(at.is_some() && at < page.find("Why these figures"));
+}
+
+#[test]
 fn points_left_out_say_why() {
     use plimsoll_model::result::NotCounted;
     let mut run = fixture::valid(3);

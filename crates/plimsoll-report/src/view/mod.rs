@@ -41,6 +41,8 @@ pub(crate) struct RunView {
     pub(crate) mood: &'static str,
     /// `valid (quick)`: the profile is for the eye only.
     pub(crate) verdict: String,
+    /// Connections that the server refused or dropped, before all that follows from it.
+    pub(crate) connections: Findings,
     pub(crate) reasons: Findings,
     pub(crate) warnings: Findings,
     pub(crate) figures: Vec<Figure>,
@@ -82,6 +84,8 @@ pub(crate) struct Findings {
     pub(crate) rest: Vec<FindingView>,
 }
 
+/// Rule of the warning that stands before the reasons.
+const CONNECTIONS_LOST: &str = "connections_lost";
 /// More than these are folded.
 const FINDINGS_SHOWN_MAX: usize = 3;
 
@@ -103,6 +107,8 @@ impl RunView {
         };
         let (figures, figures_note) = headline::figures(run);
         let points = points::points_table(run);
+        let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) =
+            run.verdict.warnings.iter().partition(|warning| warning.rule == CONNECTIONS_LOST);
         Self {
             title,
             subtitle,
@@ -115,8 +121,9 @@ impl RunView {
                 (false, _) => "bad",
             },
             verdict: verdict(run),
-            reasons: findings(&run.verdict.reasons),
-            warnings: findings(&run.verdict.warnings),
+            connections: findings(connections),
+            reasons: findings(run.verdict.reasons.iter()),
+            warnings: findings(warnings),
             figures,
             figures_note,
             budget: budget::table(run),
@@ -166,12 +173,13 @@ fn verdict(run: &RunResult) -> String {
     }
 }
 
-fn findings(all: &[Finding]) -> Findings {
+fn findings<'f>(all: impl IntoIterator<Item = &'f Finding>) -> Findings {
+    let all: Vec<&Finding> = all.into_iter().collect();
     if all.len() <= FINDINGS_SHOWN_MAX {
-        return Findings { first: all.iter().map(finding).collect(), rest: Vec::new() };
+        return Findings { first: all.into_iter().map(finding).collect(), rest: Vec::new() };
     }
     let mut rules = BTreeSet::new();
-    let (first, rest): (Vec<_>, Vec<_>) = all.iter().partition(|f| rules.insert(&f.rule));
+    let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| rules.insert(&f.rule));
     let views = |list: Vec<&Finding>| list.into_iter().map(finding).collect();
     Findings { first: views(first), rest: views(rest) }
 }

@@ -51,12 +51,15 @@ enum Mark {
     Valid,
     NotCounted(NotCounted),
     Invalid,
+    /// A point of a curve from elsewhere.
+    NotJudged,
 }
 
 impl Mark {
-    fn of(point: &PointResult) -> Self {
+    fn of(result: &RunResult, point: &PointResult) -> Self {
         match (point.valid, &point.not_counted) {
             (false, _) => Self::Invalid,
+            (true, _) if result.suite.is_none() => Self::NotJudged,
             (true, Some(why)) => Self::NotCounted(*why),
             (true, None) => Self::Valid,
         }
@@ -69,6 +72,7 @@ impl Mark {
             Self::NotCounted(NotCounted::NotHeld) => "not held",
             Self::NotCounted(NotCounted::Errors) => "errors",
             Self::Invalid => "invalid",
+            Self::NotJudged => "",
         }
     }
 
@@ -77,6 +81,7 @@ impl Mark {
             Self::Valid => style.good(self.word()),
             Self::NotCounted(_) => style.mixed(self.word()),
             Self::Invalid => style.bad(self.word()),
+            Self::NotJudged => String::new(),
         }
     }
 }
@@ -87,7 +92,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
         return;
     }
     let points = thinned(&result.points, metric(result), extent.rows_max);
-    let marks: Vec<Mark> = points.iter().map(|point| Mark::of(point)).collect();
+    let marks: Vec<Mark> = points.iter().map(|point| Mark::of(result, point)).collect();
     let mut columns = columns(result, &points);
     if let Some(room) = extent.columns {
         let mark = marks.iter().map(|mark| SPACE + mark.word().len()).max().unwrap_or(0);
@@ -101,7 +106,8 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&titles));
     for (at, mark) in marks.iter().enumerate() {
         let row = line(&|column| column.cells[at].clone());
-        let _ = writeln!(out, "  {row}  {}", mark.painted(style));
+        let line = format!("  {row}  {}", mark.painted(style));
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     if result.points.len() > points.len() {
         let _ = writeln!(out, "  {}", style.dim("(some points left out; the report has all)"));
