@@ -1,7 +1,8 @@
-//! Results side by side. Ratios of what was measured, and no claim beyond: whether a difference
-//! is more than chance takes repeated runs.
+//! Results side by side. A ratio is claimed only of figures whose stated intervals do not meet, and
+//! whether that is more than chance takes repeated runs all the same.
 
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::{Bound, PointResult, RunResult};
+use plimsoll_model::stated::{Stated, Time};
 
 /// Two loads this close are the same load point.
 const SAME_LOAD_RATIO: f64 = 1e-6;
@@ -9,38 +10,86 @@ const SAME_LOAD_RATIO: f64 = 1e-6;
 /// A result against the first one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The headline value, its ratio to the first's.
-    pub value: Option<Ratio>,
+    /// The headline value.
+    pub value: Option<Difference>,
     /// Its unit.
     pub unit: String,
     /// Score of suites that have one.
-    pub score: Option<Ratio>,
+    pub score: Option<Difference>,
     /// The highest throughput of any point.
-    pub peak_ops_per_s: Option<Ratio>,
+    pub peak_ops_per_s: Option<Difference>,
     /// Overall response time by the `origin` definition; below 1 is faster.
-    pub overall_response_ms: Option<Ratio>,
+    pub overall_response_ms: Option<Difference>,
     /// Load points that both runs have, in the first's order.
     pub points: Vec<PointComparison>,
     /// What a reader must know, for a person.
     pub cautions: Vec<String>,
 }
 
-/// Two figures and the second over the first.
+/// Two figures, and what may be said of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
+pub struct Difference {
     /// Figure of the first run.
-    pub first: f64,
+    pub first: Stated,
     /// Figure of the other run.
-    pub other: f64,
-    /// `other / first`.
-    pub ratio: f64,
+    pub other: Stated,
+    /// What may be said.
+    pub claim: Claim,
 }
 
-impl Ratio {
-    fn of(first: Option<f64>, other: Option<f64>) -> Option<Self> {
+/// What two figures allow to be said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Claim {
+    /// Their intervals do not meet: the second over the first.
+    Ratio {
+        /// Of the figures.
+        ratio: f64,
+        /// Of the bounds that are nearest and furthest: `[low, high]`; no high where the first's
+        /// lower bound is zero.
+        interval: (f64, Option<f64>),
+    },
+    /// Some value lies within both intervals.
+    NotDetectable,
+    /// A figure carries no weight.
+    NotComparable(Weakness),
+}
+
+/// Why a figure carries no weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Weakness {
+    /// How far it may be off is not known.
+    #[error("no stated interval on both sides")]
+    NoInterval,
+    /// Rules were broken.
+    #[error("not valid in both runs")]
+    Invalid,
+    /// The server carried more than that.
+    #[error("one of them is no limit of its server: at least")]
+    AtLeast,
+}
+
+impl Difference {
+    fn of(first: Option<Stated>, other: Option<Stated>) -> Option<Self> {
         let (first, other) = (first?, other?);
-        (first > 0.0).then(|| Self { first, other, ratio: other / first })
+        Some(Self { first, other, claim: claim(&first, &other) })
     }
+
+    /// The same, unless there is a reason against any claim.
+    fn unless(self, weakness: Option<Weakness>) -> Self {
+        Self { claim: weakness.map_or(self.claim, Claim::NotComparable), ..self }
+    }
+}
+
+fn claim(first: &Stated, other: &Stated) -> Claim {
+    let (Some([low, high]), Some([other_low, other_high])) = (first.interval, other.interval)
+    else {
+        return Claim::NotComparable(Weakness::NoInterval);
+    };
+    if first.value <= 0.0 || (low <= other_high && other_low <= high) {
+        return Claim::NotDetectable;
+    }
+    let furthest = (low > 0.0).then(|| other_high / low);
+    Claim::Ratio { ratio: other.value / first.value, interval: (other_low / high, furthest) }
 }
 
 /// The same load in both runs.
@@ -49,15 +98,15 @@ pub struct PointComparison {
     /// The load, on the axis of both.
     pub requested: f64,
     /// Throughput.
-    pub achieved_ops_per_s: Option<Ratio>,
+    pub achieved_ops_per_s: Option<Difference>,
     /// Application bytes per second, of suites whose metric it is.
-    pub achieved_bytes_per_s: Option<Ratio>,
+    pub achieved_bytes_per_s: Option<Difference>,
     /// Mean service time, in nanoseconds.
-    pub service_mean_ns: Option<Ratio>,
+    pub service_mean_ns: Option<Difference>,
     /// Median response time, in nanoseconds.
-    pub response_p50_ns: Option<Ratio>,
+    pub response_p50_ns: Option<Difference>,
     /// 99th percentile of the response time, in nanoseconds.
-    pub response_p99_ns: Option<Ratio>,
+    pub response_p99_ns: Option<Difference>,
     /// Both points are valid.
     pub valid: bool,
 }
@@ -86,15 +135,24 @@ pub fn compare(first: &RunResult, other: &RunResult) -> Result<Comparison, Compa
         Some(compare_points(a, b))
     });
     let points: Vec<PointComparison> = points.collect();
+    let bare = |value: Option<f64>| value.map(|value| Stated::new(value, None));
+    let at_least = [one, two].iter().any(|summary| summary.bound == Bound::AtLeast);
+    let invalid = [first, other].iter().any(|run| !run.verdict.valid);
+    let weakness = match (invalid, at_least) {
+        (true, _) => Some(Weakness::Invalid),
+        (false, true) => Some(Weakness::AtLeast),
+        (false, false) => None,
+    };
+    let figure = |of: fn(&RunResult) -> Option<Stated>| {
+        Difference::of(of(first), of(other)).map(|figures| figures.unless(weakness))
+    };
+    let overall = [one, two].map(|summary| bare(summary.overall_response_ms.origin));
     Ok(Comparison {
-        value: Ratio::of(one.value, two.value),
+        value: figure(|run| reached(run, run.summary.value?)),
         unit: one.unit.clone(),
-        score: Ratio::of(one.score, two.score),
-        peak_ops_per_s: Ratio::of(one.peak_ops_per_s, two.peak_ops_per_s),
-        overall_response_ms: Ratio::of(
-            one.overall_response_ms.origin,
-            two.overall_response_ms.origin,
-        ),
+        score: Difference::of(bare(one.score), bare(two.score)),
+        peak_ops_per_s: figure(|run| reached(run, run.summary.peak_ops_per_s?)),
+        overall_response_ms: Difference::of(overall[0], overall[1]),
         cautions: cautions(first, other, points.len()),
         points,
     })
@@ -118,25 +176,32 @@ fn refuse_different(first: &RunResult, other: &RunResult) -> Result<(), CompareE
     }
 }
 
+/// A rate with the interval of the point that reached it, where its rate has one.
+fn reached(run: &RunResult, value: f64) -> Option<Stated> {
+    let rates = run.points.iter().filter_map(Stated::achieved);
+    let of_point = rates.into_iter().find(|rate| rate.value == value);
+    Some(of_point.unwrap_or(Stated::new(value, None)))
+}
+
 fn same_load(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME_LOAD_RATIO * a.abs().max(b.abs())
 }
 
 fn compare_points(a: &PointResult, b: &PointResult) -> PointComparison {
-    let response = |point: &PointResult, pick: fn(&PointResult) -> Option<u64>| {
-        pick(point).map(|ns| ns as f64)
+    let valid = a.valid && b.valid;
+    let weakness = (!valid).then_some(Weakness::Invalid);
+    let figure = |of: &dyn Fn(&PointResult) -> Option<Stated>| {
+        Difference::of(of(a), of(b)).map(|figures| figures.unless(weakness))
     };
-    let p50 = |point: &PointResult| point.response_ns.and_then(|times| times.p50);
-    let p99 = |point: &PointResult| point.response_ns.and_then(|times| times.p99);
-    let service = |point: &PointResult| point.service_ns.and_then(|times| times.mean);
+    let bytes = |point: &PointResult| Some(Stated::new(point.achieved_bytes_per_s?, None));
     PointComparison {
         requested: a.requested,
-        achieved_ops_per_s: Ratio::of(a.achieved_ops_per_s, b.achieved_ops_per_s),
-        achieved_bytes_per_s: Ratio::of(a.achieved_bytes_per_s, b.achieved_bytes_per_s),
-        service_mean_ns: Ratio::of(service(a), service(b)),
-        response_p50_ns: Ratio::of(response(a, p50), response(b, p50)),
-        response_p99_ns: Ratio::of(response(a, p99), response(b, p99)),
-        valid: a.valid && b.valid,
+        achieved_ops_per_s: figure(&Stated::achieved),
+        achieved_bytes_per_s: figure(&bytes),
+        service_mean_ns: figure(&|point| Stated::service(point, Time::Mean)),
+        response_p50_ns: figure(&|point| Stated::response(point, Time::P50)),
+        response_p99_ns: figure(&|point| Stated::response(point, Time::P99)),
+        valid,
     }
 }
 
@@ -160,6 +225,8 @@ fn cautions(first: &RunResult, other: &RunResult, common: usize) -> Vec<String> 
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::result::TimeIntervals;
+
     use super::*;
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder};
@@ -169,15 +236,55 @@ mod tests {
         analyse(&RunBuilder::of(points).raw())
     }
 
+    /// The same with intervals of a tenth to either side.
+    fn stated(response_ns: u64) -> RunResult {
+        let mut run = run(response_ns);
+        for point in &mut run.points {
+            let around = |value: f64| Some([value * 0.9, value * 1.1]);
+            let p50 = point.response_ns.and_then(|times| times.p50).unwrap() as f64;
+            let intervals = TimeIntervals { p50: around(p50), ..TimeIntervals::default() };
+            point.response_interval_ns = Some(intervals);
+            point.achieved_interval_ops_per_s = around(point.achieved_ops_per_s.unwrap());
+        }
+        run
+    }
+
+    fn p50_claim(first: &RunResult, other: &RunResult) -> Claim {
+        compare(first, other).unwrap().points[0].response_p50_ns.unwrap().claim
+    }
+
     #[test]
-    fn ratios_are_of_the_other_run_over_the_first() {
-        let comparison = compare(&run(1_000_000), &run(2_000_000)).unwrap();
-        assert_eq!(comparison.value.unwrap().ratio, 1.0);
-        assert_eq!(comparison.points.len(), 2);
-        let ratio = comparison.points[0].response_p50_ns.unwrap().ratio;
+    fn a_ratio_is_claimed_of_figures_whose_intervals_do_not_meet() {
+        let Claim::Ratio { ratio, interval: (low, Some(high)) } =
+            p50_claim(&stated(1_000_000), &stated(2_000_000))
+        else {
+            panic!("twice as slow is a difference")
+        };
         assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
-        assert!(comparison.points[0].valid);
+        assert!((low - 1.636).abs() < 0.01 && (high - 2.444).abs() < 0.01, "{low} to {high}");
+    }
+
+    #[test]
+    fn figures_whose_intervals_meet_have_no_detectable_difference() {
+        assert_eq!(p50_claim(&stated(1_000_000), &stated(1_150_000)), Claim::NotDetectable);
+        let comparison = compare(&stated(1_000_000), &stated(2_000_000)).unwrap();
+        assert_eq!(comparison.value.unwrap().claim, Claim::NotDetectable);
+        assert_eq!(comparison.points.len(), 2);
         assert_eq!(comparison.cautions.len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_figures_that_carry_no_weight() {
+        let without = Claim::NotComparable(Weakness::NoInterval);
+        assert_eq!(p50_claim(&run(1_000_000), &stated(2_000_000)), without);
+        let mut invalid = stated(2_000_000);
+        invalid.points[0].valid = false;
+        let broken = Claim::NotComparable(Weakness::Invalid);
+        assert_eq!(p50_claim(&stated(1_000_000), &invalid), broken);
+        let mut more = stated(1_000_000);
+        more.summary.bound = Bound::AtLeast;
+        let value = compare(&stated(1_000_000), &more).unwrap().value.unwrap();
+        assert_eq!(value.claim, Claim::NotComparable(Weakness::AtLeast));
     }
 
     #[test]
@@ -189,7 +296,8 @@ mod tests {
         };
         let comparison = compare(&run(1_000), &run(3_000)).unwrap();
         assert_eq!(comparison.unit, "bytes/s");
-        assert_eq!(comparison.points[0].achieved_bytes_per_s.unwrap().ratio, 3.0);
+        let bytes = comparison.points[0].achieved_bytes_per_s.unwrap();
+        assert_eq!((bytes.first.value, bytes.other.value), (1_000_000.0, 3_000_000.0));
         assert_eq!(comparison.score, None);
     }
 

@@ -57,9 +57,13 @@ pub enum CurveError {
 }
 
 /// The result of a curve: overall response time, peak, and the points in the order given. What a
-/// curve cannot tell stays `null`; its verdict is never valid, because no rule could be checked.
+/// curve cannot tell stays `null`. Its verdict is about the file alone, valid when every point has
+/// a throughput and a response time; how it was measured nobody here can judge.
 pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
     let rows = read(text)?;
+    let points: Vec<PointResult> =
+        rows.iter().zip(1..).map(|(row, position)| row.result(position)).collect();
+    let reasons: Vec<Finding> = points.iter().flat_map(|p| p.reasons.iter().cloned()).collect();
     let curve: Vec<CurvePoint> = rows.iter().map(|row| row.point).collect();
     let peak = curve.iter().map(|point| point.achieved_ops_per_s).reduce(f64::max);
     Ok(RunResult {
@@ -70,7 +74,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         seed: None,
         started: None,
         command: Vec::new(),
-        verdict: Verdict { valid: false, reasons: vec![unchecked()], warnings: Vec::new() },
+        verdict: Verdict { valid: reasons.is_empty(), reasons, warnings: vec![unchecked()] },
         axis: Axis { name: "load".to_owned(), unit: String::new() },
         summary: Summary {
             metric: "peak throughput of the curve".to_owned(),
@@ -80,7 +84,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
             overall_response_ms: overall_response(&curve),
             ..Summary::default()
         },
-        points: rows.iter().zip(1..).map(|(row, position)| row.result(position)).collect(),
+        points,
         probes: Vec::new(),
         departures: Vec::new(),
         disclosure: None,
@@ -90,10 +94,27 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
 fn unchecked() -> Finding {
     Finding {
         rule: "foreign_curve".to_owned(),
-        text: "the curve was measured elsewhere, no rule could be checked; judge it by its source"
-            .to_owned(),
+        text:
+            "the curve was measured elsewhere: only what the file holds was checked, so judge it \
+               by its source"
+                .to_owned(),
         point: None,
     }
+}
+
+/// A point at which nothing was done, or in no time, was not measured.
+fn empty(row: &Row, position: u32) -> Option<Finding> {
+    let CurvePoint { achieved_ops_per_s, response_ms } = row.point;
+    let what = match (achieved_ops_per_s > 0.0, response_ms > 0.0) {
+        (true, true) => return None,
+        (false, _) => "throughput",
+        (true, false) => "response_ms",
+    };
+    Some(Finding {
+        rule: "curve_point".to_owned(),
+        text: format!("{what} is 0, which nobody can have measured; mend the line or leave it out"),
+        point: Some(position),
+    })
 }
 
 struct Row {
@@ -104,8 +125,11 @@ struct Row {
 impl Row {
     fn result(&self, position: u32) -> PointResult {
         let mean = Some(self.point.response_ms * 1e6);
+        let reasons: Vec<Finding> = empty(self, position).into_iter().collect();
         PointResult {
             position,
+            valid: reasons.is_empty(),
+            reasons,
             requested: self.load,
             achieved_ops_per_s: Some(self.point.achieved_ops_per_s),
             service_ns: Some(TimeSummary { mean, ..TimeSummary::default() }),
@@ -197,7 +221,26 @@ load,throughput,response_ms,note
         assert_eq!(last.achieved_ops_per_s, Some(250_573.0));
         assert_eq!(last.service_ns.unwrap().mean, Some(3_000_000.0));
         assert_eq!((last.response_ns, last.bytes_read), (None, None));
-        assert!(!result.verdict.valid);
+    }
+
+    #[test]
+    fn a_sound_file_is_valid_and_says_that_only_the_file_was_judged() {
+        let result = analyse_curve(CURVE).unwrap();
+        assert!(result.verdict.valid && result.points.iter().all(|p| p.valid));
+        assert_eq!(result.verdict.reasons, []);
+        assert_eq!(result.verdict.warnings[0].rule, "foreign_curve");
+    }
+
+    #[test]
+    fn a_point_at_which_nothing_was_measured_makes_the_curve_invalid() {
+        for (line, what) in [("2,0,3", "throughput"), ("2,3,0", "response_ms")] {
+            let text = format!("load,throughput,response_ms\n1,2,3\n{line}\n");
+            let verdict = analyse_curve(&text).unwrap().verdict;
+            assert!(!verdict.valid);
+            let reason = &verdict.reasons[0];
+            assert_eq!((reason.rule.as_str(), reason.point), ("curve_point", Some(2)));
+            assert!(reason.text.starts_with(what), "{}", reason.text);
+        }
     }
 
     #[test]

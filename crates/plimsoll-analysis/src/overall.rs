@@ -11,14 +11,22 @@ pub struct CurvePoint {
     pub response_ms: f64,
 }
 
+/// Fewer points than these do not make a curve: two of them are a line, whose area says nothing
+/// of how the response time rises.
+const POINTS_MIN: usize = 3;
+
 /// Both definitions over the points up to and including the one of highest throughput: what lies
 /// past the peak folds back over the curve, so an area there has no meaning.
 ///
 /// `origin` is the area under the curve from an added (0, 0) point to the peak, divided by the
 /// peak's throughput (NFS benchmarks of the 3.0 and 2008 era). `span` is the area between first
-/// and last point, divided by their distance (the 2020 definition); it needs two points.
+/// and last point, divided by their distance (the 2020 definition). Both are absent with fewer
+/// than three points.
 pub fn overall_response(points: &[CurvePoint]) -> OverallResponse {
-    let Some(peak) = peak_index(points) else { return OverallResponse::default() };
+    let enough = points.len() >= POINTS_MIN;
+    let Some(peak) = peak_index(points).filter(|_| enough) else {
+        return OverallResponse::default();
+    };
     let rising = &points[..=peak];
     let first = rising[0];
     let last = rising[peak];
@@ -103,23 +111,26 @@ mod tests {
 
     #[test]
     fn span_ignores_what_lies_below_the_first_point() {
-        let overall = overall_response(&curve(&[(100.0, 1.0), (200.0, 3.0)]));
+        let overall = overall_response(&curve(&[(100.0, 1.0), (150.0, 2.0), (200.0, 3.0)]));
         assert_eq!(overall.span, Some(2.0));
         assert_eq!(overall.origin, Some((50.0 + 200.0) / 200.0));
     }
 
     #[test]
     fn points_past_the_peak_do_not_count() {
-        let up_to_peak = curve(&[(100.0, 1.0), (200.0, 3.0)]);
-        let beyond = curve(&[(100.0, 1.0), (200.0, 3.0), (150.0, 9.0)]);
+        let up_to_peak = curve(&[(100.0, 1.0), (150.0, 2.0), (200.0, 3.0)]);
+        let beyond = curve(&[(100.0, 1.0), (150.0, 2.0), (200.0, 3.0), (150.0, 9.0)]);
         assert_eq!(overall_response(&up_to_peak), overall_response(&beyond));
     }
 
     #[test]
-    fn one_point_has_an_origin_and_no_span() {
-        let overall = overall_response(&curve(&[(100.0, 1.0)]));
-        assert_eq!((overall.origin, overall.span), (Some(0.5), None));
-        assert_eq!(overall_response(&[]), OverallResponse::default());
-        assert_eq!(overall_response(&curve(&[(0.0, 1.0)])), OverallResponse::default());
+    fn fewer_than_three_points_have_no_overall_response() {
+        let points = [(100.0, 1.0), (200.0, 3.0), (300.0, 4.0)];
+        for few in 0..3 {
+            assert_eq!(overall_response(&curve(&points[..few])), OverallResponse::default());
+        }
+        assert!(overall_response(&curve(&points)).origin.is_some());
+        let idle = overall_response(&curve(&[(0.0, 1.0); 3]));
+        assert_eq!(idle, OverallResponse::default());
     }
 }

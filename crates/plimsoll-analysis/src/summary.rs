@@ -102,7 +102,7 @@ fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
 #[cfg(test)]
 mod tests {
     use plimsoll_model::event::JournalRecord;
-    use plimsoll_model::result::Bound;
+    use plimsoll_model::result::{Bound, OverallResponse};
     use plimsoll_model::suite::Metric;
 
     use crate::analyse;
@@ -244,8 +244,14 @@ mod tests {
     }
 
     #[test]
+    fn a_single_load_point_has_no_overall_response() {
+        let summary = analyse(&RunBuilder::open(&[500.0]).raw()).summary;
+        assert_eq!(summary.overall_response_ms, OverallResponse::default());
+    }
+
+    #[test]
     fn overall_response_rests_on_service_time_and_achieved_throughput() {
-        let points = [1_000.0, 2_000.0].map(PointBuilder::open);
+        let points = [1_000.0, 1_500.0, 2_000.0].map(PointBuilder::open);
         let summary = analyse(&RunBuilder::of(points).raw()).summary;
         let span = summary.overall_response_ms.span.unwrap();
         assert!((span / 0.99 - 1.0).abs() < 0.001, "{span}");

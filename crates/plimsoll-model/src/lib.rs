@@ -12,6 +12,7 @@
 //! | [`disclosure`] | what must be known to repeat the run |
 //! | [`calibrated`] | a server of known behaviour |
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
+//! | [`stated`] | how a figure is written beside its stated interval |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 
 pub mod assignment;
@@ -22,6 +23,7 @@ pub mod disclosure;
 pub mod event;
 pub mod outcome;
 pub mod result;
+pub mod stated;
 pub mod suite;
 pub mod target;
 pub mod units;

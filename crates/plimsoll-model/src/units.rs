@@ -99,15 +99,24 @@ impl Sub for Nanos {
 impl fmt::Display for Nanos {
     /// Three significant digits with the largest unit that keeps the number at 1 or above.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = match self.0 {
-            0 => return write!(f, "0 s"),
-            n if n < NANOS_PER_MICRO => return write!(f, "{n} ns"),
-            n if n < NANOS_PER_MILLI => (n as f64 / NANOS_PER_MICRO as f64, "µs"),
-            n if n < NANOS_PER_SECOND => (n as f64 / NANOS_PER_MILLI as f64, "ms"),
-            n => (n as f64 / NANOS_PER_SECOND as f64, "s"),
-        };
-        write!(f, "{} {unit}", three_digits(value))
+        if self.0 == 0 {
+            return write!(f, "0 s");
+        }
+        let (unit_ns, unit) = time_unit(self.0 as f64);
+        match unit_ns {
+            1.0 => write!(f, "{} {unit}", self.0),
+            _ => write!(f, "{} {unit}", three_digits(self.0 as f64 / unit_ns)),
+        }
     }
+}
+
+/// The largest unit in which a time of so many nanoseconds, rounded to three digits, is 1 or
+/// above: its length in nanoseconds and its name.
+pub fn time_unit(nanos: f64) -> (f64, &'static str) {
+    const UNITS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    // 0.9995 ms is written as 1.00 ms.
+    let reads_well = |(unit_ns, _): &(f64, &str)| nanos >= 0.9995 * unit_ns;
+    UNITS.into_iter().find(reads_well).unwrap_or((1.0, "ns"))
 }
 
 /// A count of bytes.
@@ -205,6 +214,10 @@ pub fn grouped(value: f64) -> String {
         let text = format!("{value:.2}");
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
+    grouped_whole(value)
+}
+
+fn grouped_whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
     if value < 0.0 {
@@ -219,12 +232,24 @@ pub fn grouped(value: f64) -> String {
     out
 }
 
-fn three_digits(value: f64) -> String {
-    match value {
-        v if v >= 99.95 => format!("{v:.0}"),
-        v if v >= 9.995 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
+/// Three significant digits whatever the size, trailing zeros kept, since they are digits; whole
+/// numbers from 1,000 up, thousands grouped. Finite values only.
+pub fn three_digits(value: f64) -> String {
+    match decimals(value, 3) {
+        0 => grouped_whole(value),
+        decimals => format!("{value:.decimals$}"),
     }
+}
+
+/// Decimals that leave `value` so many significant digits, once it is rounded.
+pub fn decimals(value: f64, digits: usize) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    // The exponent of the rounded value: 0.9996 to three digits is 1.00.
+    let text = format!("{value:.*e}", digits.saturating_sub(1));
+    let exponent = text.rsplit('e').next().and_then(|e| e.parse::<i64>().ok()).unwrap_or(0);
+    usize::try_from(digits as i64 - 1 - exponent).unwrap_or(0)
 }
 
 /// A span of time as people write it in a suite file: `"300s"`, `"1.5ms"`, `"2m"`.
@@ -312,7 +337,9 @@ mod tests {
     #[test]
     fn display_keeps_three_digits() {
         assert_eq!(Nanos(1_234_567).to_string(), "1.23 ms");
-        assert_eq!(Nanos(999_960).to_string(), "1000 µs");
+        assert_eq!(Nanos(999_960).to_string(), "1.00 ms");
+        assert_eq!(Nanos(999_400).to_string(), "999 µs");
+        assert_eq!(Nanos(45_000_000_000_000).to_string(), "45,000 s");
         assert_eq!(Bytes(5_119_484).to_string(), "4.88 MiB");
         assert_eq!(grouped(1_234_567.8), "1,234,568");
         assert_eq!(grouped(0.5), "0.5");
@@ -326,7 +353,38 @@ mod tests {
         assert!((rate.mbit_per_s() - 67.187).abs() < 0.001, "{}", rate.mbit_per_s());
     }
 
+    /// Significant digits of a text.
+    fn digits(text: &str) -> usize {
+        let all: String = text.chars().filter(char::is_ascii_digit).collect();
+        all.trim_start_matches('0').len()
+    }
+
+    #[test]
+    fn a_time_of_a_third_of_a_millisecond_is_never_written_as_zero_seconds() {
+        assert_eq!(three_digits(0.000_34), "0.000340");
+        assert_eq!(three_digits(0.099_96), "0.100");
+        assert_eq!(three_digits(0.0), "0");
+    }
+
     proptest! {
+        #[test]
+        fn three_digits_are_kept_in_any_unit(mantissa in 1.0f64..10.0, exponent in -9i32..12) {
+            let value = mantissa * 10f64.powi(exponent);
+            let text = three_digits(value);
+            let back: f64 = text.replace(',', "").parse().unwrap();
+            prop_assert!((back - value).abs() <= 0.005_001 * value, "{value} as {text}");
+            prop_assert!(digits(&text) >= 3, "{value} as {text}");
+            prop_assert!(value >= 999.0 || digits(&text) == 3, "{value} as {text}");
+        }
+
+        #[test]
+        fn a_time_reads_back_within_its_third_digit(n in 1_000u64..1 << 60) {
+            let text = Nanos(n).to_string();
+            let back = parse_span(&text.replace(',', "")).unwrap().0 as f64;
+            prop_assert!((back - n as f64).abs() <= 0.005_001 * n as f64, "{n} as {text}");
+            prop_assert!(digits(&text) >= 3, "{n} as {text}");
+        }
+
         #[test]
         fn span_text_reads_back_as_the_same_span(n in 0u64..1 << 50) {
             prop_assert_eq!(parse_span(&span_text(Nanos(n))), Some(Nanos(n)));

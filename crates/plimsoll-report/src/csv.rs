@@ -1,6 +1,8 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
-use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
+use plimsoll_model::result::{
+    Bound, NotCounted, PointResult, RunResult, TimeIntervals, TimeSummary,
+};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
@@ -100,6 +102,24 @@ fn times(summary: Option<TimeSummary>) -> [String; 9] {
     ]
 }
 
+/// Stated intervals, in this order.
+const STATED: [&str; 5] = ["mean", "p50", "p90", "p95", "p99"];
+
+fn interval_headers(prefix: &str) -> Vec<String> {
+    let bounds = |name| ["low", "high"].map(|bound| format!("{prefix}_{name}_{bound}_ns"));
+    STATED.into_iter().flat_map(bounds).collect()
+}
+
+fn intervals(of: Option<TimeIntervals>) -> impl Iterator<Item = String> {
+    let t = of.unwrap_or_default();
+    [t.mean, t.p50, t.p90, t.p95, t.p99].into_iter().flat_map(bounds)
+}
+
+/// Low and high.
+fn bounds(interval: Option<[f64; 2]>) -> [String; 2] {
+    [0, 1].map(|at| text(interval.map(|bounds| bounds[at])))
+}
+
 /// Columns of points that only some suites fill.
 #[derive(Clone, Copy)]
 struct Further {
@@ -138,7 +158,7 @@ impl Further {
     }
 }
 
-fn points(run: &RunResult) -> Sheet {
+fn point_headers(run: &RunResult, further: Further) -> Vec<String> {
     let mut header = key_headers(run);
     header.extend(headers(&[
         "valid",
@@ -165,9 +185,21 @@ fn points(run: &RunResult) -> Sheet {
         "pacing",
     ]));
     header.extend(["response", "service", "send_lag"].into_iter().flat_map(time_headers));
-    let further = Further::of(run);
+    header.extend(headers(&[
+        "achieved_low_ops_per_s",
+        "achieved_high_ops_per_s",
+        "receive_lag_p50_ns",
+        "receive_lag_p99_ns",
+        "headline_bound",
+    ]));
+    header.extend(["response", "service"].into_iter().flat_map(interval_headers));
     header.extend(further.headers());
-    let mut sheet = Sheet::new(&header);
+    header
+}
+
+fn points(run: &RunResult) -> Sheet {
+    let further = Further::of(run);
+    let mut sheet = Sheet::new(&point_headers(run, further));
     for (kind, p) in all(run) {
         let reasons: Vec<_> = p.reasons.iter().map(|r| r.rule.as_str()).collect();
         let mut row = key(kind, p);
@@ -196,10 +228,23 @@ fn points(run: &RunResult) -> Sheet {
             text(p.generator.pacing.clone()),
         ]);
         row.extend([p.response_ns, p.service_ns, p.send_lag_ns].into_iter().flat_map(times));
+        let lag = p.receive_lag_ns.unwrap_or_default();
+        row.extend(bounds(p.achieved_interval_ops_per_s));
+        row.extend([text(lag.p50), text(lag.p99), headline_bound(run, kind)]);
+        row.extend([p.response_interval_ns, p.service_interval_ns].into_iter().flat_map(intervals));
         row.extend(further.cells(p));
         sheet.row(row);
     }
     sheet
+}
+
+/// Is the headline the server's limit, or no more than what was asked? Said of the ladder only.
+fn headline_bound(run: &RunResult, kind: &str) -> String {
+    match run.summary.bound {
+        _ if kind != "ladder" || run.summary.value.is_none() => String::new(),
+        Bound::Exact => "exact".to_owned(),
+        Bound::AtLeast => "at_least".to_owned(),
+    }
 }
 
 fn ops(run: &RunResult) -> Sheet {

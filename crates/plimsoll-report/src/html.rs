@@ -87,7 +87,7 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
         let frame = Frame { id: &chart_id, width: SMALL };
         let drawing = Value::from_safe_string(timeline_chart(frame, point, top)?);
         let load = crate::text::load(point.requested, &run.axis);
-        let judged = match Mark::of(run, point) {
+        let judged = match Mark::of(point) {
             Mark::Sound => "",
             Mark::NotCounted => " · not counted",
             Mark::Invalid => " · ✗ invalid",

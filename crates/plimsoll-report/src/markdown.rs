@@ -95,6 +95,7 @@ impl Page {
             false => "Why:",
             true => "Why these figures must not be relied on:",
         };
+        self.findings("Connections were lost:", &view.connections);
         self.findings(lead, &view.reasons);
         self.findings("Warnings:", &view.warnings);
     }
@@ -114,6 +115,10 @@ impl Page {
             format!("{}: {weight}{}{weight}", escaped(&f.label), escaped(figure.trim()))
         }));
         self.line(&escaped(&view.figures_note));
+        if !view.budget.rows.is_empty() {
+            self.table(&view.budget);
+            self.line(&escaped(view.budget_note));
+        }
         if !view.limit.is_empty() {
             self.line(&format!("What limited it: {}", escaped(&view.limit)));
         }

@@ -1,6 +1,6 @@
 //! A table as both HTML and Markdown show it.
 
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::PointResult;
 use serde::Serialize;
 
 use crate::text::ABSENT;
@@ -39,9 +39,9 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    /// Of a point of this run. Nobody judged the points of a curve from elsewhere.
-    pub(crate) fn of(run: &RunResult, point: &PointResult) -> Self {
-        match (point.valid || run.suite.is_none(), &point.not_counted) {
+    /// Of a point, as it was judged.
+    pub(crate) fn of(point: &PointResult) -> Self {
+        match (point.valid, &point.not_counted) {
             (false, _) => Self::Invalid,
             (true, Some(_)) => Self::NotCounted,
             (true, None) => Self::Sound,

@@ -1,6 +1,7 @@
 //! How numbers are written: three significant digits, one unit per column.
 
 use plimsoll_model::result::Axis;
+use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Bytes, Nanos, grouped};
 
 /// What stands where there is no value.
@@ -32,28 +33,34 @@ impl TimeUnit {
         }
     }
 
-    pub(crate) fn of(self, nanos: f64) -> f64 {
+    /// Its length.
+    fn nanos(self) -> f64 {
         match self {
-            Self::Micros => nanos / 1e3,
-            Self::Millis => nanos / 1e6,
-            Self::Seconds => nanos / 1e9,
+            Self::Micros => 1e3,
+            Self::Millis => 1e6,
+            Self::Seconds => 1e9,
         }
+    }
+
+    pub(crate) fn of(self, nanos: f64) -> f64 {
+        nanos / self.nanos()
     }
 
     pub(crate) fn text(self, nanos: Option<f64>) -> String {
         nanos.map_or_else(|| ABSENT.to_owned(), |n| three_digits(self.of(n)))
     }
+
+    /// A figure with its interval.
+    pub(crate) fn stated(self, figure: Option<Stated>) -> String {
+        figure.map_or_else(|| ABSENT.to_owned(), |figure| figure.text_in(self.nanos()))
+    }
 }
 
 /// Three significant digits; thousands grouped; trailing zeros kept, since they are digits.
 pub(crate) fn three_digits(value: f64) -> String {
-    match value.abs() {
-        v if !v.is_finite() => ABSENT.to_owned(),
-        0.0 => "0".to_owned(),
-        v if v >= 99.95 => grouped(value.round()),
-        v if v >= 9.995 => format!("{value:.1}"),
-        v if v >= 0.9995 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
+    match value.is_finite() {
+        true => plimsoll_model::units::three_digits(value),
+        false => ABSENT.to_owned(),
     }
 }
 
@@ -133,6 +140,7 @@ mod tests {
     fn a_column_of_times_keeps_three_digits_in_one_unit() {
         assert_eq!(TimeUnit::Millis.text(Some(183_400.0)), "0.183");
         assert_eq!(TimeUnit::Millis.text(Some(1_234_567_890.0)), "1,235");
+        assert_eq!(TimeUnit::Seconds.text(Some(340_000.0)), "0.000340");
         assert_eq!(TimeUnit::Micros.text(None), "–");
         assert_eq!(three_digits(9.999), "10.0");
         assert_eq!(three_digits(f64::NAN), "–");

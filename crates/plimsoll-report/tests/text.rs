@@ -26,7 +26,7 @@ fn csv_of_file_serving_has_what_was_sent_again_and_what_is_not_counted() {
     let column = |name: &str| points[0].iter().position(|header| *header == name).unwrap();
     let values = |name: &str| points[1..].iter().map(|row| row[column(name)]).collect::<Vec<_>>();
     assert_eq!(values("valid"), ["true", "false"]);
-    assert_eq!(values("not_counted"), ["response_cap", "response_cap"]);
+    assert_eq!(values("not_counted"), ["cap", "cap"]);
     assert_eq!(values("retransmissions"), ["18", "41207"]);
     assert_eq!(values("ambiguous_ops"), ["1", "2"]);
     let (name, ops) = &files[1];
@@ -59,6 +59,73 @@ fn every_row_of_a_csv_file_has_as_many_cells_as_its_header() {
             widths.dedup();
             assert_eq!(widths.len(), 1, "{name}");
         }
+    }
+}
+
+#[test]
+fn a_percentile_with_a_wide_interval_is_shown_as_the_interval_alone() {
+    let text = plimsoll_report::markdown(&[fixture::valid(3)]);
+    let rows = rows(&text);
+    let header = rows.iter().find(|row| row[0] == "point").unwrap();
+    let p99 = header.iter().position(|cell| cell.starts_with("p99,")).unwrap();
+    let of_point = |point: &str| rows.iter().find(|row| row[0] == point).unwrap()[p99];
+    assert_eq!(of_point("1"), "0.0979\u{a0}(0.0911–0.1058)");
+    assert_eq!(of_point("8"), "0.43–0.66");
+    assert!(!text.contains('≈') && text.contains("its stated interval (95 %)"), "{text}");
+    // The budget of the headline's figures.
+    let p50 = rows.iter().find(|row| row[0] == "response p50").unwrap();
+    assert_eq!(p50.len(), 6, "{p50:?}");
+    assert!(p50[2].starts_with('−') && p50[4].starts_with('+'), "{p50:?}");
+}
+
+#[test]
+fn a_result_without_intervals_shows_its_values_bare() {
+    let mut run = fixture::valid(3);
+    for point in &mut run.points {
+        (point.response_interval_ns, point.service_interval_ns) = (None, None);
+        (point.achieved_interval_ops_per_s, point.uncertainty) = (None, Default::default());
+    }
+    let text = plimsoll_report::markdown(&[run]);
+    assert!(!text.contains("interval") && text.contains("mean\u{a0}±"), "{text}");
+}
+
+#[test]
+fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
+    let mut run = fixture::valid(3);
+    run.summary.bound = plimsoll_model::result::Bound::AtLeast;
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    assert!(text.contains("highest sustained ops/s: **at least 25,977 ops/s"), "{text}");
+    let page = plimsoll_report::html(std::slice::from_ref(&run)).unwrap();
+    assert!(page.contains("at least 25,977"));
+    let points = &plimsoll_report::csv(&run)[0].1;
+    assert!(points.lines().nth(1).unwrap().contains(",at_least,"), "{points}");
+}
+
+#[test]
+fn lost_connections_stand_before_what_follows_from_them() {
+    let mut run = fixture::invalid(3);
+    run.verdict.warnings.push(plimsoll_model::result::Finding {
+        rule: "connections_lost".into(),
+        text: "the server refused or closed the connections of 904 ops".into(),
+        point: Some(8),
+    });
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    let at = text.find("connections of 904 ops");
+    assert!(at.is_some() && at < text.find("Why these figures"), "{text}");
+    let page = plimsoll_report::html(&[run]).unwrap();
+    let at = page.find("connections of 904 ops");
+    assert!(at.is_some() && at < page.find("Why these figures"));
+}
+
+#[test]
+fn points_left_out_say_why() {
+    use plimsoll_model::result::NotCounted;
+    let mut run = fixture::valid(3);
+    run.points[8].not_counted = Some(NotCounted::NotHeld);
+    run.points[9].not_counted = Some(NotCounted::Errors);
+    let text = plimsoll_report::markdown(&[run]);
+    for words in ["| not held, not\u{a0}counted |", "| errors, not\u{a0}counted |"] {
+        assert!(text.contains(words), "{words:?} in {text}");
     }
 }
 

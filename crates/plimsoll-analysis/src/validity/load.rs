@@ -4,9 +4,9 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, WorkerTotals};
 use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::{NANOS_PER_SECOND, grouped};
+use plimsoll_model::units::{NANOS_PER_SECOND, grouped, three_digits};
 
-use super::{Evidence, finding, percent};
+use super::{Evidence, connections, finding, percent};
 
 /// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
 /// the window is more than 5 %.
@@ -185,7 +185,7 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
     let stayed = f64::from(totals.clients_participating).min(clients);
     let off = (present - present.clamp(stayed, clients)).abs() / clients;
     let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64);
-    if off <= limit {
+    if off <= limit || connections::explain(e, stayed - present) {
         return None;
     }
     finding(
@@ -221,7 +221,7 @@ fn closed_loop_by_ops(e: &Evidence<'_>) -> Option<Finding> {
     let once = think.mean.0 as f64 + response.mean();
     let limit = CLOSED_LOOP_TOLERANCE_RATIO + once / window_ns;
     let off = (stayed - at_work) / clients;
-    if off <= limit {
+    if off <= limit || connections::explain(e, stayed - at_work) {
         return None;
     }
     finding(
@@ -357,8 +357,9 @@ pub(super) fn response_cap(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "response_cap",
         format!(
-            "mean service time {mean_ms:.2} ms is above the suite's cap of {cap_ms} ms: the point \
-             is shown but not counted"
+            "mean service time {} ms is above the suite's cap of {cap_ms} ms: the point \
+             is shown but not counted",
+            three_digits(mean_ms),
         ),
     )
 }

@@ -3,6 +3,7 @@
 //!
 //! `docs/validity.md` explains the rules, their limits and their sources to users.
 
+mod connections;
 mod core;
 mod data;
 mod generator;
@@ -75,7 +76,8 @@ const COUNTED: [(NotCounted, Rule); 4] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 13] = [
+const WARNINGS: [Rule; 14] = [
+    connections::connections_lost,
     load::clients_lost,
     core::core_taken,
     host::other_work,
@@ -156,6 +158,7 @@ mod tests {
     fn the_document_for_users_explains_every_rule() {
         let document = include_str!("../../../../docs/validity.md");
         let sources = [
+            include_str!("connections.rs"),
             include_str!("core.rs"),
             include_str!("data.rs"),
             include_str!("generator.rs"),

@@ -3,6 +3,7 @@
 use plimsoll_model::result::{Finding, PointResult, Verdict};
 use plimsoll_model::suite::Suite;
 
+use super::connections::CONNECTIONS_LOST;
 use super::{Evidence, finding};
 use crate::raw::{Ending, RunView};
 
@@ -37,6 +38,8 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     if reasons.is_empty() {
         reasons.extend(nothing_counts(points));
     }
+    // It explains the others.
+    warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
     let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
 }

@@ -92,7 +92,8 @@ impl Flight {
             status,
             bytes_read: self.payload_bytes,
             bytes_written: 0,
-            ambiguous: self.resent,
+            // A GET or HEAD that was sent again asks for the same: it changes nothing.
+            ambiguous: false,
         }
     }
 }

@@ -179,7 +179,8 @@ impl HttpSession {
         }
     }
 
-    /// Asks the driver to drop a long body that nobody looks at.
+    /// Asks the driver to drop a long body that nobody looks at, all but its last byte: the read
+    /// that takes it shows whether more follows, which would else be taken for the next reply.
     fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
         let wanted = self.capture.is_some();
         let Some(flight) = self.flight.as_mut() else { return };
@@ -190,7 +191,7 @@ impl HttpSession {
             && left >= DISCARD_BYTES_MIN
         {
             flight.discarding = true;
-            io.discard(link, left);
+            io.discard(link, left - 1);
         }
     }
 

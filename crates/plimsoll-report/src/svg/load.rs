@@ -27,7 +27,7 @@ pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     if panels.is_empty() || run.points.len() < POINTS_MIN {
         return None;
     }
-    let count = |mark| run.points.iter().filter(|p| Mark::of(run, p) == mark).count();
+    let count = |mark| run.points.iter().filter(|p| Mark::of(p) == mark).count();
     let rings = match count(Mark::NotCounted) {
         0 => String::new(),
         n => format!("; {n} not counted and drawn as rings"),
@@ -205,7 +205,7 @@ fn dots(
         .filter_map(|p| {
             let y = value(p).filter(|y| y.is_finite())?;
             let x = Some(p.requested).filter(|x| x.is_finite())?;
-            Some(Dot { x, y, mark: Mark::of(run, p), position: p.position, text: text(y) })
+            Some(Dot { x, y, mark: Mark::of(p), position: p.position, text: text(y) })
         })
         .collect()
 }

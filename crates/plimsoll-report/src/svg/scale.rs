@@ -42,9 +42,11 @@ pub(super) fn tick_text(value: f64) -> String {
     if value >= 1000.0 {
         return plimsoll_model::units::grouped(value);
     }
-    let text = format!("{value:.4}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text.is_empty() { "0".to_owned() } else { text.to_owned() }
+    let text = plimsoll_model::units::three_digits(value);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// Room that the texts of ticks need left of an axis.
@@ -96,6 +98,7 @@ mod tests {
     fn tick_texts_are_short() {
         assert_eq!(tick_text(0.0), "0");
         assert_eq!(tick_text(2.5), "2.5");
+        assert_eq!(tick_text(0.000_02), "0.00002");
         assert_eq!(tick_text(500.0), "500");
         assert_eq!(tick_text(26_000.0), "26,000");
     }

@@ -1,13 +1,15 @@
 //! The figures of the first screen.
 
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::{Bound, PointResult, RunResult};
+use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
 use super::moved::{mbit_per_s, metric, mib_per_s, ops_unit};
+use super::points::not_counted_word;
 use crate::table::Mark;
-use crate::text::{ABSENT, load, number, three_digits, time};
+use crate::text::{ABSENT, load, number, three_digits};
 
 /// Said where no load point earned a value.
 const NONE: &str = "none";
@@ -37,7 +39,7 @@ pub(crate) struct Figure {
 /// The point the headline speaks of: the counted one that reached the summary's value, else the
 /// last counted one, else the last.
 pub(crate) fn headline_point(run: &RunResult) -> Option<&PointResult> {
-    let counted = || run.points.iter().filter(|p| p.counts() || run.suite.is_none());
+    let counted = || run.points.iter().filter(|p| p.counts());
     let is_headline = |p: &&PointResult| {
         run.summary.value.is_some_and(|value| {
             let rates = [p.achieved_ops_per_s, p.achieved_bytes_per_s, Some(p.requested)];
@@ -53,15 +55,31 @@ fn close(a: f64, b: f64) -> bool {
 
 /// The value with its unit.
 pub(super) fn value(run: &RunResult) -> String {
-    match run.summary.value {
-        Some(_) if metric(run) == Metric::Bytes => format!(
-            "{} {} ({} MiB/s)",
-            number(run.summary.value),
-            run.summary.unit,
-            mib_per_s(run.summary.value),
-        ),
-        Some(_) => format!("{} {}", number(run.summary.value), run.summary.unit),
-        None => NONE.to_owned(),
+    let Some(value) = run.summary.value else { return NONE.to_owned() };
+    let text = format!("{} {}", bounded(run, value), run.summary.unit);
+    match metric(run) {
+        Metric::Bytes => format!("{text} ({} MiB/s)", mib_per_s(Some(value))),
+        Metric::Ops | Metric::Logons => text,
+    }
+}
+
+/// The headline figure, which may be no more than what was asked of the server.
+fn bounded(run: &RunResult, value: f64) -> String {
+    let value = number(Some(value));
+    match run.summary.bound {
+        Bound::Exact => value,
+        Bound::AtLeast => format!("at least {value}"),
+    }
+}
+
+/// Its unit, with its interval where that is wider than the rounding.
+fn main_unit(run: &RunResult) -> String {
+    let Some(value) = run.summary.value else { return String::new() };
+    let stated = headline_point(run).and_then(Stated::achieved);
+    let of_value = stated.filter(|rate| close(rate.value, value));
+    match of_value.and_then(|rate| rate.rate_interval_text()) {
+        Some(interval) => format!("{} ({interval})", run.summary.unit),
+        None => run.summary.unit.clone(),
     }
 }
 
@@ -71,8 +89,8 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     let has_score = !figures.is_empty();
     figures.push(Figure {
         label: run.summary.metric.clone(),
-        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| number(Some(v))),
-        unit: if run.summary.value.is_some() { run.summary.unit.clone() } else { String::new() },
+        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| bounded(run, v)),
+        unit: main_unit(run),
         main: !has_score,
     });
     if let Some(rate) = run.summary.value.filter(|_| metric(run) == Metric::Bytes) {
@@ -84,13 +102,7 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     if overall_first {
         figures.extend(overall(run));
     }
-    if let Some(response) = point.and_then(|p| p.response_ns) {
-        for (name, nanos) in [("p50", response.p50), ("p95", response.p95), ("p99", response.p99)] {
-            figures.push(figure(&format!("response {name}"), time(nanos)));
-        }
-    } else if let Some(mean) = point.and_then(|p| p.service_ns?.mean) {
-        figures.push(figure("mean service time", time(Some(mean.round() as u64))));
-    }
+    figures.extend(point.map(times).unwrap_or_default());
     let peak = run.summary.peak_ops_per_s.filter(|peak| Some(*peak) != run.summary.value);
     if peak.is_some() {
         let text = format!("{} {}", number(peak), ops_unit(run));
@@ -104,6 +116,28 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
         figures.extend(overall(run).into_iter().take(1));
     }
     (figures, note(run, point))
+}
+
+/// Response times with their intervals; of a curve from elsewhere the means it gives.
+fn times(point: &PointResult) -> Vec<Figure> {
+    if point.response_ns.is_none() {
+        let mean = Stated::service(point, Time::Mean);
+        return mean.map(|mean| stated_figure("mean service time", mean)).into_iter().collect();
+    }
+    let percentiles = [("p50", Time::P50), ("p95", Time::P95), ("p99", Time::P99)];
+    let percentiles = percentiles.map(|(name, which)| {
+        let label = format!("response {name}");
+        match Stated::response(point, which) {
+            Some(stated) => stated_figure(&label, stated),
+            None => figure(&label, ABSENT.to_owned()),
+        }
+    });
+    percentiles.into()
+}
+
+fn stated_figure(label: &str, stated: Stated) -> Figure {
+    let (value, unit) = stated.time_parts();
+    Figure { label: label.to_owned(), value, unit, main: false }
 }
 
 /// The overall score of suites that have one; it comes before the peak.
@@ -147,11 +181,14 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
         return "No load point was finished, so there are no figures.".to_owned();
     };
     let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
-    let mut note = match Mark::of(run, point) {
+    let mut note = match Mark::of(point) {
         Mark::Sound => format!("The times are those of {place}."),
-        Mark::NotCounted => format!(
-            "No load point is below the cap. The times are those of {place}, which is not counted."
-        ),
+        Mark::NotCounted => {
+            let why = point.not_counted.map_or("left out", not_counted_word);
+            format!(
+                "No load point counts. The times are those of {place}, which is not counted: {why}."
+            )
+        }
         Mark::Invalid => {
             format!("No load point counts. The times are those of {place}, which is invalid.")
         }

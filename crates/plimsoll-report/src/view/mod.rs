@@ -1,5 +1,6 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
+mod budget;
 mod disclosure;
 mod errors;
 mod headline;
@@ -40,11 +41,16 @@ pub(crate) struct RunView {
     pub(crate) mood: &'static str,
     /// `valid (quick)`: the profile is for the eye only.
     pub(crate) verdict: String,
+    /// Connections that the server refused or dropped, before all that follows from it.
+    pub(crate) connections: Findings,
     pub(crate) reasons: Findings,
     pub(crate) warnings: Findings,
     pub(crate) figures: Vec<Figure>,
     /// Which point the headline's response times belong to.
     pub(crate) figures_note: String,
+    /// What the stated intervals of those figures are made of.
+    pub(crate) budget: Table,
+    pub(crate) budget_note: &'static str,
     pub(crate) limit: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
@@ -53,8 +59,8 @@ pub(crate) struct RunView {
     pub(crate) moved: Table,
     pub(crate) points: Table,
     pub(crate) points_note: String,
-    /// The suite caps the mean service time of the points it counts.
-    pub(crate) caps: bool,
+    /// Some point is left out of the headline.
+    pub(crate) leaves_out: bool,
     /// The generator's health, where a chart would hold one dot.
     pub(crate) generator_note: String,
     pub(crate) resources: Table,
@@ -78,6 +84,8 @@ pub(crate) struct Findings {
     pub(crate) rest: Vec<FindingView>,
 }
 
+/// Rule of the warning that stands before the reasons.
+const CONNECTIONS_LOST: &str = "connections_lost";
 /// More than these are folded.
 const FINDINGS_SHOWN_MAX: usize = 3;
 
@@ -99,6 +107,8 @@ impl RunView {
         };
         let (figures, figures_note) = headline::figures(run);
         let points = points::points_table(run);
+        let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) =
+            run.verdict.warnings.iter().partition(|warning| warning.rule == CONNECTIONS_LOST);
         Self {
             title,
             subtitle,
@@ -106,22 +116,25 @@ impl RunView {
             valid: run.verdict.valid,
             symbol: symbol(run),
             mood: match (run.verdict.valid, &run.suite) {
-                (true, _) => "good",
-                (false, Some(_)) => "bad",
-                (false, None) => "open",
+                (true, Some(_)) => "good",
+                (true, None) => "open",
+                (false, _) => "bad",
             },
             verdict: verdict(run),
-            reasons: findings(&run.verdict.reasons),
-            warnings: findings(&run.verdict.warnings),
+            connections: findings(connections),
+            reasons: findings(run.verdict.reasons.iter()),
+            warnings: findings(warnings),
             figures,
             figures_note,
+            budget: budget::table(run),
+            budget_note: budget::NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
             facts: facts(run),
             departures: run.departures.clone(),
             command: command_line(&run.command),
             moved: moved::moved_table(run),
             points_note: points::note(run, &points),
-            caps: points::caps(run),
+            leaves_out: run.points.iter().any(|p| Mark::of(p) == Mark::NotCounted),
             points,
             generator_note: points::generator_note(run),
             resources: resources::table(run),
@@ -141,18 +154,18 @@ impl RunView {
 
 fn symbol(run: &RunResult) -> &'static str {
     match (run.verdict.valid, &run.suite) {
-        (true, _) => "✓",
-        (false, Some(_)) => "✗",
-        (false, None) => "?",
+        (true, Some(_)) => "✓",
+        (true, None) => "?",
+        (false, _) => "✗",
     }
 }
 
 fn verdict(run: &RunResult) -> String {
     let word = match (run.verdict.valid, &run.suite) {
-        (true, _) => "Valid",
-        (false, Some(_)) => "Invalid",
-        // No rule could be checked, which is less than a rule that was broken.
-        (false, None) => "Not judged",
+        (true, Some(_)) => "Valid",
+        // Only what the file holds was checked: nothing is known of how it was measured.
+        (true, None) => "Not judged",
+        (false, _) => "Invalid",
     };
     match &run.profile {
         Some(profile) => format!("{word} ({profile})"),
@@ -160,12 +173,13 @@ fn verdict(run: &RunResult) -> String {
     }
 }
 
-fn findings(all: &[Finding]) -> Findings {
+fn findings<'f>(all: impl IntoIterator<Item = &'f Finding>) -> Findings {
+    let all: Vec<&Finding> = all.into_iter().collect();
     if all.len() <= FINDINGS_SHOWN_MAX {
-        return Findings { first: all.iter().map(finding).collect(), rest: Vec::new() };
+        return Findings { first: all.into_iter().map(finding).collect(), rest: Vec::new() };
     }
     let mut rules = BTreeSet::new();
-    let (first, rest): (Vec<_>, Vec<_>) = all.iter().partition(|f| rules.insert(&f.rule));
+    let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| rules.insert(&f.rule));
     let views = |list: Vec<&Finding>| list.into_iter().map(finding).collect();
     Findings { first: views(first), rest: views(rest) }
 }
@@ -215,7 +229,7 @@ pub(crate) fn comparison(runs: &[RunResult]) -> Table {
     );
     for (i, run) in runs.iter().enumerate() {
         let time = headline_point(run).and_then(|p| p.response_ns);
-        let sound = run.verdict.valid || run.suite.is_none();
+        let sound = run.verdict.valid;
         table.push_marked(
             vec![
                 (i + 1).to_string(),

@@ -63,7 +63,7 @@ pub(super) fn moved_table(run: &RunResult) -> Table {
             // Said in the column before.
             ABSENT.clone_into(&mut cells[2]);
         }
-        table.push_marked(cells, Mark::of(run, point));
+        table.push_marked(cells, Mark::of(point));
     }
     table.without_empty_columns()
 }

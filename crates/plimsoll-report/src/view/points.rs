@@ -1,6 +1,7 @@
 //! Tables of load points, their percentiles and seconds.
 
-use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
+use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
+use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 
 use super::errors::class_text;
@@ -12,17 +13,12 @@ use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, 
 /// Rows of a timeline's table; the whole of it is in `timeline.csv`.
 const TIMELINE_ROWS_MAX: usize = 40;
 
-/// Ops from which the share beyond a percentile is known to a twentieth of itself with 99 %
-/// confidence: (2.5758 / 0.05)² × p / (1 − p), for p = 99 %.
-const P99_OPS_MIN: u64 = 262_742;
-/// The same for p = 99.9 %.
-const P999_OPS_MIN: u64 = 2_651_305;
-/// Before a percentile from fewer ops.
-const ROUGH: char = '≈';
 /// Share of the time a worker had to wait for its core from which it is shown.
 const RUN_DELAY_SHOWN_MIN_RATIO: f64 = 0.005;
-/// Of a valid point that the suite leaves out.
-const ABOVE_CAP: &str = "above the cap, not\u{a0}counted";
+/// What the marks of stated intervals mean.
+const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
+    generator's own delays, the sample and the histogram leave open. A percentile whose interval \
+    is wider than a third of it is shown as the interval alone. p99.9 and max have none.";
 
 pub(super) fn points_table(run: &RunResult) -> Table {
     let caption = match run.suite {
@@ -46,7 +42,7 @@ fn table_of(run: &RunResult, points: &[PointResult], caption: &str) -> Table {
     let (columns, cells): (Vec<Column>, Vec<_>) = filled.into_iter().unzip();
     let mut table = Table::new(caption, columns);
     for point in points {
-        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(run, point));
+        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(point));
     }
     table
 }
@@ -81,11 +77,15 @@ fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     if counts_bytes {
         columns.push(filled(figures("achieved", "MiB/s"), |p| mib_per_s(p.achieved_bytes_per_s)));
     }
-    columns.push(filled(figures("achieved", unit), |p| number(p.achieved_ops_per_s)));
+    columns.push(filled(figures("achieved", unit), achieved));
     if points.iter().any(|p| p.score.is_some()) {
         columns.push(filled(figures("score", "tps"), |p| number(p.score)));
     }
     columns
+}
+
+fn achieved(point: &PointResult) -> String {
+    Stated::achieved(point).map_or_else(|| ABSENT.to_owned(), |rate| rate.rate_text())
 }
 
 fn clients(point: &PointResult) -> String {
@@ -95,32 +95,37 @@ fn clients(point: &PointResult) -> String {
 }
 
 fn time_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
-    type Pick = fn(&TimeSummary) -> Option<u64>;
     let unit = time_unit(points);
-    let column = move |name: &str, pick: Pick, ops_min: u64| {
+    let stated = move |name: &str, figure: Time| {
+        filled(figures(name, unit.name()), move |p| unit.stated(Stated::response(p, figure)))
+    };
+    let bare = move |name: &str, pick: fn(&TimeSummary) -> Option<u64>| {
         filled(figures(name, unit.name()), move |p| {
-            let times = p.response_ns.unwrap_or_default();
-            let text = unit.text(pick(&times).map(|n| n as f64));
-            let rough = times.n < ops_min && text != ABSENT;
-            if rough { format!("{ROUGH}{text}") } else { text }
+            unit.text(p.response_ns.as_ref().and_then(pick).map(|n| n as f64))
         })
     };
     let mut columns = Vec::new();
     if caps(run) {
-        let service = |p: &PointResult| p.service_ns.and_then(|t| t.mean);
-        let name = "service mean";
-        columns.push(filled(figures(name, unit.name()), move |p| unit.text(service(p))));
+        let service = move |p: &PointResult| unit.stated(Stated::service(p, Time::Mean));
+        columns.push(filled(figures("service mean", unit.name()), service));
     }
     columns.extend([
-        column("p50", |t| t.p50, 0),
-        column("p95", |t| t.p95, 0),
-        column("p99", |t| t.p99, P99_OPS_MIN),
-        column("p99.9", |t| t.p999, P999_OPS_MIN),
-        column("max", |t| t.max, 0),
+        stated("p50", Time::P50),
+        stated("p95", Time::P95),
+        stated("p99", Time::P99),
+        bare("p99.9", |t| t.p999),
+        bare("max", |t| t.max),
     ]);
-    let name = if run.suite.is_some() { "mean\u{a0}±\u{a0}95\u{a0}%" } else { "mean" };
+    let name = match run.suite.is_some() && !points.iter().any(has_intervals) {
+        true => "mean\u{a0}±\u{a0}95\u{a0}%",
+        false => "mean",
+    };
     columns.push(filled(figures(name, unit.name()), move |p| mean(p, unit)));
     columns
+}
+
+fn has_intervals(point: &PointResult) -> bool {
+    point.response_interval_ns.is_some() || point.service_interval_ns.is_some()
 }
 
 fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
@@ -152,7 +157,10 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
             true => ABSENT.to_owned(),
             false => errors(p),
         }),
-        filled(words("valid"), move |p| if foreign { ABSENT.to_owned() } else { judged(p) }),
+        filled(
+            words("valid"),
+            move |p| if foreign && p.valid { ABSENT.to_owned() } else { judged(p) },
+        ),
     ]);
     columns
 }
@@ -163,13 +171,16 @@ pub(super) fn caps(run: &RunResult) -> bool {
 }
 
 fn mean(point: &PointResult, unit: TimeUnit) -> String {
-    let times = point.response_ns.filter(|t| t.mean.is_some()).or(point.service_ns);
-    let Some(TimeSummary { mean: Some(mean), mean_error, .. }) = times else {
+    let response = Stated::response(point, Time::Mean);
+    let Some(mean) = response.or_else(|| Stated::service(point, Time::Mean)) else {
         return ABSENT.to_owned();
     };
-    match mean_error {
-        Some(error) => format!("{}\u{a0}±\u{a0}{}", unit.text(Some(mean)), unit.text(Some(error))),
-        None => unit.text(Some(mean)),
+    let times = if response.is_some() { point.response_ns } else { point.service_ns };
+    match times.and_then(|t| t.mean_error).filter(|_| mean.interval.is_none()) {
+        Some(error) => {
+            format!("{}\u{a0}±\u{a0}{}", unit.stated(Some(mean)), unit.text(Some(error)))
+        }
+        None => unit.stated(Some(mean)),
     }
 }
 
@@ -185,16 +196,25 @@ fn errors(point: &PointResult) -> String {
 }
 
 fn judged(point: &PointResult) -> String {
-    let above = point.not_counted.is_some();
+    let left_out = point.not_counted.map(not_counted_word);
     if point.valid {
-        return if above { ABOVE_CAP.to_owned() } else { "✓".to_owned() };
+        return left_out.map_or_else(|| "✓".to_owned(), |why| format!("{why}, not\u{a0}counted"));
     }
     let mut rules: Vec<_> = point.reasons.iter().map(|r| r.rule.replace('_', " ")).collect();
     rules.dedup();
-    let cap = if above { "; above the cap" } else { "" };
+    let left_out = left_out.map(|why| format!("; {why}")).unwrap_or_default();
     match rules.is_empty() {
-        true => format!("✗ invalid{cap}"),
-        false => format!("✗ {}{cap}", rules.join(", ")),
+        true => format!("✗ invalid{left_out}"),
+        false => format!("✗ {}{left_out}", rules.join(", ")),
+    }
+}
+
+/// Why a point is left out of the headline.
+pub(super) const fn not_counted_word(why: NotCounted) -> &'static str {
+    match why {
+        NotCounted::Cap => "above the cap",
+        NotCounted::NotHeld => "not held",
+        NotCounted::Errors => "errors",
     }
 }
 
@@ -225,13 +245,8 @@ pub(super) fn note(run: &RunResult, table: &Table) -> String {
             "{ABSENT} means not measured, or a sample too small to support the percentile."
         ));
     }
-    if table.any_cell(|cell| cell.starts_with(ROUGH)) {
-        notes.push(format!(
-            "{ROUGH} marks a percentile from fewer ops ({} for p99, {} for p99.9) than it takes to \
-             know the share beyond it to a twentieth, with 99 % confidence: do not compare runs by it.",
-            count(Some(P99_OPS_MIN)),
-            count(Some(P999_OPS_MIN)),
-        ));
+    if run.points.iter().any(has_intervals) {
+        notes.push(INTERVALS_NOTE.to_owned());
     }
     if let Some(cap_ms) = run.suite.as_ref().and_then(|suite| suite.response_cap_ms) {
         notes.push(format!(

@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::event::Phase;
-use plimsoll_model::result::{NotCounted, PointResult};
+use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
 
@@ -153,7 +153,7 @@ mod tests {
         };
         let point = PointResult {
             valid: true,
-            not_counted: Some(NotCounted::Cap),
+            not_counted: Some(plimsoll_model::result::NotCounted::Cap),
             not_counted_because: Some(above),
             ..PointResult::default()
         };

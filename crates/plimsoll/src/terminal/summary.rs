@@ -1,5 +1,6 @@
 //! The end of a run: all of it into a file or a pipe, what fits on a terminal's screen.
 
+mod errors;
 mod extent;
 mod table;
 #[cfg(test)]
@@ -8,9 +9,9 @@ mod tests;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_model::result::{Finding, RunResult};
+use plimsoll_model::result::{Bound, Finding, RunResult, Verdict};
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
+use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped};
 
 use super::Style;
 use extent::Extent;
@@ -31,9 +32,10 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     let mut out = String::new();
     push_headline(&mut out, result, style, extent);
     table::push(&mut out, result, style, extent);
-    for (title, findings) in
-        [("Reasons", &result.verdict.reasons), ("Warnings", &result.verdict.warnings)]
-    {
+    errors::push(&mut out, result, style, extent);
+    let Verdict { reasons, warnings, .. } = &result.verdict;
+    let warnings: Vec<Finding> = warnings.iter().filter(|w| !errors::shows(w)).cloned().collect();
+    for (title, findings) in [("Reasons", reasons), ("Warnings", &warnings)] {
         push_findings(&mut out, findings, &style.mixed(title), extent);
     }
     if let Some(dir) = report.and_then(Path::parent) {
@@ -48,12 +50,20 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
 
 fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
     let profile = result.profile.as_deref().unwrap_or_default();
-    let word = if result.verdict.valid { style.good("valid") } else { style.bad("invalid") };
+    let word = match (result.verdict.valid, &result.suite) {
+        (true, Some(_)) => style.good("valid"),
+        // That the file can be read says nothing of how it was measured.
+        (true, None) => style.mixed("not judged"),
+        (false, _) => style.bad("invalid"),
+    };
     let scaled =
         if matches!(profile, "quick" | "demo") { format!(" ({profile})") } else { String::new() };
-    let suite = result.suite.as_ref().map_or("curve", |suite| suite.name.as_str());
-    let _ =
-        writeln!(out, "\n{} on {}, {word}{scaled}", style.bold(suite), result.targets.join(", "));
+    let suite = result.suite.as_ref().map_or("curve from elsewhere", |suite| &suite.name);
+    let targets = match result.targets.as_slice() {
+        [] => String::new(),
+        targets => format!(" on {}", targets.join(", ")),
+    };
+    let _ = writeln!(out, "\n{}{targets}, {word}{scaled}", style.bold(suite));
     let summary = &result.summary;
     push_score(out, result, style, extent);
     if !summary.metric.is_empty() {
@@ -67,11 +77,11 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
             summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
         let _ = writeln!(out, "  highest rate of any point: {} ops/s{bytes}", grouped(peak));
     }
-    let curve = result.points.len() > 1;
-    if let Some(origin) = summary.overall_response_ms.origin.filter(|_| curve) {
+    if let Some(origin) = summary.overall_response_ms.origin {
+        let ms = |value: f64| Nanos((value * 1e6).round() as u64).to_string();
         let span = summary.overall_response_ms.span;
-        let span = span.map_or(String::new(), |span| format!(" (origin), {span:.3} ms (span)"));
-        let _ = writeln!(out, "  overall response: {origin:.3} ms{span}");
+        let span = span.map_or(String::new(), |span| format!(" (origin), {} (span)", ms(span)));
+        let _ = writeln!(out, "  overall response: {}{span}", ms(origin));
     }
     if let Some(limit) = &summary.limit {
         let _ = writeln!(out, "  {}", extent.headline(&format!("limit: {limit}")));
@@ -96,7 +106,11 @@ fn metric(result: &RunResult) -> Metric {
 
 /// The headline; bytes in both units people compare.
 fn value_text(value: f64, result: &RunResult) -> String {
-    let text = format!("{} {}", grouped(value), result.summary.unit);
+    let bound = match result.summary.bound {
+        Bound::Exact => "",
+        Bound::AtLeast => "at least ",
+    };
+    let text = format!("{bound}{} {}", grouped(value), result.summary.unit);
     match metric(result) {
         Metric::Ops | Metric::Logons => text,
         Metric::Bytes => {

@@ -26,7 +26,7 @@ pub fn perform(args: &AnalyseArgs) -> Result<Exit, Failure> {
         let style = terminal::stdout_style();
         terminal::print(&terminal::summary(&result, report.as_deref(), style));
     }
-    Ok(if args.curve.is_some() { Exit::Valid } else { derive::exit_of(&result) })
+    Ok(derive::exit_of(&result))
 }
 
 fn curve(file: &Path) -> Result<RunResult, Failure> {

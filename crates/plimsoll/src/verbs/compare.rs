@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_analysis::compare::{Comparison, PointComparison, Ratio, compare};
-use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
+use plimsoll_analysis::compare::{Claim, Comparison, Difference, PointComparison, compare};
+use plimsoll_model::stated::Stated;
+use plimsoll_model::units::{BytesPerSec, grouped, three_digits};
 
 use crate::cli::CompareArgs;
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
-/// Shows ratios; refuses runs whose ratio would mean nothing.
+/// Shows what may be said of each pair of figures; refuses runs of which nothing may be.
 pub fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     let Some((first, others)) = args.bundles.split_first() else {
         return Err(Failure::wrong("name at least two bundles"));
@@ -30,15 +31,13 @@ pub fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
 fn text_of(first: &Path, other: &Path, it: &Comparison) -> String {
     let mut out = format!("{} → {}\n", first.display(), other.display());
     let headline = format!("headline, {}", it.unit);
-    let _ = writeln!(out, "  {headline:<22} {}", ratio_text(it.value, grouped));
+    let _ = writeln!(out, "  {headline:<22} {}", said_of(it.value.as_ref(), rate));
     if it.score.is_some() {
-        let _ = writeln!(out, "  {:<22} {}", "score", ratio_text(it.score, grouped));
+        let _ = writeln!(out, "  {:<22} {}", "score", said_of(it.score.as_ref(), rate));
     }
-    let rows =
-        [("peak, ops/s", it.peak_ops_per_s), ("overall response, ms", it.overall_response_ms)];
-    for (name, ratio) in rows {
-        let _ = writeln!(out, "  {name:<22} {}", ratio_text(ratio, grouped));
-    }
+    let _ = writeln!(out, "  {:<22} {}", "peak, ops/s", said_of(it.peak_ops_per_s.as_ref(), rate));
+    let overall = said_of(it.overall_response_ms.as_ref(), |ms| three_digits(ms.value));
+    let _ = writeln!(out, "  {:<22} {overall}", "overall response, ms");
     for point in &it.points {
         out.push_str(&point_text(point));
     }
@@ -49,27 +48,58 @@ fn text_of(first: &Path, other: &Path, it: &Comparison) -> String {
 }
 
 fn point_text(point: &PointComparison) -> String {
-    let time = |ns: f64| Nanos(ns.round() as u64).to_string();
     let mark = if point.valid { "" } else { "  (not both valid)" };
     let mut out = format!("  at {}{mark}\n", grouped(point.requested));
-    let _ =
-        writeln!(out, "    achieved ops/s       {}", ratio_text(point.achieved_ops_per_s, grouped));
+    let mut line = |name: &str, words: String| {
+        let _ = writeln!(out, "    {name:<20} {words}");
+    };
+    line("achieved ops/s", said_of(point.achieved_ops_per_s.as_ref(), rate));
     if point.achieved_bytes_per_s.is_some() {
-        let bytes = |rate| BytesPerSec(rate).to_string();
-        let ratio = ratio_text(point.achieved_bytes_per_s, bytes);
-        let _ = writeln!(out, "    achieved bytes/s     {ratio}");
+        let bytes = |stated: &Stated| BytesPerSec(stated.value).to_string();
+        line("achieved bytes/s", said_of(point.achieved_bytes_per_s.as_ref(), bytes));
     }
-    let _ = writeln!(out, "    mean service time    {}", ratio_text(point.service_mean_ns, time));
-    let _ = writeln!(out, "    p50 response time    {}", ratio_text(point.response_p50_ns, time));
-    let _ = writeln!(out, "    p99 response time    {}", ratio_text(point.response_p99_ns, time));
+    line("mean service time", said_of(point.service_mean_ns.as_ref(), Stated::time_text));
+    line("p50 response time", said_of(point.response_p50_ns.as_ref(), Stated::time_text));
+    line("p99 response time", said_of(point.response_p99_ns.as_ref(), Stated::time_text));
     out
 }
 
-fn ratio_text(ratio: Option<Ratio>, show: impl Fn(f64) -> String) -> String {
-    match ratio {
-        Some(Ratio { first, other, ratio }) => {
-            format!("{} → {}  (× {ratio:.3})", show(first), show(other))
+fn rate(stated: &Stated) -> String {
+    stated.rate_text()
+}
+
+/// Both figures, and what they allow to be said.
+fn said_of(difference: Option<&Difference>, show: impl Fn(&Stated) -> String) -> String {
+    let Some(Difference { first, other, claim }) = difference else {
+        return "not in both".to_owned();
+    };
+    let claim = match claim {
+        Claim::Ratio { ratio, interval: (low, Some(high)) } => {
+            format!("× {} ({}–{})", three_digits(*ratio), three_digits(*low), three_digits(*high))
         }
-        None => "not in both".to_owned(),
+        Claim::Ratio { ratio, interval: (low, None) } => {
+            format!("× {}, at least {}", three_digits(*ratio), three_digits(*low))
+        }
+        Claim::NotDetectable => "no detectable difference".to_owned(),
+        Claim::NotComparable(why) => format!("not comparable: {why}"),
+    };
+    format!("{} → {}  {claim}", show(first), show(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_ratio_is_never_printed() {
+        let of = |claim| {
+            let first = Stated::new(100.0, None);
+            said_of(Some(&Difference { first, other: Stated::new(200.0, None), claim }), rate)
+        };
+        let weak = Claim::NotComparable(plimsoll_analysis::compare::Weakness::NoInterval);
+        assert_eq!(of(weak), "100 → 200  not comparable: no stated interval on both sides");
+        assert_eq!(of(Claim::NotDetectable), "100 → 200  no detectable difference");
+        let ratio = Claim::Ratio { ratio: 2.0, interval: (1.9, Some(2.1)) };
+        assert_eq!(of(ratio), "100 → 200  × 2.00 (1.90–2.10)");
     }
 }

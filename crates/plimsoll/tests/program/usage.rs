@@ -147,7 +147,10 @@ fn a_curve_from_elsewhere_is_analysed_and_a_bad_one_refused() {
         plimsoll(&["analyse", "--curve", file.to_str().unwrap(), "--json"])
     };
     let good = analyse("load,throughput,response_ms\n100,100,1.5\n200,199,2.5\n");
-    good.check(0, &["\"peak_ops_per_s\": 199.0"]);
+    good.check(0, &["\"peak_ops_per_s\": 199.0", "\"valid\": true", "foreign_curve"]);
+    // By what the file holds, and so is the exit.
+    let idle = analyse("load,throughput,response_ms\n100,100,1.5\n200,0,2.5\n");
+    idle.check(1, &["throughput is 0"]);
     analyse("load,throughput\n1,2\n").check(2, &["response_ms"]);
 }
 

@@ -206,7 +206,8 @@ impl AppSession {
             return Ok(Some(Status::Ok));
         }
         if *left >= DISCARD_BYTES_MIN && !op.compare {
-            io.discard(link, u64::from(*left));
+            // The read of the last byte shows whether more follows.
+            io.discard(link, u64::from(*left - 1));
         }
         Ok(None)
     }

@@ -116,12 +116,28 @@ fn a_long_body_that_nobody_compares_stays_in_the_kernel() {
     bench.bytes(&reply[..10]);
     assert_eq!(bench.session.read_limit(bench.link()), REPLY_HEADER_BYTES - 10);
     bench.bytes(&reply[10..REPLY_HEADER_BYTES]);
-    assert_eq!(bench.io.discards, [(bench.link(), 16_384)]);
+    assert_eq!(bench.io.discards, [(bench.link(), 16_383)]);
     bench.session.on_discarded(bench.link(), 16_000, bench.now, &mut bench.io);
-    bench.session.on_discarded(bench.link(), 384, bench.now, &mut bench.io);
+    bench.session.on_discarded(bench.link(), 383, bench.now, &mut bench.io);
+    bench.bytes(&reply[reply.len() - 1..]);
     assert_eq!((bench.last().status, bench.last().bytes_read), (OpStatus::Ok, 16_384));
     bench.issue(AppKind::ServerClient);
     assert_eq!(bench.session.read_limit(bench.link()), usize::MAX, "this one is compared");
+}
+
+#[test]
+fn a_second_reply_behind_a_body_that_was_dropped_fails_the_transaction_it_belongs_to() {
+    let mut bench = Bench::ready();
+    let op = AppOp { compare: false, ..bench.op(AppKind::ServerClient) };
+    bench.issue_op(op);
+    let reply = bench.reply();
+    bench.bytes(&reply[..REPLY_HEADER_BYTES]);
+    let (link, asked) = bench.io.discards[0];
+    bench.session.on_discarded(link, asked, bench.now, &mut bench.io);
+    // The next read takes the last byte and what follows it.
+    let next = [&reply[reply.len() - 1..], &reply].concat();
+    bench.bytes(&next);
+    bench.check_failed(ErrorClass::Malformed, "bytes follow the reply");
 }
 
 #[test]

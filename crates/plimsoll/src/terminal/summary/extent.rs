@@ -10,7 +10,7 @@ const FINDINGS_MAX: usize = 4;
 const HEADLINE_LINES: usize = 2;
 /// What is tried for a screen, the roomiest first: findings of each kind, lines of a finding, rows
 /// of the table. A summary without a table leaves room for the others.
-const TRIED: [(usize, usize, usize); 10] = [
+const TRIED: [(usize, usize, usize); 11] = [
     (FINDINGS_MAX, 4, ROWS_MAX),
     (FINDINGS_MAX, 2, ROWS_MAX),
     (3, 2, ROWS_MAX),
@@ -21,6 +21,7 @@ const TRIED: [(usize, usize, usize); 10] = [
     (2, 1, 6),
     (2, 1, 5),
     (1, 1, 4),
+    (1, 1, 3),
 ];
 /// The prompt's.
 const LINES_BELOW: usize = 1;

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::{NotCounted, PointResult, RunResult};
+use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped};
 
 use super::super::Style;
-use super::super::point_line::time;
 use super::extent::Extent;
 use super::metric;
 
@@ -19,24 +19,48 @@ const SPACE: usize = 2;
 /// A column: its title, its cells, and how wide it is where there is room.
 struct Column {
     title: String,
+    /// Where room is short.
+    short_title: Option<&'static str>,
     cells: Vec<String>,
+    /// The same without intervals, and the turn in which they take the place of the others: the
+    /// highest is the first.
+    bare: Option<(u8, Vec<String>)>,
     wide: usize,
-    /// The first to go where there is none: the highest; zero stays.
+    /// The turn in which it goes where there is no room; zero stays.
     spare: u8,
+}
+
+impl Column {
+    /// As wide as what it holds.
+    fn shrink(&mut self) {
+        if let Some(title) = self.short_title.take() {
+            self.title = title.to_owned();
+        }
+        let cells = self.cells.iter().chain([&self.title]);
+        self.wide = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+    }
+
+    /// What is next to be given up of it.
+    fn turn(&self) -> u8 {
+        self.bare.as_ref().map_or(0, |(turn, _)| *turn).max(self.spare)
+    }
 }
 
 /// What a point's row ends with.
 enum Mark {
     Valid,
-    NotCounted,
+    NotCounted(NotCounted),
     Invalid,
+    /// A point of a curve from elsewhere.
+    NotJudged,
 }
 
 impl Mark {
-    fn of(point: &PointResult) -> Self {
+    fn of(result: &RunResult, point: &PointResult) -> Self {
         match (point.valid, &point.not_counted) {
             (false, _) => Self::Invalid,
-            (true, Some(_)) => Self::NotCounted,
+            (true, _) if result.suite.is_none() => Self::NotJudged,
+            (true, Some(why)) => Self::NotCounted(*why),
             (true, None) => Self::Valid,
         }
     }
@@ -44,16 +68,20 @@ impl Mark {
     fn word(&self) -> &'static str {
         match self {
             Self::Valid => "valid",
-            Self::NotCounted => "not counted",
+            Self::NotCounted(NotCounted::Cap) => "above the cap",
+            Self::NotCounted(NotCounted::NotHeld) => "not held",
+            Self::NotCounted(NotCounted::Errors) => "errors",
             Self::Invalid => "invalid",
+            Self::NotJudged => "",
         }
     }
 
     fn painted(&self, style: Style) -> String {
         match self {
             Self::Valid => style.good(self.word()),
-            Self::NotCounted => style.mixed(self.word()),
+            Self::NotCounted(_) => style.mixed(self.word()),
             Self::Invalid => style.bad(self.word()),
+            Self::NotJudged => String::new(),
         }
     }
 }
@@ -64,7 +92,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
         return;
     }
     let points = thinned(&result.points, metric(result), extent.rows_max);
-    let marks: Vec<Mark> = points.iter().map(|point| Mark::of(point)).collect();
+    let marks: Vec<Mark> = points.iter().map(|point| Mark::of(result, point)).collect();
     let mut columns = columns(result, &points);
     if let Some(room) = extent.columns {
         let mark = marks.iter().map(|mark| SPACE + mark.word().len()).max().unwrap_or(0);
@@ -78,68 +106,107 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&titles));
     for (at, mark) in marks.iter().enumerate() {
         let row = line(&|column| column.cells[at].clone());
-        let _ = writeln!(out, "  {row}  {}", mark.painted(style));
+        let line = format!("  {row}  {}", mark.painted(style));
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     if result.points.len() > points.len() {
         let _ = writeln!(out, "  {}", style.dim("(some points left out; the report has all)"));
     }
 }
 
-/// Makes columns as narrow as their cells, then leaves some out, until a row fits.
+/// Makes columns as narrow as their cells, then leaves out intervals and columns, until a row
+/// fits.
 fn narrow(columns: &mut Vec<Column>, room: usize) {
     let width = |columns: &[Column]| columns.iter().map(|c| SPACE + c.wide).sum::<usize>();
     if width(columns) <= room {
         return;
     }
-    for column in columns.iter_mut() {
-        let cells = column.cells.iter().chain([&column.title]);
-        column.wide = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-    }
+    columns.iter_mut().for_each(Column::shrink);
     while width(columns) > room {
-        let spare = columns.iter().map(|column| column.spare).max().unwrap_or(0);
-        if spare == 0 {
+        let turn = columns.iter().map(Column::turn).max().unwrap_or(0);
+        if turn == 0 {
             return;
         }
-        columns.retain(|column| column.spare != spare);
+        columns.retain(|column| column.spare != turn);
+        for column in columns.iter_mut() {
+            if let Some((_, cells)) = column.bare.take_if(|(of, _)| *of == turn) {
+                column.cells = cells;
+                column.shrink();
+            }
+        }
+    }
+}
+
+/// What a column says of a point, as far as there is something.
+type Cell<'c> = &'c dyn Fn(&PointResult) -> Option<String>;
+
+/// The points of the rows.
+struct Rows<'p>(&'p [&'p PointResult]);
+
+impl Rows<'_> {
+    fn cells(&self, cell: Cell<'_>) -> Vec<String> {
+        self.0.iter().map(|p| cell(p).unwrap_or_else(|| ABSENT.to_owned())).collect()
+    }
+
+    fn column(&self, title: &str, wide: usize, spare: u8, cell: Cell<'_>) -> Column {
+        let (title, cells) = (title.to_owned(), self.cells(cell));
+        Column { title, short_title: None, cells, bare: None, wide, spare }
+    }
+
+    /// Of response times: gives up its intervals in turn `bare`, and itself in turn `spare`.
+    fn times(&self, title: &str, (bare, spare): (u8, u8), figure: Time) -> Column {
+        let stated = |p: &PointResult| Stated::response(p, figure);
+        let short = |p: &PointResult| stated(p).map(|time| time.short_time_text());
+        Column {
+            bare: Some((bare, self.cells(&short))),
+            ..self.column(title, 9, spare, &|p| stated(p).map(|time| time.time_text()))
+        }
     }
 }
 
 fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
-    let metric = metric(result);
-    let column = |title: &str, wide, spare, cell: &dyn Fn(&PointResult) -> Option<String>| Column {
-        title: title.to_owned(),
-        cells: points.iter().map(|p| cell(p).unwrap_or_else(|| ABSENT.to_owned())).collect(),
-        wide,
-        spare,
-    };
-    let unit = match result.axis.name.as_str() {
-        "think time" => "think time s",
-        _ => &result.axis.unit,
-    };
+    let (rows, metric) = (Rows(points), metric(result));
     let ops = match metric {
         Metric::Bytes => Metric::Ops.unit(),
         other => other.unit(),
     };
-    let mut columns = vec![column(unit, 12, 0, &|p| Some(grouped(p.requested)))];
+    let requested = match result.axis.name.as_str() {
+        "think time" => "think time s",
+        // Its unit stands beside the other.
+        _ if result.axis.unit == ops => "requested",
+        name if result.axis.unit.is_empty() => name,
+        _ => &result.axis.unit,
+    };
+    let mut columns = vec![rows.column(requested, 12, 0, &|p| Some(grouped(p.requested)))];
     if metric == Metric::Bytes {
         let rate = |p: &PointResult| {
             Some(format!("{:.2}", BytesPerSec(p.achieved_bytes_per_s?).mib_per_s()))
         };
         let took_part = |p: &PointResult| Some(p.clients_participating?.to_string());
-        columns.push(column("took part", 9, 0, &took_part));
-        columns.push(column("MiB/s", 9, 0, &rate));
+        columns.push(rows.column("took part", 9, 0, &took_part));
+        columns.push(rows.column("MiB/s", 9, 0, &rate));
     }
-    columns.push(column(ops, 12, 0, &|p| p.achieved_ops_per_s.map(grouped)));
+    let rate = |p: &PointResult| Stated::achieved(p).map(|rate| rate.rate_text());
+    columns.push(Column {
+        short_title: (metric != Metric::Logons).then_some("achieved/s"),
+        bare: Some((9, rows.cells(&|p| p.achieved_ops_per_s.map(grouped)))),
+        ..rows.column(&format!("achieved {ops}"), 14, 0, &rate)
+    });
     if result.points.iter().any(|point| point.score.is_some()) {
-        columns.push(column("score", 9, 0, &|p| p.score.map(grouped)));
+        columns.push(rows.column("score", 9, 0, &|p| p.score.map(grouped)));
     }
-    let times = |p: &PointResult| p.response_ns.unwrap_or_default();
-    columns.push(column("p50", 9, 2, &|p| Some(time(times(p).p50))));
-    columns.push(column("p95", 9, 3, &|p| Some(time(times(p).p95))));
-    columns.push(column("p99", 9, 1, &|p| Some(time(times(p).p99))));
-    columns.push(column("errors", 7, 0, &|p| Some(p.errors.values().sum::<u64>().to_string())));
+    if result.suite.is_none() {
+        let mean = |p: &PointResult| Stated::service(p, Time::Mean).map(|mean| mean.time_text());
+        columns.push(rows.column("mean response", 14, 0, &mean));
+        return columns;
+    }
+    columns.push(rows.times("p50", (5, 2), Time::P50));
+    columns.push(rows.times("p95", (8, 6), Time::P95));
+    columns.push(rows.times("p99", (4, 1), Time::P99));
+    let errors = |p: &PointResult| Some(p.errors.values().sum::<u64>().to_string());
+    columns.push(rows.column("errors", 7, 0, &errors));
     let busy = |p: &PointResult| Some(format!("{:.0} %", p.generator.cpu_busy_ratio_max? * 100.0));
-    columns.push(column("busy", 5, 4, &busy));
+    columns.push(rows.column("busy", 5, 7, &busy));
     columns
 }
 

@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use plimsoll_model::result::{
-    Axis, Finding, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, TimeSummary,
-    Verdict,
+    Axis, Bound, Finding, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary,
+    TimeIntervals, TimeSummary, Verdict,
 };
 use plimsoll_model::suite::Metric;
 
@@ -38,6 +38,7 @@ fn invalid(metric: Metric) -> RunResult {
         clients_participating: Some(clients),
         response_ns: Some(times),
         errors: [("transport".to_owned(), 1_234_567)].into(),
+        error_samples: vec![format!("get (transport): {}", "why ".repeat(40))],
         score: Some(123_456.0),
         ..PointResult::default()
     };
@@ -124,6 +125,127 @@ fn a_larger_screen_shows_more_and_none_cuts_nothing() {
     // Nobody could tell where the rest is.
     let nowhere = summary(&result, None, Style::new(false).on(Some(SCREEN)));
     assert!(nowhere.contains("the end of reason 4"), "{nowhere}");
+}
+
+/// A valid run of an open suite whose figures have intervals.
+fn stated() -> RunResult {
+    let mut result = invalid(Metric::Ops);
+    result.axis = Axis { name: "requested load".to_owned(), unit: "ops/s".to_owned() };
+    result.verdict = Verdict { valid: true, ..Verdict::default() };
+    result.summary = Summary {
+        metric: "highest sustained load".to_owned(),
+        value: Some(31_000.0),
+        unit: "ops/s".to_owned(),
+        bound: Bound::AtLeast,
+        ..Summary::default()
+    };
+    result.points.truncate(4);
+    for point in &mut result.points {
+        (point.valid, point.score) = (true, None);
+        point.errors.clear();
+        point.response_ns = Some(TimeSummary {
+            n: 9_999,
+            p50: Some(85_400),
+            p95: Some(240_000),
+            p99: Some(5_000_000),
+            ..TimeSummary::default()
+        });
+        point.response_interval_ns = Some(TimeIntervals {
+            p50: Some([84_910.0, 86_100.0]),
+            p95: Some([238_000.0, 243_000.0]),
+            p99: Some([4.1e6, 6.2e6]),
+            ..TimeIntervals::default()
+        });
+        point.achieved_interval_ops_per_s = Some([123_000.0, 124_000.0]);
+    }
+    result
+}
+
+#[test]
+fn figures_stand_beside_their_intervals_as_far_as_a_screen_holds_them() {
+    let whole = summary(&stated(), None, Style::new(false));
+    for part in ["85.4 µs (84.9–86.1)", "240 µs (238–243)", "123,456\u{a0}(123,000–124,000)"]
+    {
+        assert!(whole.contains(part), "{part:?} is not in:\n{whole}");
+    }
+    // A p99 that may be off by a third is not shown as one number.
+    assert!(whole.contains("4.1–6.2 ms") && !whole.contains("5.00 ms"), "{whole}");
+    let text = shown(&stated(), SCREEN);
+    let row = text.lines().find(|line| line.contains("4.1–6.2 ms")).unwrap();
+    assert!(lines_on(row, SCREEN.columns) == 1 && row.contains("85.4 µs (84.9–86.1)"), "{row}");
+    let narrow = shown(&stated(), Screen { columns: 60, rows: 24 });
+    let row = narrow.lines().find(|line| line.contains("4.1–6.2 ms")).unwrap();
+    assert!(lines_on(row, 60) == 1 && !row.contains("(84.9"), "{row}");
+}
+
+#[test]
+fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
+    let text = summary(&stated(), None, Style::new(false));
+    assert!(text.contains("highest sustained load: at least 31,000 ops/s"), "{text}");
+}
+
+#[test]
+fn columns_of_load_and_throughput_have_names_of_their_own() {
+    let text = summary(&stated(), None, Style::new(false));
+    let titles = text.lines().find(|line| line.contains("p50")).unwrap();
+    assert!(titles.contains("requested  achieved ops/s"), "{titles}");
+    assert_eq!(titles.matches("ops/s").count(), 1, "{titles}");
+}
+
+#[test]
+fn points_that_are_not_counted_say_why() {
+    let mut result = stated();
+    let reasons = [NotCounted::Cap, NotCounted::NotHeld, NotCounted::Errors];
+    for (point, why) in result.points.iter_mut().zip(reasons) {
+        point.not_counted = Some(why);
+    }
+    let text = summary(&result, None, Style::new(false));
+    let ends: Vec<&str> = text.lines().filter(|line| line.contains("85.4")).collect();
+    for (row, words) in ends.iter().zip(["above the cap", "not held", "  errors", "valid"]) {
+        assert!(row.ends_with(words), "{row}");
+    }
+}
+
+#[test]
+fn what_failed_stands_before_what_follows_from_it_with_a_sample_of_each_class() {
+    let mut result = invalid(Metric::Ops);
+    let sentence = "the server refused or closed the connections of 904 ops before replying";
+    let finding =
+        Finding { rule: "connections_lost".to_owned(), text: sentence.to_owned(), point: Some(2) };
+    result.verdict.warnings.push(finding);
+    let point = &mut result.points[1];
+    point.errors = [("transport".to_owned(), 904), ("status:503".to_owned(), 12)].into();
+    point.error_samples = vec![
+        "get (transport): GET http://h/: Connection refused".to_owned(),
+        "get (status:503): GET http://h/: status 503".to_owned(),
+    ];
+    for point in &mut result.points[2..] {
+        (point.errors, point.error_samples) = (Default::default(), Vec::new());
+    }
+    (result.points[0].errors, result.points[0].error_samples) = (Default::default(), Vec::new());
+    let text = summary(&result, None, Style::new(false));
+    let lines: Vec<&str> = text.lines().skip_while(|line| *line != "  Errors").collect();
+    assert_eq!(lines[1], format!("  - point 2: {sentence}"));
+    let transport =
+        "  - transport, 904 ops, first at point 2: get: GET http://h/: Connection refused";
+    assert_eq!(lines[2], transport);
+    assert_eq!(
+        lines[3],
+        "  - status:503, 12 ops, first at point 2: get: GET http://h/: status 503"
+    );
+    assert!(text.find("  Errors") < text.find("  Reasons"), "{text}");
+    assert_eq!(text.matches(sentence).count(), 1, "{text}");
+}
+
+#[test]
+fn a_curve_from_elsewhere_shows_its_response_times_and_counts_no_errors() {
+    let text = "load,throughput,response_ms\n1,100,0.34\n2,200,0.5\n3,300,0.9\n";
+    let curve = plimsoll_analysis::curve::analyse_curve(text).unwrap();
+    let text = summary(&curve, None, Style::new(false));
+    for part in ["curve from elsewhere, not judged", "340 µs", "900 µs", "overall response: "] {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    assert!(!text.contains("valid") && !text.contains("errors"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! How a figure is written beside its stated interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
+//! where the interval is too wide for the figure to mean anything.
+
+use crate::result::{PointResult, TimeIntervals, TimeSummary};
+use crate::units::{decimals, grouped, three_digits, time_unit};
+
+/// A percentile with an interval wider than this share of itself is shown as the interval alone.
+const WIDE_RATIO: f64 = 1.0 / 3.0;
+/// Digits of the bounds that stand alone: they differ by a third and more.
+const ALONE_DIGITS: usize = 2;
+/// More decimals than the figure's that bounds may have, so that they differ.
+const FURTHER_DECIMALS_MAX: usize = 2;
+
+/// A figure with its interval, as far as it has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stated {
+    /// As measured.
+    pub value: f64,
+    /// Lower and upper bound; `None` where nothing is known of it.
+    pub interval: Option<[f64; 2]>,
+    /// Percentiles are shown as the interval alone when it is wide.
+    percentile: bool,
+}
+
+/// Which figure of a distribution of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// Arithmetic mean.
+    Mean,
+    /// Median.
+    P50,
+    /// 90th percentile.
+    P90,
+    /// 95th percentile.
+    P95,
+    /// 99th percentile.
+    P99,
+}
+
+impl Stated {
+    /// A figure of a distribution, in nanoseconds; absent where the sample is too small.
+    pub fn of(
+        times: Option<&TimeSummary>,
+        intervals: Option<&TimeIntervals>,
+        figure: Time,
+    ) -> Option<Self> {
+        let (times, bounds) = (times?, intervals.copied().unwrap_or_default());
+        let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let (value, interval) = match figure {
+            Time::Mean => (times.mean, bounds.mean),
+            Time::P50 => (whole(times.p50), bounds.p50),
+            Time::P90 => (whole(times.p90), bounds.p90),
+            Time::P95 => (whole(times.p95), bounds.p95),
+            Time::P99 => (whole(times.p99), bounds.p99),
+        };
+        Some(Self { value: value?, interval, percentile: figure != Time::Mean })
+    }
+
+    /// Any other figure. Without an interval where nothing is known of it.
+    pub const fn new(value: f64, interval: Option<[f64; 2]>) -> Self {
+        Self { value, interval, percentile: false }
+    }
+
+    /// Of the response time of a point, in nanoseconds.
+    pub fn response(point: &PointResult, figure: Time) -> Option<Self> {
+        Self::of(point.response_ns.as_ref(), point.response_interval_ns.as_ref(), figure)
+    }
+
+    /// Of the service time of a point, in nanoseconds.
+    pub fn service(point: &PointResult, figure: Time) -> Option<Self> {
+        Self::of(point.service_ns.as_ref(), point.service_interval_ns.as_ref(), figure)
+    }
+
+    /// The throughput of a point, in ops per second.
+    pub fn achieved(point: &PointResult) -> Option<Self> {
+        let interval = point.achieved_interval_ops_per_s;
+        point.achieved_ops_per_s.map(|value| Self::new(value, interval))
+    }
+
+    /// The bounds that are shown without the figure, because they are too far apart for it.
+    fn alone(&self) -> Option<[f64; 2]> {
+        let wide = |[low, high]: &[f64; 2]| high - low > WIDE_RATIO * self.value;
+        self.interval.filter(|_| self.percentile).filter(wide)
+    }
+
+    /// A time in a unit of its own: the number, and its unit with the interval behind it.
+    pub fn time_parts(&self) -> (String, String) {
+        let largest = self.alone().map_or(self.value, |[_, high]| high);
+        let (unit_ns, unit) = time_unit(largest);
+        if let Some(bounds) = self.alone() {
+            return (alone_text(bounds.map(|ns| ns / unit_ns)), unit.to_owned());
+        }
+        let value = self.value / unit_ns;
+        let bounds = self.interval.map(|bounds| bounds.map(|ns| ns / unit_ns));
+        let behind = bounds.map(|bounds| format!(" ({})", beside_text(value, bounds)));
+        (three_digits(value), unit.to_owned() + &behind.unwrap_or_default())
+    }
+
+    /// A time in a unit of its own: `4.31 ms (4.20–4.36)`.
+    pub fn time_text(&self) -> String {
+        let (number, unit) = self.time_parts();
+        format!("{number} {unit}")
+    }
+
+    /// The same without the interval, where the figure may stand without: `4.31 ms`.
+    pub fn short_time_text(&self) -> String {
+        match self.alone() {
+            Some(_) => self.time_text(),
+            None => Self { interval: None, ..*self }.time_text(),
+        }
+    }
+
+    /// A time in a column whose unit, so many nanoseconds, stands above it: `4.31 (4.20–4.36)`.
+    pub fn text_in(&self, unit_ns: f64) -> String {
+        if let Some(bounds) = self.alone() {
+            return alone_text(bounds.map(|ns| ns / unit_ns));
+        }
+        let value = self.value / unit_ns;
+        let bounds = self.interval.map(|bounds| bounds.map(|ns| ns / unit_ns));
+        let behind = bounds.map(|bounds| format!("\u{a0}({})", beside_text(value, bounds)));
+        three_digits(value) + &behind.unwrap_or_default()
+    }
+
+    /// A rate, with its interval where that is wider than the rounding.
+    pub fn rate_text(&self) -> String {
+        let number = grouped(self.value);
+        match self.rate_interval_text() {
+            Some(interval) => format!("{number}\u{a0}({interval})"),
+            None => number,
+        }
+    }
+
+    /// The interval of a rate where it is wider than the rounding: `30,800–31,050`.
+    pub fn rate_interval_text(&self) -> Option<String> {
+        let [low, high] = self.interval?.map(grouped);
+        (low != high).then(|| format!("{low}–{high}"))
+    }
+}
+
+/// Bounds with two digits each: `4.1–6.2`.
+fn alone_text([low, high]: [f64; 2]) -> String {
+    let text = |bound: f64| match decimals(bound, ALONE_DIGITS) {
+        0 => grouped(bound.round().max(0.0)),
+        decimals => format!("{bound:.decimals$}"),
+    };
+    format!("{}–{}", text(low.max(0.0)), text(high))
+}
+
+/// Bounds with the decimals of the figure they stand behind, and more where they would read alike.
+fn beside_text(value: f64, [low, high]: [f64; 2]) -> String {
+    let first = decimals(value, 3);
+    let text = |decimals: usize, bound: f64| match decimals {
+        0 => grouped(bound.round()),
+        _ => format!("{bound:.decimals$}"),
+    };
+    let apart = |decimals: &usize| text(*decimals, low) != text(*decimals, high);
+    let last = first + FURTHER_DECIMALS_MAX;
+    let decimals = (first..last).find(apart).unwrap_or(last);
+    format!("{}–{}", text(decimals, low), text(decimals, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stated(value: f64, low: f64, high: f64) -> Stated {
+        Stated { value, interval: Some([low, high]), percentile: true }
+    }
+
+    #[test]
+    fn a_time_is_followed_by_its_interval_in_the_same_unit() {
+        let p50 = stated(4_310_000.0, 4_200_000.0, 4_360_000.0);
+        assert_eq!(p50.time_text(), "4.31 ms (4.20–4.36)");
+        assert_eq!(p50.short_time_text(), "4.31 ms");
+        assert_eq!(p50.text_in(1e6), "4.31\u{a0}(4.20–4.36)");
+        assert_eq!(p50.text_in(1e3), "4,310\u{a0}(4,200–4,360)");
+        assert_eq!(stated(85_400.0, 84_950.0, 86_010.0).time_text(), "85.4 µs (85.0–86.0)");
+        let bare = Stated { interval: None, ..p50 };
+        assert_eq!((bare.time_text(), bare.text_in(1e6)), ("4.31 ms".into(), "4.31".into()));
+    }
+
+    #[test]
+    fn a_percentile_with_an_interval_wider_than_a_third_is_shown_as_the_interval_alone() {
+        let wide = stated(5e6, 4.1e6, 6.2e6);
+        assert_eq!(wide.time_text(), "4.1–6.2 ms");
+        assert_eq!(wide.short_time_text(), "4.1–6.2 ms");
+        assert_eq!(wide.text_in(1e6), "4.1–6.2");
+        assert_eq!(stated(5e6, 0.0, 131.4e6).time_text(), "0–131 ms");
+        // A mean keeps its value: what is built on it is shown too.
+        let mean = Stated { percentile: false, ..wide };
+        assert_eq!(mean.time_text(), "5.00 ms (4.10–6.20)");
+    }
+
+    #[test]
+    fn bounds_that_would_read_alike_get_another_digit() {
+        assert_eq!(stated(4.31e6, 4.307e6, 4.314e6).time_text(), "4.31 ms (4.307–4.314)");
+    }
+
+    #[test]
+    fn a_rate_shows_its_interval_where_it_is_wider_than_the_rounding() {
+        let rate = stated(31_000.0, 30_800.0, 31_050.4);
+        assert_eq!(rate.rate_text(), "31,000\u{a0}(30,800–31,050)");
+        assert_eq!(stated(31_000.0, 30_999.8, 31_000.2).rate_text(), "31,000");
+    }
+}
