@@ -6,13 +6,13 @@ use std::path::Path;
 
 use plimsoll_model::calibrated::CalibratedSpec;
 
-/// Most requests that are kept, 24 bytes each; those after them are counted.
-pub(super) const ROWS_MAX: usize = 4_000_000;
+/// Most requests that are kept, 32 bytes each; those after them are counted.
+pub(crate) const ROWS_MAX: usize = 4_000_000;
 /// Rows that are made room for together: a list that grew as a whole would be copied, for
 /// milliseconds.
 const BLOCK_ROWS: usize = 16_384;
 /// Titles of the columns.
-pub const LOG_TITLES: &str = "arrival_ns,departure_ns,sent_ns";
+pub const LOG_TITLES: &str = "arrival_ns,departure_ns,sent_ns,key";
 /// First words of the line that names the stall.
 pub const LOG_STALL: &str = "# stall_ns=";
 
@@ -26,11 +26,14 @@ pub struct Row {
     pub departure_ns: u64,
     /// Handed to the kernel.
     pub sent_ns: u64,
+    /// What the request itself carries that no other of its load point does: the seed of a
+    /// transaction, which follows from its place in the schedule. Other protocols have none.
+    pub key: Option<u32>,
 }
 
 /// The requests so far.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     blocks: Vec<Vec<Row>>,
     rows: usize,
     rows_max: usize,
@@ -39,11 +42,11 @@ pub(super) struct Log {
 
 impl Log {
     /// Of the first `rows_max` requests.
-    pub(super) const fn new(rows_max: usize) -> Self {
+    pub(crate) const fn new(rows_max: usize) -> Self {
         Self { blocks: Vec::new(), rows: 0, rows_max, left_out: 0 }
     }
 
-    pub(super) fn add(&mut self, row: Row) {
+    pub(crate) fn add(&mut self, row: Row) {
         if self.rows == self.rows_max {
             self.left_out += 1;
             return;
@@ -58,7 +61,7 @@ impl Log {
     }
 
     /// Lines of comment, titles, a line a request, in the order in which replies left.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         path: &Path,
         spec: &CalibratedSpec,
@@ -74,8 +77,11 @@ impl Log {
             writeln!(out, "# the first {rows} requests; {left_out} are left out")?;
         }
         writeln!(out, "{LOG_TITLES}")?;
-        for Row { arrival_ns, departure_ns, sent_ns } in self.blocks.iter().flatten() {
-            writeln!(out, "{arrival_ns},{departure_ns},{sent_ns}")?;
+        for Row { arrival_ns, departure_ns, sent_ns, key } in self.blocks.iter().flatten() {
+            match key {
+                Some(key) => writeln!(out, "{arrival_ns},{departure_ns},{sent_ns},{key}")?,
+                None => writeln!(out, "{arrival_ns},{departure_ns},{sent_ns},")?,
+            }
         }
         out.flush()
     }
@@ -91,11 +97,11 @@ mod tests {
         let path = place.path().join("log.csv");
         let mut log = Log::new(BLOCK_ROWS + 2);
         for arrival_ns in 0..BLOCK_ROWS as u64 + 5 {
-            log.add(Row { arrival_ns, departure_ns: 0, sent_ns: 0 });
+            log.add(Row { arrival_ns, departure_ns: 0, sent_ns: 0, key: None });
         }
         log.write(&path, &"service=const:1ms".parse().unwrap(), None).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("# the first 16386 requests; 3 are left out\n"));
-        assert_eq!(text.lines().filter(|line| line.ends_with(",0,0")).count(), 16_386);
+        assert_eq!(text.lines().filter(|line| line.ends_with(",0,0,")).count(), 16_386);
     }
 }

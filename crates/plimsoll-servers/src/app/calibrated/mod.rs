@@ -6,7 +6,7 @@
 //! would oversleep, and 50 µs at 90 % utilisation turn a mean of 3 ms into one of 5.
 
 mod connection;
-mod log;
+pub(crate) mod log;
 mod serving;
 pub mod station;
 

@@ -46,10 +46,14 @@ impl ServerLog {
             }
         }
         for line in lines {
-            let mut fields = line.split(',').map(str::parse);
-            let mut field = || fields.next()?.ok();
-            let (arrival_ns, departure_ns, sent_ns) = (field()?, field()?, field()?);
-            log.rows.push(Row { arrival_ns, departure_ns, sent_ns });
+            let mut fields = line.split(',');
+            let mut time = || fields.next()?.parse().ok();
+            let (arrival_ns, departure_ns, sent_ns) = (time()?, time()?, time()?);
+            let key = match fields.next()? {
+                "" => None,
+                key => Some(key.parse().ok()?),
+            };
+            log.rows.push(Row { arrival_ns, departure_ns, sent_ns, key });
         }
         log.rows.sort_unstable_by_key(|row| row.arrival_ns);
         text.contains(LOG_TITLES).then_some(log)
@@ -92,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_log_is_read_in_the_order_of_arrival_and_cut_to_a_window() {
-        let text = "# spec\n# stall_ns=5..9\narrival_ns,departure_ns,sent_ns\n\
-                    20,1000000020,1000000030\n10,500000010,500000011\n";
+        let text = "# spec\n# stall_ns=5..9\narrival_ns,departure_ns,sent_ns,key\n\
+                    20,1000000020,1000000030,7\n10,500000010,500000011,\n";
         let log = ServerLog::parse(text).unwrap();
         assert_eq!(log.stall_ns, Some((5, 9)));
         assert_eq!(log.responses_s((0, 100)), [0.5, 1.0]);
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_not_taken_for_an_empty_one() {
-        for text in ["", "arrival_ns", "# stall_ns=5\n", "arrival_ns,departure_ns,sent_ns\n1,2\n"] {
+        for text in ["", "arrival_ns", "# stall_ns=5\n", "arrival_ns,departure_ns,sent_ns,key\n1,2\n"] {
             assert!(ServerLog::parse(text).is_none(), "{text:?}");
         }
     }
