@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::suite::Override;
 
-pub use calibrate::CalibrateArgs;
+pub use calibrate::{CalibrateArgs, CalibrateProtocol};
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;

@@ -1,6 +1,7 @@
 //! What happened to each request, kept until the end: writing while requests are answered would be
 //! in their way.
 
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -87,9 +88,99 @@ impl Log {
     }
 }
 
+/// What a log says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logged {
+    /// By arrival.
+    pub rows: Vec<Row>,
+    /// From and until when nothing was served.
+    pub stall_ns: Option<(u64, u64)>,
+}
+
+impl Logged {
+    /// Reads it; `None` of what is none, or ends in the middle.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut log = Self::default();
+        let mut lines = text.lines();
+        for line in lines.by_ref() {
+            if let Some(span) = line.strip_prefix(LOG_STALL) {
+                let (from, until) = span.split_once("..")?;
+                log.stall_ns = Some((from.parse().ok()?, until.parse().ok()?));
+            } else if line == LOG_TITLES {
+                break;
+            } else if !line.starts_with('#') {
+                return None;
+            }
+        }
+        for line in lines {
+            let mut fields = line.split(',');
+            let mut time = || fields.next()?.parse().ok();
+            let (arrival_ns, departure_ns, sent_ns) = (time()?, time()?, time()?);
+            let key = match fields.next()? {
+                "" => None,
+                key => Some(key.parse().ok()?),
+            };
+            log.rows.push(Row { arrival_ns, departure_ns, sent_ns, key });
+        }
+        log.rows.sort_unstable_by_key(|row| row.arrival_ns);
+        text.contains(LOG_TITLES).then_some(log)
+    }
+}
+
+/// An op as the schedule has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// When it was due, on the clock of the log.
+    pub due_ns: u64,
+    /// What the log calls it, where it has names.
+    pub key: Option<u32>,
+}
+
+/// Times from due to the reply handed to the kernel, in nanoseconds, one for each of `schedule`.
+/// By key where the ops have one: ops that were sent late together arrive in any order. Else by
+/// order: one client asks for one op after the other, or several for what nobody tells apart.
+/// `None` when the log has no such op, or not as many.
+pub fn truths_ns(rows: &[Row], schedule: &[Scheduled]) -> Option<Vec<u64>> {
+    let by_key: HashMap<u32, &Row> =
+        rows.iter().rev().filter_map(|row| Some((row.key?, row))).collect();
+    let row = |(place, op): (usize, &Scheduled)| match op.key {
+        Some(key) => by_key.get(&key).copied(),
+        None => rows.get(place),
+    };
+    let schedule = schedule.iter().enumerate();
+    schedule.map(|at| Some(row(at)?.sent_ns.saturating_sub(at.1.due_ns))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ops_are_joined_with_their_due_times_by_key_or_by_order() {
+        let row = |arrival_ns, sent_ns, key| Row { arrival_ns, departure_ns: 0, sent_ns, key };
+        let op = |due_ns, key| Scheduled { due_ns, key };
+        // Both were sent late, and arrived the other way round.
+        let keyed = [row(10, 30, Some(8)), row(11, 25, Some(7))];
+        let schedule = [op(1, Some(7)), op(2, Some(8))];
+        assert_eq!(truths_ns(&keyed, &schedule), Some(vec![24, 28]));
+        assert_eq!(truths_ns(&keyed, &[op(1, None), op(2, None)]), Some(vec![29, 23]));
+        assert_eq!(truths_ns(&keyed, &[op(1, Some(9))]), None, "never arrived");
+        assert_eq!(truths_ns(&keyed[..1], &[op(1, None), op(2, None)]), None);
+    }
+
+    #[test]
+    fn a_log_reads_back() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("log.csv");
+        let mut log = Log::new(9);
+        let late = Row { arrival_ns: 9, departure_ns: 10, sent_ns: 11, key: None };
+        let early = Row { arrival_ns: 5, departure_ns: 20, sent_ns: 21, key: Some(u32::MAX) };
+        log.add(late);
+        log.add(early);
+        log.write(&path, &"service=const:1ms".parse().unwrap(), Some((3, 4))).unwrap();
+        let read = Logged::parse(&std::fs::read_to_string(&path).unwrap());
+        assert_eq!(read, Some(Logged { rows: vec![early, late], stall_ns: Some((3, 4)) }));
+    }
 
     #[test]
     fn the_log_has_as_many_requests_as_it_says() {

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::{ServerError, Stop, cores};
-pub use log::{LOG_STALL, LOG_TITLES, Row};
 use log::{Log, ROWS_MAX};
+pub use log::{Logged, Row, Scheduled, truths_ns};
 use serving::{Ended, Serving, Waiting};
 
 /// What to be, and where.
