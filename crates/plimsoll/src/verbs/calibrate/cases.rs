@@ -166,8 +166,12 @@ fn closed_case(
         }),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
-        theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
-        run: seen.run.clone(),
+        theory: judge::throughput(
+            ops_per_s,
+            (low, high),
+            (served.unwrap_or_default(), floor, pauses),
+        ),
+        run: judge::run_beside(&seen.run, pauses),
     }
 }
 

@@ -35,6 +35,10 @@ const PAUSE_MIN: Nanos = Nanos::from_micros(500);
 /// The server stamps a reply when the call that sends it has returned; the kernel has it as the
 /// call begins, and a client on another core may have read it before.
 const HANDED_OVER: Nanos = Nanos::from_micros(20);
+/// With more of the ops than this delayed by pauses, backlogs decide how many are done when.
+const PAUSED_MAX_RATIO: f64 = 0.1;
+/// Rules that a host which stands still breaks by itself; what remains of them is judged here.
+const PAUSED_RULES: [&str; 2] = ["rate", "closed_loop"];
 /// Ranks at which the effect of delays on a percentile is looked at.
 const RANKS: u32 = 16;
 
@@ -78,6 +82,11 @@ impl Pauses {
         self.longest.as_secs_f64() * rate_ops_per_s
     }
 
+    /// Are there so many that backlogs decide how many ops are done when?
+    pub(super) fn decide_counts(&self) -> bool {
+        self.share > PAUSED_MAX_RATIO
+    }
+
     /// May they alone have moved a statistic by so much?
     fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
         let touched = self.share * self.drain * 2.0;
@@ -110,6 +119,7 @@ pub(super) fn count(
     match error_ratio.abs() {
         error if error <= allowed_ratio => Judged::Held,
         error if error <= allowed_ratio + paused_ratio => Judged::NotJudged,
+        _ if pauses.decide_counts() => Judged::NotJudged,
         _ => Judged::Broken,
     }
 }
@@ -131,6 +141,16 @@ pub(super) fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
         held: ours().all(|reason| SHOWN_RULES.contains(&reason.rule.as_str())),
         reasons: ours().map(|reason| format!("{}: {}", reason.rule, reason.text)).collect(),
     }
+}
+
+/// The same where the host's own pauses may have kept the load from being offered.
+pub(super) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
+    let excused = |reason: &String| {
+        let rule = reason.split_once(':').map_or("", |(rule, _)| rule);
+        SHOWN_RULES.contains(&rule) || PAUSED_RULES.contains(&rule)
+    };
+    let held = run.held || pauses.decide_counts() && run.reasons.iter().all(excused);
+    RunVerdict { held, reasons: run.reasons.clone() }
 }
 
 /// What something may be: `truth`, and all up to what delays on the way make of it.
@@ -198,13 +218,15 @@ fn telling(served: Nanos, floor: Nanos) -> bool {
 }
 
 /// Is the throughput of a closed loop, whose mean response was `served`, within its interval? Left
-/// open where the floor makes that so wide that it would be with any response.
+/// open where the floor makes that so wide that it would be with any response, or where the host
+/// stood still for so long that it decided.
 pub(super) fn throughput(
     ops_per_s: f64,
     (low, high): (f64, f64),
-    (served, floor): (Nanos, Nanos),
+    (served, floor, pauses): (Nanos, Nanos, &Pauses),
 ) -> Judged {
     match (low..=high).contains(&ops_per_s) {
+        false if pauses.decide_counts() => Judged::NotJudged,
         false => Judged::Broken,
         true if telling(served, floor) => Judged::Held,
         true => Judged::NotJudged,
@@ -502,7 +524,9 @@ mod tests {
         assert_eq!(judge(0.004, &quiet), Judged::Held);
         assert_eq!(judge(-0.006, &quiet), Judged::Broken);
         assert_eq!(judge(-0.006, &paused), Judged::NotJudged, "12 ops are due in 20 ms");
-        assert_eq!(judge(-0.02, &paused), Judged::Broken);
+        assert_eq!(judge(-0.02, &paused), Judged::NotJudged, "it stood still all the time");
+        let seldom = Pauses::of(&[&lags(&[(30, 990), (20_000, 10)])], 0.3);
+        assert_eq!(judge(-0.02, &seldom), Judged::Broken);
     }
 
     #[test]
@@ -572,6 +596,12 @@ mod tests {
             assert!(!run_verdict(&[finding(rule, Some(2))], 2).held, "{rule}");
             assert!(run_verdict(&[finding(rule, Some(1))], 2).held, "{rule}, but of another load");
         }
+        let unheld = run_verdict(&[finding("rate", Some(1))], 1);
+        assert!(!run_beside(&unheld, &Pauses::default()).held);
+        let paused = Pauses::of(&[&lags(&[(20_000, 10)])], 0.3);
+        assert!(run_beside(&unheld, &paused).held, "the host kept it from being offered");
+        let failed = run_verdict(&[finding("errors", Some(1))], 1);
+        assert!(!run_beside(&failed, &paused).held);
         assert_eq!(run_verdict(&[], 1), RunVerdict { held: true, reasons: Vec::new() });
     }
 
@@ -583,9 +613,10 @@ mod tests {
         let of = |delay_s| Loop { delay_s, ..law }.throughput_per_s();
         assert!(low < of(180e-6) && of(0.0) < high, "{low} to {high}");
         assert!(of(3e-3) < low, "replies that are seen 3 ms late");
-        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor));
+        let quiet = Pauses::default();
+        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor, &quiet));
         assert_eq!((judged(of(80e-6)), judged(of(3e-3))), (Judged::Held, Judged::Broken));
-        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10));
+        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10), &quiet);
         assert_eq!(throughput(of(80e-6), (low, high), high_floor), Judged::NotJudged);
     }
 }

@@ -127,7 +127,7 @@ impl Case<'_> {
             rate: counted,
             served_error_ratio,
             served,
-            run: seen.run.clone(),
+            run: judge::run_beside(&seen.run, &pauses),
             open_because: open_because([counted, served], &readings, &pauses),
             readings,
         }
