@@ -464,7 +464,7 @@ impl QueueCase {
             "app" => String::new(),
             other => format!(" over {other}"),
         };
-        format!("{}{over} at {}", self.queue, self.utilisation)
+        format!("{}{over} at {}", self.queue, (self.utilisation * 100.0).round() / 100.0)
     }
 }
 
