@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod command;
+mod coverage;
 mod fuzz;
 mod invariants;
 mod licences;
@@ -36,7 +37,10 @@ usage: cargo xtask VERB
   bench smb       against smbtorture on Samba: CPU per load-file line, per echo
   bench app       against a bare client on our own server: CPU per transaction; its scaling
   bench memory    growth at full speed; memory per idle client
-                  options of bench: --rounds 5 --seconds 5 --only PART,PART --write";
+                  options of bench: --rounds 5 --seconds 5 --only PART,PART --write
+  coverage        do stated intervals hold the truth? 200 runs in about 25 minutes, and on from
+                  where it was: --runs 200 --seed 1 --window 6 --file FILE --write
+                  [-- OPTIONS OF plimsoll run]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -48,6 +52,11 @@ fn main() -> ExitCode {
         ["licences"] => licences::licences(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["bench", rest @ ..] => bench::bench(rest),
+        ["coverage", rest @ ..] => coverage::coverage(rest),
+        [coverage::DISTURBER] => {
+            coverage::disturb();
+            Ok(())
+        }
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

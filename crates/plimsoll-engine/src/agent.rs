@@ -62,7 +62,10 @@ pub fn run_point(
     raise_descriptor_limit(assignment.load.clients())?;
     let clients = u64::from(assignment.load.clients());
     let start_delay = START_DELAY + Nanos(START_DELAY_PER_CLIENT.0 * clients);
+    // One right after the other: what is written down of the origin on the wall clock must not be
+    // later than the origin is.
     let origin = clock::monotonic() + start_delay;
+    let at_unix_ns = (clock::wall() + start_delay).0;
     let workers = assignment.workers.max(1);
     let instances = (0..workers)
         .map(|_| EpollDriver::instance())
@@ -72,7 +75,6 @@ pub fn run_point(
         source,
         remedy: "raise the limit of open files (`ulimit -n`)",
     })?;
-    let at_unix_ns = (clock::wall() + start_delay).0;
     let _ = events.send(AgentEvent::Started { at_unix_ns });
     thread::scope(|scope| {
         let handles: Vec<_> = instances

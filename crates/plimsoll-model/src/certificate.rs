@@ -1,10 +1,11 @@
 //! A certificate of calibration: how far this program's figures are from the truth on one host, as
-//! `plimsoll calibrate` found it. JSON, format 1; `docs/calibration.md` explains it.
+//! `plimsoll calibrate` found it. JSON, format 2; `docs/calibration.md` explains it.
 //!
-//! Three judgements are kept apart. *Tight*: what the client measured against the times the server
+//! Four judgements are kept apart. *Tight*: what the client measured against the times the server
 //! itself computed for the same requests. *On schedule*: those times against what the same queue
 //! gives when each request arrives as it was due. *Theory*: these against what queueing theory
-//! says of such a server, within the scatter of a run of that length.
+//! says of such a server, within the scatter of a run of that length. *Interval*: the stated
+//! interval of the ordinary result against the truth, from due to the reply handed to the kernel.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::Nanos;
 
 /// Version of the certificate's format.
-pub const CERTIFICATE_FORMAT: u32 = 1;
+pub const CERTIFICATE_FORMAT: u32 = 2;
 
 /// A certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +62,9 @@ pub struct CertifiedHost {
     pub cpu_model: Option<String>,
     /// Logical processors online; absent when not readable.
     pub cpus_online: Option<u32>,
+    /// Frequency governor of the processors; absent where there is none.
+    #[serde(default)]
+    pub governor: Option<String>,
 }
 
 /// What came of a judgement that may be left open.
@@ -99,8 +103,14 @@ pub struct Instrument {
     pub driver: String,
     /// Worker threads.
     pub workers: u32,
-    /// How they wait: `spin`, `precise`, `coalesce`.
+    /// How they wait: `auto`, `spin`, `precise`, `coalesce`.
     pub pacing: String,
+    /// How they stand to other programs: `auto`, `normal`.
+    #[serde(default)]
+    pub priority: String,
+    /// Protocols that were spoken: `app`, `http`, `nfs`, `smb`.
+    #[serde(default)]
+    pub protocols: Vec<String>,
     /// Cores of the generator; empty: shared with everything.
     pub generator_cores: Vec<u32>,
     /// Cores of the calibrated server; empty: shared with everything.
@@ -196,6 +206,8 @@ impl Floor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueCase {
+    /// How it was spoken to: `app`, `http`, `https`, `nfs`, `smb`.
+    pub protocol: String,
     /// In Kendall's notation: `M/M/4`.
     pub queue: String,
     /// Law of the service times, as `serve app --calibrated` takes it.
@@ -204,12 +216,14 @@ pub struct QueueCase {
     pub servers: u32,
     /// Share of its capacity that was asked for.
     pub utilisation: f64,
-    /// Ops per second asked for.
+    /// Ops per second asked for; of a closed loop those that were done.
     pub rate_ops_per_s: f64,
     /// Length of the window.
     pub seconds: f64,
     /// Ops that came due in the window.
     pub ops_due: u64,
+    /// Ops that the schedule has in the window; absent for a closed loop.
+    pub ops_scheduled: Option<u64>,
     /// Ops that finished without error in the window.
     pub ops_done: u64,
     /// Requests that arrived at the server in the window.
@@ -218,12 +232,17 @@ pub struct QueueCase {
     pub server_late_p99_ns: Nanos,
     /// Done over due, less one.
     pub rate_error_ratio: f64,
-    /// It is within the limit, and no op failed or was left out.
-    pub rate_held: bool,
+    /// What a queue of this kind may make of it in such a window.
+    pub rate_allowed_ratio: f64,
+    /// It is within that, and no op failed or was left out.
+    pub rate: Judged,
     /// Served over due, less one: do both sides speak of the same ops?
     pub served_error_ratio: f64,
     /// It is within the limit.
-    pub served_held: bool,
+    pub served: Judged,
+    /// Why judgements were left open, for a person.
+    #[serde(default)]
+    pub open_because: Vec<String>,
     /// What the run says of itself.
     pub run: RunVerdict,
     /// By statistic; those the sample does not support are absent.
@@ -244,18 +263,38 @@ pub struct Reading {
     pub allowed_ns: Nanos,
     /// They are no further apart.
     pub tight: Judged,
+    /// What the schedule says; absent for a closed loop, which has none.
+    pub schedule: Option<ScheduleReading>,
+    /// What the ordinary result states of it; absent where it states nothing.
+    pub stated: Option<StatedReading>,
+}
+
+/// A statistic of an open load, by its schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleReading {
     /// What the same queue gives when each request arrives at the instant it was due.
-    #[serde(default)]
     pub scheduled_ns: Nanos,
     /// What the server computed is no further from that than delays on the way explain.
-    #[serde(default)]
     pub on_schedule: Judged,
     /// What theory says of a run without end.
     pub theory_ns: Nanos,
-    /// Shortest and longest that simulated runs of this length gave.
+    /// Shortest and longest that a run of this length gives.
     pub theory_interval_ns: (Nanos, Nanos),
     /// What the schedule gives lies between them.
     pub theory_held: bool,
+}
+
+/// A stated interval, and the truth it must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedReading {
+    /// As the result states it.
+    pub interval_ns: (Nanos, Nanos),
+    /// From due to the reply handed to the kernel, by the schedule and the server's log.
+    pub truth_ns: Nanos,
+    /// The truth is in the interval.
+    pub interval: Judged,
 }
 
 impl Reading {
@@ -329,7 +368,7 @@ pub struct StallCase {
     pub run: RunVerdict,
 }
 
-/// How fast the program can send on time.
+/// How fast the program can send on time. Found, not judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PunctualRate {
@@ -349,6 +388,8 @@ pub struct PunctualRate {
 pub struct PunctualProbe {
     /// Ops per second asked for.
     pub rate_ops_per_s: f64,
+    /// How often it was tried; what follows is the middle one by send lag.
+    pub tries: u32,
     /// 99th percentile of send lag.
     pub send_lag_p99_ns: Nanos,
     /// Done over due.
@@ -384,11 +425,15 @@ pub struct CertificateNote {
     pub pacing: String,
     /// Every judgement held.
     pub all_held: bool,
+    /// What this run differs in from what was certified, for a person.
+    #[serde(default)]
+    pub not_covered: Vec<String>,
 }
 
 impl Certificate {
-    /// For the disclosure of a run; `made` is [`Self::made_unix_ns`] as text.
-    pub fn note(&self, made: String) -> CertificateNote {
+    /// For the disclosure of a run; `made` is [`Self::made_unix_ns`] as text, `now` what the run
+    /// itself is made with.
+    pub fn note(&self, made: String, now: &Circumstances) -> CertificateNote {
         let readings = self.queues.iter().flat_map(|c| c.readings.iter().map(move |r| (c, r)));
         let readings = readings.filter(|(_, reading)| reading.tight != Judged::NotJudged);
         let worst = readings.max_by(|(_, a), (_, b)| a.used().total_cmp(&b.used()));
@@ -407,14 +452,19 @@ impl Certificate {
             workers: self.instrument.workers,
             pacing: self.instrument.pacing.clone(),
             all_held: self.all_held,
+            not_covered: self.not_covered(now),
         }
     }
 }
 
 impl QueueCase {
-    /// `M/M/4 at 0.9`.
+    /// `M/M/4 at 0.9`, and over what unless it is our own protocol.
     pub fn place(&self) -> String {
-        format!("{} at {}", self.queue, self.utilisation)
+        let over = match self.protocol.as_str() {
+            "app" => String::new(),
+            other => format!(" over {other}"),
+        };
+        format!("{}{over} at {}", self.queue, (self.utilisation * 100.0).round() / 100.0)
     }
 }
 
@@ -436,6 +486,9 @@ impl Reading {
     }
 }
 
+mod circumstances;
 mod judgements;
+
+pub use circumstances::Circumstances;
 #[cfg(test)]
 mod tests;

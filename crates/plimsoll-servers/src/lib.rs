@@ -5,6 +5,7 @@ pub mod app;
 mod builtin;
 mod clock;
 pub mod cores;
+pub mod delay;
 mod error;
 pub mod listener;
 pub mod managed;

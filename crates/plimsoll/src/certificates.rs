@@ -3,8 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::assignment::Priority;
 use plimsoll_model::bundle::write_durably;
-use plimsoll_model::certificate::{CERTIFICATE_FORMAT, Certificate, CertificateNote};
+use plimsoll_model::certificate::{
+    CERTIFICATE_FORMAT, Certificate, CertificateNote, Circumstances,
+};
+use plimsoll_model::disclosure::Host;
 
 use crate::coordinator::clock::utc_stamp;
 
@@ -14,12 +18,26 @@ pub fn keep(certificate: &Certificate) -> Result<PathBuf, String> {
     keep_in(&dir, certificate)
 }
 
-/// The latest certificate of this host, for a disclosure. One that cannot be read is as good as
-/// none: it must not keep anybody from measuring.
-pub fn latest() -> Option<CertificateNote> {
+/// The latest certificate of this host, for the disclosure of a run in circumstances that it may
+/// not cover. One that cannot be read is as good as none: it must not keep anybody from measuring.
+pub fn latest(now: &Circumstances) -> Option<CertificateNote> {
     let certificate = latest_in(&directory()?, &host_name())?;
     let made = made_text(certificate.made_unix_ns);
-    Some(certificate.note(made))
+    Some(certificate.note(made, now))
+}
+
+/// The frequency governor of a host, where it says one.
+pub fn governor(host: &Host) -> Option<String> {
+    let said = host.cpu_details.iter().find(|setting| setting.name == "governor");
+    said.map(|setting| setting.value.clone())
+}
+
+/// The word for how workers stand to other programs.
+pub const fn priority_word(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Auto => "auto",
+        Priority::Normal => "normal",
+    }
 }
 
 /// As it is written.

@@ -9,7 +9,7 @@ mod memory;
 mod nfs;
 mod nginx;
 mod place;
-mod process;
+pub mod process;
 mod record;
 mod row;
 mod smb;
@@ -101,7 +101,7 @@ fn build() -> Result<PathBuf> {
 }
 
 /// Middle of the values; of an even number the mean of the two in the middle.
-fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

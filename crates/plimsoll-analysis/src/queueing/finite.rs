@@ -11,6 +11,7 @@ use plimsoll_model::calibrated::unit_from_bits;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
+use super::family::tolerance_interval;
 use super::scatter::{REPLICATIONS, SEED};
 
 /// Such a loop. Every client is always either thinking or at the server.
@@ -53,12 +54,13 @@ impl Loop {
         f64::from(self.clients) / self.throughput_per_s() - self.away_s()
     }
 
-    /// Lowest and highest throughput of as many simulated runs as [`super::scatter`] takes: a 99 %
-    /// interval of a run that warms up and is watched for so long.
+    /// Throughputs of a run that warms up and is watched for so long, from as many simulated runs
+    /// as [`super::scatter`] takes: one more leaves it as rarely as [`super::family`] allows.
     pub fn throughput_interval_per_s(&self, warm_up_s: f64, window_s: f64) -> (f64, f64) {
-        (0..REPLICATIONS)
+        let found: Vec<f64> = (0..REPLICATIONS)
             .map(|replication| self.simulate(warm_up_s, window_s, SEED + u64::from(replication)))
-            .fold((f64::INFINITY, 0.0), |(low, high), x| (low.min(x), high.max(x)))
+            .collect();
+        tolerance_interval(&found).unwrap_or((0.0, f64::INFINITY))
     }
 
     /// Departures per second within the window of a simulated run in which all begin by thinking.

@@ -10,12 +10,14 @@
 //! | [`stall`] | D/D/1 with a pause: every response time, exactly |
 //! | [`delayed`] | what a measured delay does to all of them |
 //! | [`scatter`] | how far a run of a given length may be from all of these |
+//! | [`family`] | how wide limits are, so that many judgements together rarely break by chance |
 //!
 //! Closed forms and simulation judge each other in the tests; M/G/1 (Pollaczek and Khinchine) is
 //! there for nothing else.
 
 pub mod constant;
 pub mod delayed;
+pub mod family;
 pub mod finite;
 #[cfg(test)]
 mod general;

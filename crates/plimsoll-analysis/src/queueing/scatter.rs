@@ -10,8 +10,9 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// Simulated runs. A further one lies between the lowest and the highest of 199 with a
-/// probability of 198/200, whatever the distribution.
+use super::family::tolerance_interval;
+
+/// Simulated runs: enough to know the spread of a figure to a tenth.
 pub const REPLICATIONS: u32 = 199;
 /// Seed of the first; fixed, so that the interval belongs to the case and not to the run.
 pub(super) const SEED: u64 = 0x506C_696D;
@@ -43,20 +44,21 @@ impl Scatter {
     }
 }
 
-/// Simulates [`REPLICATIONS`] runs: a 99 % interval of each statistic.
+/// Simulates [`REPLICATIONS`] runs: of each statistic the interval that one more run leaves as
+/// rarely as [`super::family`] allows.
 pub fn scatter(plan: &Plan) -> Scatter {
-    let mut all: Vec<(Statistic, f64, f64)> = Vec::new();
+    let mut all = Statistic::ALL.map(|statistic| (statistic, Vec::new()));
     for replication in 0..REPLICATIONS {
         let mut responses = simulate(plan, SEED + u64::from(replication));
-        for statistic in Statistic::ALL {
-            let Some(value) = figure(&mut responses, statistic) else { continue };
-            match all.iter_mut().find(|(of, ..)| *of == statistic) {
-                Some((_, low, high)) => (*low, *high) = (low.min(value), high.max(value)),
-                None => all.push((statistic, value, value)),
-            }
+        for (statistic, values) in &mut all {
+            values.extend(figure(&mut responses, *statistic));
         }
     }
-    Scatter(all)
+    let interval = |(statistic, values): &(Statistic, Vec<f64>)| {
+        let (low, high) = tolerance_interval(values)?;
+        Some((*statistic, low, high))
+    };
+    Scatter(all.iter().filter_map(interval).collect())
 }
 
 /// Response times, in seconds, of one simulated run.
@@ -128,7 +130,7 @@ mod tests {
             let (low, high) = long.interval_s(statistic).unwrap();
             assert!(low < exact && exact < high, "{statistic:?}: {exact} not in {low}..{high}");
             let (wider_low, wider_high) = short.interval_s(statistic).unwrap();
-            assert!(wider_high - wider_low > high - low, "{statistic:?}");
+            assert!(wider_high / wider_low > high / low, "{statistic:?}");
         }
     }
 

@@ -1,9 +1,12 @@
 //! What a certificate says holds, breaks, or is left open.
 
-use super::{Certificate, Judged, QueueCase, Reading};
+use super::{Certificate, Judged, QueueCase};
 
-/// What [`Reading::compared`] gives.
-const SIDES: [&str; 2] = ["tight", "on schedule"];
+const TIGHT: &str = "tight";
+const ON_SCHEDULE: &str = "on schedule";
+/// Of the judgements of a kind, this share must have been made: a host that never was quiet has no
+/// certificate.
+const MADE_MIN_RATIO: f64 = 0.25;
 
 impl Certificate {
     /// Every judgement that was made: what it is about, and whether it holds. Where nothing could
@@ -15,6 +18,9 @@ impl Certificate {
         }
         all.push(("there and back run".to_owned(), self.floor.run.held));
         self.queues.iter().for_each(|case| case.judgements(&mut all));
+        for side in [TIGHT, ON_SCHEDULE] {
+            all.extend(self.too_few(side).then(|| (format!("enough judgements {side}"), false)));
+        }
         let Self { closed, stall, .. } = self;
         all.push(("closed loop run".to_owned(), closed.run.held));
         all.push(("closed loop count".to_owned(), closed.held));
@@ -30,42 +36,59 @@ impl Certificate {
         all
     }
 
+    /// Were most judgements of this kind left open, or none made?
+    fn too_few(&self, side: &str) -> bool {
+        let all = self.queues.iter().flat_map(QueueCase::judged);
+        let of_side: Vec<_> = all.filter(|(what, _)| what.ends_with(side)).collect();
+        let made = of_side.iter().filter(|(_, judged)| *judged != Judged::NotJudged).count();
+        (made as f64) < of_side.len() as f64 * MADE_MIN_RATIO
+    }
+
     /// How many judgements were left open.
     pub fn not_judged(&self) -> usize {
-        let readings = self.queues.iter().flat_map(|case| &case.readings);
-        let readings = readings.flat_map(Reading::compared);
-        let all = readings.chain([self.closed.tight, self.closed.theory]);
-        all.filter(|tight| *tight == Judged::NotJudged).count()
+        let judged = self.queues.iter().flat_map(QueueCase::judged).map(|(_, judged)| judged);
+        let all = judged.chain([self.closed.tight, self.closed.theory]);
+        all.filter(|judged| *judged == Judged::NotJudged).count()
     }
 }
 
 impl QueueCase {
+    /// Everything that may be left open: what it is about, and what came of it.
+    fn judged(&self) -> Vec<(String, Judged)> {
+        let mut all =
+            vec![("rate".to_owned(), self.rate), ("served".to_owned(), self.served)];
+        for reading in &self.readings {
+            let name = reading.statistic.name();
+            let mut add = |side: &str, judged| all.push((format!("{name} {side}"), judged));
+            add(TIGHT, reading.tight);
+            if let Some(schedule) = &reading.schedule {
+                add(ON_SCHEDULE, schedule.on_schedule);
+                add("theory", Judged::from_held(schedule.theory_held));
+            }
+            if let Some(stated) = &reading.stated {
+                add("interval", stated.interval);
+            }
+        }
+        all
+    }
+
     fn judgements(&self, all: &mut Vec<(String, bool)>) {
         let at = self.place();
         all.push((format!("{at} run"), self.run.held));
-        all.push((format!("{at} rate"), self.rate_held));
-        all.push((format!("{at} served"), self.served_held));
-        let open = |judged: [Judged; 2]| judged.map(|judged| judged.held().is_none());
-        let all_open = self.readings.iter().map(|reading| open(reading.compared()));
-        let nothing_judged =
-            all_open.fold([true; 2], |all, one| [all[0] && one[0], all[1] && one[1]]);
-        for (side, nothing) in SIDES.iter().zip(nothing_judged) {
-            all.extend(nothing.then(|| (format!("{at} {side}"), false)));
+        let counted = self.ops_scheduled.map(|scheduled| scheduled == self.ops_due);
+        all.extend(counted.map(|counted| (format!("{at} due"), counted)));
+        if self.readings.is_empty() {
+            // Nothing to compare is no good evidence.
+            all.push((format!("{at} {TIGHT}"), false));
         }
-        for reading in &self.readings {
-            let name = reading.statistic.name();
-            for (side, judged) in SIDES.iter().zip(reading.compared()) {
-                let held = judged.held();
-                all.extend(held.map(|held| (format!("{at} {name} {side}"), held)));
-            }
-            all.push((format!("{at} {name} theory"), reading.theory_held));
-        }
+        let made = |(what, judged): (String, Judged)| Some((format!("{at} {what}"), judged.held()?));
+        all.extend(self.judged().into_iter().filter_map(made));
     }
 }
 
-impl Reading {
-    /// The judgements that may be left open.
-    const fn compared(&self) -> [Judged; 2] {
-        [self.tight, self.on_schedule]
+impl Judged {
+    /// Of what can be told.
+    pub const fn from_held(held: bool) -> Self {
+        if held { Self::Held } else { Self::Broken }
     }
 }

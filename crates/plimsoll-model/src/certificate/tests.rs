@@ -8,11 +8,14 @@ fn reading(statistic: Statistic, client: u64, served: u64) -> Reading {
         served_ns: micros(served),
         allowed_ns: micros(100),
         tight: if client.abs_diff(served) <= 100 { Judged::Held } else { Judged::Broken },
-        scheduled_ns: micros(served),
-        on_schedule: Judged::Held,
-        theory_ns: micros(served),
-        theory_interval_ns: (micros(served), micros(served)),
-        theory_held: true,
+        schedule: Some(ScheduleReading {
+            scheduled_ns: micros(served),
+            on_schedule: Judged::Held,
+            theory_ns: micros(served),
+            theory_interval_ns: (micros(served), micros(served)),
+            theory_held: true,
+        }),
+        stated: None,
     }
 }
 
@@ -22,6 +25,7 @@ fn sound() -> RunVerdict {
 
 fn certificate() -> Certificate {
     let case = QueueCase {
+        protocol: "app".into(),
         queue: "M/M/4".into(),
         service: "exp:1ms".into(),
         servers: 4,
@@ -29,13 +33,16 @@ fn certificate() -> Certificate {
         rate_ops_per_s: 3_600.0,
         seconds: 30.0,
         ops_due: 108_000,
+        ops_scheduled: Some(108_000),
         ops_done: 107_990,
         ops_served: 107_995,
         server_late_p99_ns: Nanos(3_000),
         rate_error_ratio: -9.3e-5,
-        rate_held: true,
+        rate_allowed_ratio: 0.005,
+        rate: Judged::Held,
         served_error_ratio: -4.6e-5,
-        served_held: true,
+        served: Judged::Held,
+        open_because: Vec::new(),
         run: sound(),
         readings: vec![
             reading(Statistic::Mean, 3_040, 2_970),
@@ -76,7 +83,7 @@ fn a_certificate_reads_back_and_an_unknown_field_is_an_error() {
 
 #[test]
 fn the_note_names_the_reading_that_came_closest_to_its_limit() {
-    let note = certificate().note("2026-11-22T06:00:00Z".into());
+    let note = certificate().note("2026-11-22T06:00:00Z".into(), &Circumstances::default());
     assert_eq!(note.worst_tight_at, "M/M/4 at 0.9 p99");
     assert_eq!((note.worst_tight_ns, note.worst_tight_ratio), (120_000, 1.2));
 }
@@ -96,30 +103,86 @@ fn a_judgement_that_is_left_open_neither_holds_nor_breaks() {
     let mut open = certificate();
     open.queues[0].readings[1].tight = Judged::NotJudged;
     assert_eq!((broken(&open), open.not_judged()), (Vec::new(), 1));
-    assert_eq!(open.note(String::new()).worst_tight_at, "M/M/4 at 0.9 mean");
+    let note = open.note(String::new(), &Circumstances::default());
+    assert_eq!(note.worst_tight_at, "M/M/4 at 0.9 mean");
     open.queues[0].readings[0].tight = Judged::NotJudged;
-    assert_eq!(broken(&open), ["M/M/4 at 0.9 tight"], "nothing is left that was judged");
+    assert_eq!(broken(&open), ["enough judgements tight"], "nothing is left that was judged");
     (open.closed.tight, open.closed.theory) = (Judged::NotJudged, Judged::NotJudged);
-    assert_eq!(broken(&open), ["M/M/4 at 0.9 tight", "closed loop response"]);
+    assert_eq!(broken(&open), ["enough judgements tight", "closed loop response"]);
     assert_eq!(open.not_judged(), 4);
+}
+
+fn schedule(certificate: &mut Certificate) -> &mut ScheduleReading {
+    certificate.queues[0].readings[0].schedule.as_mut().unwrap()
 }
 
 #[test]
 fn requests_that_did_not_arrive_on_schedule_are_named() {
     let mut late = certificate();
     late.queues[0].readings.truncate(1);
-    late.queues[0].readings[0].on_schedule = Judged::Broken;
+    schedule(&mut late).on_schedule = Judged::Broken;
     assert_eq!(broken(&late), ["M/M/4 at 0.9 mean on schedule"]);
-    late.queues[0].readings[0].on_schedule = Judged::NotJudged;
-    assert_eq!((broken(&late), late.not_judged()), (vec!["M/M/4 at 0.9 on schedule".into()], 1));
+    schedule(&mut late).on_schedule = Judged::NotJudged;
+    assert_eq!(
+        (broken(&late), late.not_judged()),
+        (vec!["enough judgements on schedule".into()], 1)
+    );
+}
+
+#[test]
+fn a_window_with_other_ops_than_the_schedule_has_there_is_named() {
+    let mut off = certificate();
+    off.queues[0].readings.truncate(1);
+    off.queues[0].ops_due -= 1;
+    assert_eq!(broken(&off), ["M/M/4 at 0.9 due"]);
+}
+
+#[test]
+fn a_stated_interval_that_misses_the_truth_is_named() {
+    let mut off = certificate();
+    off.queues[0].protocol = "nfs".into();
+    off.queues[0].readings.truncate(1);
+    off.queues[0].readings[0].stated = Some(StatedReading {
+        interval_ns: (Nanos(10), Nanos(20)),
+        truth_ns: Nanos(30),
+        interval: Judged::Broken,
+    });
+    assert_eq!(broken(&off), ["M/M/4 over nfs at 0.9 mean interval"]);
+}
+
+#[test]
+fn a_run_in_other_circumstances_is_told_what_the_certificate_does_not_cover() {
+    let mut made = certificate();
+    made.host.kernel = Some("6.1".into());
+    made.instrument.pacing = "auto".into();
+    made.instrument.protocols = vec!["app".into(), "nfs".into()];
+    let mut now = Circumstances {
+        kernel: Some("6.1".into()),
+        pacing: Some("auto".into()),
+        protocol: Some("nfs".into()),
+        ..Circumstances::default()
+    };
+    assert!(made.not_covered(&now).is_empty());
+    now.kernel = Some("6.18".into());
+    now.governor = Some("powersave".into());
+    now.pacing = Some("spin".into());
+    now.protocol = Some("smb".into());
+    let expected = [
+        "kernel 6.18, certified 6.1",
+        "governor powersave, certified none",
+        "pacing spin, certified auto",
+        "protocol smb, certified app, nfs",
+    ];
+    assert_eq!(made.note(String::new(), &now).not_covered, expected);
 }
 
 #[test]
 fn a_case_without_readings_is_broken_and_no_perfect_instrument() {
     let mut empty = certificate();
     empty.queues[0].readings.clear();
-    assert_eq!(broken(&empty), ["M/M/4 at 0.9 tight", "M/M/4 at 0.9 on schedule"]);
-    assert_eq!(empty.note(String::new()).worst_tight_at, "nothing was compared");
+    assert_eq!(broken(&empty), ["M/M/4 at 0.9 tight"]);
+    let note = empty.note(String::new(), &Circumstances::default());
+    assert_eq!(note.worst_tight_at, "nothing was compared");
 }
 
 #[test]
@@ -129,7 +192,7 @@ fn everything_that_a_case_says_of_itself_is_a_judgement() {
     wrong.floor.run.held = false;
     wrong.queues[0].readings.truncate(1);
     wrong.queues[0].run.held = false;
-    wrong.queues[0].served_held = false;
+    wrong.queues[0].served = Judged::Broken;
     wrong.closed = ClosedCase::default();
     wrong.stall = StallCase::default();
     let expected = [

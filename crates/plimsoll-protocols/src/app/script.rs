@@ -49,6 +49,11 @@ impl ScriptPlan {
     }
 }
 
+/// The seed of transaction `index` of a shared schedule, by which a server's log names it.
+pub fn shared_seed(run_seed: u64, index: u64) -> u32 {
+    keyed::key(&[run_seed, stream::SEED, 0, index]) as u32
+}
+
 /// The script of one client, or of a schedule.
 #[derive(Debug)]
 pub struct AppScript {
@@ -169,6 +174,7 @@ mod tests {
         let mut many = scripts(&shared(64), &AppWorkload::default());
         for n in 0..300 {
             assert_eq!(few[0].op(n), many[63].op(n));
+            assert_eq!(few[0].op(n).seed, shared_seed(7, n));
         }
     }
 

@@ -54,7 +54,12 @@ fn certificate(note: &CertificateNote) -> Section {
         note.worst_tight_ratio * 100.0,
         note.worst_tight_at
     );
-    section("Calibration", &[Setting::new("latest certificate of the host", text)])
+    let mut settings = vec![Setting::new("latest certificate of the host", text)];
+    if !note.not_covered.is_empty() {
+        let what = note.not_covered.join("; ");
+        settings.push(Setting::new("not covered by it in this run", what));
+    }
+    section("Calibration", &settings)
 }
 
 fn target(target: &TargetDisclosure) -> Section {

@@ -5,6 +5,7 @@
 //! everything, whatever user he says he is.
 
 mod core;
+mod delayed;
 pub mod store;
 mod tcp;
 mod udp;
@@ -18,7 +19,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
 pub use store::directory::Flush;
 
+use crate::delay::DelayLaw;
 use crate::{ServerError, Stop, cores};
+use delayed::Departures;
 use store::Store;
 use store::directory::DirectoryStore;
 use store::memory::MemoryStore;
@@ -64,6 +67,7 @@ pub struct NfsServer {
     nfs: Endpoint,
     portmapper: Option<Endpoint>,
     cores: Vec<u32>,
+    delay: Option<Arc<DelayLaw>>,
 }
 
 /// Two sockets of one port.
@@ -93,7 +97,13 @@ impl NfsServer {
         if portmapper.is_some() {
             core = core.with_portmapper(Registered { port: nfs.address.port() });
         }
-        Ok(Self { core, nfs, portmapper, cores: config.cores.clone() })
+        Ok(Self { core, nfs, portmapper, cores: config.cores.clone(), delay: None })
+    }
+
+    /// The same server, whose replies to GETATTR are held by `law`.
+    #[must_use]
+    pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
+        Self { delay: Some(law), ..self }
     }
 
     /// Where it listens, with the port the system chose.
@@ -114,7 +124,9 @@ impl NfsServer {
     /// Serves until `stop` is requested; calls being executed are answered. Blocks the calling
     /// thread.
     pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
-        let Self { core, nfs, portmapper, cores } = self;
+        let Self { core, nfs, portmapper, cores, delay } = self;
+        let departures = delay.map(Departures::new);
+        let departures = departures.as_ref();
         cores::pin_current_thread(&cores)
             .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
         let mut datagrams = Vec::new();
@@ -131,9 +143,13 @@ impl NfsServer {
             let core = &core;
             let mut threads = Vec::new();
             for (socket, pin) in datagrams {
-                threads.push(scope.spawn(move || udp::serve(core, &socket, &pin, stop)));
+                let serve = move || udp::serve((core, departures), &socket, &pin, stop);
+                threads.push(scope.spawn(serve));
             }
-            let accepted = tcp::serve(core, &listeners, stop);
+            if let Some(departures) = departures {
+                scope.spawn(|| departures.serve(stop));
+            }
+            let accepted = tcp::serve((core, departures), &listeners, stop);
             stop.request();
             let mut outcomes = vec![accepted];
             for thread in threads {

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_protocols::nfs::wire::record::{self, Assembler};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::delayed::{Departures, Whom, lock};
 use super::{Answered, Link, NfsCore, Peer};
 use crate::{ServerError, Stop};
 
@@ -30,7 +31,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Accepts and serves until `stop` is requested, then ends all connections.
 pub(super) fn serve(
-    core: &NfsCore,
+    (core, departures): (&NfsCore, Option<&Departures>),
     listeners: &[TcpListener],
     stop: &Stop,
 ) -> Result<(), ServerError> {
@@ -51,7 +52,10 @@ pub(super) fn serve(
                 let builder = std::thread::Builder::new().name(format!("nfs-tcp-{number}"));
                 // Without a thread the connection closes, which the client sees.
                 let _ = builder.spawn_scoped(scope, move || {
-                    answer_all(core, &peer, stream);
+                    match departures {
+                        None => answer_all(core, &peer, stream),
+                        Some(departures) => answer_in_time(core, &peer, stream, departures),
+                    }
                     drop(entry);
                 });
             }
@@ -115,6 +119,40 @@ fn answer_all(core: &NfsCore, peer: &Peer, mut stream: TcpStream) {
         }
         if !send(&mut stream, &mut replies) {
             return;
+        }
+    }
+}
+
+/// Serves one connection to its end, with replies that wait for their instants.
+fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, departures: &Departures) {
+    let Ok(writing) = stream.try_clone() else { return };
+    let writing = Arc::new(Mutex::new(writing));
+    let mut received = vec![0; READ_BYTES];
+    let mut assembler = Assembler::new();
+    loop {
+        let bytes = match stream.read(&mut received) {
+            Ok(0) => return,
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        let mut rest = &received[..bytes];
+        loop {
+            let record = match assembler.take(&mut rest) {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(_) => return,
+            };
+            let passage = departures.arrive(record);
+            let mut reply = Vec::new();
+            answer(core, peer, record, &mut reply);
+            match passage {
+                Some(passage) => {
+                    departures.hold(passage, reply, Whom::Stream(Arc::clone(&writing)));
+                }
+                None if !send(&mut lock(&writing), &mut reply) => return,
+                None => {}
+            }
         }
     }
 }

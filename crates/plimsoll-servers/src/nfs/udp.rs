@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
+use super::delayed::{Departures, Whom};
 use super::{Answered, Link, NfsCore, Peer};
 use crate::{ServerError, Stop, cores};
 
@@ -20,7 +21,7 @@ const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// Answers datagrams until `stop` is requested.
 pub(super) fn serve(
-    core: &NfsCore,
+    (core, departures): (&NfsCore, Option<&Departures>),
     socket: &UdpSocket,
     pin: &[u32],
     stop: &Stop,
@@ -46,8 +47,17 @@ pub(super) fn serve(
         };
         let peer = Peer { address: from.ip(), link: Link::Datagram };
         reply.clear();
+        let passage = departures.and_then(|departures| departures.arrive(&request[..bytes]));
         let answered = core.answer(&peer, &request[..bytes], &mut reply);
-        if answered == Answered::Replied && reply.len() <= REPLY_BYTES_MAX {
+        if answered != Answered::Replied || reply.len() > REPLY_BYTES_MAX {
+            continue;
+        }
+        if let (Some(departures), Some(passage)) = (departures, passage) {
+            let socket = socket
+                .try_clone()
+                .map_err(|source| ServerError::System { doing: "share a socket", source })?;
+            departures.hold(passage, std::mem::take(&mut reply), Whom::Datagram(socket, from));
+        } else {
             // A reply that cannot be sent is like one that was lost: the client asks again.
             let _ = socket.send_to(&reply, from);
         }

@@ -7,11 +7,13 @@ mod memory;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use smb_server::{Access, LocalFsBackend, Share};
 use tokio::runtime::Runtime;
 
+use crate::delay::DelayLaw;
 use crate::process::Login;
 use crate::{ServerError, Stop, cores};
 use directory::DirectoryShare;
@@ -89,8 +91,20 @@ pub struct SmbServer {
 impl SmbServer {
     /// Listens. Connections queue up in the kernel until [`SmbServer::serve_until`].
     pub fn bind(config: &SmbConfig) -> Result<Self, ServerError> {
+        Self::bind_delayed(config, None)
+    }
+
+    /// Listens, as a server whose READs from memory are held by `delay`. On cores of its own it
+    /// never sleeps while there are some.
+    pub fn bind_delayed(
+        config: &SmbConfig,
+        delay: Option<Arc<DelayLaw>>,
+    ) -> Result<Self, ServerError> {
         let runtime = runtime(&config.cores)?;
-        let mut share = share(&config.files)?;
+        if let Some(law) = delay.clone().filter(|_| !config.cores.is_empty()) {
+            runtime.spawn(async move { law.keep_awake().await });
+        }
+        let mut share = share(&config.files, delay)?;
         let mut builder = smb_server::SmbServer::builder()
             .listen(config.listen)
             .max_connections(CONNECTIONS_MAX)
@@ -152,9 +166,11 @@ impl std::fmt::Debug for SmbServer {
     }
 }
 
-fn share(files: &SmbFiles) -> Result<Share, ServerError> {
+fn share(files: &SmbFiles, delay: Option<Arc<DelayLaw>>) -> Result<Share, ServerError> {
     Ok(match files {
-        SmbFiles::Memory { bytes_max } => Share::new(SHARE, MemoryShare::new(*bytes_max)),
+        SmbFiles::Memory { bytes_max } => {
+            Share::new(SHARE, MemoryShare::new(*bytes_max).delayed_by(delay))
+        }
         SmbFiles::Directory { root, access } => {
             let directory = LocalFsBackend::new(root)
                 .map_err(|source| ServerError::Root { path: root.clone(), source })?;

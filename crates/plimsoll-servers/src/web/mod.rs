@@ -4,14 +4,17 @@
 
 mod connection;
 mod content;
+mod delayed;
 mod tls;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::delay::DelayLaw;
 use crate::{ServerError, Stop, cores};
 use connection::Connections;
 pub use content::{BYTES_MAX, FindBody, WebContent};
@@ -64,6 +67,13 @@ impl WebServer {
         Ok(Self { listener, address, scheme, connections, cores: config.cores.clone() })
     }
 
+    /// The same server, whose replies are held by `law`. On cores of its own it never sleeps while
+    /// there are requests.
+    #[must_use]
+    pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
+        Self { connections: self.connections.delayed_by(law), ..self }
+    }
+
     /// Where it listens, with the port the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -88,12 +98,21 @@ impl WebServer {
             let (connections, stop) = (connections.clone(), stop.clone());
             threads.push(std::thread::spawn(move || {
                 let runtime = pinned_runtime(&pin).inspect_err(|_| stop.request())?;
-                runtime.block_on(serve_handed_over(receiver, &connections, &stop));
+                runtime.block_on(async {
+                    connections.keep_awake();
+                    serve_handed_over(receiver, &connections, &stop).await;
+                });
                 Ok(())
             }));
         }
-        let served = pinned_runtime(&first_pin)
-            .and_then(|runtime| runtime.block_on(accept(listener, &connections, &hand_over, stop)));
+        let served = pinned_runtime(&first_pin).and_then(|runtime| {
+            runtime.block_on(async {
+                if !first_pin.is_empty() {
+                    connections.keep_awake();
+                }
+                accept(listener, &connections, &hand_over, stop).await
+            })
+        });
         stop.request();
         let mut outcomes: Vec<Result<(), ServerError>> = vec![served];
         for thread in threads {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::run::PacingArg;
 use super::values::parse_share;
@@ -10,9 +10,12 @@ use super::{DEFAULT_SEED, Progress};
 
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// A minute instead of five: less is known of the tails
+    /// Two minutes instead of eight: less is known of the tails
     #[arg(long)]
     pub quick: bool,
+    /// Protocols to speak; that of the calibrated server is always among them
+    #[arg(long, value_enum, default_value_t = CalibrateProtocol::All, value_name = "PROTOCOL")]
+    pub protocol: CalibrateProtocol,
     /// Share of the time to take
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = parse_share, hide = true)]
     pub scale: f64,
@@ -34,4 +37,19 @@ pub struct CalibrateArgs {
     /// Print the certificate as JSON on standard output, everything else on standard error
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a certificate is to cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CalibrateProtocol {
+    /// HTTP, with and without TLS
+    Http,
+    /// NFS over TCP
+    Nfs,
+    /// SMB
+    Smb,
+    /// Transactions, nothing else
+    App,
+    /// All of them
+    All,
 }

@@ -11,9 +11,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::suite::Override;
 
-pub use calibrate::CalibrateArgs;
+pub use calibrate::{CalibrateArgs, CalibrateProtocol};
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;
@@ -212,6 +213,13 @@ pub struct ServeWebArgs {
     /// Cores to use, one thread each, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<u32>,
+    /// Hold each reply until a queue of known law would have served it, for example
+    /// service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", hide = true)]
+    pub calibrated: Option<CalibratedSpec>,
+    /// Where it writes what happened to each of those, at its end
+    #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
+    pub log: Option<PathBuf>,
     /// Stop when standard input ends
     #[arg(long, hide = true)]
     pub stop_with_stdin: bool,

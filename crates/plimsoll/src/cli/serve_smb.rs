@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::units::Bytes;
 use plimsoll_servers::PASSWORD_VARIABLE;
 
@@ -36,6 +37,13 @@ pub struct ServeSmbArgs {
     /// Cores to use, one thread each, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<u32>,
+    /// Hold each reply to READ until a queue of known law would have served it, for example
+    /// service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "root")]
+    pub calibrated: Option<CalibratedSpec>,
+    /// Where it writes what happened to each of those, at its end
+    #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
+    pub log: Option<PathBuf>,
     /// Stop when standard input ends
     #[arg(long, hide = true)]
     pub stop_with_stdin: bool,

@@ -2,6 +2,7 @@
 
 use plimsoll_engine::agent;
 use plimsoll_model::assignment::Priority;
+use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
 
@@ -25,6 +26,15 @@ pub(super) const PRIORITY_NORMAL: &str = "normal";
 pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
     let host = plimsoll_monitor::inventory(&[("bundle", &request.out)]);
     let targets = outset.targets.iter().zip(&outset.software);
+    let certificate = certificates::latest(&Circumstances {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
+        kernel: host.kernel.clone(),
+        governor: certificates::governor(&host),
+        pacing: Some(outset.placement.pacing.as_str().to_owned()),
+        priority: Some(certificates::priority_word(request.priority).to_owned()),
+        protocol: Some(request.suite.protocol.clone()),
+    });
     Disclosure {
         format: DISCLOSURE_FORMAT,
         tool: Tool {
@@ -37,7 +47,7 @@ pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
         setup: setup(request, outset),
         statements: request.statements.clone(),
         not_verified: not_verified(outset),
-        certificate: certificates::latest(),
+        certificate,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `plimsoll serve`: the reference servers.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_protocols::http::fileset::{self, FileSet, MARKER};
 use plimsoll_servers::app::calibrated::{CalibratedConfig, CalibratedServer};
 use plimsoll_servers::app::{AppConfig, AppServer, Durability, SegmentsRoot, Troubles};
+use plimsoll_servers::delay::{DelayConfig, DelayLaw};
 use plimsoll_servers::nfs::{self, Flush, NfsConfig, NfsFiles, NfsServer};
 use plimsoll_servers::smb::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 use plimsoll_servers::web::{TlsSource, WebConfig, WebContent, WebServer};
@@ -41,10 +43,15 @@ fn serve_web(args: &ServeWebArgs) -> Result<Exit, Failure> {
         .map(|(cert, key)| TlsSource::Files { certificate: cert.clone(), key: key.clone() });
     let config =
         WebConfig { listen: args.listen, content: content(args), cores: args.cores.clone(), tls };
-    let server = WebServer::bind(&config)?;
+    let law = delay_law(args.calibrated.as_ref(), args.log.as_ref())?;
+    let mut server = WebServer::bind(&config)?;
+    if let Some(law) = &law {
+        server = server.delayed_by(Arc::clone(law));
+    }
     let stop = stop_asked_for(args.stop_with_stdin)?;
     terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
     server.serve_until(&stop)?;
+    law.map_or(Ok(()), |law| law.write_log())?;
     Ok(Exit::Valid)
 }
 
@@ -56,10 +63,15 @@ fn serve_nfs(args: &ServeNfsArgs) -> Result<Exit, Failure> {
     };
     let (portmapper, cores) = (args.portmapper, args.cores.clone());
     nfs::raise_descriptor_limit();
-    let server = NfsServer::bind(&NfsConfig { listen: args.listen, files, portmapper, cores })?;
+    let law = delay_law(args.calibrated.as_ref(), args.log.as_ref())?;
+    let mut server = NfsServer::bind(&NfsConfig { listen: args.listen, files, portmapper, cores })?;
+    if let Some(law) = &law {
+        server = server.delayed_by(Arc::clone(law));
+    }
     let stop = stop_asked_for(args.stop_with_stdin)?;
     terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
     server.serve_until(&stop)?;
+    law.map_or(Ok(()), |law| law.write_log())?;
     Ok(Exit::Valid)
 }
 
@@ -73,11 +85,22 @@ fn serve_smb(args: &ServeSmbArgs) -> Result<Exit, Failure> {
     let (login, cores) = (login(args)?, args.cores.clone());
     nfs::raise_descriptor_limit();
     let config = SmbConfig { listen: args.listen, files, login, encryption, cores };
-    let server = SmbServer::bind(&config)?;
+    let law = delay_law(args.calibrated.as_ref(), args.log.as_ref())?;
+    let server = SmbServer::bind_delayed(&config, law.clone())?;
     let stop = stop_asked_for(args.stop_with_stdin)?;
     terminal::print(&format!("{ANNOUNCEMENT}{}", server.url()));
     server.serve_until(&stop)?;
+    law.map_or(Ok(()), |law| law.write_log())?;
     Ok(Exit::Valid)
+}
+
+/// What holds the replies of a reference server, where that is wanted.
+fn delay_law(
+    spec: Option<&CalibratedSpec>,
+    log: Option<&PathBuf>,
+) -> Result<Option<Arc<DelayLaw>>, Failure> {
+    let config = spec.map(|spec| DelayConfig { spec: spec.clone(), log: log.cloned() });
+    Ok(config.map(|config| DelayLaw::new(&config)).transpose()?)
 }
 
 fn login(args: &ServeSmbArgs) -> Result<Option<Login>, Failure> {

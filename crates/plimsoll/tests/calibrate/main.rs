@@ -46,8 +46,15 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     let expected = if certificate.all_held { 0 } else { 1 };
     assert_eq!(ended.status.code(), Some(expected), "{said}");
     let cases: Vec<String> = certificate.queues.iter().map(|case| case.place()).collect();
-    assert_eq!(cases.len(), 6, "{cases:?}");
+    assert_eq!(cases.len(), 14, "{cases:?}");
     assert!(cases[0] == "M/M/4 at 0.3" && cases[5] == "M/D/1 at 0.9", "{cases:?}");
+    for over in ["http", "https", "nfs"] {
+        let expected =
+            [format!("constant 1.00 ms over {over} at 0.01"), format!("M/D/1 over {over} at 0.6")];
+        assert!(expected.iter().all(|case| cases.contains(case)), "{cases:?}");
+    }
+    assert!(cases[12].contains("over smb") && cases[13].contains("M/M/4//6 over smb"), "{cases:?}");
+    check_counts(&certificate);
     assert!(certificate.queues.iter().all(|case| case.ops_served > 0 && case.ops_due > 0));
     assert!(certificate.queues.iter().all(|case| !case.readings.is_empty()), "{said}");
     assert!(certificate.closed.ops_per_s > 0.0 && !certificate.punctual.probes.is_empty());
@@ -60,6 +67,15 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     assert_eq!(left_over(place.path()), 0, "temporary files");
     assert!(out.join("queue-1/journal.jsonl").exists() && out.join("stall.server.csv").exists());
     check_named_by_a_run(place.path(), &certificate);
+}
+
+/// What the client counts as due is what the schedule has in the window, over any protocol.
+fn check_counts(certificate: &Certificate) {
+    for case in &certificate.queues {
+        let scheduled = (case.protocol != "smb").then_some(case.ops_due);
+        assert_eq!(case.ops_scheduled, scheduled, "{}", case.place());
+    }
+    assert_eq!(certificate.instrument.protocols, ["app", "http", "nfs", "smb"]);
 }
 
 fn check_named_by_a_run(place: &Path, certificate: &Certificate) {
@@ -75,6 +91,8 @@ fn check_named_by_a_run(place: &Path, certificate: &Certificate) {
     assert_eq!((note.all_held, note.workers), (certificate.all_held, 1));
     let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
     assert!(report.contains("latest certificate of the host"));
+    assert_eq!(note.not_covered, ["pacing coalesce, certified auto"]);
+    assert!(report.contains("pacing coalesce, certified auto"));
 }
 
 #[test]
@@ -96,7 +114,7 @@ fn ctrl_c_ends_with_4_and_leaves_neither_server_nor_file() {
 #[test]
 fn certificates_that_cannot_be_kept_are_printed_all_the_same() {
     let place = tempfile::tempdir().unwrap();
-    let mut calibrate = calibrate(place.path(), &["--scale", "0.05", "--progress", "none"]);
+    let mut calibrate = calibrate(place.path(), &["--scale", "0.05", "--protocol", "app", "--progress", "none"]);
     let ended = calibrate.env("XDG_STATE_HOME", "/dev/null").output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");

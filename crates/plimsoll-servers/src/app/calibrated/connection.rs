@@ -53,6 +53,8 @@ pub(super) enum Wanted {
     Service {
         /// The reply.
         reply: ReplyHeader,
+        /// Seed of the request's checksum.
+        seed: u32,
     },
     /// The server's figures.
     Figures {
@@ -225,6 +227,7 @@ impl Connection {
         let Some(payload) = self.input.get(REQUEST_HEADER_BYTES..length) else { return Ok(None) };
         let wanted = match request.kind {
             RequestType::ClientServer => Wanted::Service {
+                seed: request.seed,
                 reply: ReplyHeader {
                     payload_bytes: request.size,
                     kind: request.kind as u8,

@@ -6,7 +6,7 @@
 //! would oversleep, and 50 µs at 90 % utilisation turn a mean of 3 ms into one of 5.
 
 mod connection;
-mod log;
+pub(crate) mod log;
 mod serving;
 pub mod station;
 
@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::{ServerError, Stop, cores};
-pub use log::{LOG_STALL, LOG_TITLES, Row};
 use log::{Log, ROWS_MAX};
+pub use log::{Logged, Row, Scheduled, truths_ns};
 use serving::{Ended, Serving, Waiting};
 
 /// What to be, and where.

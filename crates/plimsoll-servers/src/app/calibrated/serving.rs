@@ -90,6 +90,7 @@ struct Due {
     id: u32,
     checksum: u32,
     payload_bytes: u32,
+    seed: u32,
 }
 
 impl Serving {
@@ -166,9 +167,9 @@ impl Serving {
                 continue;
             }
             self.served += 1;
-            let Due { arrival_ns, departure_ns, .. } = due;
+            let Due { arrival_ns, departure_ns, seed, .. } = due;
             if let Some(log) = &mut self.log {
-                log.add(Row { arrival_ns, departure_ns, sent_ns: now_ns });
+                log.add(Row { arrival_ns, departure_ns, sent_ns: now_ns, key: Some(seed) });
             }
             self.advance(due.place);
         }
@@ -232,7 +233,7 @@ impl Serving {
         match connection.advance(&mut self.room, monotonic_ns()) {
             Err(_) => self.remove(place),
             Ok(Wanted::Nothing) => {}
-            Ok(Wanted::Service { reply }) => self.serve(place, reply),
+            Ok(Wanted::Service { reply, seed }) => self.serve(place, reply, seed),
             Ok(Wanted::Figures { id, seed }) => self.tell(place, (id, seed)),
         }
     }
@@ -252,7 +253,7 @@ impl Serving {
     }
 
     /// The last byte has been read: this is the arrival.
-    fn serve(&mut self, place: usize, reply: ReplyHeader) {
+    fn serve(&mut self, place: usize, reply: ReplyHeader, seed: u32) {
         let Passage { arrival_ns, departure_ns } = self.station.arrive(monotonic_ns());
         self.due.push(Reverse(Due {
             departure_ns,
@@ -263,6 +264,7 @@ impl Serving {
             id: reply.id,
             checksum: reply.checksum,
             payload_bytes: reply.payload_bytes,
+            seed,
         }));
     }
 

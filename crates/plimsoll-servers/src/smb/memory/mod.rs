@@ -16,6 +16,7 @@ use smb_server::{
     SmbPath, SmbResult, VolumeInfo,
 };
 
+use crate::delay::DelayLaw;
 use crate::nfs::store::memory::data::Budget;
 use names::fold;
 use node::{Entries, Kind, Node};
@@ -32,6 +33,8 @@ pub(super) struct MemoryShare {
     budget: Arc<Budget>,
     last_id: AtomicU64,
     namespace: Mutex<()>,
+    /// Holds what is read.
+    delay: Option<Arc<DelayLaw>>,
 }
 
 /// The directory a name is in, and the name.
@@ -46,7 +49,12 @@ impl MemoryShare {
         let budget = Arc::new(Budget::new(bytes_max));
         // The root is not charged, so that it exists however little there is.
         let root = Node::root(super::SHARE, &budget);
-        Self { root, budget, last_id: AtomicU64::new(1), namespace: Mutex::new(()) }
+        Self { root, budget, last_id: AtomicU64::new(1), namespace: Mutex::new(()), delay: None }
+    }
+
+    /// The same, with reads that are held by `law`.
+    pub(super) fn delayed_by(self, law: Option<Arc<DelayLaw>>) -> Self {
+        Self { delay: law, ..self }
     }
 
     fn names(&self) -> MutexGuard<'_, ()> {
@@ -177,7 +185,7 @@ impl ShareBackend for MemoryShare {
             Some(place) => self.find_or_make(&place, &options)?,
             None => (Arc::clone(&self.root), self.root.open(&options)?),
         };
-        Ok((Box::new(Open::of(node)), action))
+        Ok((Box::new(Open::of(node, self.delay.clone())), action))
     }
 
     async fn unlink(&self, path: &SmbPath) -> SmbResult<()> {

@@ -6,23 +6,34 @@ use async_trait::async_trait;
 use smb_server::{Bytes, DirEntry, FileInfo, FileTimes, Handle, SmbResult};
 
 use super::node::Node;
+use crate::delay::{DelayLaw, now_ns};
 
 /// An open. It keeps a removed file until it is closed.
-pub(super) struct Open(Arc<Node>);
+pub(super) struct Open(Arc<Node>, Option<Arc<DelayLaw>>);
 
 impl Open {
-    pub(super) fn of(node: Arc<Node>) -> Self {
-        Self(node)
+    /// `delay` holds what is read.
+    pub(super) fn of(node: Arc<Node>, delay: Option<Arc<DelayLaw>>) -> Self {
+        Self(node, delay)
     }
 }
 
 #[async_trait]
 impl Handle for Open {
     async fn read(&self, offset: u64, len: u32) -> SmbResult<Bytes> {
-        let data = self.0.data()?;
-        let there = data.size().saturating_sub(offset).min(u64::from(len));
-        let mut bytes = Vec::with_capacity(usize::try_from(there).unwrap_or(0));
-        data.read(offset, len, &mut bytes);
+        let passage = self.1.as_ref().map(|law| (law, law.arrive()));
+        let mut bytes = Vec::new();
+        {
+            let data = self.0.data()?;
+            let there = data.size().saturating_sub(offset).min(u64::from(len));
+            bytes.reserve_exact(usize::try_from(there).unwrap_or(0));
+            data.read(offset, len, &mut bytes);
+        }
+        if let Some((law, passage)) = passage {
+            law.hold(passage).await;
+            // The crate sends the reply as soon as it has it; nobody here sees that.
+            law.sent(passage, now_ns());
+        }
         Ok(bytes.into())
     }
 

@@ -7,15 +7,16 @@ use plimsoll_model::assignment::{Priority, Purpose};
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::certificate::RunVerdict;
 use plimsoll_model::event::{OpTimes, PointRecord};
-use plimsoll_model::result::Finding;
+use plimsoll_model::result::{RunResult, TimeIntervals};
 use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::{Nanos, span_text};
-use plimsoll_servers::{BuiltinApp, ServerProcess};
+use plimsoll_servers::ServerProcess;
 use toml::Value;
 
 use super::judge;
 use super::server_log::ServerLog;
+use super::wire::{Start, Wire};
 use crate::cli::Progress;
 use crate::coordinator::clock::wall_ahead_of_monotonic_ns;
 use crate::coordinator::placement::Placement;
@@ -27,7 +28,6 @@ use crate::suite_source;
 use crate::terminal::Live;
 use crate::verbs::run::command_line;
 
-const OPEN_SUITE: &str = include_str!("open.toml");
 const CLOSED_SUITE: &str = include_str!("closed.toml");
 /// The wall clock may move this much against the monotonic one during a run: by way of the wall
 /// clock, windows are laid over the server's log.
@@ -35,7 +35,7 @@ const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(1);
 /// Readings of both clocks, of which the least disturbed counts.
 const CLOCK_READINGS: u32 = 5;
 /// Longest wait for replies after a window.
-const DRAIN: Nanos = Nanos::from_secs(5);
+pub(super) const DRAIN: Nanos = Nanos::from_secs(5);
 
 /// The bench.
 pub(super) struct Bench<'a> {
@@ -51,6 +51,7 @@ pub(super) struct Bench<'a> {
 pub(super) struct Trial {
     /// Of the bundle and the server's log.
     pub(super) name: String,
+    pub(super) wire: Wire,
     pub(super) load: Pattern,
     /// Load points, on the axis of the pattern.
     pub(super) points: Vec<f64>,
@@ -70,6 +71,8 @@ pub(super) enum Pattern {
     },
     /// Clients that wait and think.
     Closed,
+    /// As the suite has it.
+    OfSuite,
 }
 
 /// What the client saw of a load point.
@@ -82,13 +85,15 @@ pub(super) struct Seen {
     pub(super) window_ns: (u64, u64),
     /// What the run says of itself.
     pub(super) run: RunVerdict,
+    /// What it states of its response times.
+    pub(super) stated: Option<TimeIntervals>,
 }
 
 impl Bench<'_> {
     /// A run against a server of its own, and that server's log.
     pub(super) fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), Failure> {
         let log = self.dir.join(format!("{}.server.csv", trial.name));
-        let mut server = self.start(spec, Some(&log))?;
+        let mut server = self.start(trial.wire, spec, Some(&log))?;
         let seen = self.run_on(trial, &server)?;
         server.check()?;
         let ended = server.stop()?;
@@ -102,21 +107,21 @@ impl Bench<'_> {
         Ok((seen, ServerLog::read(&log)?))
     }
 
-    /// Starts a calibrated server.
-    pub(super) fn start(&self, spec: &str, log: Option<&Path>) -> Result<ServerProcess, Failure> {
+    /// Starts a server behind a queue of known law.
+    pub(super) fn start(
+        &self,
+        wire: Wire,
+        spec: &str,
+        log: Option<&Path>,
+    ) -> Result<ServerProcess, Failure> {
         let program = std::env::current_exe().map_err(|e| {
             Failure::unusable(format!(
                 "cannot find this program, which is the calibrated server too: {e}; start it by \
                  its full path"
             ))
         })?;
-        let mut arguments = vec!["--calibrated".into(), spec.into()];
-        if let Some(log) = log {
-            arguments.extend(["--log".into(), log.as_os_str().to_owned()]);
-        }
         let cores = self.placement.server_cores.clone();
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(BuiltinApp { program, arguments, cores, version }.start()?)
+        wire.start(Start { program, spec, log, cores, dir: self.dir })
     }
 
     /// A run against a server that is there.
@@ -140,7 +145,7 @@ impl Bench<'_> {
                 trial.name
             ))
         })?;
-        read(&out, ahead_ns, &end.result.verdict.reasons)
+        read(&out, ahead_ns, &end.result)
     }
 
     fn request(
@@ -150,7 +155,7 @@ impl Bench<'_> {
         out: PathBuf,
     ) -> Result<RunRequest, Failure> {
         let text = match trial.load {
-            Pattern::Poisson | Pattern::Even { .. } => OPEN_SUITE,
+            Pattern::Poisson | Pattern::Even { .. } | Pattern::OfSuite => trial.wire.suite(),
             Pattern::Closed => CLOSED_SUITE,
         };
         let set = |path: &str, value: Value| Override { path: path.to_owned(), value };
@@ -168,7 +173,7 @@ impl Bench<'_> {
         Ok(RunRequest {
             suite: suite_source::parse("calibration.toml", text, &overrides)?,
             profile: ProfileName::Standard,
-            targets: vec![TargetSpec::parse(&server.url())?],
+            targets: vec![TargetSpec::parse(&trial.wire.url(server))?],
             seed: self.seed,
             out,
             workers: Some(self.placement.workers),
@@ -193,8 +198,8 @@ fn unstepped(before_ns: i64, after_ns: i64) -> Result<i64, Nanos> {
     if step > CLOCK_STEP_MAX { Err(step) } else { Ok(i64::midpoint(before_ns, after_ns)) }
 }
 
-/// The load points of a bundle; `reasons` are those of the whole run.
-fn read(bundle: &Path, wall_ahead_ns: i64, reasons: &[Finding]) -> Result<Vec<Seen>, Failure> {
+/// The load points of a bundle.
+fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<Seen>, Failure> {
     let reader = BundleReader::open(bundle)?;
     let Some(started) = reader.journal().started() else { return Ok(Vec::new()) };
     let points = reader.journal().points().filter(|p| p.point.purpose == Purpose::Ladder);
@@ -208,7 +213,11 @@ fn read(bundle: &Path, wall_ahead_ns: i64, reasons: &[Finding]) -> Result<Vec<Se
                 record: record.clone(),
                 times: times.window_total(),
                 window_ns: (from, from + record.measured_ns.0),
-                run: judge::run_verdict(reasons, position),
+                run: judge::run_verdict(&result.verdict.reasons, position),
+                stated: result
+                    .points
+                    .get(position as usize - 1)
+                    .and_then(|point| point.response_interval_ns),
             })
         })
         .collect()
@@ -223,6 +232,11 @@ impl Seen {
     /// Ops that finished without error in the window, over those that came due in it.
     pub(super) fn done_ratio(&self) -> f64 {
         self.record.totals.done_in_window as f64 / self.due().max(1) as f64
+    }
+
+    /// When the point began, on the clock of the server's log.
+    pub(super) fn origin_ns(&self) -> u64 {
+        self.window_ns.0 - self.record.warm_up_ns.0
     }
 
     /// Ops that failed or were never sent.

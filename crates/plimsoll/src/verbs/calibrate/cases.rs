@@ -1,21 +1,18 @@
 //! The cases, each a run against a server of its own.
 
-use plimsoll_analysis::queueing::Queue;
 use plimsoll_analysis::queueing::delayed::Delays;
 use plimsoll_analysis::queueing::finite::Loop;
-use plimsoll_analysis::queueing::scatter::{Plan, figure, scatter};
+use plimsoll_analysis::queueing::scatter::figure;
 use plimsoll_analysis::queueing::stall::Stalled;
-use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic};
-use plimsoll_model::suite::Gaps;
-use plimsoll_model::units::{Nanos, OpsPerSec, span_text};
-use plimsoll_servers::app::calibrated::station::Station;
+use plimsoll_model::units::{Nanos, span_text};
 
 use super::Timing;
 use super::bench::{Bench, Pattern, Seen, Trial};
 use super::judge;
-use super::server_log::ServerLog;
+use super::open::{Asked, open_case};
+use super::wire::Wire;
 use crate::exit::Failure;
 
 /// Rate of the floor: slow enough that everybody sleeps in between.
@@ -48,7 +45,7 @@ pub(super) struct ThereAndBack {
     /// For the certificate.
     pub(super) floor: Floor,
     /// To draw from.
-    delays: Delays,
+    pub(super) delays: Delays,
 }
 
 /// A server where every request takes the same and nobody waits, at a low rate: what is measured
@@ -56,6 +53,7 @@ pub(super) struct ThereAndBack {
 pub(super) fn there_and_back(bench: &Bench<'_>, timing: &Timing) -> Result<ThereAndBack, Failure> {
     let trial = Trial {
         name: "floor".into(),
+        wire: Wire::App,
         load: Pattern::Poisson,
         points: vec![FLOOR_OPS_PER_S],
         warm_up: timing.warm_up,
@@ -90,6 +88,7 @@ pub(super) fn queue(
     let capacity = spec.capacity_ops_per_s().unwrap_or_default();
     let trial = Trial {
         name: format!("queue-{}", index + 1),
+        wire: Wire::App,
         load: Pattern::Poisson,
         points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
         warm_up: timing.warm_up,
@@ -99,71 +98,9 @@ pub(super) fn queue(
     let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
     pairs
         .map(|(utilisation, (rate, seen))| {
-            queue_case(&spec, (*utilisation, *rate), seen, (&log, way))
+            let asked = Asked { wire: Wire::App, spec: &spec, load: (*utilisation, *rate) };
+            open_case(asked, seen, (&log, &way.delays))
         })
-        .collect()
-}
-
-fn queue_case(
-    spec: &CalibratedSpec,
-    (utilisation, rate): (f64, f64),
-    seen: &Seen,
-    (log, way): (&ServerLog, &ThereAndBack),
-) -> Result<QueueCase, Failure> {
-    let queue = Queue::of(rate, spec.service, spec.servers).ok_or_else(no_points)?;
-    let plan = Plan {
-        rate_per_s: rate,
-        service: spec.service,
-        servers: spec.servers,
-        warm_up_s: seen.record.warm_up_ns.as_secs_f64(),
-        window_s: seen.record.measured_ns.as_secs_f64(),
-    };
-    let served_s = log.responses_s(seen.window_ns);
-    // What delayed the sends of this very run is no part of the server's truth either.
-    let send_lag = Delays::beyond(&seen.times.send_lag, Nanos::ZERO);
-    let sides = judge::Sides {
-        measured: &seen.times.response,
-        scheduled_s: scheduled_s(spec, rate, seen, log),
-        served_s,
-        delays: &[&way.delays, &send_lag],
-    };
-    let ops_served = sides.served_s.len() as u64;
-    let rate_error_ratio = seen.done_ratio() - 1.0;
-    let served_error_ratio = ops_served as f64 / seen.due().max(1) as f64 - 1.0;
-    Ok(QueueCase {
-        queue: queue.name(),
-        service: spec.service.to_string(),
-        servers: spec.servers,
-        utilisation,
-        rate_ops_per_s: rate,
-        seconds: plan.window_s,
-        ops_due: seen.due(),
-        ops_done: seen.record.totals.done_in_window,
-        ops_served,
-        server_late_p99_ns: log.late_p99(seen.window_ns),
-        rate_error_ratio,
-        rate_held: judge::rate_held(rate_error_ratio) && seen.troubles() == 0,
-        served_error_ratio,
-        served_held: judge::rate_held(served_error_ratio),
-        run: seen.run.clone(),
-        readings: judge::readings(sides, &queue, &scatter(&plan)),
-    })
-}
-
-/// Response times of the same requests, had each arrived at the instant it was due. It is the
-/// schedule of the run, since both follow from the seed.
-fn scheduled_s(spec: &CalibratedSpec, rate: f64, seen: &Seen, log: &ServerLog) -> Vec<f64> {
-    let Some(rate) = OpsPerSec::new(rate) else { return Vec::new() };
-    let (warm_up, window) = (seen.record.warm_up_ns, seen.record.measured_ns);
-    let earlier = log.arrived_before(seen.window_ns.0 - warm_up.0);
-    let mut station = Station::after(spec, earlier as u64);
-    let mut arrivals = Arrivals::new(rate, Gaps::Exponential, spec.seed, 0, 1);
-    std::iter::from_fn(|| arrivals.next_due())
-        .map(|(_, due)| due)
-        .take_while(|due| *due < warm_up + window)
-        .map(|due| (due, station.arrive(due.0)))
-        .filter(|(due, _)| *due >= warm_up)
-        .map(|(_, passage)| (passage.departure_ns - passage.arrival_ns) as f64 / 1e9)
         .collect()
 }
 
@@ -175,6 +112,7 @@ pub(super) fn closed(
 ) -> Result<ClosedCase, Failure> {
     let trial = Trial {
         name: "closed".into(),
+        wire: Wire::App,
         load: Pattern::Closed,
         points: vec![f64::from(CLOSED_CLIENTS)],
         warm_up: timing.warm_up,
@@ -184,10 +122,17 @@ pub(super) fn closed(
     let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let seen = only(&seen)?;
-    Ok(closed_case(seen, &log.responses_s(seen.window_ns), floor.under(Statistic::Mean)))
+    let late = log.late(seen.window_ns);
+    let pauses = judge::Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
+    let served_s = log.responses_s(seen.window_ns);
+    Ok(closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean)))
 }
 
-fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
+fn closed_case(
+    seen: &Seen,
+    (served_s, pauses): (&[f64], &judge::Pauses),
+    floor: Nanos,
+) -> ClosedCase {
     let Seen { record, times, .. } = seen;
     let totals = &record.totals;
     let ops_per_s = totals.done_in_window as f64 / record.measured_ns.as_secs_f64();
@@ -216,11 +161,17 @@ fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
         held: judge::closed_held(error_ratio) && seen.troubles() == 0,
         served_ns: served.unwrap_or_default(),
         allowed_ns: span.map_or(Nanos::ZERO, |span| span.allowed(response_ns)),
-        tight: span.map_or(Judged::Broken, |span| span.judge(response_ns)),
+        tight: span.map_or(Judged::Broken, |span| {
+            span.judge_beside(response_ns, Statistic::Mean, pauses)
+        }),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
-        theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
-        run: seen.run.clone(),
+        theory: judge::throughput(
+            ops_per_s,
+            (low, high),
+            (served.unwrap_or_default(), floor, pauses),
+        ),
+        run: judge::run_beside(&seen.run, pauses),
     }
 }
 
@@ -228,6 +179,7 @@ fn closed_case(seen: &Seen, served_s: &[f64], floor: Nanos) -> ClosedCase {
 pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Failure> {
     let trial = Trial {
         name: "stall".into(),
+        wire: Wire::App,
         load: Pattern::Even { clients: STALL_CLIENTS },
         points: vec![STALL_OPS_PER_S],
         warm_up: timing.warm_up,
@@ -273,12 +225,19 @@ pub(super) fn only(seen: &[Seen]) -> Result<&Seen, Failure> {
     seen.first().ok_or_else(no_points)
 }
 
-fn no_points() -> Failure {
+pub(super) fn no_points() -> Failure {
     Failure::unusable("a run of the calibration has no load point; keep it with --out and look")
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_analysis::queueing::Queue;
+    use plimsoll_analysis::queueing::scatter::{Plan, scatter};
+    use plimsoll_engine::pacer::Arrivals;
+    use plimsoll_model::suite::Gaps;
+    use plimsoll_model::units::OpsPerSec;
+    use plimsoll_servers::app::calibrated::station::Station;
+
     use super::*;
 
     /// Response times of the server's own queue at these instants.

@@ -2,12 +2,15 @@
 
 use plimsoll_analysis::queueing::Queue;
 use plimsoll_analysis::queueing::delayed::{Delays, delayed};
+use plimsoll_analysis::queueing::family;
 use plimsoll_analysis::queueing::finite::Loop;
 use plimsoll_analysis::queueing::scatter::{Scatter, figure};
 use plimsoll_analysis::times::{quantile_ns, supports};
-use plimsoll_model::certificate::{Floor, FloorReading, Judged, Reading, RunVerdict, Statistic};
+use plimsoll_model::certificate::{
+    Floor, FloorReading, Judged, Reading, RunVerdict, ScheduleReading, StatedReading, Statistic,
+};
 use plimsoll_model::event::Times;
-use plimsoll_model::result::Finding;
+use plimsoll_model::result::{Finding, TimeIntervals};
 use plimsoll_model::units::Nanos;
 
 /// Done over due, and served over due, may differ from 1 by this.
@@ -27,9 +30,98 @@ const CLOSED_ERROR_MAX_RATIO: f64 = 0.02;
 /// The p99 of a stall may differ from what it must be by this.
 const STALL_ERROR_MAX_RATIO: f64 = 0.05;
 
-/// Is the rate right?
-pub(super) fn rate_held(error_ratio: f64) -> bool {
-    error_ratio.abs() <= RATE_ERROR_MAX_RATIO
+/// A pause of the host that is no ordinary wakeup.
+const PAUSE_MIN: Nanos = Nanos::from_micros(500);
+/// The server stamps a reply when the call that sends it has returned; the kernel has it as the
+/// call begins, and a client on another core may have read it before.
+const HANDED_OVER: Nanos = Nanos::from_micros(20);
+/// With more of the ops than this delayed by pauses, backlogs decide how many are done when.
+const PAUSED_MAX_RATIO: f64 = 0.1;
+/// Rules that a host which stands still breaks by itself; what remains of them is judged here.
+const PAUSED_RULES: [&str; 2] = ["rate", "closed_loop"];
+/// Ranks at which the effect of delays on a percentile is looked at.
+const RANKS: u32 = 16;
+
+/// When the host stood still for client or server, as both saw it in this very run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pauses {
+    /// The longest.
+    longest: Nanos,
+    /// Share of the ops that one of them delayed.
+    share: f64,
+    /// How much longer its effect lasts, the queue that it leaves having to drain.
+    drain: f64,
+}
+
+impl Pauses {
+    /// Of delays by cause, at this utilisation of the server.
+    pub(super) fn of(delays: &[&Times], utilisation: f64) -> Self {
+        let mut pauses = Self { drain: 1.0 / (1.0 - utilisation.min(0.95)), ..Self::default() };
+        for times in delays {
+            let paused = times.len() - times.count_between(0, PAUSE_MIN.0).min(times.len());
+            if paused > 0 {
+                pauses.longest = pauses.longest.max(Nanos(times.max()));
+                pauses.share += paused as f64 / times.len() as f64;
+            }
+        }
+        pauses
+    }
+
+    /// The longest, in words.
+    pub(super) fn sentence(&self) -> String {
+        format!(
+            "the host took generator or server off their cores for up to {}, which delayed {:.1} % \
+             of the ops",
+            self.longest,
+            self.share * 100.0
+        )
+    }
+
+    /// Ops at a rate that the longest may push over the edge of a window.
+    fn ops(&self, rate_ops_per_s: f64) -> f64 {
+        self.longest.as_secs_f64() * rate_ops_per_s
+    }
+
+    /// Are there so many that backlogs decide how many ops are done when?
+    pub(super) fn decide_counts(&self) -> bool {
+        self.share > PAUSED_MAX_RATIO
+    }
+
+    /// May they alone have moved a statistic by so much?
+    fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
+        let touched = self.share * self.drain * 2.0;
+        match statistic.share() {
+            None => excess.as_secs_f64() <= touched * self.longest.as_secs_f64(),
+            Some(share) => touched * 2.0 >= 1.0 - share && excess <= self.longest,
+        }
+    }
+}
+
+/// How far done and due may be apart: a queue that is longer at one end of the window than at the
+/// other makes up for the rest.
+pub(super) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
+    let inside = family::queue_length_max(utilisation, servers);
+    RATE_ERROR_MAX_RATIO.max(inside / due.max(1) as f64)
+}
+
+/// How far served and due may be apart.
+pub(super) const fn served_allowed_ratio() -> f64 {
+    RATE_ERROR_MAX_RATIO
+}
+
+/// Is the number of ops right? Left open where a pause at an end of the window explains it.
+pub(super) fn count(
+    error_ratio: f64,
+    allowed_ratio: f64,
+    (pauses, rate_ops_per_s, due): (&Pauses, f64, u64),
+) -> Judged {
+    let paused_ratio = pauses.ops(rate_ops_per_s) / due.max(1) as f64;
+    match error_ratio.abs() {
+        error if error <= allowed_ratio => Judged::Held,
+        error if error <= allowed_ratio + paused_ratio => Judged::NotJudged,
+        _ if pauses.decide_counts() => Judged::NotJudged,
+        _ => Judged::Broken,
+    }
 }
 
 /// Does the interactive law hold?
@@ -51,6 +143,16 @@ pub(super) fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
     }
 }
 
+/// The same where the host's own pauses may have kept the load from being offered.
+pub(super) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
+    let excused = |reason: &String| {
+        let rule = reason.split_once(':').map_or("", |(rule, _)| rule);
+        SHOWN_RULES.contains(&rule) || PAUSED_RULES.contains(&rule)
+    };
+    let held = run.held || pauses.decide_counts() && run.reasons.iter().all(excused);
+    RunVerdict { held, reasons: run.reasons.clone() }
+}
+
 /// What something may be: `truth`, and all up to what delays on the way make of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
@@ -61,6 +163,27 @@ pub(super) struct Span {
 }
 
 impl Span {
+    fn of(truth_s: f64, shift_s: f64) -> Self {
+        Self {
+            truth: Nanos::from_secs_f64(truth_s),
+            delayed: Nanos::from_secs_f64(truth_s + shift_s),
+        }
+    }
+
+    /// The same, left open where pauses of the host alone may have made it too far.
+    pub(super) fn judge_beside(
+        self,
+        found: Nanos,
+        statistic: Statistic,
+        pauses: &Pauses,
+    ) -> Judged {
+        let apart = Nanos(found.0.abs_diff(self.truth.0));
+        match self.judge(found) {
+            Judged::Broken if pauses.decide(statistic, apart) => Judged::NotJudged,
+            judged => judged,
+        }
+    }
+
     /// How far from the truth it may be, on the side where it is.
     pub(super) fn allowed(self, found: Nanos) -> Nanos {
         let strictly = self.strictly_allowed();
@@ -95,13 +218,15 @@ fn telling(served: Nanos, floor: Nanos) -> bool {
 }
 
 /// Is the throughput of a closed loop, whose mean response was `served`, within its interval? Left
-/// open where the floor makes that so wide that it would be with any response.
+/// open where the floor makes that so wide that it would be with any response, or where the host
+/// stood still for so long that it decided.
 pub(super) fn throughput(
     ops_per_s: f64,
     (low, high): (f64, f64),
-    (served, floor): (Nanos, Nanos),
+    (served, floor, pauses): (Nanos, Nanos, &Pauses),
 ) -> Judged {
     match (low..=high).contains(&ops_per_s) {
+        false if pauses.decide_counts() => Judged::NotJudged,
         false => Judged::Broken,
         true if telling(served, floor) => Judged::Held,
         true => Judged::NotJudged,
@@ -163,45 +288,139 @@ pub(super) struct Sides<'a> {
     pub(super) measured: &'a Times,
     /// As the server computed them.
     pub(super) served_s: Vec<f64>,
-    /// As the same queue gives them when each request arrives as it was due.
-    pub(super) scheduled_s: Vec<f64>,
     /// What delays a request or its reply on the way.
     pub(super) delays: &'a [&'a Delays],
+    /// When the host stood still.
+    pub(super) pauses: Pauses,
+    /// As the schedule has them; none of a closed loop.
+    pub(super) schedule: Option<ScheduleSide<'a>>,
+    /// What the result states, and the truth.
+    pub(super) stated: Option<(TimeIntervals, Vec<f64>)>,
+}
+
+/// The schedule of an open load.
+pub(super) struct ScheduleSide<'a> {
+    /// Responses of the same queue when each request arrives as it was due.
+    pub(super) responses_s: Vec<f64>,
+    pub(super) queue: &'a Queue,
+    pub(super) scatter: &'a Scatter,
 }
 
 /// Client, server, schedule and theory, side by side.
-pub(super) fn readings(sides: Sides<'_>, queue: &Queue, scatter: &Scatter) -> Vec<Reading> {
-    let Sides { measured, mut served_s, mut scheduled_s, delays } = sides;
-    let n = measured.len().min(served_s.len() as u64);
-    let mut served_delayed_s = delayed(&served_s, delays);
-    let mut scheduled_delayed_s = delayed(&scheduled_s, delays);
-    let of = |values: &mut [f64], statistic| figure(values, statistic).map(Nanos::from_secs_f64);
+pub(super) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
+    let n = sides.measured.len().min(sides.served_s.len() as u64);
+    let served = Moved::by(std::mem::take(&mut sides.served_s), sides.delays);
+    let scheduled = sides.schedule.as_mut().map(|side| {
+        let responses_s = std::mem::take(&mut side.responses_s);
+        Moved::by(responses_s, sides.delays)
+    });
     let reading = |statistic| {
-        let client = client_ns(measured, statistic);
-        let served = Span {
-            truth: of(&mut served_s, statistic)?,
-            delayed: of(&mut served_delayed_s, statistic)?,
+        let client = client_ns(sides.measured, statistic);
+        let span = served.span(statistic)?;
+        let scheduled = match (&sides.schedule, &scheduled) {
+            (Some(side), Some(moved)) => {
+                let ends = (side, moved.span(statistic)?);
+                Some(schedule_reading(statistic, ends, span.truth, &sides.pauses)?)
+            }
+            _ => None,
         };
-        let scheduled = Span {
-            truth: of(&mut scheduled_s, statistic)?,
-            delayed: of(&mut scheduled_delayed_s, statistic)?,
-        };
-        let (low, high) = scatter.interval_s(statistic)?;
-        let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
         Some(Reading {
             statistic,
             client_ns: client,
-            served_ns: served.truth,
-            allowed_ns: served.allowed(client),
-            tight: served.judge(client),
-            scheduled_ns: scheduled.truth,
-            on_schedule: scheduled.judge(served.truth),
-            theory_ns: Nanos::from_secs_f64(queue.response_s(statistic)),
-            theory_interval_ns: interval,
-            theory_held: (interval.0..=interval.1).contains(&scheduled.truth),
+            served_ns: span.truth,
+            allowed_ns: span.allowed(client),
+            tight: span.judge_beside(client, statistic, &sides.pauses),
+            schedule: scheduled,
+            stated: sides.stated.as_mut().and_then(|(stated, truths_s)| {
+                stated_reading(statistic, stated, truths_s)
+            }),
         })
     };
     supported(n).filter_map(reading).collect()
+}
+
+fn schedule_reading(
+    statistic: Statistic,
+    (side, scheduled): (&ScheduleSide<'_>, Span),
+    served: Nanos,
+    pauses: &Pauses,
+) -> Option<ScheduleReading> {
+    let (low, high) = side.scatter.interval_s(statistic)?;
+    let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
+    Some(ScheduleReading {
+        scheduled_ns: scheduled.truth,
+        on_schedule: scheduled.judge_beside(served, statistic, pauses),
+        theory_ns: Nanos::from_secs_f64(side.queue.response_s(statistic)),
+        theory_interval_ns: interval,
+        theory_held: (interval.0..=interval.1).contains(&scheduled.truth),
+    })
+}
+
+/// Is the truth in the interval that the result states?
+fn stated_reading(
+    statistic: Statistic,
+    stated: &TimeIntervals,
+    truths_s: &mut [f64],
+) -> Option<StatedReading> {
+    let [low, high] = match statistic {
+        Statistic::Mean => stated.mean,
+        Statistic::P50 => stated.p50,
+        Statistic::P95 => stated.p95,
+        Statistic::P99 => stated.p99,
+        Statistic::P999 => None,
+    }?;
+    let truth = Nanos::from_secs_f64(figure(truths_s, statistic)?);
+    let interval = (Nanos(low.max(0.0).floor() as u64), Nanos(high.max(0.0).ceil() as u64));
+    let held = interval.0 <= truth && truth.saturating_sub(HANDED_OVER) <= interval.1;
+    Some(StatedReading {
+        interval_ns: interval,
+        truth_ns: truth,
+        interval: Judged::from_held(held),
+    })
+}
+
+/// Responses, and the same with delays.
+struct Moved {
+    plain_s: Vec<f64>,
+    delayed_s: Vec<f64>,
+    /// Mean of the delays, and as much more as a sample of that size may have.
+    mean_shift_s: f64,
+}
+
+impl Moved {
+    fn by(mut plain_s: Vec<f64>, delays: &[&Delays]) -> Self {
+        let mut delayed_s = delayed(&plain_s, delays);
+        let n = plain_s.len().max(1) as f64;
+        let shifts = || delayed_s.iter().zip(&plain_s).map(|(delayed, plain)| delayed - plain);
+        let mean = shifts().sum::<f64>() / n;
+        let variance = shifts().map(|shift| (shift - mean).powi(2)).sum::<f64>() / n;
+        let mean_shift_s = mean + family::deviate() * (variance / n).sqrt();
+        plain_s.sort_unstable_by(f64::total_cmp);
+        delayed_s.sort_unstable_by(f64::total_cmp);
+        Self { plain_s, delayed_s, mean_shift_s }
+    }
+
+    /// A statistic without the delays, and with all that they may make of it: which ops they hit is
+    /// chance, so the ranks just above count too.
+    fn span(&self, statistic: Statistic) -> Option<Span> {
+        let n = self.plain_s.len();
+        if n == 0 {
+            return None;
+        }
+        let Some(share) = statistic.share() else {
+            let mean_s = self.plain_s.iter().sum::<f64>() / n as f64;
+            return Some(Span::of(mean_s, self.mean_shift_s));
+        };
+        let at = |values: &[f64], share: f64| {
+            values[((share * n as f64).ceil() as usize).clamp(1, n) - 1]
+        };
+        let above = family::upper_rank(share, n) - share;
+        let shift_s = (0..=RANKS)
+            .map(|step| share + above * f64::from(step) / f64::from(RANKS))
+            .map(|rank| at(&self.delayed_s, rank) - at(&self.plain_s, rank))
+            .fold(0.0, f64::max);
+        Some(Span::of(at(&self.plain_s, share), shift_s))
+    }
 }
 
 #[cfg(test)]
@@ -220,6 +439,14 @@ mod tests {
     /// A client that sees every response this much longer, and a server that serves so much later
     /// than by schedule.
     fn readings_when_late_by(late_us: u64, off_schedule_us: u64) -> Vec<Reading> {
+        readings_that_state(TimeIntervals::default(), late_us, off_schedule_us)
+    }
+
+    fn readings_that_state(
+        stated: TimeIntervals,
+        late_us: u64,
+        off_schedule_us: u64,
+    ) -> Vec<Reading> {
         let scheduled_s = simulate(&plan(), 5);
         let later = |response_s: &f64| response_s + off_schedule_us as f64 * 1e-6;
         let served_s: Vec<f64> = scheduled_s.iter().map(later).collect();
@@ -228,8 +455,78 @@ mod tests {
             times.record(Nanos::from_secs_f64(*response_s).0 + late_us * 1_000).unwrap();
         }
         let queue = Queue::of(2_400.0, plan().service, 4).unwrap();
-        let sides = Sides { measured: &times, served_s, scheduled_s, delays: &[] };
-        readings(sides, &queue, &scatter(&plan()))
+        let scatter = scatter(&plan());
+        let schedule =
+            ScheduleSide { responses_s: scheduled_s.clone(), queue: &queue, scatter: &scatter };
+        readings(Sides {
+            measured: &times,
+            served_s,
+            delays: &[],
+            pauses: Pauses::default(),
+            schedule: Some(schedule),
+            stated: Some((stated, scheduled_s)),
+        })
+    }
+
+    fn on_schedule(reading: &Reading) -> Judged {
+        reading.schedule.unwrap().on_schedule
+    }
+
+    fn theory_held(reading: &Reading) -> bool {
+        reading.schedule.unwrap().theory_held
+    }
+
+    #[test]
+    fn an_interval_that_holds_the_truth_holds_and_one_beside_it_does_not() {
+        let truth = readings_when_late_by(20, 0)[1].served_ns.0 as f64;
+        let judge = |low: f64, high: f64| {
+            let p50 = Some([truth + low, truth + high]);
+            let stated = TimeIntervals { p50, ..TimeIntervals::default() };
+            let found = readings_that_state(stated, 20, 0);
+            assert!(found[0].stated.is_none(), "of the mean nothing is stated");
+            found[1].stated.unwrap().interval
+        };
+        assert_eq!(judge(-5e3, 15e3), Judged::Held);
+        assert_eq!(judge(10e3, 30e3), Judged::Broken, "all of it above the truth");
+        assert_eq!(judge(-60e3, -15e3), Judged::Held, "handed over before it was stamped");
+        assert_eq!(judge(-60e3, -25e3), Judged::Broken);
+    }
+
+    fn lags(samples: &[(u64, u32)]) -> Times {
+        let mut times = new_times();
+        for (lag_us, count) in samples {
+            times.record_n(lag_us * 1_000, *count).unwrap();
+        }
+        times
+    }
+
+    #[test]
+    fn what_only_pauses_of_the_host_can_have_decided_is_left_open() {
+        let quiet = Pauses::of(&[&lags(&[(30, 1_000)])], 0.6);
+        let paused = Pauses::of(&[&lags(&[(30, 990), (8_000, 10)])], 0.6);
+        let ms = Nanos::from_millis;
+        let span = Span { truth: ms(2), delayed: ms(2) };
+        let judge = |found, statistic, pauses| span.judge_beside(found, statistic, pauses);
+        assert_eq!(judge(ms(5), Statistic::P99, &quiet), Judged::Broken);
+        assert_eq!(judge(ms(5), Statistic::P99, &paused), Judged::NotJudged);
+        assert_eq!(judge(ms(20), Statistic::P99, &paused), Judged::Broken, "longer than any");
+        assert_eq!(judge(ms(5), Statistic::P50, &paused), Judged::Broken, "one in a hundred ops");
+        assert!(paused.sentence().contains("1.0 % of the ops"), "{}", paused.sentence());
+    }
+
+    #[test]
+    fn counts_may_differ_by_what_a_queue_holds_and_a_pause_leaves_them_open() {
+        let (quiet, paused) = (Pauses::default(), Pauses::of(&[&lags(&[(20_000, 10)])], 0.3));
+        let allowed = rate_allowed_ratio(0.3, 1, 2_100);
+        assert!((allowed - 0.005).abs() < 1e-9, "{allowed}");
+        assert!(rate_allowed_ratio(0.9, 1, 6_300) > 0.012, "83 ops of 6,300");
+        let judge = |error, pauses| count(error, allowed, (pauses, 600.0, 2_100));
+        assert_eq!(judge(0.004, &quiet), Judged::Held);
+        assert_eq!(judge(-0.006, &quiet), Judged::Broken);
+        assert_eq!(judge(-0.006, &paused), Judged::NotJudged, "12 ops are due in 20 ms");
+        assert_eq!(judge(-0.02, &paused), Judged::NotJudged, "it stood still all the time");
+        let seldom = Pauses::of(&[&lags(&[(30, 990), (20_000, 10)])], 0.3);
+        assert_eq!(judge(-0.02, &seldom), Judged::Broken);
     }
 
     #[test]
@@ -237,7 +534,7 @@ mod tests {
         let readings = readings_when_late_by(20, 20);
         // 4,800 responses say nothing of p99.9.
         assert_eq!(readings.len(), 4);
-        let held = |r: &Reading| (r.tight, r.on_schedule, r.theory_held);
+        let held = |r: &Reading| (r.tight, on_schedule(r), theory_held(r));
         let all = (Judged::Held, Judged::Held, true);
         assert!(readings.iter().all(|r| held(r) == all), "{readings:?}");
     }
@@ -245,15 +542,15 @@ mod tests {
     #[test]
     fn a_client_that_is_late_breaks_the_tight_judgement_alone() {
         let readings = readings_when_late_by(150, 0);
-        let broken = |r: &Reading| r.tight == Judged::Broken && r.on_schedule == Judged::Held;
-        assert!(readings.iter().all(|r| broken(r) && r.theory_held), "{readings:?}");
+        let broken = |r: &Reading| r.tight == Judged::Broken && on_schedule(r) == Judged::Held;
+        assert!(readings.iter().all(|r| broken(r) && theory_held(r)), "{readings:?}");
     }
 
     #[test]
     fn requests_that_arrive_otherwise_than_due_break_the_schedule_alone() {
         let readings = readings_when_late_by(0, 150);
-        let broken = |r: &Reading| r.tight == Judged::Held && r.on_schedule == Judged::Broken;
-        assert!(readings.iter().all(|r| broken(r) && r.theory_held), "{readings:?}");
+        let broken = |r: &Reading| r.tight == Judged::Held && on_schedule(r) == Judged::Broken;
+        assert!(readings.iter().all(|r| broken(r) && theory_held(r)), "{readings:?}");
     }
 
     #[test]
@@ -263,7 +560,6 @@ mod tests {
         let floor = floor(1_000.0, Nanos::from_millis(1), &times, RunVerdict::default());
         assert_eq!(floor.response.len(), 4);
         assert!(floor.under(Statistic::P99).0.abs_diff(80_000) < 1_100);
-        assert!(!rate_held(-0.006) && rate_held(0.004));
         assert!(!closed_held(0.03) && closed_held(-0.01) && stall_held(-0.04) && !stall_held(0.06));
     }
 
@@ -300,6 +596,12 @@ mod tests {
             assert!(!run_verdict(&[finding(rule, Some(2))], 2).held, "{rule}");
             assert!(run_verdict(&[finding(rule, Some(1))], 2).held, "{rule}, but of another load");
         }
+        let unheld = run_verdict(&[finding("rate", Some(1))], 1);
+        assert!(!run_beside(&unheld, &Pauses::default()).held);
+        let paused = Pauses::of(&[&lags(&[(20_000, 10)])], 0.3);
+        assert!(run_beside(&unheld, &paused).held, "the host kept it from being offered");
+        let failed = run_verdict(&[finding("errors", Some(1))], 1);
+        assert!(!run_beside(&failed, &paused).held);
         assert_eq!(run_verdict(&[], 1), RunVerdict { held: true, reasons: Vec::new() });
     }
 
@@ -311,9 +613,10 @@ mod tests {
         let of = |delay_s| Loop { delay_s, ..law }.throughput_per_s();
         assert!(low < of(180e-6) && of(0.0) < high, "{low} to {high}");
         assert!(of(3e-3) < low, "replies that are seen 3 ms late");
-        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor));
+        let quiet = Pauses::default();
+        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor, &quiet));
         assert_eq!((judged(of(80e-6)), judged(of(3e-3))), (Judged::Held, Judged::Broken));
-        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10));
+        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10), &quiet);
         assert_eq!(throughput(of(80e-6), (low, high), high_floor), Judged::NotJudged);
     }
 }

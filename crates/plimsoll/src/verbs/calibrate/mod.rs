@@ -4,12 +4,16 @@
 mod bench;
 mod cases;
 mod judge;
+mod open;
+mod over;
 mod punctual;
 mod server_log;
 mod text;
+mod wire;
 
 use std::path::Path;
 
+use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::{
     CERTIFICATE_FORMAT, Certificate, CertifiedHost, ClosedCase, Floor, Instrument, PunctualRate,
     QueueCase, StallCase, Statistic,
@@ -17,7 +21,7 @@ use plimsoll_model::certificate::{
 use plimsoll_model::units::{Nanos, grouped};
 
 use crate::certificates;
-use crate::cli::CalibrateArgs;
+use crate::cli::{CalibrateArgs, CalibrateProtocol};
 use crate::coordinator::clock::{Stopwatch, unix_ns};
 use crate::coordinator::cores_of_program;
 use crate::coordinator::placement::{Placement, ServerPlace, place};
@@ -25,6 +29,7 @@ use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
 use bench::Bench;
+use wire::Wire;
 
 /// For how long each case is held.
 struct Timing {
@@ -33,28 +38,37 @@ struct Timing {
     window: Nanos,
     closed: Nanos,
     stall: Nanos,
+    over_warm_up: Nanos,
+    over_constant: Nanos,
+    over_queue: Nanos,
     probe_warm_up: Nanos,
     probe: Nanos,
 }
 
-/// About five minutes.
+/// About eight minutes.
 const FULL: Timing = Timing {
     warm_up: Nanos::from_secs(2),
     floor: Nanos::from_secs(10),
     window: Nanos::from_secs(30),
     closed: Nanos::from_secs(20),
     stall: Nanos::from_secs(15),
+    over_warm_up: Nanos::from_secs(2),
+    over_constant: Nanos::from_secs(10),
+    over_queue: Nanos::from_secs(20),
     probe_warm_up: Nanos::from_millis(500),
     probe: Nanos::from_secs(2),
 };
 
-/// About a minute.
+/// Under two minutes.
 const QUICK: Timing = Timing {
-    warm_up: Nanos::from_secs(1),
+    warm_up: Nanos::from_millis(700),
     floor: Nanos::from_secs(3),
-    window: Nanos::from_millis(3_500),
+    window: Nanos::from_secs(3),
     closed: Nanos::from_secs(3),
     stall: Nanos::from_secs(5),
+    over_warm_up: Nanos::from_millis(500),
+    over_constant: Nanos::from_secs(2),
+    over_queue: Nanos::from_secs(3),
     probe_warm_up: Nanos::from_millis(200),
     probe: Nanos::from_millis(800),
 };
@@ -69,6 +83,9 @@ impl Timing {
             window: short(self.window),
             closed: short(self.closed),
             stall: short(self.stall),
+            over_warm_up: short(self.over_warm_up),
+            over_constant: short(self.over_constant),
+            over_queue: short(self.over_queue),
             probe_warm_up: short(self.probe_warm_up),
             probe: short(self.probe),
         }
@@ -111,7 +128,8 @@ pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let mut live = Live::new(args.progress);
     let bench = Bench { dir, placement: &placement, seed: args.seed, signals: &signals };
     let timing = if args.quick { &QUICK } else { &FULL };
-    let findings = find(&bench, &timing.scaled(args.scale), &mut live);
+    let wires = Wire::beside(args.protocol);
+    let findings = find(&bench, &timing.scaled(args.scale), wires, &mut live);
     let findings = findings.map_err(in_our_words)?;
     drop(live);
     warnings.extend(concerns(&findings));
@@ -168,7 +186,12 @@ fn settle(args: &CalibrateArgs) -> Result<(Placement, Vec<String>), Failure> {
 }
 
 /// All cases, one after the other.
-fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings, Failure> {
+fn find(
+    bench: &Bench<'_>,
+    timing: &Timing,
+    wires: &[Wire],
+    live: &mut Live,
+) -> Result<Findings, Failure> {
     let started = Stopwatch::start();
     let mut say = |text: &str| {
         live.line(&format!("{:>4} s  {text}", started.elapsed().as_secs()));
@@ -179,6 +202,10 @@ fn find(bench: &Bench<'_>, timing: &Timing, live: &mut Live) -> Result<Findings,
     for index in 0..cases::queue_count() {
         say(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
         queues.extend(cases::queue(bench, timing, index, &way)?);
+    }
+    for wire in wires {
+        say(&format!("over {}: a constant delay, and a queue", wire.name()));
+        queues.extend(over::cases(bench, timing, (*wire, &way))?);
     }
     say("clients that wait and think");
     let closed = cases::closed(bench, timing, &way.floor)?;
@@ -226,6 +253,7 @@ fn certificate(
         made_unix_ns: unix_ns(),
         host: CertifiedHost {
             name: certificates::host_name(),
+            governor: certificates::governor(&host),
             kernel: host.kernel,
             cpu_model: host.cpu_model,
             cpus_online: host.cpus_online,
@@ -236,6 +264,8 @@ fn certificate(
             driver: "epoll".to_owned(),
             workers: placement.workers,
             pacing: placement.pacing.as_str().to_owned(),
+            priority: certificates::priority_word(Priority::Auto).to_owned(),
+            protocols: protocols(args.protocol),
             generator_cores: placement.generator_cores.clone(),
             server_cores: placement.server_cores.clone(),
         },
@@ -252,6 +282,14 @@ fn certificate(
     };
     certificate.all_held = certificate.judgements().iter().all(|(_, held)| *held);
     certificate
+}
+
+/// What was spoken, by the names of suites' protocols.
+fn protocols(asked: CalibrateProtocol) -> Vec<String> {
+    let mut names = vec![Wire::App.protocol()];
+    names.extend(Wire::beside(asked).iter().map(|wire| wire.protocol()));
+    names.dedup();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 fn show(args: &CalibrateArgs, certificate: &Certificate, kept: Result<std::path::PathBuf, String>) {

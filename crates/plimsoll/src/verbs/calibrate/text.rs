@@ -81,56 +81,87 @@ fn set_up(instrument: &Instrument) -> String {
 
 fn queue(out: &mut String, case: &QueueCase, style: Style) {
     let QueueCase { queue, utilisation, rate_ops_per_s, rate_error_ratio, .. } = case;
-    let title = format!("{queue} at {:.0} %", utilisation * 100.0);
+    let over = match case.protocol.as_str() {
+        "app" => String::new(),
+        other => format!(" over {other}"),
+    };
+    let title = format!("{queue}{over} at {:.0} %", utilisation * 100.0);
+    let counted = case.ops_scheduled.is_none_or(|scheduled| scheduled == case.ops_due);
     let _ = writeln!(
         out,
-        "{}  {} ops/s for {:.1} s, done {:+.2} % of due {}, served {:+.2} % {}; \
+        "{}  {} ops/s for {:.1} s, {} due {}, done {:+.2} % of due {}, served {:+.2} % {}; \
          replies left up to {} late (p99)",
         style.bold(&title),
         grouped(*rate_ops_per_s),
         case.seconds,
+        grouped(case.ops_due as f64),
+        mark(counted, style),
         rate_error_ratio * 100.0,
-        mark(case.rate_held, style),
+        tight(case.rate, style).trim_end(),
         case.served_error_ratio * 100.0,
-        mark(case.served_held, style),
+        tight(case.served, style).trim_end(),
         case.server_late_p99_ns
     );
     run(out, &case.run, style);
-    let _ = writeln!(
-        out,
-        "{}",
-        style.dim(
-            "          measured     served     apart  allowed                 due              theory   99 % of such runs"
-        )
-    );
+    let scheduled = case.readings.iter().any(|reading| reading.schedule.is_some());
+    let stated = case.readings.iter().any(|reading| reading.stated.is_some());
+    let mut titles = "          measured     served     apart  allowed           ".to_owned();
+    if scheduled {
+        titles.push_str("      due              theory     such runs have    ");
+    }
+    if stated {
+        titles.push_str("            truth     stated interval");
+    }
+    let _ = writeln!(out, "{}", style.dim(titles.trim_end()));
     for reading in &case.readings {
         row(out, reading, style);
     }
     if case.readings.is_empty() {
         let _ = writeln!(out, "  nothing to compare: too few ops {}", mark(false, style));
     }
+    for why in &case.open_because {
+        let _ = writeln!(out, "  not judged: {why}");
+    }
     out.push('\n');
 }
 
 fn row(out: &mut String, reading: &Reading, style: Style) {
     let cell = |span: Nanos| span.to_string();
-    let (low, high) = reading.theory_interval_ns;
-    let _ = writeln!(
+    let _ = write!(
         out,
-        "  {:<6}{:>10} {:>10} {:>9} {:>8} {} {:>8} {} {:>8} {:>8} – {:<8} {}",
+        "  {:<6}{:>10} {:>10} {:>9} {:>8} {}",
         reading.statistic.name(),
         cell(reading.client_ns),
         cell(reading.served_ns),
         cell(reading.error_ns()),
         cell(reading.allowed_ns),
         tight(reading.tight, style),
-        cell(reading.scheduled_ns),
-        tight(reading.on_schedule, style),
-        cell(reading.theory_ns),
-        cell(low),
-        cell(high),
-        mark(reading.theory_held, style)
     );
+    if let Some(schedule) = &reading.schedule {
+        let (low, high) = schedule.theory_interval_ns;
+        let _ = write!(
+            out,
+            " {:>8} {} {:>8} {:>8} – {:<8} {}",
+            cell(schedule.scheduled_ns),
+            tight(schedule.on_schedule, style),
+            cell(schedule.theory_ns),
+            cell(low),
+            cell(high),
+            mark(schedule.theory_held, style)
+        );
+    }
+    if let Some(stated) = &reading.stated {
+        let (low, high) = stated.interval_ns;
+        let _ = write!(
+            out,
+            " {:>10} {:>8} – {:<8} {}",
+            cell(stated.truth_ns),
+            cell(low),
+            cell(high),
+            tight(stated.interval, style).trim_end()
+        );
+    }
+    out.push('\n');
 }
 
 /// Why the run behind a case is invalid, where it is.
@@ -228,8 +259,8 @@ fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
     };
     let open = match certificate.not_judged() {
         0 => String::new(),
-        1 => "; 1 was left open, the floor being too high".to_owned(),
-        n => format!("; {n} were left open, the floor being too high"),
+        1 => "; 1 was left open, the host's own pauses being in the way".to_owned(),
+        n => format!("; {n} were left open, the host's own pauses being in the way"),
     };
     let _ = match broken[..] {
         [] => {

@@ -1,0 +1,103 @@
+//! The other protocols: the reference servers behind a queue of known law. A constant delay, held
+//! against the way there and back of the calibrated server, and a queue, held against what that
+//! constant delay showed of the way over this protocol.
+
+use plimsoll_analysis::queueing::delayed::Delays;
+use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
+use plimsoll_model::certificate::QueueCase;
+use plimsoll_model::units::Nanos;
+
+use super::Timing;
+use super::bench::{Bench, Pattern, Seen, Trial};
+use super::cases::{ThereAndBack, only};
+use super::open::{Asked, Case, constant_name, open_case};
+use super::server_log::ServerLog;
+use super::wire::Wire;
+use crate::exit::Failure;
+
+/// Of the constant delay, and far more servers than are ever busy.
+const CONSTANT: Nanos = Nanos::from_millis(1);
+const CONSTANT_SERVERS: u32 = 64;
+const CONSTANT_OPS_PER_S: f64 = 500.0;
+/// Of the queue: M/D/1 at 60 %.
+const SERVICE: Nanos = Nanos::from_micros(500);
+const UTILISATION: f64 = 0.6;
+/// SMB clients, each with one READ at a time: nobody waits, or two of six do.
+const CONSTANT_CLIENTS: u32 = 2;
+const QUEUE_CLIENTS: u32 = 6;
+const QUEUE_SERVERS: u32 = 4;
+const QUEUE_MEAN: Nanos = Nanos::from_millis(1);
+
+/// Both cases over one protocol.
+pub(super) fn cases(
+    bench: &Bench<'_>,
+    timing: &Timing,
+    (wire, way): (Wire, &ThereAndBack),
+) -> Result<Vec<QueueCase>, Failure> {
+    let constant = spec(ServiceLaw::Constant(CONSTANT), CONSTANT_SERVERS, bench);
+    let run = |name: &str, spec: &CalibratedSpec, point: f64, window: Nanos| {
+        let trial = Trial {
+            name: format!("{}-{name}", wire.name()),
+            wire,
+            load: Pattern::OfSuite,
+            points: vec![point],
+            warm_up: timing.over_warm_up,
+            window,
+        };
+        bench.run(&trial, &spec.to_string())
+    };
+    let is_closed = wire == Wire::Smb;
+    let point = if is_closed { f64::from(CONSTANT_CLIENTS) } else { CONSTANT_OPS_PER_S };
+    let (seen, log) = run("constant", &constant, point, timing.over_constant)?;
+    let seen = only(&seen)?;
+    let floor = Delays::beyond(&seen.times.response, CONSTANT);
+    let first = match is_closed {
+        true => closed_case((wire, &constant), point, seen, (&log, &way.delays)),
+        false => {
+            let utilisation = point * CONSTANT.as_secs_f64() / f64::from(CONSTANT_SERVERS);
+            let asked = Asked { wire, spec: &constant, load: (utilisation, point) };
+            open_case(asked, seen, (&log, &way.delays))?
+        }
+    };
+    let (law, servers) = match is_closed {
+        true => (ServiceLaw::Exponential(QUEUE_MEAN), QUEUE_SERVERS),
+        false => (ServiceLaw::Constant(SERVICE), 1),
+    };
+    let queue = spec(law, servers, bench);
+    let rate = UTILISATION * queue.capacity_ops_per_s().unwrap_or_default();
+    let point = if is_closed { f64::from(QUEUE_CLIENTS) } else { rate };
+    let (seen, log) = run("queue", &queue, point, timing.over_queue)?;
+    let seen = only(&seen)?;
+    let second = match is_closed {
+        true => closed_case((wire, &queue), point, seen, (&log, &floor)),
+        false => {
+            let asked = Asked { wire, spec: &queue, load: (UTILISATION, rate) };
+            open_case(asked, seen, (&log, &floor))?
+        }
+    };
+    Ok(vec![first, second])
+}
+
+fn spec(service: ServiceLaw, servers: u32, bench: &Bench<'_>) -> CalibratedSpec {
+    CalibratedSpec { service, servers, stall: None, seed: bench.seed }
+}
+
+/// Clients that wait for each reply. When an op was due is known to them alone, so there is no
+/// schedule to hold the server's log against.
+fn closed_case(
+    (wire, spec): (Wire, &CalibratedSpec),
+    clients: f64,
+    seen: &Seen,
+    sides: (&ServerLog, &Delays),
+) -> QueueCase {
+    let seconds = seen.record.measured_ns.as_secs_f64();
+    let rate = seen.record.totals.done_in_window as f64 / seconds;
+    let utilisation = rate * spec.service.mean_s() / f64::from(spec.servers);
+    let load = ((utilisation * 100.0).round() / 100.0, rate);
+    let mut case = Case { wire, spec, load }.of(seen, sides, None, None);
+    case.queue = match spec.service {
+        ServiceLaw::Constant(_) => constant_name(spec.service),
+        _ => format!("M/M/{}//{clients}", spec.servers),
+    };
+    case
+}

@@ -1,0 +1,148 @@
+//! The table: how often the stated intervals held the truth, and how wide they were.
+
+use std::fmt::Write as _;
+
+use super::UTILISATIONS;
+use super::outcome::{Outcome, PERCENTILES, Stated, Truths};
+use crate::bench::median;
+
+/// The whole of it, with a line for all.
+pub fn table(found: &[Outcome]) -> String {
+    let mut out = String::from(
+        "| window | utilisation | host | runs (valid) | truth p50, p95, p99 | held p50 | held p95 | \
+         held p99 | width of p50, p95, p99 | generator's part of p50, p99 |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let mut windows: Vec<u64> = found.iter().map(|outcome| outcome.window_s).collect();
+    windows.sort_unstable();
+    windows.dedup();
+    let mut all = Vec::new();
+    for window_s in windows {
+        for utilisation in UTILISATIONS {
+            let cell: Vec<&Outcome> = found
+                .iter()
+                .filter(|o| o.window_s == window_s && o.utilisation == utilisation)
+                .collect();
+            let truths = truths_ns(&cell);
+            for disturbed in [false, true] {
+                let runs: Vec<&Outcome> =
+                    cell.iter().copied().filter(|o| o.disturbed == disturbed).collect();
+                row(&mut out, (window_s, utilisation, disturbed), &runs, truths);
+            }
+            all.extend(cell.iter().map(|outcome| (*outcome, truths)));
+        }
+    }
+    let _ = writeln!(out, "\nOf all {} runs: {}.", all.len(), held_of_all(&all));
+    out
+}
+
+/// Truth by percentile, of the quiet runs of a cell.
+fn truths_ns(cell: &[&Outcome]) -> [Option<f64>; 3] {
+    let mut pooled = Truths::default();
+    cell.iter().filter(|outcome| !outcome.disturbed).for_each(|o| pooled.add(&o.truths));
+    PERCENTILES.map(|(_, share)| pooled.percentile_ns(share))
+}
+
+fn row(
+    out: &mut String,
+    (window_s, utilisation, disturbed): (u64, f64, bool),
+    runs: &[&Outcome],
+    truths: [Option<f64>; 3],
+) {
+    let stated = |place: usize| runs.iter().filter_map(move |o| o.stated[place]);
+    let held = |place: usize| {
+        let (held, of) = held_of(stated(place), truths[place]);
+        format!("{held} of {of}")
+    };
+    let percent = |ratios: Vec<f64>| {
+        median(&ratios).map_or_else(|| "–".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
+    };
+    let width = |place: usize| {
+        percent(stated(place).map(|s| (s.high_ns - s.low_ns) / s.value_ns).collect())
+    };
+    let generator = |place: usize| {
+        percent(stated(place).filter_map(|s| Some(s.generator_ns? / s.value_ns)).collect())
+    };
+    let truth = |truth: Option<f64>| {
+        truth.map_or_else(|| "–".to_owned(), |ns| format!("{:.2} ms", ns / 1e6))
+    };
+    let valid = runs.iter().filter(|outcome| outcome.valid).count();
+    let _ = writeln!(
+        out,
+        "| {window_s} s | {utilisation} | {} | {} ({valid}) | {} | {} | {} | {} | {}, {}, {} | {}, {} |",
+        if disturbed { "disturbed" } else { "quiet" },
+        runs.len(),
+        truths.map(truth).join(", "),
+        held(0),
+        held(1),
+        held(2),
+        width(0),
+        width(1),
+        width(2),
+        generator(0),
+        generator(2),
+    );
+}
+
+/// How many of the stated intervals hold the truth.
+fn held_of(stated: impl Iterator<Item = Stated>, truth_ns: Option<f64>) -> (usize, usize) {
+    let Some(truth_ns) = truth_ns else { return (0, 0) };
+    stated.fold((0, 0), |(held, of), stated| (held + usize::from(stated.holds(truth_ns)), of + 1))
+}
+
+fn held_of_all(all: &[(&Outcome, [Option<f64>; 3])]) -> String {
+    let each = PERCENTILES.iter().enumerate().map(|(place, (name, _))| {
+        let (held, of) = all
+            .iter()
+            .filter_map(|(outcome, truths)| {
+                Some(held_of(outcome.stated[place].into_iter(), Some(truths[place]?)))
+            })
+            .fold((0, 0), |(held, of), (more, of_more)| (held + more, of + of_more));
+        match of {
+            0 => format!("{name} was not stated"),
+            _ => {
+                let percent = held as f64 / of as f64 * 100.0;
+                format!("{name} held in {held} of {of} ({percent:.1} %)")
+            }
+        }
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(number: u64, disturbed: bool, low_ms: f64, high_ms: f64) -> Outcome {
+        let (low_ns, high_ns) = (low_ms * 1e6, high_ms * 1e6);
+        let stated = Stated { low_ns, high_ns, value_ns: high_ns, generator_ns: Some(0.1 * high_ns) };
+        // What a disturbed run's server wrote down is no truth.
+        let times: Vec<u64> =
+            (1..=1_000).map(|i| if disturbed { 9_000_000 } else { i * 2_000 }).collect();
+        Outcome {
+            number,
+            seed: number,
+            window_s: 3,
+            utilisation: 0.3,
+            disturbed,
+            valid: true,
+            stated: [Some(stated), None, None],
+            truths: Truths::of(&times),
+        }
+    }
+
+    #[test]
+    fn the_truth_is_the_quiet_runs_and_disturbed_runs_are_held_against_it() {
+        let found = [
+            outcome(0, false, 0.9, 1.1),
+            outcome(1, false, 0.5, 0.8),
+            outcome(2, true, 0.8, 1.6),
+        ];
+        let text = table(&found);
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 3 s")).collect();
+        assert!(rows[0].contains("quiet | 2 (2) | 1.00 ms, 1.90 ms, 1.98 ms | 1 of 2"), "{text}");
+        assert!(rows[1].contains("disturbed | 1 (1)") && rows[1].contains("| 1 of 1"), "{text}");
+        assert!(rows[1].contains("50.0 %") && rows[1].contains("10.0 %"), "{text}");
+        assert!(text.contains("p50 held in 2 of 3 (66.7 %), p95 was not stated"), "{text}");
+    }
+}
