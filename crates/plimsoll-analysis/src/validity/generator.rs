@@ -19,6 +19,8 @@ const SEND_LAG_P99_SAMPLES_MIN: u64 = 100;
 const OWN_PART_MAX_RATIO: f64 = 0.5;
 /// Share of one core the monitors may use.
 const MONITOR_CPU_MAX_RATIO: f64 = 0.01;
+/// What they may use in any window: they look at its borders, however short it is.
+const MONITOR_CPU_ALLOWED: Nanos = Nanos::from_millis(10);
 
 /// A worker that asks for more than its core gives reads replies late, in open and closed loads
 /// alike. What it asks for is its work and the time it was ready and another thread had the core.
@@ -167,7 +169,7 @@ pub(crate) fn lateness_limit(suite: &Suite, times: &OpTimes) -> Nanos {
 pub(super) fn monitors(e: &Evidence<'_>) -> Option<Finding> {
     let record = e.view.record;
     let used = record.monitor_cpu_ns as f64 / (record.measured_ns.0 as f64).max(1.0);
-    if used <= MONITOR_CPU_MAX_RATIO {
+    if used <= MONITOR_CPU_MAX_RATIO || record.monitor_cpu_ns <= MONITOR_CPU_ALLOWED.0 {
         return None;
     }
     finding(

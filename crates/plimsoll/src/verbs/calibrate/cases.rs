@@ -161,9 +161,8 @@ fn closed_case(
         held: judge::closed_held(error_ratio) && seen.troubles() == 0,
         served_ns: served.unwrap_or_default(),
         allowed_ns: span.map_or(Nanos::ZERO, |span| span.allowed(response_ns)),
-        tight: span.map_or(Judged::Broken, |span| {
-            span.judge_beside(response_ns, Statistic::Mean, pauses)
-        }),
+        tight: span
+            .map_or(Judged::Broken, |span| span.judge_beside(response_ns, Statistic::Mean, pauses)),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
         theory: judge::throughput(

@@ -331,9 +331,10 @@ pub(super) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
             allowed_ns: span.allowed(client),
             tight: span.judge_beside(client, statistic, &sides.pauses),
             schedule: scheduled,
-            stated: sides.stated.as_mut().and_then(|(stated, truths_s)| {
-                stated_reading(statistic, stated, truths_s)
-            }),
+            stated: sides
+                .stated
+                .as_mut()
+                .and_then(|(stated, truths_s)| stated_reading(statistic, stated, truths_s)),
         })
     };
     supported(n).filter_map(reading).collect()

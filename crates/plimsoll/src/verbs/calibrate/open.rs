@@ -168,9 +168,8 @@ fn scheduled_s(
     let earlier = log.arrived_before(seen.origin_ns());
     let mut station = Station::after(spec, earlier as u64);
     let passages: Vec<_> = schedule.iter().map(|due_ns| station.arrive(*due_ns)).collect();
-    let response_s = |place: usize| {
-        (passages[place].departure_ns - passages[place].arrival_ns) as f64 / 1e9
-    };
+    let response_s =
+        |place: usize| (passages[place].departure_ns - passages[place].arrival_ns) as f64 / 1e9;
     in_window(schedule, seen).map(response_s).collect()
 }
 
@@ -184,10 +183,8 @@ fn truths_s(
 ) -> Option<Vec<f64>> {
     let origin_ns = seen.origin_ns();
     let key = |place: usize| (wire == Wire::App).then(|| shared_seed(seed, place as u64));
-    let op = |(place, due_ns): (usize, &u64)| Scheduled {
-        due_ns: origin_ns + due_ns,
-        key: key(place),
-    };
+    let op =
+        |(place, due_ns): (usize, &u64)| Scheduled { due_ns: origin_ns + due_ns, key: key(place) };
     let schedule_ns: Vec<Scheduled> = schedule.iter().enumerate().map(op).collect();
     let rows = log.arrived_within((origin_ns, seen.window_ns.1 + super::bench::DRAIN.0));
     let truths = truths_ns(rows, &schedule_ns)?;
