@@ -9,6 +9,7 @@ mod bad_days;
 mod demo;
 mod interruption;
 mod search;
+mod secrets;
 mod storage;
 mod support;
 mod tour;
