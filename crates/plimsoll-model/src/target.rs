@@ -46,7 +46,7 @@ pub enum TargetError {
     /// The port is not a number from 1 to 65535.
     #[error(
         "target {0:?}: what follows the colon after the host is not a port, a number from 1 to \
-         65535; a password is followed by @ and the host"
+         65535; write a password as USER:PASSWORD@HOST"
     )]
     BadPort(String),
     /// White space or a control character in the URL.
