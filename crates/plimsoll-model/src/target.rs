@@ -32,7 +32,7 @@ pub struct TargetUrl {
     pub query: Option<String>,
 }
 
-/// Why a target cannot be read.
+/// Why a target cannot be read. What could be a password in it is not told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Neither a URL nor `builtin:` nor `managed:NAME`.
@@ -44,16 +44,37 @@ pub enum TargetError {
     #[error("target {0:?} names no host; write for example http://127.0.0.1:8080/")]
     NoHost(String),
     /// The port is not a number from 1 to 65535.
-    #[error("target {target:?} has port {port:?}; a port is a number from 1 to 65535")]
-    BadPort {
-        /// The whole target.
-        target: String,
-        /// What stands in the port's place.
-        port: String,
-    },
+    #[error(
+        "target {0:?}: what follows the colon after the host is not a port, a number from 1 to \
+         65535; write a password as USER:PASSWORD@HOST"
+    )]
+    BadPort(String),
     /// White space or a control character in the URL.
     #[error("target {0:?} holds white space or a control character; percent-encode it")]
     Unprintable(String),
+    /// What stands before the `@` may be a password or the path.
+    #[error(
+        "target {0:?} has an @ behind a /, ? or #, so its host is uncertain; in a name or password \
+         write / as %2F, ? as %3F, # as %23, and in a path or query write @ as %40"
+    )]
+    Uncertain(String),
+}
+
+/// What may be shown of a text that is not a target: its scheme, or what stands before the first
+/// colon, since anything behind may be a password.
+pub fn shown_of_unreadable(text: &str) -> String {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    if let Some(scheme) = scheme.filter(|scheme| is_scheme(scheme)) {
+        return format!("{scheme}://…");
+    }
+    match text.find([':', '@']) {
+        Some(at) => format!("{}…", &text[..=at]),
+        None => text.to_owned(),
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 impl TargetSpec {
@@ -68,25 +89,27 @@ impl TargetSpec {
 }
 
 impl TargetUrl {
-    /// Reads a URL; percent-encoding stays as it is.
+    /// Reads a URL; percent-encoding stays as it is. The user's name and password end at the last
+    /// `@` of what precedes the path; one that leaves in doubt where that is, is refused.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
+        let shown = || shown_of_unreadable(text);
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(TargetError::Unprintable(text.to_owned()));
+            return Err(TargetError::Unprintable(shown()));
         }
-        let (scheme, rest) =
-            text.split_once("://").ok_or_else(|| TargetError::NotAUrl(text.to_owned()))?;
-        if scheme.is_empty() || !scheme.chars().all(|c| c.is_ascii_alphanumeric()) {
-            return Err(TargetError::NotAUrl(text.to_owned()));
+        let (scheme, rest) = text
+            .split_once("://")
+            .filter(|(scheme, _)| is_scheme(scheme))
+            .ok_or_else(|| TargetError::NotAUrl(shown()))?;
+        let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if is_uncertain(authority, behind) {
+            return Err(TargetError::Uncertain(shown()));
         }
-        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
-        let (rest, query) = match rest.split_once('?') {
-            Some((before, query)) => (before, Some(query.to_owned())),
-            None => (rest, None),
+        let behind = behind.split_once('#').map_or(behind, |(before, _)| before);
+        let (path, query) = match behind.split_once('?') {
+            Some((path, query)) => (path, Some(query.to_owned())),
+            None => (behind, None),
         };
-        let (authority, path) = match rest.find('/') {
-            Some(at) => (&rest[..at], &rest[at..]),
-            None => (rest, "/"),
-        };
+        let path = if path.is_empty() { "/" } else { path };
         let (user_info, host_port) = match authority.rsplit_once('@') {
             Some((user_info, host_port)) => (Some(user_info), host_port),
             None => (None, authority),
@@ -125,10 +148,21 @@ impl TargetUrl {
     }
 }
 
+/// Whether what looks like the host may be a name, and what follows it the rest of a password:
+/// `smb://ann:12/34@host/share`. The address of a host is no name.
+fn is_uncertain(authority: &str, behind: &str) -> bool {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    let is_address = authority.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
+    behind.contains('@')
+        && !is_address
+        && (authority.contains(':') || behind.starts_with(['?', '#']))
+}
+
 fn split_host_port(target: &str, text: &str) -> Result<(String, Option<u16>), TargetError> {
     let (host, port) = if let Some(inner) = text.strip_prefix('[') {
-        let (host, after) =
-            inner.split_once(']').ok_or_else(|| TargetError::NoHost(target.to_owned()))?;
+        let (host, after) = inner
+            .split_once(']')
+            .ok_or_else(|| TargetError::NoHost(shown_of_unreadable(target)))?;
         (host, after.strip_prefix(':'))
     } else {
         match text.rsplit_once(':') {
@@ -137,15 +171,13 @@ fn split_host_port(target: &str, text: &str) -> Result<(String, Option<u16>), Ta
         }
     };
     if host.is_empty() {
-        return Err(TargetError::NoHost(target.to_owned()));
+        return Err(TargetError::NoHost(shown_of_unreadable(target)));
     }
-    let bad =
-        |port: &str| TargetError::BadPort { target: target.to_owned(), port: port.to_owned() };
     let port = match port {
         None => None,
         Some(text) => match text.parse::<u16>() {
             Ok(number) if number > 0 => Some(number),
-            _ => return Err(bad(text)),
+            _ => return Err(TargetError::BadPort(shown_of_unreadable(target))),
         },
     };
     Ok((host.to_owned(), port))
@@ -216,6 +248,53 @@ mod tests {
         let it = url("smb://ann:secret@h/share");
         assert_eq!(it.to_string(), "smb://ann@h/share");
         assert!(!format!("{it:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_target_that_cannot_be_read_is_not_echoed() {
+        for bad in [
+            "smb://ann:s3cret",
+            "smb://ann:s3cret/share",
+            "smb://ann:s3cret@",
+            "smb://ann:s3cret@h:x/share",
+            "smb://ann:s3cret@h:0/share",
+            "smb://ann:s3cret@[::1/share",
+            "smb://ann:s3cret@h/sha re",
+            "smb:/ann:s3cret@h/share",
+            "smb//ann:s3cret@h/share",
+            "ann:s3cret@h",
+            "s m b://ann:s3cret@h/share",
+            "://ann:s3cret@h",
+            "ann:s3cret://x@h",
+            "http://h:80/a?b=s3cret@h",
+        ] {
+            let error = TargetSpec::parse(bad).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_taken_for_the_port_of_a_host() {
+        for bad in [
+            "smb://user:1234#x@host/s",
+            "smb://user:1234?x@host/s",
+            "smb://user:1234/x@host/s",
+            "smb://user:12@34/x@host/s",
+            "smb://user?x@host/s",
+            "smb://user#x@host/s",
+        ] {
+            let error = TargetSpec::parse(bad).unwrap_err();
+            assert!(matches!(error, TargetError::Uncertain(_)), "{bad}: {error:?}");
+        }
+        for (good, host, path) in [
+            ("http://127.0.0.1:80/@x", "127.0.0.1", "/@x"),
+            ("http://[::1]:80/@x", "::1", "/@x"),
+            ("http://host/@x", "host", "/@x"),
+            ("smb://user:12@34%2F%3F%23:5@host/s", "host", "/s"),
+        ] {
+            let it = url(good);
+            assert_eq!((it.host.as_str(), it.path.as_str()), (host, path));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The reference web server, judged by curl.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -153,6 +154,52 @@ fn a_directory_is_served_and_nothing_above_it() {
     assert!(!above.output.windows(5).any(|five| five == b"above"));
     let head = server.curl(&["--head"], "file").unwrap();
     assert!(String::from_utf8_lossy(&head.output).to_lowercase().contains("content-length: 5\r\n"));
+}
+
+#[test]
+fn links_are_followed_inside_of_the_root_and_nowhere_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("root");
+    std::fs::create_dir_all(root.join("inner")).unwrap();
+    std::fs::create_dir(directory.path().join("outer")).unwrap();
+    std::fs::write(directory.path().join("outer/secret"), "above").unwrap();
+    std::fs::write(root.join("inner/file"), "below").unwrap();
+    let secret = directory.path().join("outer/secret");
+    for (name, text) in [
+        ("absolute", secret.to_str().unwrap()),
+        ("relative", "../outer/secret"),
+        ("directory", "../outer"),
+        ("inner/up", "../../outer/secret"),
+        ("chain", "relative"),
+        ("circle", "circle"),
+        ("inside", "inner/file"),
+        ("inner/inside", "../inner/file"),
+        ("way", "inner"),
+    ] {
+        symlink(text, root.join(name)).unwrap();
+    }
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        root.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o644),
+        0,
+    )
+    .unwrap();
+    let server = Running::start(WebContent::Directory(root), None, vec![]);
+    let status = ["--max-time", "5", "--output", "/dev/null", "--write-out", "%{http_code}"];
+    for path in ["absolute", "relative", "directory/secret", "inner/up", "chain", "circle", "pipe"]
+    {
+        let Some(reply) = server.curl(&status, path) else { return };
+        assert_eq!(String::from_utf8_lossy(&reply.output), "404", "{path}");
+        let head = server.curl(&[&["--head"], &status[..]].concat(), path).unwrap();
+        assert_eq!(String::from_utf8_lossy(&head.output), "404", "HEAD {path}");
+    }
+    for path in ["inner/file", "inside", "inner/inside", "way/file"] {
+        assert_eq!(server.curl(&[], path).unwrap().output, b"below", "{path}");
+    }
+    let part = server.curl(&["--range", "1-2"], "inside").unwrap();
+    assert_eq!(part.output, b"el");
 }
 
 #[test]

@@ -1,16 +1,196 @@
-//! What must not show in a report: the values of header fields that prove who somebody is.
+//! What must not be stored or shown: passwords, and values of header fields.
 
-/// Fields whose value is a secret; lower case, with the colon that ends the name.
+use plimsoll_model::suite::{Override, Suite};
+use plimsoll_model::target::TargetSpec;
+use plimsoll_protocols::http::headers::{Header, HeaderValue, LEFT_OUT, is_public};
+use plimsoll_protocols::http::wire::request::is_field;
+use toml::Value;
+
+use crate::exit::Failure;
+
+/// Where suites of HTTP keep their header fields: `[workload] headers`.
+const HEADERS_KEY: &str = "headers";
+/// The same for `--set`.
+const HEADERS_PATH: &str = "workload.headers";
+/// Fields whose value is a secret wherever they are named; lower case, with the colon.
 const SECRET_FIELDS: [&str; 2] = ["authorization:", "cookie:"];
+
+/// Header fields with the values that are sent. They are in no bundle and no message.
+#[derive(Clone, Default)]
+pub struct SecretHeaders(Vec<String>);
+
+impl SecretHeaders {
+    /// The suite for those who make the requests.
+    pub fn put_into(&self, suite: &Suite) -> Suite {
+        let mut suite = suite.clone();
+        if let Some(headers) = suite.workload.get_mut(HEADERS_KEY) {
+            *headers = Value::from(self.0.clone());
+        }
+        suite
+    }
+}
+
+impl std::fmt::Debug for SecretHeaders {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretHeaders")
+    }
+}
+
+/// Takes the values of header fields out of a suite, and reads those that it only refers to.
+pub fn separate(mut suite: Suite) -> Result<(Suite, SecretHeaders), Failure> {
+    let Some(Value::Array(fields)) = suite.workload.get_mut(HEADERS_KEY) else {
+        return Ok((suite, SecretHeaders::default()));
+    };
+    let mut sent = Vec::new();
+    for field in fields {
+        let header = field.as_str().and_then(Header::read);
+        let header = header.ok_or_else(|| Failure::wrong("workload.headers holds no field"))?;
+        sent.push(format!("{}: {}", header.name, value_of(&header)?));
+        *field = Value::from(header.shown());
+    }
+    Ok((suite, SecretHeaders(sent)))
+}
+
+fn value_of(header: &Header<'_>) -> Result<String, Failure> {
+    let name = header.name;
+    let (value, place) = match header.value {
+        HeaderValue::Literal(text) => return Ok(text.to_owned()),
+        HeaderValue::LeftOut => {
+            return Err(Failure::wrong(format!(
+                "header {name}: its value is a secret and was left out of the bundle; in the \
+                 suite.toml there write \"{name}: env:VARIABLE\" or \"{name}: @FILE\" in its place, \
+                 which is read at every start, or begin a new run"
+            )));
+        }
+        HeaderValue::Variable(variable) => {
+            let value = std::env::var(variable).map_err(|e| {
+                Failure::wrong(match e {
+                    std::env::VarError::NotPresent => format!(
+                        "header {name}: the environment variable {variable} is not set; set it to \
+                         the header's value, or write \"{name}: @FILE\""
+                    ),
+                    std::env::VarError::NotUnicode(_) => format!(
+                        "header {name}: the environment variable {variable} is not text; set it to \
+                         the header's value"
+                    ),
+                })
+            })?;
+            (value, format!("the environment variable {variable}"))
+        }
+        HeaderValue::File(file) => {
+            let value = std::fs::read_to_string(file).map_err(|e| {
+                Failure::wrong(format!(
+                    "header {name}: cannot read its value from the file {file:?}: {e}; name a file \
+                     that holds it, or write \"{name}: env:VARIABLE\""
+                ))
+            })?;
+            (value, format!("the file {file:?}"))
+        }
+    };
+    let value = value.trim();
+    match !value.is_empty() && is_field(&format!("{name}: {value}")) {
+        true => Ok(value.to_owned()),
+        false => Err(Failure::wrong(format!(
+            "header {name}: what {place} holds cannot be its value; it must be one line of \
+             printable text"
+        ))),
+    }
+}
+
+/// The header fields of a suite that went through [`separate`].
+pub fn kept_headers(suite: &Suite) -> Vec<String> {
+    let fields = suite.workload.get(HEADERS_KEY).and_then(Value::as_array);
+    let text = |field: &Value| field.as_str().map(str::to_owned);
+    fields.into_iter().flatten().filter_map(text).collect()
+}
+
+/// An argument of the command line as bundles keep it.
+pub fn kept_argument(text: &str) -> String {
+    let (flag, setting) = match text.strip_prefix("--set=") {
+        Some(setting) => ("--set=", setting),
+        None => ("", text),
+    };
+    match Override::parse(setting) {
+        Some(Override { path, value }) if path == HEADERS_PATH => {
+            return format!("{flag}{path}={}", kept_setting(&value));
+        }
+        Some(Override { path, .. }) if path == "workload" || path.starts_with(HEADERS_PATH) => {
+            return format!("{flag}{path}={LEFT_OUT}");
+        }
+        _ => {}
+    }
+    match TargetSpec::parse(text) {
+        Ok(TargetSpec::Url(url)) if text.contains(['@', '#']) => url.to_string(),
+        Ok(_) => text.to_owned(),
+        Err(_) if text.contains("://") && text.contains('@') => without_user_info(text),
+        Err(_) => without_secrets(text),
+    }
+}
+
+fn kept_setting(value: &Value) -> String {
+    let field = |field: &Value| Some(Value::from(Header::read(field.as_str()?)?.shown()));
+    let fields = value.as_array().map(|fields| fields.iter().map(field).collect::<Option<_>>());
+    match fields {
+        Some(Some(fields)) => Value::Array(fields).to_string(),
+        _ => LEFT_OUT.to_owned(),
+    }
+}
+
+/// `text` without what stands between `://` and the last `@`.
+fn without_user_info(text: &str) -> String {
+    match (text.find("://"), text.rfind('@')) {
+        (Some(start), Some(end)) if start < end => {
+            without_secrets(&format!("{}{LEFT_OUT}{}", &text[..start + 3], &text[end..]))
+        }
+        _ => without_secrets(text),
+    }
+}
 
 /// `text`, with everything from the value of a secret header field on left out. The name may end
 /// a longer one (`Proxy-Authorization`, `Set-Cookie`).
-pub fn without_secrets(text: &str) -> String {
+fn without_secrets(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let ends = SECRET_FIELDS.iter().filter_map(|field| Some(lower.find(field)? + field.len()));
     match ends.min() {
-        Some(end) => format!("{} (left out)", &text[..end]),
+        Some(end) => format!("{} {LEFT_OUT}", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// A suite file as a message may quote it: values of header fields in quotes starred out, every
+/// byte in its place.
+pub fn starred(text: &str) -> String {
+    let line = |line: &str| {
+        let mut kept = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find(['"', '\'']) {
+            let (before, quoted) = rest.split_at(at + 1);
+            let quote = before.chars().next_back().unwrap_or('"');
+            let end = quoted.find(quote).unwrap_or(quoted.len());
+            let (inside, after) = quoted.split_at(end);
+            kept.push_str(before);
+            kept.push_str(&starred_field(inside));
+            let (closing, after) = after.split_at(after.len().min(1));
+            kept.push_str(closing);
+            rest = after;
+        }
+        kept.push_str(rest);
+        kept
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+fn starred_field(text: &str) -> String {
+    let token = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    match text.split_once(':') {
+        Some((name, value)) if token(name) && !is_public(name) && !value.starts_with("//") => {
+            let stars: String = value
+                .bytes()
+                .map(|b| if matches!(b, b'\n' | b'\r') { b as char } else { '*' })
+                .collect();
+            format!("{name}:{stars}")
+        }
+        _ => text.to_owned(),
     }
 }
 
@@ -19,10 +199,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_value_of_a_secret_field_is_left_out() {
-        let said = without_secrets("workload.headers=[\"Proxy-Authorization: Basic Zm9v\"]");
-        assert_eq!(said, "workload.headers=[\"Proxy-Authorization: (left out)");
-        assert_eq!(without_secrets("COOKIE:a=b"), "COOKIE: (left out)");
-        assert_eq!(without_secrets("Accept: text/html"), "Accept: text/html");
+    fn a_kept_argument_holds_no_secret() {
+        for (typed, kept) in [
+            ("smb://ann:pw@h/s", "smb://ann@h/s"),
+            (
+                "workload.headers=[\"X-Key: abc\", \"Accept: a\", \"K: env:T\"]",
+                "workload.headers=[\"X-Key: (left out)\", \"Accept: a\", \"K: env:T\"]",
+            ),
+            (
+                "--set=workload.headers=['X-Key: abc']",
+                "--set=workload.headers=[\"X-Key: (left out)\"]",
+            ),
+            ("workload.headers = abc", "workload.headers=(left out)"),
+            ("workload.urls=['http://u:pw@h/x']", "workload.urls=['http://(left out)@h/x']"),
+            ("X=\"Proxy-Authorization: Basic Zm9v\"", "X=\"Proxy-Authorization: (left out)"),
+            ("COOKIE:a=b", "COOKIE: (left out)"),
+            ("--points", "--points"),
+            ("builtin:", "builtin:"),
+            ("disclosure.tester=Ada", "disclosure.tester=Ada"),
+        ] {
+            assert_eq!(kept_argument(typed), kept);
+        }
+    }
+
+    #[test]
+    fn a_quoted_suite_file_shows_no_header_value() {
+        let text = "headers = [\"X-Key: abc\", 'Accept: a', \"Y:b\"]\nurls = [\"http://h/\"]\n";
+        let starred = starred(text);
+        assert_eq!(
+            starred,
+            "headers = [\"X-Key:****\", 'Accept: a', \"Y:*\"]\nurls = [\"http://h/\"]\n"
+        );
+        assert_eq!(starred.len(), text.len());
     }
 }

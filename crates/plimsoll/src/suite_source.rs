@@ -4,12 +4,14 @@ use std::path::Path;
 
 use plimsoll_model::suite::reader::nearest;
 use plimsoll_model::suite::{Override, Suite, SuiteError};
+use plimsoll_model::target::shown_of_unreadable;
 use plimsoll_protocols::SHIPPED;
 
 use crate::exit::Failure;
 
 /// The suite a user named: a shipped name, or the path of a file.
 pub fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure> {
+    refuse_target(name_or_path)?;
     if let Some(text) = plimsoll_protocols::shipped(name_or_path) {
         return Ok(parse(&format!("{name_or_path}.toml"), text, overrides)?);
     }
@@ -18,6 +20,17 @@ pub fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure
         return from_file(path, overrides);
     }
     Err(unknown(name_or_path))
+}
+
+/// A target in the suite's place may hold a password.
+fn refuse_target(text: &str) -> Result<(), Failure> {
+    match text.contains("://") || text.contains('@') && !Path::new(text).exists() {
+        false => Ok(()),
+        true => Err(Failure::wrong(format!(
+            "{} is no suite; the suite comes before the target: plimsoll run SUITE TARGET",
+            shown_of_unreadable(text)
+        ))),
+    }
 }
 
 /// The suite in a file.

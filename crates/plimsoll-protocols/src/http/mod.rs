@@ -8,11 +8,13 @@
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
 //! | [`script`] | which op comes next |
 //! | [`fileset`], [`prepare`] | the generated file set, in memory and on disk |
+//! | [`headers`] | header fields of suites, and which of their values may be shown |
 //! | [`urls`] | weighted lists of URLs |
 //! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
 
 pub mod fileset;
 mod flight;
+pub mod headers;
 pub mod parameters;
 pub mod plan;
 pub mod prepare;

@@ -17,7 +17,7 @@ pub struct HttpWorkload {
     pub connections: Connections,
     /// Method, where a list of URLs names none.
     pub method: Method,
-    /// Further header fields, each `Name: value`.
+    /// Further header fields, each `Name: value`, `Name: env:VARIABLE` or `Name: @FILE`.
     pub headers: Vec<String>,
     /// Statuses of a good reply: codes (`"200"`) and classes (`"2xx"`).
     pub expect: Vec<String>,
@@ -159,13 +159,30 @@ fn read_typed(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
 }
 
 fn read_headers(table: &TableReader<'_>) -> Result<Vec<String>, SuiteError> {
-    let headers = table.texts("headers")?.unwrap_or_default();
-    match headers.iter().find(|h| !is_field(h)) {
+    let wrong = |message: String| unquoted(table.error_at("headers", message));
+    let shape = |_| wrong("`workload.headers` is not a list of strings".to_owned());
+    let headers = table.texts("headers").map_err(shape)?.unwrap_or_default();
+    match headers.iter().position(|h| !is_field(h)) {
         None => Ok(headers),
-        Some(bad) => Err(table
-            .error_at("headers", format!("{bad:?} is not a header field"))
-            .with_help("write for example \"Accept: text/html\"")),
+        Some(at) => {
+            let message = format!("`workload.headers`: string {} is not a header field", at + 1);
+            Err(wrong(message).with_help("write for example \"Accept: text/html\""))
+        }
     }
+}
+
+/// Without the text in question, which may hold a secret.
+fn unquoted(mut error: SuiteError) -> SuiteError {
+    if let Some(span) = error.span.clone()
+        && let Some(value) = error.text.get(span.clone())
+    {
+        let stars: String = value
+            .chars()
+            .map(|c| if c == '\n' { "\n".into() } else { "*".repeat(c.len_utf8()) })
+            .collect();
+        error.text.replace_range(span, &stars);
+    }
+    error
 }
 
 fn read_expect(

@@ -11,6 +11,7 @@ use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
+use super::headers::Header;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
@@ -22,6 +23,8 @@ use crate::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
+/// Names the facts that say which header fields are sent.
+pub const HEADER_FACT: &str = "header";
 /// Lists up to this long have statistics per URL.
 const OPS_PER_URL_MAX: usize = 8;
 /// The method's class shares.
@@ -129,8 +132,8 @@ impl<'a> Draft<'a> {
         );
         self.fact("method", workload.method.as_str());
         self.fact("expected statuses", workload.expect.join(", "));
-        for header in &workload.headers {
-            self.fact("header", header.clone());
+        for header in workload.headers.iter().filter_map(|field| Header::read(field)) {
+            self.fact(HEADER_FACT, header.shown());
         }
         if secure {
             let check = if workload.tls_verify { "checked" } else { "not checked" };

@@ -1,7 +1,7 @@
 //! Lists of URLs, from a file (`--urls`) or the suite: one `[weight] [GET|HEAD] URL` a line,
 //! `#` begins a comment. A URL is a path, or absolute and on the target.
 
-use plimsoll_model::target::TargetUrl;
+use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
 
 use super::wire::request::Method;
 
@@ -46,6 +46,9 @@ pub enum UrlProblem {
     /// Neither a path nor a URL.
     #[error("{0:?} is neither a path like /index.html nor a URL in plain ASCII; percent-encode it")]
     Url(String),
+    /// Names and passwords in a URL would be stored with the list, and are not sent.
+    #[error("{0} names a user, which is not sent; write a header instead")]
+    User(Box<TargetUrl>),
     /// On another server.
     #[error("{0} is not on the target; load goes only to the target given")]
     Elsewhere(String),
@@ -121,7 +124,10 @@ fn read_url(text: &str, targets: &[&TargetUrl]) -> Result<String, UrlProblem> {
     if text.starts_with('/') {
         return is_target(text).then(|| text.to_owned()).ok_or_else(unreadable);
     }
-    let url = TargetUrl::parse(text).map_err(|_| unreadable())?;
+    let url = TargetUrl::parse(text).map_err(|_| UrlProblem::Url(shown_of_unreadable(text)))?;
+    if url.user.is_some() || url.password.is_some() {
+        return Err(UrlProblem::User(Box::new(url)));
+    }
     let place = |u: &TargetUrl| {
         (u.scheme.clone(), u.host.to_ascii_lowercase(), u.port.or_else(|| default_port(&u.scheme)))
     };

@@ -13,8 +13,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_protocols::http::fileset::{FileId, FileSet, MARKER};
 use tower::Service;
 use tower_http::services::ServeDir;
-use tower_http::services::fs::ServeFileSystemResponseBody;
+use tower_http::services::fs::{DefaultServeDirFallback, ServeFileSystemResponseBody};
 
+use super::beneath::Beneath;
 use crate::ServerError;
 
 /// Largest body of `/bytes/N`.
@@ -29,7 +30,7 @@ pub type FindBody = dyn Fn(&str) -> Option<Bytes> + Send + Sync;
 pub enum WebContent {
     /// Bodies from memory; also `/bytes/N`, a body of N bytes up to [`BYTES_MAX`].
     Memory(Arc<FindBody>),
-    /// The files below a directory.
+    /// The regular files below a directory; links are followed as long as they stay in it.
     Directory(PathBuf),
 }
 
@@ -79,7 +80,7 @@ const SOFTWARE: HeaderValue =
 /// [`WebContent`] made ready to answer.
 pub(super) enum Answers {
     Memory { find: Arc<FindBody>, pattern: Bytes },
-    Directory(ServeDir),
+    Directory(ServeDir<DefaultServeDirFallback, Beneath>),
 }
 
 impl Answers {
@@ -89,10 +90,10 @@ impl Answers {
                 Ok(Self::Memory { find: Arc::clone(find), pattern: pattern() })
             }
             WebContent::Directory(root) => {
-                // Reading it now turns a wrong path into a message instead of a stream of 404s.
-                std::fs::read_dir(root)
+                // Opening it now turns a wrong path into a message instead of a stream of 404s.
+                let beneath = Beneath::open(root)
                     .map_err(|source| ServerError::Root { path: root.clone(), source })?;
-                Ok(Self::Directory(ServeDir::new(root)))
+                Ok(Self::Directory(ServeDir::with_backend("", beneath)))
             }
         }
     }

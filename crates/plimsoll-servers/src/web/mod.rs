@@ -2,6 +2,7 @@
 //! if wanted. One thread per core; connections are dealt out in turn, so that the cores share
 //! them evenly however few they are.
 
+mod beneath;
 mod connection;
 mod content;
 mod delayed;

@@ -192,7 +192,7 @@ pub struct ServeWebArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Serve this directory instead of a file set from memory
+    /// Serve this directory instead of a file set from memory; links that leave it are refused
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Size the file set in memory for this highest load, in ops/s

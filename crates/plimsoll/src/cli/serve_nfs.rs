@@ -14,7 +14,7 @@ pub struct ServeNfsArgs {
     /// Address to listen on, TCP and UDP; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2049")]
     pub listen: SocketAddr,
-    /// Serve this directory instead of an empty file system in memory
+    /// Serve this directory instead of an empty file system in memory; set-id bits are never set
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Most memory that files and their names may take

@@ -5,13 +5,14 @@ use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_protocols::http::plan::HEADER_FACT;
 
 use super::app_status;
 use super::jitter;
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
 use crate::certificates;
-use crate::secrets::without_secrets;
+use crate::secrets::kept_headers;
 
 /// Version of `disclosure.json`.
 const DISCLOSURE_FORMAT: u32 = 1;
@@ -91,14 +92,18 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
-    settings.extend(
-        outset
-            .plan
-            .facts
-            .iter()
-            .map(|fact| Setting { value: without_secrets(&fact.value), ..fact.clone() }),
-    );
+    settings.extend(facts(request, outset));
     settings
+}
+
+/// What the plan says of itself; header fields as the suite is kept with them.
+fn facts(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
+    let mut headers = kept_headers(&request.suite).into_iter();
+    let mut facts = outset.plan.facts.clone();
+    for fact in facts.iter_mut().filter(|fact| fact.name == HEADER_FACT) {
+        fact.value = headers.next().unwrap_or_default();
+    }
+    facts
 }
 
 fn not_verified(outset: &Outset) -> Vec<String> {

@@ -21,13 +21,16 @@ use super::placement::{Placement, ServerPlace, place};
 use super::servers::{self, ServerWish, Target};
 use super::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::secrets::SecretHeaders;
 use crate::terminal::Live;
 
 /// A run as the user wants it.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// The suite, overrides applied.
+    /// The suite, overrides applied, as bundles keep it.
     pub suite: Suite,
+    /// What the suite is without: header fields with their values.
+    pub headers: SecretHeaders,
     /// Timings and scale.
     pub profile: ProfileName,
     /// The servers.
@@ -97,7 +100,7 @@ impl Outset {
         let plan = make_plan(
             protocol,
             &PlanRequest {
-                suite,
+                suite: &request.headers.put_into(suite),
                 profile,
                 seed: request.seed,
                 highest_ops_per_s: highest,

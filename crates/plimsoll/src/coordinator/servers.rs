@@ -76,7 +76,7 @@ fn refuse_user(url: &TargetUrl) -> Result<(), Failure> {
         _ if url.user.is_none() && url.password.is_none() => return Ok(()),
         "http" | "https" => {
             "names and passwords in a URL are not sent; leave them out and write \
-             --set 'workload.headers=[\"Authorization: Basic …\"]'"
+             --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'"
         }
         "nfs" => "NFS knows users by number; leave the name out, this program's own are sent",
         _ => return Ok(()),

@@ -5,6 +5,7 @@ use plimsoll_model::suite::SuiteError;
 
 use super::{note, stderr_style};
 use crate::exit::Failure;
+use crate::secrets::starred;
 
 /// Writes a failure to standard error.
 pub fn show_failure(failure: &Failure) {
@@ -21,11 +22,12 @@ fn mistake_text(error: &SuiteError, painted: bool) -> String {
         let help = error.help.as_deref().map(|help| format!("; {help}")).unwrap_or_default();
         return format!("plimsoll: {error}{help}");
     };
-    let end = span.end.min(error.text.len());
+    let source = starred(&error.text);
+    let end = span.end.min(source.len());
     let start = span.start.min(end);
-    let end = end_of_first_line(&error.text, start, end);
+    let end = end_of_first_line(&source, start, end);
     let mut group = Level::ERROR.primary_title(&error.message).element(
-        Snippet::source(&error.text)
+        Snippet::source(&source)
             .path(&error.file)
             .annotation(AnnotationKind::Primary.span(start..end)),
     );

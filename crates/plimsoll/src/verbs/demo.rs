@@ -8,6 +8,7 @@ use crate::cli::{DEFAULT_SEED, DemoArgs};
 use crate::coordinator::RunRequest;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::secrets::SecretHeaders;
 use crate::suite_source;
 use crate::terminal;
 use crate::verbs::run::{command_line, default_out, run_and_show};
@@ -29,6 +30,7 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
         terminal::note(&format!("{name}: a server of our own, {how}; about 15 s"));
         let request = RunRequest {
             suite: suite_source::find(name, &[])?,
+            headers: SecretHeaders::default(),
             profile: ProfileName::Demo,
             targets: vec![TargetSpec::Builtin],
             seed: DEFAULT_SEED,

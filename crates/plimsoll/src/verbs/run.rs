@@ -16,7 +16,7 @@ use crate::coordinator::{RunEnd, RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::load_file;
-use crate::secrets::without_secrets;
+use crate::secrets::{kept_argument, separate};
 use crate::suite_source;
 use crate::terminal::{self, Live};
 
@@ -86,12 +86,13 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let profile = ProfileName::from(args.profile);
     overrides.extend(url_overrides(args, profile)?);
     let suite = suite_source::find(&args.suite, &overrides)?;
-    let suite = with_ladder(suite, &args.ladder)?;
+    let (suite, headers) = separate(with_ladder(suite, &args.ladder)?)?;
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &suite)).transpose()?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&suite.name));
     Ok(RunRequest {
         suite,
+        headers,
         profile,
         targets,
         seed: args.seed,
@@ -235,15 +236,9 @@ fn numbered(out: &Path, number: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The command line as typed, passwords of targets and secret header fields left out.
+/// The command line as typed, passwords and values of header fields left out.
 pub fn command_line() -> Vec<String> {
-    let without_password = |argument: std::ffi::OsString| {
-        let text = argument.to_string_lossy().into_owned();
-        match TargetSpec::parse(&text) {
-            Ok(TargetSpec::Url(url)) if url.password.is_some() => url.to_string(),
-            _ => without_secrets(&text),
-        }
-    };
-    let arguments = std::env::args_os().skip(1).map(without_password);
+    let arguments = std::env::args_os().skip(1);
+    let arguments = arguments.map(|argument| kept_argument(&argument.to_string_lossy()));
     std::iter::once("plimsoll".to_owned()).chain(arguments).collect()
 }

@@ -10,6 +10,7 @@ mod demo;
 mod interruption;
 mod own_way;
 mod search;
+mod secrets;
 mod storage;
 mod support;
 mod tour;

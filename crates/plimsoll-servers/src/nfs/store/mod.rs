@@ -1,7 +1,7 @@
 //! The file system behind the server: objects by id, in memory or below a directory.
 //!
 //! A store knows nothing of RPC. Whoever reaches the server may do everything: stores keep owner
-//! and mode of objects and enforce neither.
+//! and mode of objects and enforce neither. Set-id bits are never set.
 
 pub mod directory;
 pub mod memory;
@@ -15,6 +15,10 @@ pub const NAME_BYTES_MAX: usize = 255;
 pub const LINK_BYTES_MAX: usize = 1024;
 /// Largest size of a file, in bytes: what an `off_t` holds.
 pub const FILE_BYTES_MAX: u64 = i64::MAX as u64;
+
+/// Bits of a mode that can be set: permissions and sticky. A set-id bit that anybody on the network
+/// may set would hand out the identity this server runs with.
+pub const MODE_BITS_KEPT: u32 = 0o1777;
 
 /// A file system. All methods may be called from many threads at once.
 pub trait Store: Send + Sync {

@@ -82,7 +82,7 @@ pub struct Attributes {
 /// What SETATTR and the creating calls set; `None` keeps what is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Permission bits.
+    /// Permission bits and sticky; others are left out, see [`super::MODE_BITS_KEPT`].
     pub mode: Option<u32>,
     /// Owner.
     pub uid: Option<u32>,

@@ -16,6 +16,7 @@ use super::super::ladder;
 use super::super::outset::{Outset, RunRequest};
 use crate::exit::Failure;
 use crate::load_file;
+use crate::secrets::separate;
 use crate::suite_source;
 
 /// What the interrupted run was asked for.
@@ -37,8 +38,10 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
     let file = dir.join(SUITE_FILE).display().to_string();
     let disclosed = reader.disclosure()?.unwrap_or_default();
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
+    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), &[])?)?;
     Ok(RunRequest {
-        suite: suite_source::parse(&file, reader.suite_text(), &[])?,
+        suite,
+        headers,
         profile: profile_named(&started.profile)?,
         targets: targets.collect::<Result<_, _>>()?,
         seed: started.seed,

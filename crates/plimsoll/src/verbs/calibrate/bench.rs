@@ -24,6 +24,7 @@ use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
+use crate::secrets::SecretHeaders;
 use crate::suite_source;
 use crate::terminal::Live;
 use crate::verbs::run::command_line;
@@ -172,6 +173,7 @@ impl Bench<'_> {
         }
         Ok(RunRequest {
             suite: suite_source::parse("calibration.toml", text, &overrides)?,
+            headers: SecretHeaders::default(),
             profile: ProfileName::Standard,
             targets: vec![TargetSpec::parse(&trial.wire.url(server))?],
             seed: self.seed,

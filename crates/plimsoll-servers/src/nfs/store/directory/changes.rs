@@ -10,8 +10,8 @@ use super::places::{Found, Open, Purpose};
 use super::status::{self, Status, fault};
 use super::{DirectoryStore, after};
 use crate::nfs::store::{
-    Attributes, Change, Created, Creation, Doomed, Fault, Kind, LINK_BYTES_MAX, New, Object, Place,
-    SetTime, Settings, Time, new_name, plain_name,
+    Attributes, Change, Created, Creation, Doomed, Fault, Kind, LINK_BYTES_MAX, MODE_BITS_KEPT,
+    New, Object, Place, SetTime, Settings, Time, new_name, plain_name,
 };
 
 const FILE_MODE: u32 = 0o644;
@@ -25,7 +25,7 @@ impl DirectoryStore {
             ftruncate(&file, size.cast_unsigned()).map_err(fault)?;
         }
         let found = self.places.status(object)?;
-        if let Some(mode) = to.mode.map(|mode| mode & 0o7777)
+        if let Some(mode) = to.mode.map(|mode| mode & MODE_BITS_KEPT)
             && mode != found.attributes.mode
         {
             self.set_mode(object, &found, mode)?;
@@ -89,7 +89,7 @@ impl DirectoryStore {
         new_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
         self.listings.forget(place.directory.id);
-        let mode = to.mode.map(|mode| mode & 0o7777);
+        let mode = to.mode.map(|mode| mode & MODE_BITS_KEPT);
         match new {
             New::File(how) => match self.create_file(place, &directory, mode) {
                 Ok(()) => self.mark_exclusive(place, how)?,
@@ -117,7 +117,12 @@ impl DirectoryStore {
         // The mask of this process took bits of the mode away, and the rest is not set yet.
         let settings = match new {
             New::File(Creation::Exclusive(_)) => Settings::default(),
-            New::File(_) | New::Directory => *to,
+            New::File(_) => *to,
+            New::Directory => {
+                // It takes the set-gid bit over from the directory it is made in.
+                let made = status::of_name(&directory, place.name)?.attributes.mode;
+                Settings { mode: Some(mode.unwrap_or(made)), ..*to }
+            }
             New::Link(_) | New::Special(..) => Settings { mode: None, size: None, ..*to },
         };
         self.created(place, &directory, &settings)
@@ -178,7 +183,8 @@ impl DirectoryStore {
     ) -> Result<Created, Fault> {
         let (object, mut attributes) = super::Store::lookup(self, place)?;
         let size_differs = settings.size.is_some_and(|size| size != attributes.size);
-        let mode_differs = settings.mode.is_some_and(|mode| mode & 0o7777 != attributes.mode);
+        let mode_differs =
+            settings.mode.is_some_and(|mode| mode & MODE_BITS_KEPT != attributes.mode);
         let rest = Settings { size: None, mode: None, ..*settings };
         if size_differs || mode_differs || rest != Settings::default() {
             let size = settings.size.filter(|_| size_differs);

@@ -5,7 +5,9 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::data::{Budget, Data};
 use super::entries::{Entries, EntryIs};
 use crate::clock;
-use crate::nfs::store::{Attributes, Caller, Change, Fault, Kind, SetTime, Settings, Time};
+use crate::nfs::store::{
+    Attributes, Caller, Change, Fault, Kind, MODE_BITS_KEPT, SetTime, Settings, Time,
+};
 
 /// File system number of everything in memory; any number will do.
 const FILE_SYSTEM: u64 = 0x506c_696d;
@@ -175,7 +177,7 @@ impl State {
             self.data_mut()?.resize(size, budget)?;
             self.modified = now;
         }
-        self.mode = to.mode.map_or(self.mode, |mode| mode & 0o7777);
+        self.mode = to.mode.map_or(self.mode, |mode| mode & MODE_BITS_KEPT);
         self.uid = to.uid.unwrap_or(self.uid);
         self.gid = to.gid.unwrap_or(self.gid);
         for (time, wish) in [(&mut self.accessed, to.accessed), (&mut self.modified, to.modified)] {

@@ -1,0 +1,103 @@
+//! Header fields as a suite writes them: where their values come from, and which may be shown.
+
+use super::wire::request::is_field;
+
+/// What a bundle holds in the place of a value that may be a secret.
+pub const LEFT_OUT: &str = "(left out)";
+/// Begins a value that is read from the environment.
+const VARIABLE_PREFIX: &str = "env:";
+/// Begins a value that is read from a file.
+const FILE_PREFIX: char = '@';
+
+/// A header field of a suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// Its name, as written.
+    pub name: &'a str,
+    /// Where its value comes from.
+    pub value: HeaderValue<'a>,
+}
+
+/// Where the value of a header field comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum HeaderValue<'a> {
+    /// The suite itself.
+    Literal(&'a str),
+    /// This environment variable (`env:NAME`).
+    Variable(&'a str),
+    /// This file (`@FILE`).
+    File(&'a str),
+    /// Nowhere any more: a bundle was written without it.
+    LeftOut,
+}
+
+impl<'a> Header<'a> {
+    /// Reads `Name: value`; `None` where that is no header field.
+    pub fn read(field: &'a str) -> Option<Self> {
+        let (name, value) = field.split_once(':').filter(|_| is_field(field))?;
+        let value = value.trim();
+        let value = match value.strip_prefix(VARIABLE_PREFIX) {
+            Some(variable) => HeaderValue::Variable(variable),
+            None => match value.strip_prefix(FILE_PREFIX) {
+                Some(file) => HeaderValue::File(file),
+                None if value == LEFT_OUT => HeaderValue::LeftOut,
+                None => HeaderValue::Literal(value),
+            },
+        };
+        Some(Self { name, value })
+    }
+
+    /// The field with a literal value left out, unless that is known to hold no secret.
+    pub fn shown(&self) -> String {
+        let Self { name, value } = self;
+        match value {
+            HeaderValue::Literal(text) if is_public(name) => format!("{name}: {text}"),
+            HeaderValue::Variable(variable) => format!("{name}: {VARIABLE_PREFIX}{variable}"),
+            HeaderValue::File(file) => format!("{name}: {FILE_PREFIX}{file}"),
+            HeaderValue::Literal(_) | HeaderValue::LeftOut => format!("{name}: {LEFT_OUT}"),
+        }
+    }
+}
+
+/// A literal value may be a secret.
+impl std::fmt::Debug for HeaderValue<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Literal(_) => f.write_str("Literal"),
+            Self::Variable(name) => f.debug_tuple("Variable").field(name).finish(),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::LeftOut => f.write_str("LeftOut"),
+        }
+    }
+}
+
+/// The values of header fields of this name hold no secret.
+pub fn is_public(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    name == "accept"
+        || name.starts_with("accept-")
+        || matches!(name.as_str(), "user-agent" | "content-type")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(field: &str) -> String {
+        Header::read(field).unwrap().shown()
+    }
+
+    #[test]
+    fn only_values_known_to_be_harmless_are_shown() {
+        for kept in ["Accept: text/html", "accept-encoding: br", "User-Agent: me", "A: env:T"] {
+            assert_eq!(shown(kept), kept);
+        }
+        assert_eq!(shown("Content-Type:text/plain"), "Content-Type: text/plain");
+        assert_eq!(shown("X-Key: @/run/key"), "X-Key: @/run/key");
+        for secret in ["X-Key: abc", "X-Key:abc", "X-Key: Bearer env:T", "X-Key: (left out)"] {
+            assert_eq!(shown(secret), "X-Key: (left out)");
+        }
+        assert_eq!(shown("Accepted: abc"), "Accepted: (left out)");
+        assert_eq!(Header::read("no field"), None);
+    }
+}
