@@ -41,6 +41,7 @@ pub(crate) fn summarise_run(
         score_note,
         limit: limit_text(suite, points, probes, disclosure),
         peak_search: view.peak.map(|(_, how)| how.to_owned()),
+        ..Summary::default()
     }
 }
 

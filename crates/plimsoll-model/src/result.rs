@@ -117,10 +117,20 @@ pub struct Summary {
     pub peak_ops_per_s: Option<f64>,
     /// Highest application byte rate of any point.
     pub peak_bytes_per_s: Option<f64>,
+    /// Stated interval of `value`, in its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_interval: Option<[f64; 2]>,
     /// Area under response time over throughput, by both definitions.
     pub overall_response_ms: OverallResponse,
+    /// The same with every mean at the low and at the high end of its stated interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overall_response_interval_ms: Option<[OverallResponse; 2]>,
     /// Overall score of suites that have one, in transactions per second.
     pub score: Option<f64>,
+    /// Stated interval of the score: with every point's throughput at the low and at the high end
+    /// of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_interval: Option<[f64; 2]>,
     /// How it was made, or why there is none; absent where the suite has no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_note: Option<String>,
