@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, RunStarted};
+use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{OpResult, PointResult, TargetResult};
 
 use crate::health::generator_result;
@@ -107,10 +108,10 @@ fn op_results(
 /// The first sample of each class, then the others, as far as there is room.
 fn error_samples(view: &PointView<'_>) -> Vec<String> {
     let mut classes = BTreeSet::new();
-    let mut samples = view.samples.clone();
-    // Stable: in the order of the journal otherwise.
-    samples.sort_by_cached_key(|sample| !classes.insert(&sample.class));
-    let texts = samples.iter().map(|s| format!("{} ({}): {}", s.op, s.class, s.detail));
+    let (first, others): (Vec<&ErrorSample>, Vec<&ErrorSample>) =
+        view.samples.iter().partition(|sample| classes.insert(&sample.class));
+    let samples = first.into_iter().chain(others);
+    let texts = samples.map(|s| format!("{} ({}): {}", s.op, s.class, s.detail));
     let lost = view.lost.iter().map(|reason| format!("client lost: {reason}"));
     texts.chain(lost).take(ERROR_SAMPLES_MAX).collect()
 }

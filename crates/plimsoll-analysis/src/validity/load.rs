@@ -2,7 +2,7 @@
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::result::Finding;
-use plimsoll_model::units::{NANOS_PER_SECOND, grouped};
+use plimsoll_model::units::{NANOS_PER_SECOND, grouped, three_digits};
 
 use super::{Evidence, connections, finding, percent};
 
@@ -315,7 +315,7 @@ pub(super) fn response_cap(e: &Evidence<'_>) -> Option<Finding> {
         format!(
             "mean service time {} ms is above the suite's cap of {cap_ms} ms: the point \
              is shown but not counted",
-            plimsoll_model::units::three_digits(mean_ms),
+            three_digits(mean_ms),
         ),
     )
 }

@@ -3,7 +3,8 @@
 use plimsoll_model::result::{Finding, PointResult, Verdict};
 use plimsoll_model::suite::Suite;
 
-use super::{Evidence, connections::CONNECTIONS_LOST, finding};
+use super::connections::CONNECTIONS_LOST;
+use super::{Evidence, finding};
 use crate::raw::{Ending, RunView};
 
 /// A panic of a worker is a bug: nothing it counted can be trusted.
@@ -34,9 +35,9 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
         reasons.extend(point.reasons.iter().cloned());
         warnings.extend(point.not_counted_because.iter().chain(&point.warnings).cloned());
     }
-    let valid = reasons.is_empty() && !points.is_empty();
-    // Lost connections explain what follows.
+    // It explains the others.
     warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
+    let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
 }
 
