@@ -18,8 +18,8 @@ pub struct Comparison {
     pub score: Option<Difference>,
     /// The highest throughput of any point.
     pub peak_ops_per_s: Option<Difference>,
-    /// Overall response time by the `origin` definition; below 1 is faster.
-    pub overall_response_ms: Option<Difference>,
+    /// Overall response time by the `origin` definition, in nanoseconds; below 1 is faster.
+    pub overall_response_ns: Option<Difference>,
     /// Load points that both runs have, in the first's order.
     pub points: Vec<PointComparison>,
     /// What a reader must know, for a person.
@@ -135,7 +135,6 @@ pub fn compare(first: &RunResult, other: &RunResult) -> Result<Comparison, Compa
         Some(compare_points(a, b))
     });
     let points: Vec<PointComparison> = points.collect();
-    let bare = |value: Option<f64>| value.map(|value| Stated::new(value, None));
     let at_least = [one, two].iter().any(|summary| summary.bound == Bound::AtLeast);
     let invalid = [first, other].iter().any(|run| !run.verdict.valid);
     let weakness = match (invalid, at_least) {
@@ -146,13 +145,14 @@ pub fn compare(first: &RunResult, other: &RunResult) -> Result<Comparison, Compa
     let figure = |of: fn(&RunResult) -> Option<Stated>| {
         Difference::of(of(first), of(other)).map(|figures| figures.unless(weakness))
     };
-    let overall = [one, two].map(|summary| bare(summary.overall_response_ms.origin));
+    let overall = [one, two].map(|summary| Stated::overall(summary, |overall| overall.origin));
     Ok(Comparison {
-        value: figure(|run| reached(run, run.summary.value?)),
+        value: figure(|run| Stated::headline(&run.summary)),
         unit: one.unit.clone(),
-        score: Difference::of(bare(one.score), bare(two.score)),
+        score: figure(|run| Stated::score(&run.summary)),
         peak_ops_per_s: figure(|run| reached(run, run.summary.peak_ops_per_s?)),
-        overall_response_ms: Difference::of(overall[0], overall[1]),
+        overall_response_ns: Difference::of(overall[0], overall[1])
+            .map(|figures| figures.unless(weakness.filter(|why| *why == Weakness::Invalid))),
         cautions: cautions(first, other, points.len()),
         points,
     })
@@ -246,6 +246,7 @@ mod tests {
             point.response_interval_ns = Some(intervals);
             point.achieved_interval_ops_per_s = around(point.achieved_ops_per_s.unwrap());
         }
+        run.summary.value_interval = run.summary.value.map(|value| [value * 0.9, value * 1.1]);
         run
     }
 

@@ -1,7 +1,7 @@
 //! How a figure is written beside its stated interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
 //! where the interval is too wide for the figure to mean anything.
 
-use crate::result::{PointResult, TimeIntervals, TimeSummary};
+use crate::result::{OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::units::{decimals, grouped, three_digits, time_unit};
 
 /// A percentile with an interval wider than this share of itself is shown as the interval alone.
@@ -75,6 +75,27 @@ impl Stated {
     pub fn achieved(point: &PointResult) -> Option<Self> {
         let interval = point.achieved_interval_ops_per_s;
         point.achieved_ops_per_s.map(|value| Self::new(value, interval))
+    }
+
+    /// The headline of a run, in its unit.
+    pub fn headline(summary: &Summary) -> Option<Self> {
+        summary.value.map(|value| Self::new(value, summary.value_interval))
+    }
+
+    /// The score of a run.
+    pub fn score(summary: &Summary) -> Option<Self> {
+        summary.score.map(|score| Self::new(score, summary.score_interval))
+    }
+
+    /// Overall response time of a run by one of the definitions, in nanoseconds.
+    pub fn overall(
+        summary: &Summary,
+        definition: fn(&OverallResponse) -> Option<f64>,
+    ) -> Option<Self> {
+        let nanos = |overall: &OverallResponse| definition(overall).map(|ms| ms * 1e6);
+        let [low, high] = summary.overall_response_interval_ms.unwrap_or_default();
+        let interval = nanos(&low).zip(nanos(&high)).map(|(low, high)| [low, high]);
+        nanos(&summary.overall_response_ms).map(|value| Self::new(value, interval))
     }
 
     /// The bounds that are shown without the figure, because they are too far apart for it.

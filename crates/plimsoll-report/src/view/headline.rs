@@ -74,10 +74,8 @@ fn bounded(run: &RunResult, value: f64) -> String {
 
 /// Its unit, with its interval where that is wider than the rounding.
 fn main_unit(run: &RunResult) -> String {
-    let Some(value) = run.summary.value else { return String::new() };
-    let stated = headline_point(run).and_then(Stated::achieved);
-    let of_value = stated.filter(|rate| close(rate.value, value));
-    match of_value.and_then(|rate| rate.rate_interval_text()) {
+    let Some(value) = Stated::headline(&run.summary) else { return String::new() };
+    match value.rate_interval_text() {
         Some(interval) => format!("{} ({interval})", run.summary.unit),
         None => run.summary.unit.clone(),
     }
@@ -143,13 +141,19 @@ fn stated_figure(label: &str, stated: Stated) -> Figure {
 /// The overall score of suites that have one; it comes before the peak.
 fn score(run: &RunResult) -> Option<Figure> {
     let note = run.summary.score_note.as_ref()?;
-    let value = run.summary.score.map_or_else(|| NONE.to_owned(), |score| number(Some(score)));
-    let unit = if run.summary.score.is_some() { SCORE_UNIT } else { "" };
+    let stated = Stated::score(&run.summary);
+    let value = stated.map_or_else(|| NONE.to_owned(), |score| number(Some(score.value)));
+    let interval = stated.and_then(|score| score.rate_interval_text());
+    let unit = match (stated, interval) {
+        (None, _) => String::new(),
+        (Some(_), None) => SCORE_UNIT.to_owned(),
+        (Some(_), Some(interval)) => format!("{SCORE_UNIT} ({interval})"),
+    };
     let label = match run.summary.score {
         Some(_) => format!("score, {note}"),
         None => format!("score, {}", note.trim_start_matches("none: ")),
     };
-    Some(Figure { label, value, unit: unit.to_owned(), main: true })
+    Some(Figure { label, value, unit, main: true })
 }
 
 /// Suites that cap the response time publish the overall one beside the peak, and a curve from
@@ -160,12 +164,12 @@ fn overall_is_a_result(run: &RunResult) -> bool {
 
 /// Overall response time by both definitions, as far as the points give it.
 fn overall(run: &RunResult) -> Vec<Figure> {
-    let overall = run.summary.overall_response_ms;
-    let figures = [("overall response", overall.origin), ("overall response, span", overall.span)];
-    figures
-        .into_iter()
-        .filter_map(|(label, ms)| Some(figure(label, format!("{} ms", three_digits(ms?)))))
-        .collect()
+    let stated = |of| Stated::overall(&run.summary, of);
+    let figures = [
+        ("overall response", stated(|overall| overall.origin)),
+        ("overall response, span", stated(|overall| overall.span)),
+    ];
+    figures.into_iter().filter_map(|(label, time)| Some(stated_figure(label, time?))).collect()
 }
 
 fn figure(label: &str, text: String) -> Figure {

@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_model::result::{Bound, Finding, RunResult, Verdict};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped};
+use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
 
 use super::Style;
 use extent::Extent;
@@ -77,11 +78,11 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
             summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
         let _ = writeln!(out, "  highest rate of any point: {} ops/s{bytes}", grouped(peak));
     }
-    if let Some(origin) = summary.overall_response_ms.origin {
-        let ms = |value: f64| Nanos((value * 1e6).round() as u64).to_string();
-        let span = summary.overall_response_ms.span;
-        let span = span.map_or(String::new(), |span| format!(" (origin), {} (span)", ms(span)));
-        let _ = writeln!(out, "  overall response: {}{span}", ms(origin));
+    if let Some(origin) = Stated::overall(summary, |overall| overall.origin) {
+        let span = Stated::overall(summary, |overall| overall.span);
+        let span = span.map(|span| format!(" by origin, {} by span", span.time_text()));
+        let origin = origin.time_text();
+        let _ = writeln!(out, "  overall response: {origin}{}", span.unwrap_or_default());
     }
     if let Some(limit) = &summary.limit {
         let _ = writeln!(out, "  {}", extent.headline(&format!("limit: {limit}")));
@@ -94,8 +95,10 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
 /// Before the peak, where the suite has one.
 fn push_score(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
     let Some(note) = &result.summary.score_note else { return };
-    let _ = match result.summary.score {
-        Some(score) => writeln!(out, "  score: {} tps ({note})", style.bold(&grouped(score))),
+    let _ = match Stated::score(&result.summary) {
+        Some(score) => {
+            writeln!(out, "  score: {} tps, {note}", style.bold(&score.rate_text()))
+        }
         None => writeln!(out, "  {}", extent.headline(&format!("score: {note}"))),
     };
 }
@@ -110,7 +113,9 @@ fn value_text(value: f64, result: &RunResult) -> String {
         Bound::Exact => "",
         Bound::AtLeast => "at least ",
     };
-    let text = format!("{bound}{} {}", grouped(value), result.summary.unit);
+    let interval = Stated::headline(&result.summary).and_then(|it| it.rate_interval_text());
+    let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
+    let text = format!("{bound}{} {}{interval}", grouped(value), result.summary.unit);
     match metric(result) {
         Metric::Ops | Metric::Logons => text,
         Metric::Bytes => {

@@ -36,8 +36,8 @@ fn text_of(first: &Path, other: &Path, it: &Comparison) -> String {
         let _ = writeln!(out, "  {:<22} {}", "score", said_of(it.score.as_ref(), rate));
     }
     let _ = writeln!(out, "  {:<22} {}", "peak, ops/s", said_of(it.peak_ops_per_s.as_ref(), rate));
-    let overall = said_of(it.overall_response_ms.as_ref(), |ms| three_digits(ms.value));
-    let _ = writeln!(out, "  {:<22} {overall}", "overall response, ms");
+    let overall = said_of(it.overall_response_ns.as_ref(), Stated::time_text);
+    let _ = writeln!(out, "  {:<22} {overall}", "overall response");
     for point in &it.points {
         out.push_str(&point_text(point));
     }
