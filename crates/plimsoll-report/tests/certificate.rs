@@ -27,7 +27,8 @@ fn note() -> CertificateNote {
 #[test]
 fn what_the_certificate_does_not_cover_stands_beside_it() {
     let mut run = fixture::valid(3);
-    let not_covered = vec!["kernel 6.1, certified 6.18".into(), "pacing spin, certified auto".into()];
+    let not_covered =
+        vec!["kernel 6.1, certified 6.18".into(), "pacing spin, certified auto".into()];
     let note = CertificateNote { not_covered, ..note() };
     run.disclosure.as_mut().unwrap().certificate = Some(note);
     let text = plimsoll_report::markdown(&[run]);

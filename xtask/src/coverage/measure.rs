@@ -110,8 +110,7 @@ fn truths(
     wall_ahead_ns: i64,
 ) -> Option<Truths> {
     let rate = OpsPerSec::new(wanted.utilisation * CAPACITY_OPS_PER_S)?;
-    let (warm_up_ns, end_ns) =
-        (record.warm_up_ns.0, record.warm_up_ns.0 + record.measured_ns.0);
+    let (warm_up_ns, end_ns) = (record.warm_up_ns.0, record.warm_up_ns.0 + record.measured_ns.0);
     let origin_ns = record.started_unix_ns.saturating_add_signed(-wall_ahead_ns);
     let mut arrivals = Arrivals::new(rate, Gaps::Exponential, wanted.seed, 0, 1);
     let schedule: Vec<Scheduled> = std::iter::from_fn(|| arrivals.next_due())
@@ -129,9 +128,7 @@ fn outcome(wanted: &Wanted, result: &Value, truths: Truths) -> Outcome {
     let stated = |name: &str| {
         let figure = |path: String| result.pointer(&path).and_then(Value::as_f64);
         let interval = |end: u32| figure(format!("/points/0/response_interval_ns/{name}/{end}"));
-        let part = |part: &str| {
-            figure(format!("/points/0/uncertainty/response_{name}_ns/{part}"))
-        };
+        let part = |part: &str| figure(format!("/points/0/uncertainty/response_{name}_ns/{part}"));
         Some(Stated {
             low_ns: interval(0)?,
             high_ns: interval(1)?,

@@ -85,10 +85,10 @@ impl Outcome {
     /// For a person who waits.
     pub fn line(&self) -> String {
         let shown = self.stated.iter().zip(PERCENTILES).map(|(stated, (name, share))| {
-            let truth = self.truths.percentile_ns(share).map_or_else(
-                || "unknown".to_owned(),
-                |truth_ns| format!("{:.0}", truth_ns / 1e3),
-            );
+            let truth = self
+                .truths
+                .percentile_ns(share)
+                .map_or_else(|| "unknown".to_owned(), |truth_ns| format!("{:.0}", truth_ns / 1e3));
             match stated {
                 Some(stated) => format!(
                     "{name} {:.0}–{:.0} µs, this run's truth {truth}",
@@ -110,9 +110,9 @@ impl Outcome {
     }
 
     pub fn json(&self) -> String {
-        let stated = self.stated.map(|stated| {
-            stated.map(|s| json!([s.low_ns, s.high_ns, s.value_ns, s.generator_ns]))
-        });
+        let stated = self
+            .stated
+            .map(|stated| stated.map(|s| json!([s.low_ns, s.high_ns, s.value_ns, s.generator_ns])));
         let truths: Vec<Value> =
             self.truths.0.iter().map(|(bucket, count)| json!([bucket, count])).collect();
         json!({
@@ -158,8 +158,7 @@ mod tests {
 
     #[test]
     fn an_outcome_reads_back_and_half_a_line_is_none() {
-        let stated =
-            Stated { low_ns: 1.0, high_ns: 3.5, value_ns: 2.0, generator_ns: Some(0.25) };
+        let stated = Stated { low_ns: 1.0, high_ns: 3.5, value_ns: 2.0, generator_ns: Some(0.25) };
         let outcome = Outcome {
             number: 7,
             seed: 8,

@@ -115,7 +115,8 @@ mod tests {
 
     fn outcome(number: u64, disturbed: bool, low_ms: f64, high_ms: f64) -> Outcome {
         let (low_ns, high_ns) = (low_ms * 1e6, high_ms * 1e6);
-        let stated = Stated { low_ns, high_ns, value_ns: high_ns, generator_ns: Some(0.1 * high_ns) };
+        let stated =
+            Stated { low_ns, high_ns, value_ns: high_ns, generator_ns: Some(0.1 * high_ns) };
         // What a disturbed run's server wrote down is no truth.
         let times: Vec<u64> =
             (1..=1_000).map(|i| if disturbed { 9_000_000 } else { i * 2_000 }).collect();
@@ -133,11 +134,8 @@ mod tests {
 
     #[test]
     fn the_truth_is_the_quiet_runs_and_disturbed_runs_are_held_against_it() {
-        let found = [
-            outcome(0, false, 0.9, 1.1),
-            outcome(1, false, 0.5, 0.8),
-            outcome(2, true, 0.8, 1.6),
-        ];
+        let found =
+            [outcome(0, false, 0.9, 1.1), outcome(1, false, 0.5, 0.8), outcome(2, true, 0.8, 1.6)];
         let text = table(&found);
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 3 s")).collect();
         assert!(rows[0].contains("quiet | 2 (2) | 1.00 ms, 1.90 ms, 1.98 ms | 1 of 2"), "{text}");

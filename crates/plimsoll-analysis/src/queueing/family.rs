@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn the_normal_quantiles_are_those_of_the_tables() {
-        for (share, wanted) in [(0.975, 1.959_96), (0.5, 0.0), (0.9995, 3.290_53), (0.05, -1.644_85)]
+        for (share, wanted) in
+            [(0.975, 1.959_96), (0.5, 0.0), (0.9995, 3.290_53), (0.05, -1.644_85)]
         {
             let found = normal_quantile(share);
             assert!((found - wanted).abs() < 1e-4, "{share}: {found}");
@@ -101,8 +102,7 @@ mod tests {
     #[test]
     fn simulated_runs_of_a_sound_instrument_lie_within_the_tolerance_interval() {
         let service = "const:500us".parse().unwrap();
-        let plan =
-            Plan { rate_per_s: 1_800.0, service, servers: 1, warm_up_s: 1.0, window_s: 3.0 };
+        let plan = Plan { rate_per_s: 1_800.0, service, servers: 1, warm_up_s: 1.0, window_s: 3.0 };
         let limits = scatter(&plan);
         let mut outside = [0; Statistic::ALL.len()];
         for seed in 0..2_000 {

@@ -55,8 +55,7 @@ impl Certificate {
 impl QueueCase {
     /// Everything that may be left open: what it is about, and what came of it.
     fn judged(&self) -> Vec<(String, Judged)> {
-        let mut all =
-            vec![("rate".to_owned(), self.rate), ("served".to_owned(), self.served)];
+        let mut all = vec![("rate".to_owned(), self.rate), ("served".to_owned(), self.served)];
         for reading in &self.readings {
             let name = reading.statistic.name();
             let mut add = |side: &str, judged| all.push((format!("{name} {side}"), judged));
@@ -81,7 +80,8 @@ impl QueueCase {
             // Nothing to compare is no good evidence.
             all.push((format!("{at} {TIGHT}"), false));
         }
-        let made = |(what, judged): (String, Judged)| Some((format!("{at} {what}"), judged.held()?));
+        let made =
+            |(what, judged): (String, Judged)| Some((format!("{at} {what}"), judged.held()?));
         all.extend(self.judged().into_iter().filter_map(made));
     }
 }

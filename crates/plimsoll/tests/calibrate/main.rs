@@ -114,7 +114,8 @@ fn ctrl_c_ends_with_4_and_leaves_neither_server_nor_file() {
 #[test]
 fn certificates_that_cannot_be_kept_are_printed_all_the_same() {
     let place = tempfile::tempdir().unwrap();
-    let mut calibrate = calibrate(place.path(), &["--scale", "0.05", "--protocol", "app", "--progress", "none"]);
+    let mut calibrate =
+        calibrate(place.path(), &["--scale", "0.05", "--protocol", "app", "--progress", "none"]);
     let ended = calibrate.env("XDG_STATE_HOME", "/dev/null").output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");

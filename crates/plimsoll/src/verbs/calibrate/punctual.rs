@@ -93,9 +93,8 @@ impl Bounds {
 fn probe(seen: &Seen, rate_ops_per_s: f64) -> PunctualProbe {
     let send_lag_p99_ns = Nanos(quantile_ns(&seen.times.send_lag, P99_E2));
     let done_ratio = seen.done_ratio();
-    let punctual = send_lag_p99_ns < SEND_LAG_P99_MAX
-        && done_ratio >= DONE_MIN_RATIO
-        && seen.troubles() == 0;
+    let punctual =
+        send_lag_p99_ns < SEND_LAG_P99_MAX && done_ratio >= DONE_MIN_RATIO && seen.troubles() == 0;
     PunctualProbe { rate_ops_per_s, tries: 1, send_lag_p99_ns, done_ratio, punctual }
 }
 

@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_not_taken_for_an_empty_one() {
-        for text in ["", "arrival_ns", "# stall_ns=5\n", "arrival_ns,departure_ns,sent_ns,key\n1,2\n"] {
+        for text in
+            ["", "arrival_ns", "# stall_ns=5\n", "arrival_ns,departure_ns,sent_ns,key\n1,2\n"]
+        {
             assert!(ServerLog::parse(text).is_none(), "{text:?}");
         }
     }

@@ -87,9 +87,7 @@ impl Wire {
                 BuiltinWeb { program, arguments, cores, version }.start()?
             }
             Self::Nfs => BuiltinNfs { program, arguments, cores, version }.start()?,
-            Self::Smb => {
-                BuiltinSmb { program, arguments, cores, version, login: None }.start()?
-            }
+            Self::Smb => BuiltinSmb { program, arguments, cores, version, login: None }.start()?,
         })
     }
 
