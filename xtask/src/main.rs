@@ -40,7 +40,7 @@ usage: cargo xtask VERB
                   options of bench: --rounds 5 --seconds 5 --only PART,PART --write
   coverage        do stated intervals hold the truth? 200 runs in about 25 minutes, and on from
                   where it was: --runs 200 --seed 1 --window 6 --file FILE --write
-                  [-- OPTIONS OF plimsoll run]";
+                  --program FILE [-- OPTIONS OF plimsoll run]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

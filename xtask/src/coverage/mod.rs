@@ -38,6 +38,8 @@ struct Options {
     /// What was found so far.
     file: PathBuf,
     write: bool,
+    /// What to measure, instead of a release build made now.
+    program: Option<PathBuf>,
     /// More options of `plimsoll run`.
     of_run: Vec<String>,
 }
@@ -73,7 +75,7 @@ pub fn coverage(words: &[&str]) -> Result<()> {
         // Before the minutes that the measurement takes.
         placed(&page()?, "")?;
     }
-    let program = build()?;
+    let program = options.program.clone().map_or_else(build, Ok)?;
     let mut found = read(&options.file)?;
     for number in 0..options.runs {
         let wanted = Wanted::number(number, &options);
@@ -110,6 +112,7 @@ fn options(words: &[&str]) -> Result<Options> {
         window_s: 6,
         file: target.join("coverage.jsonl"),
         write: false,
+        program: None,
         of_run: Vec::new(),
     };
     let mut words = words.iter();
@@ -124,6 +127,7 @@ fn options(words: &[&str]) -> Result<Options> {
             "--seed" => options.seed = number(value()?)?,
             "--window" => options.window_s = number(value()?)?,
             "--file" => options.file = PathBuf::from(*value()?),
+            "--program" => options.program = Some(PathBuf::from(*value()?)),
             "--write" => options.write = true,
             "--" => {
                 options.of_run = words.by_ref().map(|word| (*word).to_owned()).collect();

@@ -12,6 +12,7 @@ use super::Timing;
 use super::bench::{Bench, Pattern, Seen, Trial};
 use super::judge;
 use super::open::{Asked, open_case};
+use super::pauses::Pauses;
 use super::wire::Wire;
 use crate::exit::Failure;
 
@@ -123,16 +124,12 @@ pub(super) fn closed(
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let seen = only(&seen)?;
     let late = log.late(seen.window_ns);
-    let pauses = judge::Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
+    let pauses = Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
     let served_s = log.responses_s(seen.window_ns);
     Ok(closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean)))
 }
 
-fn closed_case(
-    seen: &Seen,
-    (served_s, pauses): (&[f64], &judge::Pauses),
-    floor: Nanos,
-) -> ClosedCase {
+fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos) -> ClosedCase {
     let Seen { record, times, .. } = seen;
     let totals = &record.totals;
     let ops_per_s = totals.done_in_window as f64 / record.measured_ns.as_secs_f64();

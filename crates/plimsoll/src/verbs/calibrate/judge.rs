@@ -1,17 +1,14 @@
 //! The limits, and who is held against them. Pure.
 
-use plimsoll_analysis::queueing::Queue;
-use plimsoll_analysis::queueing::delayed::{Delays, delayed};
 use plimsoll_analysis::queueing::family;
 use plimsoll_analysis::queueing::finite::Loop;
-use plimsoll_analysis::queueing::scatter::{Scatter, figure};
 use plimsoll_analysis::times::{quantile_ns, supports};
-use plimsoll_model::certificate::{
-    Floor, FloorReading, Judged, Reading, RunVerdict, ScheduleReading, StatedReading, Statistic,
-};
+use plimsoll_model::certificate::{Floor, FloorReading, Judged, RunVerdict, Statistic};
 use plimsoll_model::event::Times;
-use plimsoll_model::result::{Finding, TimeIntervals};
+use plimsoll_model::result::Finding;
 use plimsoll_model::units::Nanos;
+
+use super::pauses::Pauses;
 
 /// Done over due, and served over due, may differ from 1 by this.
 const RATE_ERROR_MAX_RATIO: f64 = 0.005;
@@ -30,73 +27,8 @@ const CLOSED_ERROR_MAX_RATIO: f64 = 0.02;
 /// The p99 of a stall may differ from what it must be by this.
 const STALL_ERROR_MAX_RATIO: f64 = 0.05;
 
-/// A pause of the host that is no ordinary wakeup.
-const PAUSE_MIN: Nanos = Nanos::from_micros(500);
-/// The server stamps a reply when the call that sends it has returned; the kernel has it as the
-/// call begins, and a client on another core may have read it before.
-const HANDED_OVER: Nanos = Nanos::from_micros(20);
-/// With more of the ops than this delayed by pauses, backlogs decide how many are done when.
-const PAUSED_MAX_RATIO: f64 = 0.1;
 /// Rules that a host which stands still breaks by itself; what remains of them is judged here.
 const PAUSED_RULES: [&str; 2] = ["rate", "closed_loop"];
-/// Ranks at which the effect of delays on a percentile is looked at.
-const RANKS: u32 = 16;
-
-/// When the host stood still for client or server, as both saw it in this very run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pauses {
-    /// The longest.
-    longest: Nanos,
-    /// Share of the ops that one of them delayed.
-    share: f64,
-    /// How much longer its effect lasts, the queue that it leaves having to drain.
-    drain: f64,
-}
-
-impl Pauses {
-    /// Of delays by cause, at this utilisation of the server.
-    pub(super) fn of(delays: &[&Times], utilisation: f64) -> Self {
-        let mut pauses = Self { drain: 1.0 / (1.0 - utilisation.min(0.95)), ..Self::default() };
-        for times in delays {
-            let paused = times.len() - times.count_between(0, PAUSE_MIN.0).min(times.len());
-            if paused > 0 {
-                pauses.longest = pauses.longest.max(Nanos(times.max()));
-                pauses.share += paused as f64 / times.len() as f64;
-            }
-        }
-        pauses
-    }
-
-    /// The longest, in words.
-    pub(super) fn sentence(&self) -> String {
-        format!(
-            "the host took generator or server off their cores for up to {}, which delayed {:.1} % \
-             of the ops",
-            self.longest,
-            self.share * 100.0
-        )
-    }
-
-    /// Ops at a rate that the longest may push over the edge of a window.
-    fn ops(&self, rate_ops_per_s: f64) -> f64 {
-        self.longest.as_secs_f64() * rate_ops_per_s
-    }
-
-    /// Are there so many that backlogs decide how many ops are done when?
-    pub(super) fn decide_counts(&self) -> bool {
-        self.share > PAUSED_MAX_RATIO
-    }
-
-    /// May they alone have moved a statistic by so much?
-    fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
-        let touched = self.share * self.drain * 2.0;
-        match statistic.share() {
-            None => excess.as_secs_f64() <= touched * self.longest.as_secs_f64(),
-            Some(share) => touched * 2.0 >= 1.0 - share && excess <= self.longest,
-        }
-    }
-}
-
 /// How far done and due may be apart: a queue that is longer at one end of the window than at the
 /// other makes up for the rest.
 pub(super) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
@@ -163,7 +95,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of(truth_s: f64, shift_s: f64) -> Self {
+    pub(super) fn of(truth_s: f64, shift_s: f64) -> Self {
         Self {
             truth: Nanos::from_secs_f64(truth_s),
             delayed: Nanos::from_secs_f64(truth_s + shift_s),
@@ -247,7 +179,7 @@ pub(super) fn throughputs(
 }
 
 /// The figures a sample of this size supports.
-fn supported(n: u64) -> impl Iterator<Item = Statistic> {
+pub(super) fn supported(n: u64) -> impl Iterator<Item = Statistic> {
     Statistic::ALL.into_iter().filter(move |statistic| match statistic.share() {
         None => n > 0,
         Some(share) => supports(n, percentile_e2(share)),
@@ -282,224 +214,12 @@ pub(super) fn floor(
     Floor { rate_ops_per_s, service_ns, ops: times.len(), response, run }
 }
 
-/// What is known of the response times of one case.
-pub(super) struct Sides<'a> {
-    /// As the client measured them.
-    pub(super) measured: &'a Times,
-    /// As the server computed them.
-    pub(super) served_s: Vec<f64>,
-    /// What delays a request or its reply on the way.
-    pub(super) delays: &'a [&'a Delays],
-    /// When the host stood still.
-    pub(super) pauses: Pauses,
-    /// As the schedule has them; none of a closed loop.
-    pub(super) schedule: Option<ScheduleSide<'a>>,
-    /// What the result states, and the truth.
-    pub(super) stated: Option<(TimeIntervals, Vec<f64>)>,
-}
-
-/// The schedule of an open load.
-pub(super) struct ScheduleSide<'a> {
-    /// Responses of the same queue when each request arrives as it was due.
-    pub(super) responses_s: Vec<f64>,
-    pub(super) queue: &'a Queue,
-    pub(super) scatter: &'a Scatter,
-}
-
-/// Client, server, schedule and theory, side by side.
-pub(super) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
-    let n = sides.measured.len().min(sides.served_s.len() as u64);
-    let served = Moved::by(std::mem::take(&mut sides.served_s), sides.delays);
-    let scheduled = sides.schedule.as_mut().map(|side| {
-        let responses_s = std::mem::take(&mut side.responses_s);
-        Moved::by(responses_s, sides.delays)
-    });
-    let reading = |statistic| {
-        let client = client_ns(sides.measured, statistic);
-        let span = served.span(statistic)?;
-        let scheduled = match (&sides.schedule, &scheduled) {
-            (Some(side), Some(moved)) => {
-                let ends = (side, moved.span(statistic)?);
-                Some(schedule_reading(statistic, ends, span.truth, &sides.pauses)?)
-            }
-            _ => None,
-        };
-        Some(Reading {
-            statistic,
-            client_ns: client,
-            served_ns: span.truth,
-            allowed_ns: span.allowed(client),
-            tight: span.judge_beside(client, statistic, &sides.pauses),
-            schedule: scheduled,
-            stated: sides
-                .stated
-                .as_mut()
-                .and_then(|(stated, truths_s)| stated_reading(statistic, stated, truths_s)),
-        })
-    };
-    supported(n).filter_map(reading).collect()
-}
-
-fn schedule_reading(
-    statistic: Statistic,
-    (side, scheduled): (&ScheduleSide<'_>, Span),
-    served: Nanos,
-    pauses: &Pauses,
-) -> Option<ScheduleReading> {
-    let (low, high) = side.scatter.interval_s(statistic)?;
-    let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
-    Some(ScheduleReading {
-        scheduled_ns: scheduled.truth,
-        on_schedule: scheduled.judge_beside(served, statistic, pauses),
-        theory_ns: Nanos::from_secs_f64(side.queue.response_s(statistic)),
-        theory_interval_ns: interval,
-        theory_held: (interval.0..=interval.1).contains(&scheduled.truth),
-    })
-}
-
-/// Is the truth in the interval that the result states?
-fn stated_reading(
-    statistic: Statistic,
-    stated: &TimeIntervals,
-    truths_s: &mut [f64],
-) -> Option<StatedReading> {
-    let [low, high] = match statistic {
-        Statistic::Mean => stated.mean,
-        Statistic::P50 => stated.p50,
-        Statistic::P95 => stated.p95,
-        Statistic::P99 => stated.p99,
-        Statistic::P999 => None,
-    }?;
-    let truth = Nanos::from_secs_f64(figure(truths_s, statistic)?);
-    let interval = (Nanos(low.max(0.0).floor() as u64), Nanos(high.max(0.0).ceil() as u64));
-    let held = interval.0 <= truth && truth.saturating_sub(HANDED_OVER) <= interval.1;
-    Some(StatedReading {
-        interval_ns: interval,
-        truth_ns: truth,
-        interval: Judged::from_held(held),
-    })
-}
-
-/// Responses, and the same with delays.
-struct Moved {
-    plain_s: Vec<f64>,
-    delayed_s: Vec<f64>,
-    /// Mean of the delays, and as much more as a sample of that size may have.
-    mean_shift_s: f64,
-}
-
-impl Moved {
-    fn by(mut plain_s: Vec<f64>, delays: &[&Delays]) -> Self {
-        let mut delayed_s = delayed(&plain_s, delays);
-        let n = plain_s.len().max(1) as f64;
-        let shifts = || delayed_s.iter().zip(&plain_s).map(|(delayed, plain)| delayed - plain);
-        let mean = shifts().sum::<f64>() / n;
-        let variance = shifts().map(|shift| (shift - mean).powi(2)).sum::<f64>() / n;
-        let mean_shift_s = mean + family::deviate() * (variance / n).sqrt();
-        plain_s.sort_unstable_by(f64::total_cmp);
-        delayed_s.sort_unstable_by(f64::total_cmp);
-        Self { plain_s, delayed_s, mean_shift_s }
-    }
-
-    /// A statistic without the delays, and with all that they may make of it: which ops they hit is
-    /// chance, so the ranks just above count too.
-    fn span(&self, statistic: Statistic) -> Option<Span> {
-        let n = self.plain_s.len();
-        if n == 0 {
-            return None;
-        }
-        let Some(share) = statistic.share() else {
-            let mean_s = self.plain_s.iter().sum::<f64>() / n as f64;
-            return Some(Span::of(mean_s, self.mean_shift_s));
-        };
-        let at = |values: &[f64], share: f64| {
-            values[((share * n as f64).ceil() as usize).clamp(1, n) - 1]
-        };
-        let above = family::upper_rank(share, n) - share;
-        let shift_s = (0..=RANKS)
-            .map(|step| share + above * f64::from(step) / f64::from(RANKS))
-            .map(|rank| at(&self.delayed_s, rank) - at(&self.plain_s, rank))
-            .fold(0.0, f64::max);
-        Some(Span::of(at(&self.plain_s, share), shift_s))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use plimsoll_analysis::queueing::scatter::{Plan, scatter, simulate};
-    use plimsoll_model::calibrated::ServiceLaw;
     use plimsoll_model::event::new_times;
 
+    use super::super::pauses::lags;
     use super::*;
-
-    fn plan() -> Plan {
-        let service: ServiceLaw = "exp:1ms".parse().unwrap();
-        Plan { rate_per_s: 2_400.0, service, servers: 4, warm_up_s: 0.2, window_s: 2.0 }
-    }
-
-    /// A client that sees every response this much longer, and a server that serves so much later
-    /// than by schedule.
-    fn readings_when_late_by(late_us: u64, off_schedule_us: u64) -> Vec<Reading> {
-        readings_that_state(TimeIntervals::default(), late_us, off_schedule_us)
-    }
-
-    fn readings_that_state(
-        stated: TimeIntervals,
-        late_us: u64,
-        off_schedule_us: u64,
-    ) -> Vec<Reading> {
-        let scheduled_s = simulate(&plan(), 5);
-        let later = |response_s: &f64| response_s + off_schedule_us as f64 * 1e-6;
-        let served_s: Vec<f64> = scheduled_s.iter().map(later).collect();
-        let mut times = new_times();
-        for response_s in &served_s {
-            times.record(Nanos::from_secs_f64(*response_s).0 + late_us * 1_000).unwrap();
-        }
-        let queue = Queue::of(2_400.0, plan().service, 4).unwrap();
-        let scatter = scatter(&plan());
-        let schedule =
-            ScheduleSide { responses_s: scheduled_s.clone(), queue: &queue, scatter: &scatter };
-        readings(Sides {
-            measured: &times,
-            served_s,
-            delays: &[],
-            pauses: Pauses::default(),
-            schedule: Some(schedule),
-            stated: Some((stated, scheduled_s)),
-        })
-    }
-
-    fn on_schedule(reading: &Reading) -> Judged {
-        reading.schedule.unwrap().on_schedule
-    }
-
-    fn theory_held(reading: &Reading) -> bool {
-        reading.schedule.unwrap().theory_held
-    }
-
-    #[test]
-    fn an_interval_that_holds_the_truth_holds_and_one_beside_it_does_not() {
-        let truth = readings_when_late_by(20, 0)[1].served_ns.0 as f64;
-        let judge = |low: f64, high: f64| {
-            let p50 = Some([truth + low, truth + high]);
-            let stated = TimeIntervals { p50, ..TimeIntervals::default() };
-            let found = readings_that_state(stated, 20, 0);
-            assert!(found[0].stated.is_none(), "of the mean nothing is stated");
-            found[1].stated.unwrap().interval
-        };
-        assert_eq!(judge(-5e3, 15e3), Judged::Held);
-        assert_eq!(judge(10e3, 30e3), Judged::Broken, "all of it above the truth");
-        assert_eq!(judge(-60e3, -15e3), Judged::Held, "handed over before it was stamped");
-        assert_eq!(judge(-60e3, -25e3), Judged::Broken);
-    }
-
-    fn lags(samples: &[(u64, u32)]) -> Times {
-        let mut times = new_times();
-        for (lag_us, count) in samples {
-            times.record_n(lag_us * 1_000, *count).unwrap();
-        }
-        times
-    }
 
     #[test]
     fn what_only_pauses_of_the_host_can_have_decided_is_left_open() {
@@ -528,30 +248,6 @@ mod tests {
         assert_eq!(judge(-0.02, &paused), Judged::NotJudged, "it stood still all the time");
         let seldom = Pauses::of(&[&lags(&[(30, 990), (20_000, 10)])], 0.3);
         assert_eq!(judge(-0.02, &seldom), Judged::Broken);
-    }
-
-    #[test]
-    fn a_client_that_sees_what_was_served_holds_and_so_does_the_queue() {
-        let readings = readings_when_late_by(20, 20);
-        // 4,800 responses say nothing of p99.9.
-        assert_eq!(readings.len(), 4);
-        let held = |r: &Reading| (r.tight, on_schedule(r), theory_held(r));
-        let all = (Judged::Held, Judged::Held, true);
-        assert!(readings.iter().all(|r| held(r) == all), "{readings:?}");
-    }
-
-    #[test]
-    fn a_client_that_is_late_breaks_the_tight_judgement_alone() {
-        let readings = readings_when_late_by(150, 0);
-        let broken = |r: &Reading| r.tight == Judged::Broken && on_schedule(r) == Judged::Held;
-        assert!(readings.iter().all(|r| broken(r) && theory_held(r)), "{readings:?}");
-    }
-
-    #[test]
-    fn requests_that_arrive_otherwise_than_due_break_the_schedule_alone() {
-        let readings = readings_when_late_by(0, 150);
-        let broken = |r: &Reading| r.tight == Judged::Held && on_schedule(r) == Judged::Broken;
-        assert!(readings.iter().all(|r| broken(r) && theory_held(r)), "{readings:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use plimsoll_analysis::queueing::scatter::{Plan, scatter};
 use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{Judged, QueueCase, Reading};
+use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_protocols::app::script::shared_seed;
@@ -15,6 +16,8 @@ use plimsoll_servers::app::calibrated::{Scheduled, truths_ns};
 use super::bench::Seen;
 use super::cases::no_points;
 use super::judge;
+use super::pauses::Pauses;
+use super::readings::{ScheduleSide, Sides, readings};
 use super::server_log::ServerLog;
 use super::wire::Wire;
 use crate::exit::Failure;
@@ -51,7 +54,7 @@ pub(super) fn open_case(
     let scatter = queue.map(|_| scatter(&plan));
     let schedule_side = queue.as_ref().zip(scatter.as_ref()).map(|(queue, scatter)| {
         let responses_s = scheduled_s(spec, &schedule, (seen, log));
-        judge::ScheduleSide { responses_s, queue, scatter }
+        ScheduleSide { responses_s, queue, scatter }
     });
     let stated = seen.stated.zip(truths_s(wire, spec.seed, &schedule, (seen, log)));
     let case = Case { wire, spec, load: (utilisation, rate) };
@@ -80,15 +83,15 @@ impl Case<'_> {
         &self,
         seen: &Seen,
         (log, way): (&ServerLog, &Delays),
-        schedule: Option<judge::ScheduleSide<'_>>,
-        stated: Option<(plimsoll_model::result::TimeIntervals, Vec<f64>)>,
+        schedule: Option<ScheduleSide<'_>>,
+        stated: Option<(TimeIntervals, Vec<f64>)>,
     ) -> QueueCase {
         let Self { wire, spec, load: (utilisation, rate) } = *self;
         let served_s = log.responses_s(seen.window_ns);
         let (ops_served, ops_due) = (served_s.len() as u64, seen.due());
         let late = log.late(seen.window_ns);
         let times = &seen.times;
-        let pauses = judge::Pauses::of(&[&times.send_lag, &times.receive_lag, &late], utilisation);
+        let pauses = Pauses::of(&[&times.send_lag, &times.receive_lag, &late], utilisation);
         // What delayed the sends, the replies and the reads of this very run.
         let own = [&times.send_lag, &late, &times.receive_lag];
         let own = own.map(|times| Delays::beyond(times, Nanos::ZERO));
@@ -101,7 +104,7 @@ impl Case<'_> {
             _ => Judged::Broken,
         };
         let served = judge::count(served_error_ratio, judge::served_allowed_ratio(), at);
-        let readings = judge::readings(judge::Sides {
+        let readings = readings(Sides {
             measured: &times.response,
             served_s,
             delays: &[way, &own[0], &own[1], &own[2]],
@@ -134,7 +137,7 @@ impl Case<'_> {
     }
 }
 
-fn open_because(counts: [Judged; 2], readings: &[Reading], pauses: &judge::Pauses) -> Vec<String> {
+fn open_because(counts: [Judged; 2], readings: &[Reading], pauses: &Pauses) -> Vec<String> {
     let open = |judged: &Judged| *judged == Judged::NotJudged;
     let of = |reading: &Reading| {
         [Some(reading.tight), reading.schedule.map(|schedule| schedule.on_schedule)]
