@@ -46,11 +46,10 @@ impl Certificate {
                 compare(what, now, then);
             }
         }
-        if let Some(protocol) = now.protocol.as_ref() {
-            if !instrument.protocols.contains(protocol) {
-                let then = instrument.protocols.join(", ");
-                found.push(format!("protocol {protocol}, certified {then}"));
-            }
+        let spoken = |protocol: &&String| instrument.protocols.contains(*protocol);
+        if let Some(protocol) = now.protocol.as_ref().filter(|protocol| !spoken(protocol)) {
+            let then = instrument.protocols.join(", ");
+            found.push(format!("protocol {protocol}, certified {then}"));
         }
         found
     }

@@ -17,7 +17,7 @@ use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::{ServerError, Stop, cores};
 use log::{Log, ROWS_MAX};
-pub use log::{Logged, Row, Scheduled, truths_ns};
+pub use log::{LOG_STALL, LOG_TITLES, Logged, Row, Scheduled, truths_ns};
 use serving::{Ended, Serving, Waiting};
 
 /// What to be, and where.

@@ -81,7 +81,7 @@ pub(super) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
         let rule = reason.split_once(':').map_or("", |(rule, _)| rule);
         SHOWN_RULES.contains(&rule) || PAUSED_RULES.contains(&rule)
     };
-    let held = run.held || pauses.decide_counts() && run.reasons.iter().all(excused);
+    let held = run.held || pauses.are_told() && run.reasons.iter().all(excused);
     RunVerdict { held, reasons: run.reasons.clone() }
 }
 

@@ -9,6 +9,9 @@ const PAUSE_MIN: Nanos = Nanos::from_micros(500);
 /// With more of the ops than this delayed by pauses, backlogs decide how many are done when.
 const PAUSED_MAX_RATIO: f64 = 0.1;
 
+/// With fewer of the ops than this delayed by pauses, a load is offered all the same.
+const TOLD_MIN_RATIO: f64 = 0.01;
+
 /// When the host stood still for client or server, as both saw it in this very run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pauses {
@@ -40,13 +43,18 @@ impl Pauses {
             "the host took generator or server off their cores for up to {}, which delayed {:.1} % \
              of the ops",
             self.longest,
-            self.share * 100.0
+            self.share.min(1.0) * 100.0
         )
     }
 
     /// Ops at a rate that the longest may push over the edge of a window.
     pub(super) fn ops(&self, rate_ops_per_s: f64) -> f64 {
         self.longest.as_secs_f64() * rate_ops_per_s
+    }
+
+    /// Are there enough to keep a load of a few clients from being offered?
+    pub(super) fn are_told(&self) -> bool {
+        self.share > TOLD_MIN_RATIO
     }
 
     /// Are there so many that backlogs decide how many ops are done when?
@@ -57,9 +65,16 @@ impl Pauses {
     /// May they alone have moved a statistic by so much?
     pub(super) fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
         let touched = self.share * self.drain * 2.0;
+        // On a host that hardly ever runs them nothing is decided by anybody else.
+        if self.decide_counts() {
+            return true;
+        }
         match statistic.share() {
             None => excess.as_secs_f64() <= touched * self.longest.as_secs_f64(),
-            Some(share) => touched * 2.0 >= 1.0 - share && excess <= self.longest,
+            Some(share) => {
+                let queued_s = self.longest.as_secs_f64() * self.drain;
+                touched * 2.0 >= 1.0 - share && excess.as_secs_f64() <= queued_s
+            }
         }
     }
 }
