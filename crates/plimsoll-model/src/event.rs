@@ -2,9 +2,10 @@
 //!
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
+mod times;
+
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
@@ -12,36 +13,10 @@ use crate::outcome::{ClientCounts, ErrorSample};
 use crate::result::Bound;
 use crate::units::Nanos;
 
+pub use times::{HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, Times, add_times, new_times};
+
 /// Version of the journal's records.
 pub const JOURNAL_FORMAT: u32 = 1;
-
-/// Longest time a histogram holds; an op that takes longer counts as this long.
-pub const HISTOGRAM_NS_MAX: u64 = 3_600 * crate::units::NANOS_PER_SECOND;
-/// Significant digits of every histogram: a recorded value is off by at most 0.1 %.
-pub const HISTOGRAM_DIGITS: u8 = 3;
-
-/// Counts of times in nanoseconds. Merges exactly.
-pub type Times = Histogram<u32>;
-
-/// An empty [`Times`] with the bounds every part of Plimsoll uses.
-pub fn new_times() -> Times {
-    Times::new_with_bounds(1, HISTOGRAM_NS_MAX, HISTOGRAM_DIGITS)
-        .expect("the bounds are constants that the histogram accepts")
-}
-
-/// Adds `other` to `sum`, exactly; a value above the bounds of `sum`, which only a histogram from
-/// elsewhere can hold, counts as the bound.
-pub fn add_times(sum: &mut Times, other: &Times) {
-    // Adding looks at every counter of both.
-    if other.is_empty() {
-        return;
-    }
-    if sum.add(other).is_err() {
-        for value in other.iter_recorded() {
-            sum.saturating_record_n(value.value_iterated_to(), value.count_at_value());
-        }
-    }
-}
 
 /// From an agent while it works on a load point.
 #[derive(Clone, Debug)]
@@ -123,63 +98,6 @@ pub struct Interval {
     pub ops: Vec<OpTimes>,
     /// The worker's own health.
     pub health: WorkerHealth,
-}
-
-/// Times of one op kind. Failed ops are counted in `response` only; a failure is an answer too.
-#[derive(Clone, Debug)]
-pub struct OpTimes {
-    /// done − due.
-    pub response: Times,
-    /// done − sent, successes and expected failures only.
-    pub service: Times,
-    /// sent − due.
-    pub send_lag: Times,
-    /// sent − the later of due and the instant a client was free to send: the part of send lag
-    /// that is the generator's own. The rest is a wait for a connection, which the server's
-    /// earlier replies made.
-    pub lateness: Times,
-    /// done − arrived: how long a reply lay in the kernel before the generator read it. In open
-    /// and closed loads alike it is the generator's own. Replies only: an op that ended without
-    /// one has none.
-    pub receive_lag: Times,
-    /// What response time may have been without the generator's own delays: receive lag taken out,
-    /// and the largest lateness of any op that was in flight with it (late sends bunch and queue
-    /// at the server). A lower bound, op by op.
-    pub response_low: Times,
-    /// The same of service time.
-    pub service_low: Times,
-}
-
-impl OpTimes {
-    /// Empty histograms.
-    pub fn new() -> Self {
-        Self {
-            response: new_times(),
-            service: new_times(),
-            send_lag: new_times(),
-            lateness: new_times(),
-            receive_lag: new_times(),
-            response_low: new_times(),
-            service_low: new_times(),
-        }
-    }
-
-    /// Adds each distribution to its like.
-    pub fn add(&mut self, other: &Self) {
-        add_times(&mut self.response, &other.response);
-        add_times(&mut self.service, &other.service);
-        add_times(&mut self.send_lag, &other.send_lag);
-        add_times(&mut self.lateness, &other.lateness);
-        add_times(&mut self.receive_lag, &other.receive_lag);
-        add_times(&mut self.response_low, &other.response_low);
-        add_times(&mut self.service_low, &other.service_low);
-    }
-}
-
-impl Default for OpTimes {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 /// How a worker fared in an interval.
