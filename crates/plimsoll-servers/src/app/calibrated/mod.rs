@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::{ServerError, Stop, cores};
-use log::{Log, ROWS_MAX};
 pub use log::{LOG_STALL, LOG_TITLES, Logged, Row, Scheduled, truths_ns};
+use log::{Log, ROWS_MAX};
 use serving::{Ended, Serving, Waiting};
 
 /// What to be, and where.
