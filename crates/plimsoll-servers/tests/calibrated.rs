@@ -95,7 +95,8 @@ fn rows(path: &Path) -> Vec<[u64; 3]> {
     let mut lines = lines.skip_while(|line| *line != LOG_TITLES);
     assert!(lines.next().is_some(), "{text}");
     let row = |line: &str| -> [u64; 3] {
-        let fields: Vec<u64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+        let fields: Vec<u64> =
+            line.split(',').take(3).map(|field| field.parse().unwrap()).collect();
         fields.try_into().unwrap()
     };
     lines.map(row).collect()

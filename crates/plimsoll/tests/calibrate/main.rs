@@ -55,8 +55,13 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     }
     assert!(cases[12].contains("over smb") && cases[13].contains("M/M/4//6 over smb"), "{cases:?}");
     check_counts(&certificate);
-    assert!(certificate.queues.iter().all(|case| case.ops_served > 0 && case.ops_due > 0));
-    assert!(certificate.queues.iter().all(|case| !case.readings.is_empty()), "{said}");
+    assert!(certificate.queues.iter().all(|case| case.ops_due > 0), "{said}");
+    // On a busy host a window of a tenth of its length may be over before the first TLS handshake.
+    for protocol in ["app", "http", "https", "nfs", "smb"] {
+        let mut of = certificate.queues.iter().filter(|case| case.protocol == protocol);
+        let compared = of.any(|case| case.ops_served > 0 && !case.readings.is_empty());
+        assert!(compared, "{protocol}: {said}");
+    }
     assert!(certificate.closed.ops_per_s > 0.0 && !certificate.punctual.probes.is_empty());
     for part in ["There and back", "M/M/4 at 90 %", "Closed loop", "Stall", "Kept as"] {
         assert!(said.contains(part), "{part:?} is not in:\n{said}");

@@ -230,7 +230,7 @@ mod tests {
         let judge = |found, statistic, pauses| span.judge_beside(found, statistic, pauses);
         assert_eq!(judge(ms(5), Statistic::P99, &quiet), Judged::Broken);
         assert_eq!(judge(ms(5), Statistic::P99, &paused), Judged::NotJudged);
-        assert_eq!(judge(ms(20), Statistic::P99, &paused), Judged::Broken, "longer than any");
+        assert_eq!(judge(ms(30), Statistic::P99, &paused), Judged::Broken, "longer than any");
         assert_eq!(judge(ms(5), Statistic::P50, &paused), Judged::Broken, "one in a hundred ops");
         assert!(paused.sentence().contains("1.0 % of the ops"), "{}", paused.sentence());
     }

@@ -68,7 +68,7 @@ const QUICK: Timing = Timing {
     window: Nanos::from_secs(3),
     closed: Nanos::from_secs(3),
     stall: Nanos::from_secs(5),
-    over_warm_up: Nanos::from_millis(500),
+    over_warm_up: Nanos::from_millis(800),
     over_constant: Nanos::from_secs(2),
     over_queue: Nanos::from_secs(3),
     probe_warm_up: Nanos::from_millis(200),
