@@ -62,7 +62,7 @@ pub fn result(bundle: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(bundle.join("result.json")).unwrap()).unwrap()
 }
 
-/// Names of the rules that made a run or its points invalid.
+/// Names of the rules that made a run or its points invalid, or left a point out.
 pub fn broken_rules(result: &Value) -> Vec<String> {
     let of = |node: &Value| -> Vec<String> {
         node["reasons"]
@@ -75,6 +75,8 @@ pub fn broken_rules(result: &Value) -> Vec<String> {
     let mut rules = of(&result["verdict"]);
     for point in result["points"].as_array().into_iter().flatten() {
         rules.extend(of(point));
+        let left_out = point["not_counted_because"]["rule"].as_str();
+        rules.extend(left_out.map(str::to_owned));
     }
     rules
 }
