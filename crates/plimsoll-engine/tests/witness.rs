@@ -16,6 +16,7 @@ use plimsoll_engine::driver::{Driver as _, LocalPort, Received, Route, Wait};
 use plimsoll_engine::seam::LinkKind;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use plimsoll_testkit::peers::{require_peer, require_root};
+use rustix::process::{Pid, Signal, kill_process};
 
 const EXCHANGES: u64 = 1_000;
 const PORT: u16 = 7007;
@@ -178,7 +179,9 @@ fn a_capture_at_the_servers_end_agrees_with_when_replies_arrived() {
 
     let arrivals = exchange(SocketAddr::new(namespace.inside.parse().unwrap(), PORT));
     std::thread::sleep(Duration::from_millis(300));
-    drop(capture);
+    // Asked to end, it writes what it still holds.
+    kill_process(Pid::from_child(&capture.0), Signal::INT).unwrap();
+    assert!(capture.0.wait().unwrap().success());
     let departures = departures(&tshark, &file);
     let _ = std::fs::remove_file(&file);
 

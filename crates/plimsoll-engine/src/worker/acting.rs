@@ -72,7 +72,9 @@ where
             }
             let Some(due) = open.backlog.pop_front() else { return };
             self.backlog_ops -= 1;
-            let now = self.driver.now();
+            let now = self.now();
+            let state = &mut self.lanes[lane as usize];
+            let Pace::Open(open) = &mut state.pace else { return };
             match state.script.next(Turn { index: due.index, now }) {
                 Step::Issue(op) => self.issue(client, op, due, now),
                 Step::WaitForOutcome if state.in_flight > 0 => {
@@ -96,7 +98,7 @@ where
             return;
         }
         loop {
-            let now = self.driver.now();
+            let now = self.now();
             let state = &mut self.lanes[lane as usize];
             let Pace::Closed(pace) = &mut state.pace else { return };
             let Some(client) = state.free.front().copied().filter(|_| !pace.finished) else {

@@ -69,7 +69,7 @@ where
     }
 
     pub(super) fn finish(mut self) {
-        let now = self.driver.now();
+        let now = self.now();
         self.roll_intervals(now);
         for lane in &mut self.lanes {
             let Pace::Open(open) = &mut lane.pace else { continue };

@@ -38,7 +38,7 @@ where
             Stage::Connecting if event.writable => match self.driver.connected(event.slot) {
                 Ok(()) => {
                     self.links.opened(link, &mut self.driver);
-                    let now = self.driver.now();
+                    let now = self.now();
                     self.call(client, now, |session, port| session.on_connected(link, now, port));
                 }
                 Err(error) => self.fail(link, client, error),
@@ -63,7 +63,7 @@ where
             }
             let mut datagrams = std::mem::take(&mut self.datagrams);
             let result = self.driver.recv_datagrams(event.slot, &mut datagrams);
-            let now = self.driver.now();
+            let now = self.now();
             if result.is_ok() {
                 self.datagrams_came(link, client, &datagrams, now);
             }
@@ -136,7 +136,7 @@ where
                 let asked = limit.clamp(1, self.buffer.len());
                 (asked, self.driver.recv(event.slot, &mut self.buffer[..asked]))
             };
-            let now = self.driver.now();
+            let now = self.now();
             match result {
                 Ok(Received::Bytes { length, arrived }) => {
                     self.round.bytes_received += length as u64;
@@ -194,7 +194,7 @@ where
 
     pub(super) fn fail(&mut self, link: Link, client: u32, error: LinkError) {
         self.links.release(link, &mut self.driver);
-        let now = self.driver.now();
+        let now = self.now();
         self.call(client, now, |session, port| session.on_failed(link, error, now, port));
     }
 

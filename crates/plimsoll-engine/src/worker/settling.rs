@@ -152,7 +152,7 @@ where
             return false;
         }
         let lane = state.lane;
-        let sent = self.driver.now();
+        let sent = self.now();
         self.recorder.came_due(now);
         let ticket = self.begin(client, &op, now, sent);
         self.lanes[lane as usize].script.on_follow_on(ended, ticket);
