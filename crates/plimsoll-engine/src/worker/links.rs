@@ -30,6 +30,8 @@ pub(super) struct LinkState {
     pub(super) discard_left: u64,
     /// Nothing lay in the socket then.
     pub(super) empty_since: Nanos,
+    /// The last read left nothing: whatever comes will be told of.
+    pub(super) drained: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -224,6 +226,7 @@ impl Links {
                 queued: false,
                 discard_left: 0,
                 empty_since: Nanos::ZERO,
+                drained: true,
             });
             (self.states.len() - 1) as Slot
         });
@@ -231,7 +234,7 @@ impl Links {
         state.client = client;
         state.kind = kind;
         state.stage = Stage::Connecting;
-        state.empty_since = Nanos::ZERO;
+        (state.empty_since, state.drained) = (Nanos::ZERO, true);
         Link::join(state.generation, slot)
     }
 }

@@ -70,7 +70,7 @@ where
             if !datagrams.is_full()
                 && let Some(state) = self.links.get(link)
             {
-                state.empty_since = now;
+                (state.empty_since, state.drained) = (now, true);
             }
             let drained = datagrams.is_empty() || !datagrams.is_full() && !event.hung_up;
             self.datagrams = datagrams;
@@ -100,8 +100,14 @@ where
 
     /// A read has come to an end at `now`, having found the socket's end or not.
     fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {
+        let looked = self.round.looked;
         self.reading = self.links.get(link).map(|state| {
-            let empty_since = state.empty_since;
+            // A drained socket that a look at all of them did not name was empty then, too.
+            let empty_since = match state.drained {
+                true => state.empty_since.max(looked),
+                false => state.empty_since,
+            };
+            state.drained = drained;
             if drained {
                 state.empty_since = now;
             }
@@ -167,7 +173,7 @@ where
                 }
                 Ok(Received::Nothing) => {
                     if let Some(state) = self.links.get(link) {
-                        state.empty_since = now;
+                        (state.empty_since, state.drained) = (now, true);
                     }
                     return;
                 }

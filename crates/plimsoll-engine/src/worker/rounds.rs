@@ -51,6 +51,11 @@ pub(super) struct Round {
     pub(super) bytes_received: u64,
     /// The last reading of the clock.
     now: Nanos,
+    /// Every connection that had something to read then was told of, in the wait before the last:
+    /// what the last one told of came later.
+    pub(super) looked: Nanos,
+    /// The same of the last wait.
+    looking: Nanos,
     /// Something was ready in the last round.
     served: bool,
     /// The last round found nothing to do, and began then.
@@ -101,7 +106,6 @@ where
             let mut ready = std::mem::take(&mut self.round.ready);
             self.take_unread(&mut ready);
             self.wait(wait, acted, &mut ready);
-            self.round.crowded = ready.len() >= CROWD;
             self.round.served = !ready.is_empty();
             let idle = !self.round.served && !acted && wait == Wait::Poll;
             self.round.idle_since = idle.then_some(now);
@@ -217,5 +221,11 @@ where
         self.driver.wait(wait, ready);
         let after = if sleeps { self.now() } else { before };
         self.waiting.waited(wait, before, after, ready.len());
+        self.round.crowded = ready.len() >= CROWD;
+        self.round.looked = self.round.looking;
+        if !self.round.crowded {
+            // A wait that slept looks once more when it ends, a poll when it begins.
+            self.round.looking = after;
+        }
     }
 }
