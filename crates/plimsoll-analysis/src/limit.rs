@@ -94,6 +94,12 @@ pub(crate) fn bound_of(
     if seen { Bound::Exact } else { Bound::AtLeast }
 }
 
+/// The generator, and nothing else, is why the point is invalid.
+pub(crate) fn generator_alone(point: &PointResult) -> bool {
+    let own = |rule: &str| GENERATOR_RULES.contains(&rule);
+    !point.reasons.is_empty() && point.reasons.iter().all(|reason| own(&reason.rule))
+}
+
 fn broke(point: &PointResult, rule: &str) -> bool {
     let left_out = point.not_counted_because.iter();
     point.reasons.iter().chain(left_out).any(|finding| finding.rule == rule)

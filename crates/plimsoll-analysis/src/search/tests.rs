@@ -247,7 +247,9 @@ fn a_search_whose_time_runs_out_takes_what_was_held() {
         let (end, steps) = search(PeakSearchConfig::default(), left, exact(10_000.0));
         let found = found(end);
         assert!(steps.len() as u32 <= left.max(1), "{left}: {steps:?}");
-        assert!((7_000.0..10_300.0).contains(&found.peak), "{left}: {found:?}");
+        // Without time for an open load, it is carefully less than what all clients got.
+        let least = if left < 2 { 2_500.0 } else { 7_000.0 };
+        assert!((least..10_300.0).contains(&found.peak), "{left}: {found:?}");
         if left < 4 {
             assert_eq!(found.bound, Bound::AtLeast, "{left}: {found:?}");
             assert_eq!(found.held_back, Some(HeldBack::Time), "{left}");

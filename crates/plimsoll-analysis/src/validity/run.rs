@@ -5,6 +5,7 @@ use plimsoll_model::suite::Suite;
 
 use super::connections::CONNECTIONS_LOST;
 use super::{Evidence, finding};
+use crate::limit::generator_alone;
 use crate::raw::{Ending, RunView};
 
 /// A panic of a worker is a bug: nothing it counted can be trusted.
@@ -31,8 +32,12 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     let own = [incomplete(suite, view), stopped(view), debug_build(view)];
     let mut reasons: Vec<Finding> = own.into_iter().flatten().collect();
     let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
+    // A searched ladder that outgrew the generator ends, as far as it counts, before that.
+    let searched = view.peak.is_some();
     for point in points {
-        reasons.extend(point.reasons.iter().cloned());
+        let beyond = searched && generator_alone(point);
+        let findings = if beyond { &mut warnings } else { &mut reasons };
+        findings.extend(point.reasons.iter().cloned());
         warnings.extend(point.not_counted_because.iter().chain(&point.warnings).cloned());
     }
     if reasons.is_empty() {
@@ -135,7 +140,7 @@ mod tests {
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder, check_rule};
     use plimsoll_model::event::JournalRecord;
-    use plimsoll_model::result::NotCounted;
+    use plimsoll_model::result::{Bound, NotCounted};
 
     fn rules(run: &RunBuilder) -> Vec<String> {
         let verdict = analyse(&run.raw()).verdict;
@@ -298,6 +303,21 @@ mod tests {
 
     fn past_the_limit() -> [PointBuilder; 2] {
         [PointBuilder::open(4_000.0), PointBuilder::open(14_000.0).achieved(9_000)]
+    }
+
+    #[test]
+    fn a_searched_ladder_that_outgrew_the_generator_carried_at_least_what_came_before() {
+        let points = [PointBuilder::open(1_000.0), PointBuilder::open(2_000.0).worker_busy(0.95)];
+        let mut run = RunBuilder::of(points);
+        assert!(!analyse(&run.raw()).verdict.valid, "a ladder that somebody asked for");
+        let (peak, how) = (2_000.0, "carried so far".to_owned());
+        let found = JournalRecord::PeakFound { peak, how, bound: Bound::AtLeast, held_back: None };
+        run.journal.insert(1, found);
+        let result = analyse(&run.raw());
+        assert!(result.verdict.valid, "{:?}", result.verdict);
+        assert_eq!(result.verdict.warnings[0].rule, "generator_cpu");
+        assert!(!result.points[1].valid);
+        assert_eq!((result.summary.value, result.summary.bound), (Some(1_000.0), Bound::AtLeast));
     }
 
     #[test]
