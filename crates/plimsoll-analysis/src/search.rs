@@ -252,7 +252,8 @@ impl PeakSearch {
             }
             (None, Some((missed, Ceiling::Generator))) => missed.load * GENERATOR_HEADROOM_RATIO,
             // No time for any open probe: what all clients got.
-            (None, None) => self.closed() * UNTRIED_RATIO,
+            (None, None) if steps_left == 0 => self.closed() * UNTRIED_RATIO,
+            (None, None) => self.closed() * GENERATOR_HEADROOM_RATIO,
         };
         let load = self.bounded(load);
         if steps_left == 0 { self.found(load) } else { SearchStep::Verify { load } }
