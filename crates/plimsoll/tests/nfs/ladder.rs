@@ -16,18 +16,18 @@ fn check_run(suite: &str, target: &str, more: &[&str]) -> Value {
     let bundle = place.path().join("b");
     // A datagram lost at the end is sent again after a second; who has all replies waits for none.
     let phases = ["--set", "profiles.quick.measure=1500ms", "--set", "profiles.quick.drain=3s"];
-    let flags = [&["--points", "1000,2000"], &phases[..], more].concat();
+    let flags = [&["--points", "500,1000,2000"], &phases[..], more].concat();
     let run = plimsoll(&short(suite, target, &bundle, &flags));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     let result = result(&bundle);
     let points = result["points"].as_array().unwrap();
-    assert_eq!(points.len(), 2);
+    assert_eq!(points.len(), 3);
     for point in points {
         assert_eq!(point["errors"], serde_json::json!({}), "{point}");
     }
     check_mix(suite, points);
-    // On a machine too busy for a valid point there is none, and the verdict says so.
-    if points.iter().any(|point| point["valid"] == true && point["not_counted"].is_null()) {
+    // On a machine too busy for three points that count there is none, and the verdict says so.
+    if points.iter().all(|point| point["valid"] == true && point["not_counted"].is_null()) {
         let overall = &result["summary"]["overall_response_ms"];
         assert!(overall["origin"].as_f64().unwrap() > 0.0, "{overall}");
     }
@@ -183,6 +183,10 @@ fn a_ladder_is_fitted_to_what_the_server_has_room_for() {
     }
     let summary = &result["summary"];
     assert_eq!(summary["bound"], "at_least", "{summary}");
-    let limit = summary["limit"].as_str().unwrap();
-    assert!(limit.starts_with("limited by room for files: "), "{limit}");
+    // What the search says; on a busy machine a point of the ladder may have another limit.
+    let journal = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
+    let found = journal.lines().find(|line| line.contains("\"peak_found\"")).unwrap();
+    let found: Value = serde_json::from_str(found).unwrap();
+    let held_back = found["held_back"].as_str().unwrap();
+    assert!(held_back.starts_with("limited by room for files: "), "{held_back}");
 }
