@@ -172,8 +172,7 @@ impl Phases {
         let millis = match self.measure_ns.0 / 1_000_000 {
             20_000.. => 1_000,
             3_000.. => 250,
-            1_000.. => 100,
-            _ => 50,
+            _ => 100,
         };
         Nanos::from_millis(millis)
     }
