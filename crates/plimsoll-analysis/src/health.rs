@@ -107,6 +107,7 @@ pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64)
 pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
     let done = record.totals.done_in_window;
     let measured_ns = record.measured_ns.0;
+    let (gaps, spent) = (gaps(record), polls_and_work(record));
     GeneratorResult {
         cpu_busy_ratio_max: busy_ratio_max(record),
         cpu_ns_per_op: (done > 0).then(|| record.process_cpu_ns as f64 / done as f64),
@@ -114,12 +115,10 @@ pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
             .then(|| record.monitor_cpu_ns as f64 / measured_ns as f64),
         run_delay_ratio_max: run_delay_ratio_max(record),
         asked_ratio_max: asked_ratio_max(record),
-        gap_ratio_max: gaps(record).map(|(ratio, _)| ratio),
-        gap_ns_max: gaps(record).map(|(_, longest)| longest),
-        empty_poll_ratio: polls_and_work(record).map(|(polls, _)| polls),
-        work_ns_per_op: polls_and_work(record)
-            .filter(|_| done > 0)
-            .map(|(_, work)| work / done as f64),
+        gap_ratio_max: gaps.map(|(ratio, _)| ratio),
+        gap_ns_max: gaps.map(|(_, longest)| longest),
+        empty_poll_ratio: spent.map(|(polls, _)| polls),
+        work_ns_per_op: spent.filter(|_| done > 0).map(|(_, work)| work / done as f64),
         pacing: Some(record.pacing.as_str().to_owned()),
         ..GeneratorResult::default()
     }

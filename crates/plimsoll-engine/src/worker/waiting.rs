@@ -79,9 +79,18 @@ impl Waiting {
         let auto = assignment.pacing == Pacing::Auto;
         let open = matches!(assignment.load, Load::Open { .. });
         Self {
-            pacing: assignment.pacing,
             polls: auto && assignment.own_cores,
             rests: auto && !assignment.own_cores && open,
+            ..Self::by(assignment.pacing)
+        }
+    }
+
+    /// By this pacing, neither polling nor resting of its own accord.
+    fn by(pacing: Pacing) -> Self {
+        Self {
+            pacing,
+            polls: false,
+            rests: false,
             spent: Spent::default(),
             active: Nanos::ZERO,
             lead: LEAD_MIN,
@@ -188,17 +197,7 @@ mod tests {
     use super::*;
 
     fn waiting(pacing: Pacing, polls: bool) -> Waiting {
-        Waiting {
-            pacing,
-            polls,
-            rests: false,
-            spent: Spent::default(),
-            active: Nanos::ZERO,
-            lead: LEAD_MIN,
-            span: (Nanos::ZERO, 0),
-            rest: Nanos::ZERO,
-            woke: Nanos::ZERO,
-        }
+        Waiting { polls, ..Waiting::by(pacing) }
     }
 
     fn idle(now: Nanos, timer: Nanos) -> Outlook {

@@ -99,12 +99,7 @@ fn answer_all(core: &NfsCore, peer: &Peer, mut stream: TcpStream) {
     let mut assembler = Assembler::new();
     let mut replies = Vec::new();
     loop {
-        let bytes = match stream.read(&mut received) {
-            Ok(0) => return,
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => return,
-        };
+        let Some(bytes) = read(&mut stream, &mut received) else { return };
         let mut rest = &received[..bytes];
         loop {
             match assembler.take(&mut rest) {
@@ -123,6 +118,18 @@ fn answer_all(core: &NfsCore, peer: &Peer, mut stream: TcpStream) {
     }
 }
 
+/// Some bytes; `None` at the end of the connection, however it came.
+fn read(stream: &mut TcpStream, into: &mut [u8]) -> Option<usize> {
+    loop {
+        match stream.read(into) {
+            Ok(0) => return None,
+            Ok(bytes) => return Some(bytes),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
 /// Serves one connection to its end, with replies that wait for their instants.
 fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, departures: &Departures) {
     let Ok(writing) = stream.try_clone() else { return };
@@ -130,12 +137,7 @@ fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, departures
     let mut received = vec![0; READ_BYTES];
     let mut assembler = Assembler::new();
     loop {
-        let bytes = match stream.read(&mut received) {
-            Ok(0) => return,
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => return,
-        };
+        let Some(bytes) = read(&mut stream, &mut received) else { return };
         let mut rest = &received[..bytes];
         loop {
             let record = match assembler.take(&mut rest) {
