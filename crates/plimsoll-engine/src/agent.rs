@@ -77,11 +77,12 @@ pub fn run_point(
     })?;
     let _ = events.send(AgentEvent::Started { at_unix_ns });
     thread::scope(|scope| {
-        let handles: Vec<_> = instances
+        let handles = instances
             .into_iter()
             .zip(0..)
             .map(|(instance, worker)| {
-                scope.spawn(move || {
+                let thread = thread::Builder::new().name(format!("worker {worker}"));
+                thread.spawn_scoped(scope, move || {
                     let driver = Box::new(EpollDriver::new(instance, origin));
                     let _guard = StopOnPanic(stop);
                     settle_in(assignment, worker);
@@ -96,15 +97,21 @@ pub fn run_point(
                     });
                 })
             })
-            .collect();
+            .collect::<io::Result<Vec<_>>>()
+            .inspect_err(|_| stop.store(true, Ordering::Relaxed))
+            .map_err(|source| AgentError::Host {
+                doing: "start a worker's thread",
+                source,
+                remedy: "raise the limit of processes (`ulimit -u`) or ask for fewer workers",
+            })?;
         for handle in handles {
             if let Err(panic) = handle.join() {
                 let message = panic_message(panic.as_ref());
                 let _ = events.send(AgentEvent::WorkerPanicked { message });
             }
         }
-    });
-    Ok(())
+        Ok(())
+    })
 }
 
 /// A point with a bug in it is not a measurement: the other workers stop too.

@@ -8,13 +8,15 @@ use plimsoll_servers::cores;
 
 use crate::support::{plimsoll, short, wait_for, wait_until};
 
-/// Ids of a process's threads, with the cores each may run on.
-fn threads(pid: u32) -> Vec<(u32, Vec<u32>)> {
+/// Names of a process's threads, with the cores each may run on. The first thread bears the
+/// program's name.
+fn threads(pid: u32) -> Vec<(String, Vec<u32>)> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of = |entry: std::fs::DirEntry| {
         let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        Some((entry.file_name().to_str()?.parse().ok()?, cores::parse_list(line)?))
+        let value = |key| status.lines().find_map(|line| line.strip_prefix(key));
+        let cores = cores::parse_list(value("Cpus_allowed_list:")?)?;
+        Some((value("Name:")?.trim().to_owned(), cores))
     };
     entries.flatten().filter_map(of).collect()
 }
@@ -70,16 +72,16 @@ fn only_the_worker_runs_on_the_workers_core_while_a_point_lasts() {
     wait_until("a point runs", || {
         std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("point_started"))
     });
-    wait_until("there is a worker", || {
-        threads(child.id()).iter().any(|(_, cores)| cores == &[worker])
+    // Between points all threads may be on the worker's core; a worker is made when they have left.
+    wait_until("there is a worker on its core", || {
+        threads(child.id()).contains(&("worker 0".to_owned(), vec![worker]))
     });
     let seen = threads(child.id());
-    let main = child.id();
     ran(wait_for(child).code);
     let on_it: Vec<_> = seen.iter().filter(|(_, cores)| cores.contains(&worker)).collect();
     assert_eq!(on_it.len(), 1, "one worker, and nobody else: {seen:?}");
     assert!(seen.len() >= 4, "the first thread, listener, monitor, worker: {seen:?}");
-    assert!(seen.iter().any(|(id, cores)| *id == main && cores == &[other]), "{seen:?}");
+    assert!(seen.contains(&("plimsoll".to_owned(), vec![other])), "{seen:?}");
     let rest = disclosed(&out, "cores of coordinator and monitors");
     assert_eq!(rest[0].1, other.to_string());
 }
