@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock;
 use crate::driver::epoll::EpollDriver;
+use crate::fresh::FreshTimes;
 use crate::seam::Workload;
 use crate::worker::{Seat, SeatDriver};
 
@@ -81,6 +82,9 @@ pub fn run_point(
             .into_iter()
             .zip(0..)
             .map(|(instance, worker)| {
+                let (supplier, fresh) = FreshTimes::supplied(workload.op_names().0.len());
+                let thread = thread::Builder::new().name(format!("histograms {worker}"));
+                thread.spawn_scoped(scope, || supplier.run())?;
                 let thread = thread::Builder::new().name(format!("worker {worker}"));
                 thread.spawn_scoped(scope, move || {
                     let driver = Box::new(EpollDriver::new(instance, origin));
@@ -92,6 +96,7 @@ pub fn run_point(
                         op_names: workload.op_names(),
                         ops_per_arrival: workload.ops_per_arrival(),
                         events,
+                        fresh,
                         stop,
                         driver: SeatDriver::Epoll(driver),
                     });
@@ -100,7 +105,7 @@ pub fn run_point(
             .collect::<io::Result<Vec<_>>>()
             .inspect_err(|_| stop.store(true, Ordering::Relaxed))
             .map_err(|source| AgentError::Host {
-                doing: "start a worker's thread",
+                doing: "start the threads of a worker",
                 source,
                 remedy: "raise the limit of processes (`ulimit -u`) or ask for fewer workers",
             })?;

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod clock;
 pub mod driver;
+pub mod fresh;
 pub mod jitter;
 pub mod pacer;
 pub mod recorder;

@@ -14,6 +14,8 @@ use plimsoll_model::event::{
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
+use crate::fresh::FreshTimes;
+
 /// Error samples one worker keeps per class and point: enough to see a pattern.
 const SAMPLES_PER_CLASS: u32 = 5;
 /// Error samples one worker keeps per point, whatever their classes.
@@ -74,6 +76,7 @@ pub struct Recorder {
     /// The interval ends here: with its slice of time, or at the next border between phases.
     boundary: Nanos,
     current: Current,
+    fresh: FreshTimes,
     counts: Vec<OpCounts>,
     errors: BTreeMap<ErrorClass, u64>,
     warm_up_errors: BTreeMap<ErrorClass, u64>,
@@ -101,20 +104,20 @@ struct Current {
 }
 
 impl Current {
-    fn new(kinds: usize) -> Self {
-        Self {
-            ops: (0..kinds).map(|_| OpTimes::new()).collect(),
-            done: 0,
-            errors: 0,
-            bytes_read: 0,
-            bytes_written: 0,
-        }
+    const fn new(ops: Vec<OpTimes>) -> Self {
+        Self { ops, done: 0, errors: 0, bytes_read: 0, bytes_written: 0 }
     }
 }
 
 impl Recorder {
     /// Nothing recorded yet; the first interval starts at zero.
-    pub fn new(worker: u32, phases: Phases, op_names: OpNames, targets: &[String]) -> Self {
+    pub fn new(
+        worker: u32,
+        phases: Phases,
+        op_names: OpNames,
+        targets: &[String],
+        fresh: FreshTimes,
+    ) -> Self {
         let kinds = op_names.0.len();
         let per_target = targets
             .iter()
@@ -128,7 +131,8 @@ impl Recorder {
             start: Nanos::ZERO,
             phase: Phase::WarmUp,
             boundary: Nanos::ZERO,
-            current: Current::new(kinds),
+            current: Current::new(fresh.take()),
+            fresh,
             counts: vec![OpCounts::default(); kinds],
             errors: BTreeMap::new(),
             warm_up_errors: BTreeMap::new(),
@@ -307,7 +311,7 @@ impl Recorder {
 
     /// Ends the interval at `end` and begins the next. The caller adds the worker's health.
     pub fn roll(&mut self, end: Nanos) -> Interval {
-        let fresh = Current::new(self.op_names.0.len());
+        let fresh = Current::new(self.fresh.take());
         let ended = std::mem::replace(&mut self.current, fresh);
         let interval = Interval {
             worker: self.worker,

@@ -26,6 +26,7 @@ use plimsoll_model::units::Nanos;
 
 use crate::driver::epoll::EpollDriver;
 use crate::driver::{Datagrams, Driver, LocalPort, Route};
+use crate::fresh::FreshTimes;
 use crate::recorder::{Flight, Recorder};
 use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
 
@@ -50,6 +51,8 @@ pub struct Seat<'a> {
     pub ops_per_arrival: f64,
     /// Where events go.
     pub events: &'a Sender<AgentEvent>,
+    /// Empty histograms.
+    pub fresh: FreshTimes,
     /// Set from outside to end the point early.
     pub stop: &'a AtomicBool,
     /// What moves bytes and time.
@@ -77,9 +80,10 @@ impl<'a> Seat<'a> {
     {
         // A simulation takes part for as long as its owner keeps it; the seat keeps none.
         let driver = std::mem::replace(&mut self.driver, SeatDriver::Taken);
+        let fresh = std::mem::replace(&mut self.fresh, FreshTimes::on_the_spot(0));
         match driver {
-            SeatDriver::Epoll(driver) => Worker::new(&self, *driver, make).run(),
-            SeatDriver::Simulated(driver) => Worker::new(&self, driver, make).run(),
+            SeatDriver::Epoll(driver) => Worker::new(&self, *driver, fresh, make).run(),
+            SeatDriver::Simulated(driver) => Worker::new(&self, driver, fresh, make).run(),
             SeatDriver::Taken => unreachable!("a seat drives once: drive takes it by value"),
         }
     }
@@ -171,11 +175,16 @@ where
     C: Script<Op = S::Op>,
     D: Driver,
 {
-    fn new(seat: &Seat<'a>, driver: D, mut make: impl FnMut(ClientSeat) -> (S, C)) -> Self {
+    fn new(
+        seat: &Seat<'a>,
+        driver: D,
+        fresh: FreshTimes,
+        mut make: impl FnMut(ClientSeat) -> (S, C),
+    ) -> Self {
         let assignment = seat.assignment;
         let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
         let mut recorder =
-            Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets);
+            Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets, fresh);
         let (clients, lanes) = seats(seat, &mut make);
         if assignment.counts_clients {
             recorder.count_clients(clients.iter().map(|client| client.number).collect());

@@ -5,6 +5,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
+use plimsoll_engine::fresh::FreshTimes;
 use plimsoll_engine::seam::Workload;
 use plimsoll_engine::worker::{Seat, SeatDriver};
 use plimsoll_model::assignment::{
@@ -101,6 +102,7 @@ pub fn run(
         op_names: workload.op_names(),
         ops_per_arrival: workload.ops_per_arrival(),
         events: &events,
+        fresh: FreshTimes::on_the_spot(workload.op_names().0.len()),
         stop: &stop,
         driver: SeatDriver::Simulated(driver),
     });

@@ -69,6 +69,21 @@ impl OpTimes {
         }
     }
 
+    /// Empties every histogram, and writes to all of its memory: a new one's is only promised by
+    /// the system, which then gives it page by page as ops are recorded.
+    pub fn clear(&mut self) {
+        let all = [
+            &mut self.response,
+            &mut self.service,
+            &mut self.send_lag,
+            &mut self.lateness,
+            &mut self.receive_lag,
+            &mut self.response_low,
+            &mut self.service_low,
+        ];
+        all.into_iter().for_each(Histogram::reset);
+    }
+
     /// Adds each distribution to its like.
     pub fn add(&mut self, other: &Self) {
         add_times(&mut self.response, &other.response);

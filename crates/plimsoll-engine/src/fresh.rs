@@ -1,0 +1,76 @@
+//! Empty histograms for a worker's next interval, made on another thread: they are a megabyte for
+//! each op kind, and the half millisecond that clearing some of them takes would hold up ops.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use plimsoll_model::event::OpTimes;
+
+/// Where a worker takes its empty histograms from.
+pub struct FreshTimes {
+    kinds: usize,
+    made: Option<Receiver<Vec<OpTimes>>>,
+}
+
+/// Makes them ahead of time.
+pub struct Supplier {
+    kinds: usize,
+    made: SyncSender<Vec<OpTimes>>,
+}
+
+impl FreshTimes {
+    /// For so many op kinds, made when they are taken.
+    pub const fn on_the_spot(kinds: usize) -> Self {
+        Self { kinds, made: None }
+    }
+
+    /// For so many op kinds, made by a [`Supplier`] that runs on a thread of its own.
+    pub fn supplied(kinds: usize) -> (Supplier, Self) {
+        let (to, made) = sync_channel(1);
+        (Supplier { kinds, made: to }, Self { kinds, made: Some(made) })
+    }
+
+    /// An empty set of each op kind; made here if none is ready.
+    pub fn take(&self) -> Vec<OpTimes> {
+        let ready = self.made.as_ref().and_then(|made| made.try_recv().ok());
+        ready.unwrap_or_else(|| make(self.kinds))
+    }
+}
+
+impl Supplier {
+    /// Keeps one set ready until the worker is gone.
+    pub fn run(self) {
+        while self.made.send(make(self.kinds)).is_ok() {}
+    }
+}
+
+fn make(kinds: usize) -> Vec<OpTimes> {
+    let touched = || {
+        let mut times = OpTimes::new();
+        times.clear();
+        times
+    };
+    (0..kinds).map(|_| touched()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn every_set_is_empty_and_the_supplier_ends_with_its_worker() {
+        let (supplier, fresh) = FreshTimes::supplied(2);
+        thread::scope(|scope| {
+            let supplying = scope.spawn(|| supplier.run());
+            for _ in 0..5 {
+                let mut set = fresh.take();
+                assert_eq!(set.len(), 2);
+                assert!(set.iter().all(|times| times.response.is_empty()));
+                set[1].response.record(7).unwrap();
+            }
+            drop(fresh);
+            supplying.join().unwrap();
+        });
+    }
+}
