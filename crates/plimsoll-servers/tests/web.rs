@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use plimsoll_protocols::http::fileset::{FileSet, Marker, files_of_directory};
+use plimsoll_servers::delay::{DelayConfig, DelayLaw};
 use plimsoll_servers::web::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_servers::{ServerError, Stop};
 use plimsoll_testkit::peers::{CurlReply, curl};
@@ -21,7 +22,10 @@ struct Running {
 impl Running {
     fn start(content: WebContent, tls: Option<TlsSource>, cores: Vec<u32>) -> Self {
         let listen = "127.0.0.1:0".parse().unwrap();
-        let server = WebServer::bind(&WebConfig { listen, content, cores, tls }).unwrap();
+        Self::serve(WebServer::bind(&WebConfig { listen, content, cores, tls }).unwrap())
+    }
+
+    fn serve(server: WebServer) -> Self {
         let (url, stop) = (server.url(), Stop::new());
         let told = stop.clone();
         let thread = Some(std::thread::spawn(move || server.serve_until(&told)));
@@ -138,6 +142,37 @@ fn tls_with_a_certificate_made_now_works_for_who_does_not_check() {
     let server = Running::start(memory(), Some(TlsSource::SelfSigned), vec![]);
     let Some(reply) = server.curl(&["--insecure"], "bytes/100000") else { return };
     assert_eq!((reply.exit, reply.output.len()), (0, 100_000));
+}
+
+#[test]
+fn what_tls_says_when_it_closes_is_no_part_of_the_last_reply() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log.csv");
+    let law = |service: &str, log| {
+        let spec = format!("service=const:{service},servers=1").parse().unwrap();
+        DelayLaw::new(&DelayConfig { spec, log }).unwrap()
+    };
+    let server = |law: &Arc<DelayLaw>, tls| {
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let config = WebConfig { listen, content: memory(), cores: vec![], tls };
+        Running::serve(WebServer::bind(&config).unwrap().delayed_by(Arc::clone(law)))
+    };
+    let (quick, slow) = (law("1ms", Some(log.clone())), law("200ms", None));
+    {
+        let held = server(&quick, Some(TlsSource::SelfSigned));
+        let other = server(&slow, None);
+        // The first connection is open until the second reply has come.
+        let other = format!("{}dir/file", other.url);
+        if held.curl(&["-k", "--fail", &other], "dir/file").is_none() {
+            return;
+        }
+    }
+    quick.write_log().unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let row = text.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit())).unwrap();
+    let times: Vec<u64> = row.split(',').flat_map(str::parse).collect();
+    let late_ns = times[2] - times[1];
+    assert!(late_ns < 100_000_000, "{text}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::content::{Answers, Body};
-use super::delayed::{Requests, Witnessed};
+use super::delayed::{Closing, Requests, Witnessed};
 use crate::delay::DelayLaw;
 
 /// What every connection needs; cloning shares it.
@@ -67,10 +67,12 @@ impl OpenConnections {
                     let answers = Arc::clone(&answers);
                     async move { answers.answer(request).await }
                 }),
+                None,
             ),
             Some(law) => {
                 let requests = Requests::new(Arc::clone(law));
                 let stream = Witnessed::new(stream, Arc::clone(&requests));
+                let held = Some(Arc::clone(&requests));
                 self.serve(
                     stream,
                     service_fn(move |request| {
@@ -82,13 +84,14 @@ impl OpenConnections {
                             reply
                         }
                     }),
+                    held,
                 );
             }
         }
     }
 
     /// A connection that fails ends; the client has seen it, and nobody here needs to know.
-    fn serve<I, S>(&self, stream: I, service: S)
+    fn serve<I, S>(&self, stream: I, service: S, held: Option<Arc<Requests>>)
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
         S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
@@ -105,7 +108,7 @@ impl OpenConnections {
             Some(tls) => {
                 tokio::spawn(async move {
                     let Ok(stream) = tls.accept(stream).await else { return };
-                    let io = TokioIo::new(stream);
+                    let io = TokioIo::new(Closing::new(stream, held));
                     let served = http1::Builder::new().serve_connection(io, service);
                     drop(watcher.watch(served).await);
                 });

@@ -72,6 +72,19 @@ impl Witnessed {
     }
 }
 
+/// A TLS connection: the alert it writes when it closes belongs to no reply.
+pub(super) struct Closing<S> {
+    stream: S,
+    /// Of a connection whose replies are held.
+    requests: Option<Arc<Requests>>,
+}
+
+impl<S> Closing<S> {
+    pub(super) fn new(stream: S, requests: Option<Arc<Requests>>) -> Self {
+        Self { stream, requests }
+    }
+}
+
 impl Drop for Witnessed {
     fn drop(&mut self) {
         self.requests.settle();
@@ -116,6 +129,49 @@ impl AsyncWrite for Witnessed {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Closing<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Closing<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(requests) = &self.requests {
+            requests.settle();
+        }
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
