@@ -173,8 +173,8 @@ impl Ours<'_> {
         // 1 says that the run is invalid: a generator at its limit is the point of a closed loop.
         let good = matches!(finished.code, Some(0 | 1));
         let counted = good.then(|| counted(&finished.output)).flatten();
-        let (ops, ops_per_s) = counted.ok_or_else(|| said(&finished))?;
-        Ok(Sample::of_generator(&finished, ops, ops_per_s))
+        let counted = counted.ok_or_else(|| said(&finished))?;
+        Ok(Sample::of_ours(&finished, &counted))
     }
 }
 

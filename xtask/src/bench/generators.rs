@@ -5,16 +5,20 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::GENERATOR_CORE;
 use super::nginx::Nginx;
 use super::place::Place;
+use super::row::counted;
+use super::{GENERATOR_CORE, SERVER_CORE};
 use crate::command;
 
 /// One program in one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
-    /// This project, with its pacing.
+    /// This project on the generator's core alone, with its pacing.
     Plimsoll(&'static str),
+    /// This project with the server's core to keep everything on that is no worker: as a user has
+    /// it, with pacing `auto`.
+    PlimsollFree,
     Wrk,
     /// wrk2: wrk with a schedule. Its command is also called `wrk`, so `WRK2` says where it is.
     Wrk2,
@@ -44,14 +48,17 @@ pub struct Reading {
     pub p50_us: Option<f64>,
     pub p99_us: Option<f64>,
     pub p999_us: Option<f64>,
+    /// Of this project: CPU time of the whole process per request while the point ran, and of it
+    /// the worker's own without polls that found nothing.
+    pub cpu_us: Option<(f64, f64)>,
 }
 
 impl Generator {
     /// Its name in the tables.
     pub fn name(self) -> String {
         match self {
-            Self::Plimsoll("auto") => "**plimsoll**".to_owned(),
             Self::Plimsoll(pacing) => format!("**plimsoll** `{pacing}`"),
+            Self::PlimsollFree => "**plimsoll**".to_owned(),
             Self::Wrk => "wrk".to_owned(),
             Self::Wrk2 => "wrk2".to_owned(),
             Self::H2load => "h2load `--h1`".to_owned(),
@@ -64,7 +71,7 @@ impl Generator {
     /// Path of the program, if it is there.
     pub fn program(self, built: &Path) -> Option<String> {
         let found = match self {
-            Self::Plimsoll(_) => Some(built.join("plimsoll")),
+            Self::Plimsoll(_) | Self::PlimsollFree => Some(built.join("plimsoll")),
             Self::Bare(_) => Some(built.join("bare")),
             Self::Wrk => command::find("wrk"),
             Self::Wrk2 => std::env::var("WRK2").ok().and_then(|path| command::find(&path)),
@@ -83,12 +90,20 @@ impl Generator {
         server: &Nginx,
         (place, bundle): (&Place, &Path),
     ) -> Command {
-        let mut command = place.pinned(GENERATOR_CORE, program);
+        let mut command = match self {
+            Self::PlimsollFree => place.pinned_to(&[GENERATOR_CORE, SERVER_CORE], program),
+            _ => place.pinned(GENERATOR_CORE, program),
+        };
         command.args(self.arguments(job, server));
-        if let Self::Plimsoll(_) = self {
+        if self.is_ours() {
             command.arg("--out").arg(bundle);
         }
         command
+    }
+
+    /// This project.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Plimsoll(_) | Self::PlimsollFree)
     }
 
     fn arguments(self, job: &Job, server: &Nginx) -> Vec<String> {
@@ -96,7 +111,8 @@ impl Generator {
         let Job { connections, seconds, .. } = *job;
         let rate = job.rate.unwrap_or_default();
         let text = match self {
-            Self::Plimsoll(pacing) => {
+            Self::Plimsoll(_) | Self::PlimsollFree => {
+                let pacing = if let Self::Plimsoll(pacing) = self { pacing } else { "auto" };
                 let load = match job.rate {
                     None => format!("--clients {connections}"),
                     Some(rate) => format!(
@@ -108,7 +124,7 @@ impl Generator {
                      --set profiles.standard.warm_up=1s --progress none --json"
                 )
             }
-            Self::Wrk => format!("-t 1 -c {connections} -d {seconds}s {url}"),
+            Self::Wrk => format!("-t 1 -c {connections} -d {seconds}s --latency {url}"),
             Self::Wrk2 => {
                 format!("-t 1 -c {connections} -d {seconds}s -R {rate} --latency {url}")
             }
@@ -135,7 +151,7 @@ impl Generator {
     /// Reads what the generator printed. `None` when it is not what it prints after a good run.
     pub fn read(self, output: &str) -> Option<Reading> {
         match self {
-            Self::Plimsoll(_) => read_plimsoll(output),
+            Self::Plimsoll(_) | Self::PlimsollFree => read_plimsoll(output),
             Self::Wrk | Self::Wrk2 => read_wrk(output),
             Self::H2load => read_h2load(output),
             Self::Ab => read_ab(output),
@@ -162,6 +178,7 @@ fn read_plimsoll(output: &str) -> Option<Reading> {
         p50_us: us("p50"),
         p99_us: us("p99"),
         p999_us: us("p999"),
+        cpu_us: counted(output).map(|counted| (counted.cpu_us_per_op, counted.work_us_per_op)),
     })
 }
 
@@ -181,6 +198,7 @@ fn read_wrk(output: &str) -> Option<Reading> {
         p50_us: percentile("50.000%"),
         p99_us: percentile("99.000%"),
         p999_us: percentile("99.900%"),
+        cpu_us: None,
     })
 }
 
@@ -229,6 +247,7 @@ fn read_oha(output: &str) -> Option<Reading> {
         p50_us: us("p50"),
         p99_us: us("p99"),
         p999_us: us("p99.9"),
+        cpu_us: None,
     })
 }
 
@@ -247,6 +266,7 @@ pub fn read_bare(output: &str) -> Option<Reading> {
         p50_us: us("p50_ns"),
         p99_us: us("p99_ns"),
         p999_us: us("p999_ns"),
+        cpu_us: None,
     })
 }
 
@@ -285,12 +305,12 @@ mod tests {
             "timeline": [{"phase": "warm_up", "ops_per_s": 8.0},
                          {"phase": "measure", "ops_per_s": 10.0},
                          {"phase": "drain", "ops_per_s": 3.0}]}]}"#;
-        check(Generator::Plimsoll("auto"), result, 18.0, 10.0, Some(2.0));
+        check(Generator::PlimsollFree, result, 18.0, 10.0, Some(2.0));
     }
 
     #[test]
     fn what_is_not_a_result_is_not_read() {
-        for generator in [Generator::Wrk, Generator::Oha, Generator::Plimsoll("auto")] {
+        for generator in [Generator::Wrk, Generator::Oha, Generator::PlimsollFree] {
             assert_eq!(generator.read("connection refused"), None);
         }
     }

@@ -32,8 +32,14 @@ impl Place {
 
     /// A command for `program`, held to one core, inside this network.
     pub fn pinned(&self, core: u32, program: &str) -> Command {
+        self.pinned_to(&[core], program)
+    }
+
+    /// A command for `program`, held to `cores`.
+    pub fn pinned_to(&self, cores: &[u32], program: &str) -> Command {
+        let list = cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let mut command = self.prefixed("taskset");
-        command.args(["-c", &core.to_string(), program]);
+        command.args(["-c", &list, program]);
         command
     }
 

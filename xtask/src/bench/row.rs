@@ -9,17 +9,44 @@ use crate::Result;
 /// One run of one generator against one server.
 pub struct Sample {
     pub ops_per_s: f64,
+    /// User and system time of the whole process.
     pub generator_us_per_op: f64,
+    /// Of it, what the worker did besides polls that found nothing; of this project alone.
+    pub work_us_per_op: Option<f64>,
     pub server_us_per_op: f64,
     pub peak_rss_mb: f64,
 }
 
+/// What a `result.json` says of its load point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// In all, warm-up too.
+    pub ops: f64,
+    pub ops_per_s: f64,
+    /// Of the whole process while the point ran: not what came before, such as the second in which
+    /// the core's own pauses are looked for.
+    pub cpu_us_per_op: f64,
+    pub work_us_per_op: f64,
+}
+
 impl Sample {
-    /// Of a run whose server's own cost is not counted.
+    /// Of this project, its server's own cost not counted.
+    pub fn of_ours(finished: &Finished, counted: &Counted) -> Self {
+        Self {
+            ops_per_s: counted.ops_per_s,
+            generator_us_per_op: counted.cpu_us_per_op,
+            work_us_per_op: Some(counted.work_us_per_op),
+            server_us_per_op: f64::NAN,
+            peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
+        }
+    }
+
+    /// Of a rival, its server's own cost not counted.
     pub fn of_generator(finished: &Finished, ops: f64, ops_per_s: f64) -> Self {
         Self {
             ops_per_s,
             generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
+            work_us_per_op: None,
             server_us_per_op: f64::NAN,
             peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
         }
@@ -70,6 +97,11 @@ impl Row {
     pub fn median(&self, of: fn(&Sample) -> f64) -> Option<f64> {
         median(&self.values(of))
     }
+
+    /// Median work per op.
+    pub fn work(&self) -> Option<f64> {
+        median(&self.samples.iter().filter_map(|s| s.work_us_per_op).collect::<Vec<_>>())
+    }
 }
 
 /// The name of a row; where rounds failed, with the number of those that its figures come from.
@@ -99,15 +131,17 @@ pub fn without_fault(output: &str) -> Result<()> {
     }
 }
 
-/// Ops in all, and per second of the window, of a `result.json`.
-pub fn counted(output: &str) -> Option<(f64, f64)> {
+/// Reads a `result.json`; `None` where no op was done.
+pub fn counted(output: &str) -> Option<Counted> {
     let result: Value = serde_json::from_str(output).ok()?;
     let point = &result["points"][0];
     let ops_per_s = point["achieved_ops_per_s"].as_f64()?;
     // Warm-up and window are whole seconds, so each entry stands for one.
     let seconds = point["timeline"].as_array()?.iter().filter(|second| second["phase"] != "drain");
     let ops: f64 = seconds.filter_map(|second| second["ops_per_s"].as_f64()).sum();
-    (ops > 0.0).then_some((ops, ops_per_s))
+    let us = |name: &str| Some(point["generator"][name].as_f64()? / 1e3);
+    let (cpu_us_per_op, work_us_per_op) = (us("cpu_ns_per_op")?, us("work_ns_per_op")?);
+    (ops > 0.0).then_some(Counted { ops, ops_per_s, cpu_us_per_op, work_us_per_op })
 }
 
 #[cfg(test)]
@@ -116,10 +150,14 @@ mod tests {
 
     #[test]
     fn ops_of_the_warm_up_count_too() {
-        let output = r#"{"points":[{"achieved_ops_per_s":50.0,"timeline":[
+        let output = r#"{"points":[{"achieved_ops_per_s":50.0,
+            "generator":{"cpu_ns_per_op":9000.0,"work_ns_per_op":4000.0},"timeline":[
             {"phase":"warm_up","ops_per_s":40.0},{"phase":"measure","ops_per_s":50.0},
             {"phase":"drain","ops_per_s":1.0}]}]}"#;
-        assert_eq!(counted(output), Some((90.0, 50.0)));
+        let (ops, ops_per_s) = (90.0, 50.0);
+        let (cpu_us_per_op, work_us_per_op) = (9.0, 4.0);
+        let expected = Counted { ops, ops_per_s, cpu_us_per_op, work_us_per_op };
+        assert_eq!(counted(output), Some(expected));
     }
 
     #[test]
@@ -139,6 +177,7 @@ mod tests {
         let sample = Sample {
             ops_per_s: 1.0,
             generator_us_per_op: 1.0,
+            work_us_per_op: None,
             server_us_per_op: 1.0,
             peak_rss_mb: 1.0,
         };

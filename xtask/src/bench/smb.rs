@@ -149,13 +149,13 @@ impl Ours<'_> {
         let finished = finished?;
         let good = matches!(finished.code, Some(0 | 1));
         let counted = good.then(|| counted(&finished.output)).flatten();
-        let Some((ops, ops_per_s)) = counted else {
+        let Some(counted) = counted else {
             let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
             let said: String = said.trim().chars().take(2_000).collect();
             return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
         };
         without_fault(&finished.output)?;
-        Ok(Sample::of_generator(&finished, ops, ops_per_s))
+        Ok(Sample::of_ours(&finished, &counted))
     }
 }
 

@@ -20,18 +20,21 @@ pub fn spread(values: &[f64], decimals: usize) -> String {
 /// `rival` is what the ratio's column calls it.
 pub fn beside(ours: &[Row], rivals: &Row, unit: &str, rival: &str) -> String {
     let mut table = format!(
-        "| generator | {unit}s/s | CPU µs per {unit} (lowest–highest) | its CPU ÷ {rival}'s | peak \
-         memory MB |\n| --- | --- | --- | --- | --- |\n"
+        "| generator | {unit}s/s | CPU µs per {unit} (lowest–highest) | its CPU ÷ {rival}'s | work µs \
+         per {unit} | its work ÷ {rival}'s CPU | peak memory MB |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
     for row in ours.iter().chain([rivals]) {
-        let ratio = row.median(cost).zip(rivals.median(cost)).map(|(its, theirs)| its / theirs);
+        let beside = |its: Option<f64>| Some(its? / rivals.median(cost)?);
         table.push_str(&format!(
-            "| {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} |\n",
             row.label(),
             shown(row.median(|s| s.ops_per_s), 0),
             spread(&row.values(cost), 2),
-            shown(ratio, 2),
+            shown(beside(row.median(cost)), 2),
+            shown(row.work(), 2),
+            shown(beside(row.work()), 2),
             shown(row.median(|s| s.peak_rss_mb), 0),
         ));
     }

@@ -18,12 +18,18 @@ struct Section {
     title: &'static str,
     job: fn(u64) -> Job,
     generators: &'static [Generator],
+    /// The table shows times beside the cost.
+    timed: bool,
+    /// The rate is this share of what the first generator does in a closed load.
+    of_closed: Option<f64>,
     /// TCP congestion control of a namespace made for it; `None` uses the host as it is.
     congestion_control: Option<&'static str>,
 }
 
+/// At full speed, where the cost is compared: with those that sleep between replies.
 const CLOSED: &[Generator] = &[
-    Generator::Plimsoll("auto"),
+    Generator::Plimsoll("coalesce"),
+    Generator::Plimsoll("precise"),
     Generator::Wrk,
     Generator::H2load,
     Generator::Ab,
@@ -31,7 +37,16 @@ const CLOSED: &[Generator] = &[
     Generator::Bare("closed"),
     Generator::Bare("discard"),
 ];
+const ONE: &[Generator] = &[
+    Generator::PlimsollFree,
+    Generator::Plimsoll("precise"),
+    Generator::Wrk,
+    Generator::Bare("poll"),
+    Generator::Bare("closed"),
+];
+const FULL: &[Generator] = &[Generator::PlimsollFree];
 const OPEN: &[Generator] = &[
+    Generator::PlimsollFree,
     Generator::Plimsoll("spin"),
     Generator::Plimsoll("precise"),
     Generator::Plimsoll("coalesce"),
@@ -41,12 +56,14 @@ const OPEN: &[Generator] = &[
     Generator::Bare("precise"),
 ];
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 8] = [
     Section {
         part: "1k-32",
         title: "1 KB replies, 32 connections, closed loop",
         job: |seconds| Job { path: "/1k", connections: 32, seconds, rate: None },
         generators: CLOSED,
+        timed: false,
+        of_closed: None,
         congestion_control: None,
     },
     Section {
@@ -54,6 +71,8 @@ const SECTIONS: [Section; 5] = [
         title: "1 KB replies, 256 connections, closed loop",
         job: |seconds| Job { path: "/1k", connections: 256, seconds, rate: None },
         generators: CLOSED,
+        timed: false,
+        of_closed: None,
         congestion_control: None,
     },
     Section {
@@ -61,6 +80,8 @@ const SECTIONS: [Section; 5] = [
         title: "100 KB replies, 32 connections, closed loop, the host's congestion control",
         job: |seconds| Job { path: "/100k", connections: 32, seconds, rate: None },
         generators: CLOSED,
+        timed: false,
+        of_closed: None,
         congestion_control: None,
     },
     Section {
@@ -68,6 +89,8 @@ const SECTIONS: [Section; 5] = [
         title: "100 KB replies, 32 connections, closed loop, reno",
         job: |seconds| Job { path: "/100k", connections: 32, seconds, rate: None },
         generators: CLOSED,
+        timed: false,
+        of_closed: None,
         congestion_control: Some("reno"),
     },
     Section {
@@ -75,6 +98,35 @@ const SECTIONS: [Section; 5] = [
         title: "Open load: 1 KB replies at 20,000 requests/s, 32 connections, evenly spaced",
         job: |seconds| Job { path: "/1k", connections: 32, seconds, rate: Some(20_000) },
         generators: OPEN,
+        timed: true,
+        of_closed: None,
+        congestion_control: None,
+    },
+    Section {
+        part: "open-2k",
+        title: "Open load: 1 KB replies at 2,000 requests/s, 32 connections, evenly spaced",
+        job: |seconds| Job { path: "/1k", connections: 32, seconds, rate: Some(2_000) },
+        generators: OPEN,
+        timed: true,
+        of_closed: None,
+        congestion_control: None,
+    },
+    Section {
+        part: "open-full",
+        title: "Open load at 95 % of what a closed load of 32 connections had done, 1 KB replies",
+        job: |seconds| Job { path: "/1k", connections: 32, seconds, rate: None },
+        generators: FULL,
+        timed: true,
+        of_closed: Some(0.95),
+        congestion_control: None,
+    },
+    Section {
+        part: "1k-1",
+        title: "1 KB replies, 1 connection, closed loop",
+        job: |seconds| Job { path: "/1k", connections: 1, seconds, rate: None },
+        generators: ONE,
+        timed: true,
+        of_closed: None,
         congestion_control: None,
     },
 ];
@@ -132,7 +184,7 @@ fn measure(section: &Section, built: &Path, options: &Options) -> Result<(Vec<Ro
         None => Place::Host,
     };
     let server = Nginx::start(&place)?;
-    let job = (section.job)(options.seconds);
+    let mut job = (section.job)(options.seconds);
     let mut rows = Vec::new();
     let mut missing = Vec::new();
     for generator in section.generators {
@@ -147,6 +199,11 @@ fn measure(section: &Section, built: &Path, options: &Options) -> Result<(Vec<Ro
         eprintln!("SKIPPED, not installed: {name}");
     }
     for round in 1..=options.rounds {
+        if let (Some(share), Some(first)) = (section.of_closed, rows.first()) {
+            let closed = sample(first, &Job { rate: None, ..job }, &server, &place)?;
+            job.rate = Some((closed.reading.requests_per_s * share) as u32);
+            eprintln!("asked for next: {}/s", job.rate.unwrap_or_default());
+        }
         for row in &mut rows {
             match sample(row, &job, &server, &place) {
                 Ok(sample) => row.samples.push(sample),
@@ -170,8 +227,7 @@ fn sample(row: &Row, job: &Job, server: &Nginx, place: &Place) -> Result<Sample>
     let finished = finished?;
     // plimsoll says 1 when the run is invalid: a generator at its limit is the point of a closed
     // loop at full speed.
-    let good =
-        matches!((row.generator, finished.code), (Generator::Plimsoll(_), Some(1)) | (_, Some(0)));
+    let good = finished.code == Some(0) || finished.code == Some(1) && row.generator.is_ours();
     let reading = row.generator.read(&finished.output).filter(|r| good && r.requests > 0.0);
     let Some(reading) = reading else {
         let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
@@ -180,7 +236,10 @@ fn sample(row: &Row, job: &Job, server: &Nginx, place: &Place) -> Result<Sample>
     };
     let sample = Sample {
         reading,
-        cpu_us_per_request: finished.cpu.as_secs_f64() * 1e6 / reading.requests,
+        cpu_us_per_request: match reading.cpu_us {
+            Some((cpu_us, _)) => cpu_us,
+            None => finished.cpu.as_secs_f64() * 1e6 / reading.requests,
+        },
         peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
     };
     eprintln!(
@@ -201,21 +260,18 @@ pub fn free_bundle() -> PathBuf {
 
 fn table(section: &Section, rows: &[Row], missing: &[String]) -> String {
     let mut text = format!("### {}\n\n", section.title);
-    let open = rows.iter().any(|row| row.generator == Generator::Bare("spin"));
-    let ours: Vec<f64> = rows
-        .iter()
-        .filter(|row| matches!(row.generator, Generator::Plimsoll(_)))
-        .filter_map(Row::cpu)
-        .collect();
-    if open {
-        text.push_str("| generator | requests/s | p50 µs | p99 µs | p99.9 µs | CPU µs per request | peak memory MB |\n");
-        text.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
+    let ours: Vec<f64> =
+        rows.iter().filter(|row| row.generator.is_ours()).filter_map(Row::cpu).collect();
+    if section.timed {
+        text.push_str("| generator | requests/s | p50 µs | p99 µs | p99.9 µs | CPU µs per request | work µs | peak memory MB |\n");
+        text.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     } else {
         text.push_str("| generator | requests/s | CPU µs per request (lowest–highest) | plimsoll's CPU ÷ its | peak memory MB |\n");
         text.push_str("| --- | --- | --- | --- | --- |\n");
     }
     for row in rows {
-        let cells = if open { open_cells(row) } else { closed_cells(row, ours.first().copied()) };
+        let cells =
+            if section.timed { timed_cells(row) } else { closed_cells(row, ours.first().copied()) };
         let label = label(&row.generator.name(), row.samples.len(), row.failed);
         text.push_str(&format!("| {label} | {} |\n", cells.join(" | ")));
     }
@@ -226,7 +282,7 @@ fn table(section: &Section, rows: &[Row], missing: &[String]) -> String {
     text
 }
 
-fn open_cells(row: &Row) -> Vec<String> {
+fn timed_cells(row: &Row) -> Vec<String> {
     let time = |of: fn(&Reading) -> Option<f64>| shown(row.median(|s| of(&s.reading)), 0);
     vec![
         shown(row.median(|s| Some(s.reading.requests_per_s)), 0),
@@ -234,6 +290,7 @@ fn open_cells(row: &Row) -> Vec<String> {
         time(|r| r.p99_us),
         time(|r| r.p999_us),
         spread(&row.cpu_values(), 2),
+        shown(row.median(|s| Some(s.reading.cpu_us?.1)), 2),
         shown(row.median(|s| Some(s.peak_rss_mb)), 0),
     ]
 }

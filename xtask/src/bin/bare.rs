@@ -2,9 +2,10 @@
 //! a fixed request, a reply known by its length. No parsing, no checks, no histograms. It is the yardstick that tells how
 //! much of a generator's cost is the kernel's.
 //!
-//! `bare closed|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]`
+//! `bare closed|poll|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]`
 //!
-//! `closed` and `discard` keep every connection busy; `discard` lets the kernel drop the replies.
+//! `closed`, `poll` and `discard` keep every connection busy; `poll` never sleeps, `discard` lets
+//! the kernel drop the replies.
 //! `spin` and `precise` send at absolute due times, evenly spaced, and time from due to done.
 //! `app` is `closed` with client/server transactions; its PATH is `REQUEST/REPLY`, the bytes of
 //! both, headers included.
@@ -34,6 +35,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// Large enough that a reply of 100 KB needs few calls.
 const BUFFER_BYTES: usize = 256 * 1024;
 const EVENTS_MAX: usize = 256;
+/// Room for times of a closed load; more are kept too, at the price of a copy.
+const CLOSED_PER_S_MAX: usize = 300_000;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Units of work of a processor transaction of the suite.
 const WORK_UNITS: u32 = 100;
@@ -61,7 +64,7 @@ fn run() -> Result<String> {
     }
     let [mode, address, path, connections, seconds, rest @ ..] = words.as_slice() else {
         return Err(
-            "usage: bare closed|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]"
+            "usage: bare closed|poll|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]"
                 .into(),
         );
     };
@@ -73,8 +76,9 @@ fn run() -> Result<String> {
     let span = Duration::from_secs(seconds.parse()?);
     let rate: u64 = rest.first().map_or(Ok(0), |rate| rate.parse())?;
     match *mode {
-        "closed" | "app" => exchange.closed(span, RecvFlags::empty()),
-        "discard" => exchange.closed(span, RecvFlags::TRUNC),
+        "closed" | "app" => exchange.closed(span, RecvFlags::empty(), Wait::Precise),
+        "poll" => exchange.closed(span, RecvFlags::empty(), Wait::Spin),
+        "discard" => exchange.closed(span, RecvFlags::TRUNC, Wait::Precise),
         "spin" if rate > 0 => exchange.scheduled(span, rate, Wait::Spin),
         "precise" if rate > 0 => exchange.scheduled(span, rate, Wait::Precise),
         other => Err(format!("{other}: no such mode, or it needs a rate").into()),
@@ -179,25 +183,31 @@ impl Exchange {
     }
 
     /// Every connection sends its next request as soon as its reply is complete.
-    fn closed(&mut self, span: Duration, flags: RecvFlags) -> Result<String> {
+    fn closed(&mut self, span: Duration, flags: RecvFlags, how: Wait) -> Result<String> {
+        let mut times_ns: Vec<u64> = Vec::with_capacity(span.as_secs() as usize * CLOSED_PER_S_MAX);
         let start = now();
+        let since_start = || start.elapsed().as_nanos() as u64;
+        let timeout = match how {
+            Wait::Spin => Duration::ZERO,
+            Wait::Precise => Duration::from_millis(100),
+        };
         for index in 0..self.connections.len() {
             self.send(index, 0)?;
         }
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS_MAX);
-        let mut done = 0u64;
         while start.elapsed() < span {
             events.clear();
-            wait(&self.poll, &mut events, Some(Duration::from_millis(100)))?;
+            wait(&self.poll, &mut events, Some(timeout))?;
             for event in &events {
                 let index = event.data.u64() as usize;
                 if self.receive(index, flags)? {
-                    done += 1;
-                    self.send(index, 0)?;
+                    let done = since_start();
+                    times_ns.push(done - self.connections[index].due_ns);
+                    self.send(index, done)?;
                 }
             }
         }
-        Ok(format!("requests={done} seconds={:.6}", start.elapsed().as_secs_f64()))
+        Ok(summary(times_ns, start.elapsed()))
     }
 
     /// Requests leave at absolute due times, on whichever connection is idle.
@@ -236,15 +246,7 @@ impl Exchange {
                 }
             }
         }
-        let seconds = start.elapsed().as_secs_f64();
-        times_ns.sort_unstable();
-        let at = |share: f64| times_ns[((total as f64 * share) as usize).min(times_ns.len() - 1)];
-        Ok(format!(
-            "requests={total} seconds={seconds:.6} p50_ns={} p99_ns={} p999_ns={}",
-            at(0.5),
-            at(0.99),
-            at(0.999)
-        ))
+        Ok(summary(times_ns, start.elapsed()))
     }
 
     fn send(&mut self, index: usize, due_ns: u64) -> Result<()> {
@@ -273,6 +275,19 @@ impl Exchange {
             .ok_or("a reply is longer than the first one was")?;
         Ok(connection.missing == 0)
     }
+}
+
+fn summary(mut times_ns: Vec<u64>, span: Duration) -> String {
+    times_ns.sort_unstable();
+    let count = times_ns.len();
+    let at = |share: f64| times_ns.get((count as f64 * share) as usize).copied().unwrap_or(0);
+    format!(
+        "requests={count} seconds={:.6} p50_ns={} p99_ns={} p999_ns={}",
+        span.as_secs_f64(),
+        at(0.5),
+        at(0.99),
+        at(0.999)
+    )
 }
 
 /// Waits with a nanosecond timeout and fills the list.

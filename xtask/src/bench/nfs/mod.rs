@@ -146,18 +146,21 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
         eprintln!("round {round} of {} done", options.rounds);
     }
     let mut table = String::from(
-        "| generator | ops/s | CPU µs per op (lowest–highest) | its CPU ÷ libnfs's | server's CPU \
-         µs per op | peak memory MB |\n| --- | --- | --- | --- | --- | --- |\n",
+        "| generator | ops/s | CPU µs per op (lowest–highest) | its CPU ÷ libnfs's | work µs per op \
+         | its work ÷ libnfs's CPU | server's CPU µs per op | peak memory MB |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
     for row in ours.iter().chain([&its]) {
-        let ratio = row.median(cost).zip(its.median(cost)).map(|(ours, its)| ours / its);
+        let beside = |ours: Option<f64>| Some(ours? / its.median(cost)?);
         table.push_str(&format!(
-            "| {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
             row.label(),
             shown(row.median(|s| s.ops_per_s), 0),
             spread(&row.values(cost), 2),
-            shown(ratio, 2),
+            shown(beside(row.median(cost)), 2),
+            shown(row.work(), 2),
+            shown(beside(row.work()), 2),
             shown(row.median(|s| s.server_us_per_op), 2),
             shown(row.median(|s| s.peak_rss_mb), 0),
         ));
@@ -242,17 +245,13 @@ impl Ours<'_> {
         let finished = finished?;
         let good = matches!(finished.code, Some(0 | 1));
         let counted = good.then(|| counted(&finished.output)).flatten();
-        let Some((ops, ops_per_s)) = counted else {
+        let Some(counted) = counted else {
             let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
             let said: String = said.trim().chars().take(2_000).collect();
             return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
         };
-        Ok(Sample {
-            ops_per_s,
-            generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / ops,
-            server_us_per_op: server_cpu.as_secs_f64() * 1e6 / ops,
-            peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
-        })
+        let server_us_per_op = server_cpu.as_secs_f64() * 1e6 / counted.ops;
+        Ok(Sample { server_us_per_op, ..Sample::of_ours(&finished, &counted) })
     }
 
     /// One client whose connection is always full.

@@ -61,6 +61,7 @@ impl Rival {
         Ok(Sample {
             ops_per_s: reading.requests_per_s,
             generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / reading.requests,
+            work_us_per_op: None,
             server_us_per_op: server_cpu.as_secs_f64() * 1e6 / reading.requests,
             peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
         })
