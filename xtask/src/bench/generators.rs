@@ -188,16 +188,22 @@ fn read_wrk(output: &str) -> Option<Reading> {
     let line = output.lines().find(|line| line.contains(" requests in "))?;
     let requests: f64 = line.split_whitespace().next()?.parse().ok()?;
     let rate = output.lines().find_map(|line| line.strip_prefix("Requests/sec:"))?;
+    // wrk has `50%`, wrk2 `50.000%`.
     let percentile = |name: &str| {
-        let line = output.lines().find_map(|line| line.trim().strip_prefix(name))?;
-        microseconds(line.trim())
+        let names = [format!("{name}%"), format!("{name}.000%")];
+        let line =
+            output.lines().map(str::trim).find(|line| names.iter().any(|n| line.starts_with(n)))?;
+        microseconds(line.split_whitespace().nth(1)?)
     };
     Some(Reading {
         requests,
         requests_per_s: rate.trim().parse().ok()?,
-        p50_us: percentile("50.000%"),
-        p99_us: percentile("99.000%"),
-        p999_us: percentile("99.900%"),
+        p50_us: percentile("50"),
+        p99_us: percentile("99"),
+        p999_us: output
+            .lines()
+            .find_map(|l| l.trim().strip_prefix("99.900%"))
+            .and_then(|l| microseconds(l.trim())),
         cpu_us: None,
     })
 }
@@ -284,6 +290,8 @@ mod tests {
     fn every_generator_is_read_as_it_prints() {
         let wrk = "  67408 requests in 1.10s, 81.26MB read\nRequests/sec:  61273.93\n";
         check(Generator::Wrk, wrk, 67_408.0, 61_273.93, None);
+        let timed = format!("     50%   33.00us\n     99%    0.11ms\n{wrk}");
+        check(Generator::Wrk, &timed, 67_408.0, 61_273.93, Some(110.0));
         let wrk2 = " 50.000%    0.98ms\n 99.000%    1.96ms\n  1968 requests in 1.00s, 2MB read\n\
                     Requests/sec:   1967.50\n";
         check(Generator::Wrk2, wrk2, 1_968.0, 1_967.5, Some(1_960.0));
