@@ -4,7 +4,8 @@
 //! A percentile's part is found as a share: how much the share of ops at or below it varies between
 //! blocks. The histogram then says which times lie that much further up or down (Woodruff 1952).
 //! With twenty slices or more the variation comes from a moving-block bootstrap (Künsch 1989), with
-//! fewer from batch means; both are widened to 95 % by Student's t for the blocks there are.
+//! fewer from batch means; both are widened to 95 % by Student's t for the blocks there are, and
+//! taken for blocks of several lengths, of which the one that varies most counts.
 
 use plimsoll_model::event::Times;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,6 +15,8 @@ use crate::times::{quantile_ns, t_95};
 
 /// Steps per doubling of the coarse histograms.
 const STEPS: u64 = 128;
+/// Fewer blocks say too little of how they vary.
+const BLOCKS_MIN: usize = 5;
 /// Slices from which blocks are drawn again and again.
 const BOOTSTRAP_SLICES_MIN: usize = 20;
 const RESAMPLES: usize = 400;
@@ -78,6 +81,10 @@ impl Chance {
     fn even(half_width: f64) -> Self {
         Self { below: half_width, above: half_width }
     }
+
+    fn wider(self, other: Self) -> Self {
+        Self { below: self.below.max(other.below), above: self.above.max(other.above) }
+    }
 }
 
 /// Of the share of ops at or below the percentile `share` of the whole. `None` where one slice is
@@ -105,13 +112,19 @@ pub(crate) fn chance_of_rate(parts: &[(f64, f64)]) -> Option<Chance> {
 /// Of Σ numerators / Σ denominators over slices in order of time.
 fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
     let parts: Vec<(f64, f64)> = parts.iter().copied().filter(|part| part.1 > 0.0).collect();
-    if parts.len() >= BOOTSTRAP_SLICES_MIN {
-        return Some(bootstrap(&parts));
-    }
-    let single = batch_means(&parts)?;
-    let pairs: Vec<(f64, f64)> = parts.chunks(2).map(|pair| ratio_parts(pair.iter())).collect();
-    let double = if parts.len() >= 6 { batch_means(&pairs) } else { None };
-    Some(Chance::even(double.map_or(single, |double| single.max(double))))
+    let resampled = parts.len() >= BOOTSTRAP_SLICES_MIN;
+    let shortest = if resampled { block_length(parts.len()) } else { 1 };
+    // How long a queue remembers is not known: the length of blocks that scatters most is taken.
+    let lengths = [1, 2, 4].map(|times| shortest * times);
+    let enough = |length: &usize| *length == shortest || parts.len() / length >= BLOCKS_MIN;
+    let of_length = |length| match resampled {
+        true => Some(bootstrap(&parts, length)),
+        false => {
+            let blocks = parts.chunks(length).map(|block| ratio_parts(block.iter()));
+            batch_means(&blocks.collect::<Vec<_>>()).map(Chance::even)
+        }
+    };
+    lengths.into_iter().filter(enough).filter_map(of_length).reduce(Chance::wider)
 }
 
 fn ratio_parts<'a>(parts: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
@@ -135,9 +148,8 @@ fn batch_means(parts: &[(f64, f64)]) -> Option<f64> {
     Some(t * (inflated * k / (k - 1.0)).sqrt() / weight)
 }
 
-fn bootstrap(parts: &[(f64, f64)]) -> Chance {
+fn bootstrap(parts: &[(f64, f64)], length: usize) -> Chance {
     let n = parts.len();
-    let length = block_length(n);
     let (sum, weight) = ratio_parts(parts.iter());
     let ratio = sum / weight;
     let blocks: Vec<(f64, f64)> =
@@ -161,7 +173,7 @@ fn bootstrap(parts: &[(f64, f64)]) -> Chance {
     Chance { below: (-at(0.025)).max(0.0) * widen, above: at(0.975).max(0.0) * widen }
 }
 
-/// Slices that stay together: the cube root of their number.
+/// Slices that stay together at the least: the cube root of their number.
 fn block_length(slices: usize) -> usize {
     ((slices as f64).cbrt().ceil() as usize).max(1)
 }
