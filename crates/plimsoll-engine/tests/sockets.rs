@@ -133,53 +133,6 @@ fn a_server_that_hangs_up_costs_an_op_and_the_client_connects_again() {
     assert!(echo.errors <= echo.count / 10 + 16, "{}", echo.errors);
 }
 
-/// Echoes every eight bytes, and says more 20 ms later.
-fn talkative_server() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            thread::spawn(move || {
-                let mut message = [0; 8];
-                while stream.read_exact(&mut message).is_ok() {
-                    let _ = stream.write_all(&message);
-                    thread::sleep(Duration::from_millis(20));
-                    let _ = stream.write_all(b"more");
-                }
-            });
-        }
-    });
-    address
-}
-
-#[test]
-fn bytes_behind_a_reply_that_was_recorded_as_good_are_an_error_of_its_op_once() {
-    // A client has an op every 400 ms.
-    let mut task = assignment(talkative_server(), open(40.0), 1);
-    task.phases.warm_up_ns = Nanos::from_millis(400);
-    task.phases.measure_ns = Nanos::from_millis(1_200);
-    task.phases.ramp_down_ns = Nanos::from_millis(400);
-    let (events, received) = channel();
-    run_point(&task, &Echo, &events, &AtomicBool::new(false)).unwrap();
-    drop(events);
-    let mut samples = Vec::new();
-    let mut totals = WorkerTotals::default();
-    for event in received {
-        match event {
-            AgentEvent::ErrorSample(sample) => samples.push((sample.class, sample.detail)),
-            AgentEvent::WorkerFinished(finished) => totals = *finished,
-            _ => {}
-        }
-    }
-    assert_eq!((totals.due, totals.ops["echo"].count), (48, 48));
-    assert_eq!(totals.errors, [("surplus".to_owned(), 48)].into());
-    assert_eq!((totals.ops["echo"].errors, totals.per_target[0].errors), (48, 48));
-    assert_eq!(totals.warm_up_errors, [("surplus".to_owned(), 16)].into());
-    assert!(totals.done_in_window >= 40, "{}: the replies did come", totals.done_in_window);
-    assert_eq!(samples[0], ("surplus".to_owned(), "4 bytes too many".to_owned()));
-}
-
 /// Health of a worker over the window.
 fn health(pacing: Pacing, own_cores: bool) -> WorkerHealth {
     let mut task = longer(assignment(echo_server(usize::MAX), open(2_000.0), 1));
