@@ -172,7 +172,13 @@ where
         true
     }
 
-    fn sample(&mut self, class: ErrorClass, kind: OpKind, detail: Option<String>, now: Nanos) {
+    pub(super) fn sample(
+        &mut self,
+        class: ErrorClass,
+        kind: OpKind,
+        detail: Option<String>,
+        now: Nanos,
+    ) {
         if !self.recorder.take_sample(class) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_protocols::http::fileset::{FileSet, MARKER};
@@ -245,31 +245,33 @@ fn a_surplus_fails_an_op_whose_content_was_verified_and_right() {
     }
 }
 
+/// How often `part` begins a line of the summary.
+fn lines(ended: &Ended, part: &str) -> usize {
+    ended.out.lines().filter(|line| line.trim_start().starts_with(part)).count()
+}
+
 #[test]
 fn a_server_that_hangs_up_and_then_falls_silent_is_described_so_before_all_else() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let hung_up = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&hung_up);
-    // At 100 ops/s: each connection carries one op, every fourth is closed, and after three
-    // seconds all of them.
-    let server = FaultServer::with_fixed_body(20, move |facts| {
-        if facts.index < 3 {
-            // The program looks whether somebody answers.
-            return Fault::None;
-        }
-        if facts.index % 50 == 7 {
-            return Fault::Status(503);
-        }
-        if facts.index < 300 && facts.index % 4 != 0 {
-            return Fault::AnnouncedCloseAfterReply;
-        }
-        count.fetch_add(1, Ordering::SeqCst);
-        Fault::CloseBeforeReply
+    // At 200 ops/s: a connection carries one op, and after two seconds none is answered.
+    let server = FaultServer::with_fixed_body(20, |facts| match facts.index {
+        // The program looks whether somebody answers.
+        0..10 => Fault::None,
+        index @ ..400 if index % 4 > 0 => Fault::AnnouncedCloseAfterReply,
+        index if index % 8 == 4 => Fault::Silence,
+        _ => Fault::CloseBeforeReply,
     });
-    let more = ["--set", "profiles.quick.measure=5s", "--rate", "100"];
-    let ended = against(&server, &bundle, &more);
-    println!("{}", ended.out);
-    println!("{}", report_of(&bundle));
-    println!("{}", result(&bundle)["points"]);
+    let ended = against(&server, &bundle, &["--set", "profiles.quick.measure=4s"]);
+    ended.check(1, &["  Errors\n  - point 1: the server refused or closed the connections of "]);
+    let text = ended.out.split("before replying; from second ").nth(1);
+    let text = text.unwrap_or_else(|| panic!("{}", ended.out));
+    let (second, rest) = text.split_once(' ').unwrap();
+    assert!((1..=4).contains(&second.parse::<u32>().unwrap()), "{}", ended.out);
+    assert!(rest.starts_with("on nothing answered; "), "{}", ended.out);
+    assert_eq!((lines(&ended, "- transport, "), lines(&ended, "- timeout, ")), (1, 1), "{ended:?}");
+    assert!(ended.out.contains("the server closed the connection before the reply began"));
+    let report = report_of(&bundle);
+    let connections = report.find("Connections were lost:").unwrap();
+    assert!(connections < report.find("Why these figures").unwrap(), "{report}");
 }
