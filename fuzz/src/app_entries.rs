@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkKind, Session, Ticket};
-use plimsoll_model::outcome::Outcome;
+use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocols::app::op::{AppKind, AppOp};
 use plimsoll_protocols::app::parameters::AppWorkload;
@@ -87,6 +87,7 @@ struct Driver {
     discard: Option<(Link, u64)>,
     issued: u32,
     done: u32,
+    surpluses: u32,
 }
 
 impl Driver {
@@ -132,5 +133,9 @@ impl Io for Driver {
     }
     fn complete(&mut self, _ticket: Ticket, _outcome: Outcome) {
         self.done += 1;
+    }
+    fn surplus(&mut self, _kind: OpKind) {
+        self.surpluses += 1;
+        assert!(self.surpluses <= self.done, "once per op at most");
     }
 }

@@ -89,6 +89,7 @@ struct Driver {
     discard: Option<(Link, u64)>,
     issued: u32,
     done: u32,
+    surpluses: u32,
 }
 
 impl Driver {
@@ -122,5 +123,9 @@ impl Io for Driver {
     }
     fn complete(&mut self, _ticket: Ticket, _outcome: Outcome) {
         self.done += 1;
+    }
+    fn surplus(&mut self, _kind: OpKind) {
+        self.surpluses += 1;
+        assert!(self.surpluses <= self.done, "once per op at most");
     }
 }

@@ -239,12 +239,24 @@ impl Recorder {
             }
             OpStatus::Ok | OpStatus::ExpectedFailure => return,
         };
-        if in_window {
+        self.count_error(class, target, due);
+    }
+
+    fn count_error(&mut self, class: ErrorClass, target: usize, due: Nanos) {
+        if self.in_window(due) {
             *self.errors.entry(class).or_default() += 1;
             self.totals.per_target[target].errors += 1;
         } else if due < self.phases.warm_up_ns {
             *self.warm_up_errors.entry(class).or_default() += 1;
         }
+    }
+
+    /// An op that was due then, and recorded as a success, has failed after all.
+    pub fn surplus(&mut self, kind: OpKind, target: usize, due: Nanos) {
+        if self.in_window(due) {
+            self.counts[usize::from(kind.0)].errors += 1;
+        }
+        self.count_error(ErrorClass::Surplus, target, due);
     }
 
     /// An op due in the window will never be sent.

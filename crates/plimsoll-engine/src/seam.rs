@@ -62,10 +62,15 @@ pub trait Io {
     fn discard(&mut self, link: Link, n: u64);
     /// Closes the link; nothing more is reported about it.
     fn close(&mut self, link: Link);
-    /// Says in words why the op that completes next failed. Formatted only when a sample is kept.
+    /// Says in words why the op that completes next failed, or what [`Io::surplus`] reports next.
+    /// Formatted only when a sample is kept.
     fn explain(&mut self, detail: fmt::Arguments<'_>);
     /// The op has ended; its done time is the `now` of the call the session is in.
     fn complete(&mut self, ticket: Ticket, outcome: Outcome);
+    /// Bytes came behind the reply of an op of this kind that has completed as
+    /// [`plimsoll_model::outcome::OpStatus::Ok`]. Counts as one error more, of class
+    /// [`ErrorClass::Surplus`], with the op that the client completed last; once per op at most.
+    fn surplus(&mut self, kind: OpKind);
 }
 
 /// A protocol's state machine for one client.

@@ -246,3 +246,21 @@ fn a_full_backlog_does_not_turn_away_ops_that_a_free_client_could_send() {
     let seen = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + Nanos(50_000))));
     assert_eq!(seen.totals.not_sent, 0);
 }
+
+#[test]
+fn bytes_behind_a_reply_that_was_recorded_as_good_are_an_error_of_its_op_once() {
+    // 20 clients have an op every 200 ms each, a reply after 10 ms, and that again 20 ms later.
+    let mut task = assignment(open(100.0, 20, Arrivals::PerClient, Gaps::Uniform));
+    task.phases.ramp_down_ns = Nanos::from_secs(1);
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + MS_10));
+    driver.doubled_after = Some(Nanos::from_millis(20));
+    let seen = run(&task, 0, &mut driver);
+    let totals = &seen.totals;
+    assert_eq!((totals.due, totals.ops["echo"].count), (1_000, 1_000));
+    assert_eq!(totals.errors, [("surplus".to_owned(), 1_000)].into());
+    assert_eq!((totals.ops["echo"].errors, totals.per_target[0].errors), (1_000, 1_000));
+    assert_eq!(totals.warm_up_errors, [("surplus".to_owned(), 200)].into());
+    assert!(totals.done_in_window >= 990, "{}: the replies did come", totals.done_in_window);
+    assert_eq!(seen.response().len(), 1_000);
+    assert_eq!(seen.samples, ["8 bytes too many"; 5]);
+}

@@ -27,6 +27,8 @@ pub enum ErrorClass {
     Truncated,
     /// The reply is not of the protocol, or over one of its limits.
     Malformed,
+    /// More bytes came than the reply has: together with it, or later and before the next request.
+    Surplus,
     /// The reply has another length than the file it stands for.
     Length,
     /// The reply's content differs from what the server was given.
@@ -49,6 +51,7 @@ impl fmt::Display for ErrorClass {
             Self::Status(code) => write!(f, "status:{code}"),
             Self::Truncated => f.write_str("truncated"),
             Self::Malformed => f.write_str("malformed"),
+            Self::Surplus => f.write_str("surplus"),
             Self::Length => f.write_str("length"),
             Self::Corrupt => f.write_str("corrupt"),
             Self::Rejected => f.write_str("rejected"),

@@ -61,13 +61,14 @@ pub enum TargetError {
 }
 
 /// What may be shown of a text that is not a target: its scheme, or what stands before the first
-/// colon, since anything behind may be a password.
+/// colon, since anything behind may be a password. Before an `@` alone may stand a key.
 pub fn shown_of_unreadable(text: &str) -> String {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     if let Some(scheme) = scheme.filter(|scheme| is_scheme(scheme)) {
         return format!("{scheme}://…");
     }
     match text.find([':', '@']) {
+        Some(at) if text[at..].starts_with('@') => "…".to_owned(),
         Some(at) => format!("{}…", &text[..=at]),
         None => text.to_owned(),
     }
@@ -263,6 +264,7 @@ mod tests {
             "smb:/ann:s3cret@h/share",
             "smb//ann:s3cret@h/share",
             "ann:s3cret@h",
+            "s3cret@h",
             "s m b://ann:s3cret@h/share",
             "://ann:s3cret@h",
             "ann:s3cret://x@h",

@@ -27,6 +27,7 @@ pub mod net;
 pub mod nfs;
 mod percent;
 pub mod smb;
+mod surplus;
 
 /// What the program knows of a protocol.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ use memory::{HOST, Host, PORT};
 use plimsoll_engine::seam::{
     ClientSeat, Io, Link, LinkError, Script, Session, SessionCounters, Step, Ticket, Turn,
 };
-use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocols::net::{Channel, Dial, GoOn, LinkKind, SourcePort};
@@ -77,6 +77,9 @@ impl Io for Net<'_> {
     }
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         self.done.push((ticket, outcome));
+    }
+    fn surplus(&mut self, kind: OpKind) {
+        panic!("a surplus behind {kind:?}");
     }
 }
 

@@ -83,6 +83,11 @@ impl Session for EchoSession {
     }
 
     fn on_bytes(&mut self, _link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
+        if self.under_way.is_none() {
+            self.drop_link(io);
+            io.explain(format_args!("{} bytes too many", bytes.len()));
+            return io.surplus(OpKind(0));
+        }
         self.inbox.extend_from_slice(bytes);
         if self.inbox.len() >= MESSAGE_BYTES {
             let reply: Vec<u8> = self.inbox.drain(..MESSAGE_BYTES).collect();

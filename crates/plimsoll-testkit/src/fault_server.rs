@@ -61,6 +61,14 @@ pub enum Fault {
     CloseAfterReply,
     /// The right reply with `Connection: close`, then a close.
     AnnouncedCloseAfterReply,
+    /// The right reply, then these bytes after a pause, in which nothing else is answered on the
+    /// connection. Without a pause they leave together with the reply.
+    Surplus {
+        /// What nobody asked for.
+        bytes: Vec<u8>,
+        /// How long after the reply.
+        after: Duration,
+    },
     /// 301 to this location.
     Redirect(String),
 }

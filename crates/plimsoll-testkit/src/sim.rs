@@ -45,6 +45,8 @@ pub struct SimDriver<T> {
     pub stalls: Vec<(Nanos, Nanos)>,
     /// Sockets are small: they take some bytes, then none until the pause is over.
     pub congestion: Option<Congestion>,
+    /// Each reply comes once more, so long after the first time.
+    pub doubled_after: Option<Nanos>,
     /// Requests in the order of their arrival, as the bytes said.
     pub requests: Vec<u64>,
     /// Sends that moved bytes; several datagrams given together are one.
@@ -98,6 +100,7 @@ impl<T: Target> SimDriver<T> {
             send_cost: Nanos::ZERO,
             stalls: Vec::new(),
             congestion: None,
+            doubled_after: None,
             requests: Vec::new(),
             sends: 0,
         }
@@ -162,6 +165,9 @@ impl<T: Target> SimDriver<T> {
             self.requests.push(number);
             if let Some(at) = self.target.departure(self.now) {
                 self.schedule(at, Event::Reply(slot, generation, number));
+                if let Some(after) = self.doubled_after {
+                    self.schedule(at + after, Event::Reply(slot, generation, number));
+                }
             }
         }
         taken

@@ -18,6 +18,11 @@ fn lost(e: &Evidence<'_>) -> (u64, u64) {
     (of(ErrorClass::Transport), of(ErrorClass::Truncated))
 }
 
+/// Connections were refused or dropped, as far as ops show it.
+pub(super) fn any_lost(e: &Evidence<'_>) -> bool {
+    lost(e) != (0, 0)
+}
+
 /// May as many clients be missing from the account of a closed load because their connections
 /// were dropped? Such an op holds its client, and ends in no reply.
 pub(super) fn explain(e: &Evidence<'_>, missing_clients: f64) -> bool {
@@ -61,16 +66,26 @@ pub(super) fn connections_lost(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// From which second of the window on nothing was answered any more.
-fn silence(e: &Evidence<'_>) -> Option<String> {
+/// Classes of errors of ops that the server did not answer.
+const UNANSWERED: [&str; 6] =
+    ["timeout", "transport", "tls", "truncated", "ports_exhausted", "descriptors_exhausted"];
+
+/// From which second of the window on nothing was answered any more, or nothing well: a server
+/// that answers with errors is there.
+pub(super) fn silence(e: &Evidence<'_>) -> Option<String> {
+    let mut classes = e.view.record.totals.errors.keys();
+    let (what, verb) = match classes.all(|class| UNANSWERED.contains(&class.as_str())) {
+        true => ("nothing", "answered"),
+        false => ("no op", "succeeded"),
+    };
     let window = e.view.record.seconds.iter().filter(|s| s.phase == Phase::Measure);
     let answered: Vec<(u32, bool)> =
         window.map(|second| (second.second, second.done > second.errors)).collect();
     match answered.iter().rposition(|(_, answered)| *answered) {
-        None => Some("nothing was answered in the window".to_owned()),
+        None => Some(format!("{what} {verb} in the window")),
         Some(last) => {
             let (second, _) = answered.get(last + 1)?;
-            Some(format!("from second {second} on nothing answered"))
+            Some(format!("from second {second} on {what} {verb}"))
         }
     }
 }
@@ -125,6 +140,30 @@ mod tests {
         assert!(sentence(&point).contains("before replying, and broke off 12 replies"));
         point.lost = vec!["signature".to_owned()];
         assert!(sentence(&point).starts_with("916 of 30,000,000 ops lost their connection"));
+    }
+
+    #[test]
+    fn a_server_that_answered_with_errors_only_is_not_said_to_be_silent() {
+        let mut point = dropped();
+        point.record.totals.errors.insert("status:503".to_owned(), 12);
+        let text = sentence(&point);
+        assert!(text.contains("before replying; from second 14 on no op succeeded"), "{text}");
+        for second in &mut point.record.seconds {
+            second.done = 0;
+        }
+        let text = sentence(&point);
+        assert!(text.contains("before replying; no op succeeded in the window"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_fell_silent_without_dropping_connections_is_said_to_be_so() {
+        let mut point = dropped();
+        let mut errors = std::mem::take(&mut point.record.totals.errors);
+        errors.insert("timeout".to_owned(), 90_400);
+        errors.remove("transport");
+        point.record.totals.errors = errors;
+        let left_out = point.not_counted().map(|(_, finding)| finding.text).unwrap();
+        assert!(left_out.contains("from second 14 on nothing answered"), "{left_out}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, WorkerTotals};
 use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::{NANOS_PER_SECOND, grouped, three_digits};
+use plimsoll_model::units::{grouped, three_digits};
 
 use super::{Evidence, connections, finding, percent};
 
@@ -74,7 +74,13 @@ pub(super) fn server_errors(e: &Evidence<'_>) -> Option<Finding> {
     let by_op: u64 = totals.ops.values().map(|counts| counts.errors).sum();
     let failed = by_class.max(by_op).max(totals.unfinished).saturating_sub(own_failures(totals));
     let what = "see the error samples and the server's log";
-    too_many_failed(e, failed, |class| !OWN_CLASSES.contains(&class), what)
+    // Said with the connections that were lost, where some were.
+    let silent = totals.errors.contains_key("timeout") && !connections::any_lost(e);
+    let what = match connections::silence(e).filter(|_| silent) {
+        Some(silence) => format!("{silence}; {what}"),
+        None => what.to_owned(),
+    };
+    too_many_failed(e, failed, |class| !OWN_CLASSES.contains(&class), &what)
 }
 
 /// Failed ops that the generator's host is to blame for.
@@ -360,31 +366,6 @@ pub(super) fn response_cap(e: &Evidence<'_>) -> Option<Finding> {
             "mean service time {} ms is above the suite's cap of {cap_ms} ms: the point \
              is shown but not counted",
             three_digits(mean_ms),
-        ),
-    )
-}
-
-/// More bytes than the links carry: a counter or a clock is wrong. Not judged when a target is on
-/// this host or a link's speed is unknown.
-pub(super) fn link_capacity(e: &Evidence<'_>) -> Option<Finding> {
-    let disclosure = e.disclosure?;
-    let remote = !disclosure.targets.is_empty() && disclosure.targets.iter().all(|t| !t.same_host);
-    let links = disclosure.generator.networks.iter().filter(|n| n.name != "lo");
-    let speeds: Option<Vec<u64>> = links.map(|n| n.speed_mbit_per_s).collect();
-    let bits_max = speeds.filter(|s| remote && !s.is_empty())?.iter().sum::<u64>() as f64 * 1e6;
-    let totals = &e.view.record.totals;
-    let seconds = e.view.record.measured_ns.0 as f64 / NANOS_PER_SECOND as f64;
-    let bits = totals.wire_bytes_in.max(totals.wire_bytes_out) as f64 * 8.0 / seconds;
-    if bits <= bits_max {
-        return None;
-    }
-    finding(
-        "link_capacity",
-        format!(
-            "{:.0} Mbit/s is more than the links of this host carry ({:.0} Mbit/s); check the \
-             clock and which interface carried the load",
-            bits / 1e6,
-            bits_max / 1e6,
         ),
     )
 }

@@ -8,6 +8,7 @@ mod core;
 mod data;
 mod generator;
 mod host;
+mod links;
 mod load;
 mod resent;
 mod run;
@@ -56,7 +57,7 @@ const REASONS: [Rule; 19] = [
     load::closed_loop,
     load::op_mix,
     load::target_shares,
-    load::link_capacity,
+    links::link_capacity,
     steady::not_steady,
     generator::monitors,
     data::duration,
@@ -76,7 +77,7 @@ const COUNTED: [(NotCounted, Rule); 4] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 14] = [
+const WARNINGS: [Rule; 15] = [
     connections::connections_lost,
     load::clients_lost,
     core::core_taken,
@@ -87,6 +88,7 @@ const WARNINGS: [Rule; 14] = [
     generator::connections,
     data::warm_up_errors,
     load::op_mix_by_chance,
+    links::link_unknown,
     resent::retransmissions,
     resent::ambiguous,
     steady::drifting,
@@ -163,6 +165,7 @@ mod tests {
             include_str!("data.rs"),
             include_str!("generator.rs"),
             include_str!("host.rs"),
+            include_str!("links.rs"),
             include_str!("load.rs"),
             include_str!("resent.rs"),
             include_str!("run.rs"),

@@ -1,12 +1,14 @@
 //! Once a slice, at each border of a phase, and at the end: what was counted leaves the worker.
 
 use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth};
+use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
 use super::lane::Pace;
 use crate::clock;
 use crate::driver::Driver;
+use crate::recorder::Flight;
 use crate::seam::{Script, Session};
 
 impl<S, C, D> Worker<'_, S, C, D>
@@ -81,11 +83,7 @@ where
                 open.advance();
             }
         }
-        for client in &self.clients {
-            for flight in client.flights.iter().flatten() {
-                self.recorder.unfinished(*flight, client.endpoint, now);
-            }
-        }
+        self.give_up_the_rest(now);
         let left = self.recorder.phase();
         if now > Nanos::ZERO {
             self.roll(now);
@@ -99,6 +97,23 @@ where
         let totals = self.recorder.into_totals();
         // A listener that has gone away wants nothing more.
         let _ = events.send(AgentEvent::WorkerFinished(Box::new(totals)));
+    }
+
+    /// Ops that are still under way when the drain ends have failed.
+    fn give_up_the_rest(&mut self, now: Nanos) {
+        let rest: Vec<(Flight, usize)> = self
+            .clients
+            .iter()
+            .flat_map(|client| client.flights.iter().flatten().map(|f| (*f, client.endpoint)))
+            .collect();
+        for (flight, endpoint) in rest {
+            self.recorder.unfinished(flight, endpoint, now);
+            if self.recorder.in_window(flight.due) {
+                let waited = now.saturating_sub(flight.sent);
+                let why = format!("no reply until the drain ended, {waited} after it was sent");
+                self.sample(ErrorClass::Timeout, flight.kind, Some(why), now);
+            }
+        }
     }
 
     pub(super) fn tell(&self, event: AgentEvent) {

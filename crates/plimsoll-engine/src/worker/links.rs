@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_model::outcome::Outcome;
+use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
 use super::unsent::{Memory, Unsent};
@@ -253,6 +253,8 @@ impl Link {
 #[derive(Default)]
 pub(super) struct Produced {
     pub(super) completions: Vec<Completion>,
+    /// What came behind replies of ops that had ended before.
+    pub(super) surpluses: Vec<Surplus>,
     /// Words for the failure that completes next.
     pub(super) detail: Option<String>,
     /// A further error sample would be kept.
@@ -264,6 +266,13 @@ pub(super) struct Completion {
     pub(super) ticket: Ticket,
     pub(super) outcome: Outcome,
     /// Why it failed, in words.
+    pub(super) detail: Option<String>,
+}
+
+/// Bytes behind a reply that had been recorded as good.
+pub(super) struct Surplus {
+    pub(super) kind: OpKind,
+    /// What came, in words.
     pub(super) detail: Option<String>,
 }
 
@@ -312,5 +321,10 @@ impl<D: Driver> Io for Port<'_, D> {
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         let detail = self.produced.detail.take();
         self.produced.completions.push(Completion { ticket, outcome, detail });
+    }
+
+    fn surplus(&mut self, kind: OpKind) {
+        let detail = self.produced.detail.take();
+        self.produced.surpluses.push(Surplus { kind, detail });
     }
 }

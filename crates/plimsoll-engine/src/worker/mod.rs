@@ -104,6 +104,8 @@ struct Client<S> {
     /// Tickets that no op has, the one used last on top.
     free_tickets: Vec<Ticket>,
     in_flight: u32,
+    /// When the op that ended last was due.
+    last_due: Nanos,
     /// Since when it could have taken an op.
     free_since: Nanos,
     /// Stands in its lane's list of free clients.
@@ -262,6 +264,7 @@ where
             flights: Vec::new(),
             free_tickets: Vec::new(),
             in_flight: 0,
+            last_due: Nanos::ZERO,
             free_since: Nanos::ZERO,
             listed_free: true,
             deadline: Nanos::MAX,

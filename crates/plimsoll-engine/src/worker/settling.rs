@@ -8,7 +8,7 @@ use plimsoll_model::units::Nanos;
 
 use super::Worker;
 use super::lane::Pace;
-use super::links::{Completion, Port};
+use super::links::{Completion, Port, Surplus};
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight, Landing};
 use crate::seam::{Script, Session, Ticket};
@@ -47,6 +47,9 @@ where
             self.settle(client, Completion { ticket, outcome, detail }, reply, now);
         }
         self.produced.completions.clear();
+        while let Some(surplus) = self.produced.surpluses.pop() {
+            self.count_surplus(client, surplus, now);
+        }
         self.look_after(client, next > 0, now);
         if self.clients[client as usize].gone {
             return;
@@ -88,6 +91,7 @@ where
             debug_assert!(false, "a session completed a ticket it does not hold");
             return;
         };
+        state.last_due = flight.due;
         // A follow-on is sent after the `now` of its turn, and may fail at once.
         let now = now.max(flight.sent);
         self.in_flight -= 1;
@@ -130,6 +134,14 @@ where
         }
     }
 
+    /// An op that was recorded as a success turns out to have failed. Its times and its part of the
+    /// throughput stay: its reply did come.
+    fn count_surplus(&mut self, client: u32, surplus: Surplus, now: Nanos) {
+        let state = &self.clients[client as usize];
+        self.recorder.surplus(surplus.kind, state.endpoint, state.last_due);
+        self.sample(ErrorClass::Surplus, surplus.kind, surplus.detail, now);
+    }
+
     /// When the reply that ended this op reached the host. The stamp of a read is that of the last
     /// bytes that lay in the socket: it belongs to the last reply in it, and only if nothing of
     /// another lay behind. Any other reply came after the socket had been found empty.
@@ -160,7 +172,13 @@ where
         true
     }
 
-    fn sample(&mut self, class: ErrorClass, kind: OpKind, detail: Option<String>, now: Nanos) {
+    pub(super) fn sample(
+        &mut self,
+        class: ErrorClass,
+        kind: OpKind,
+        detail: Option<String>,
+        now: Nanos,
+    ) {
         if !self.recorder.take_sample(class) {
             return;
         }

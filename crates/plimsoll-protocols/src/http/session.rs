@@ -14,7 +14,9 @@ use super::parameters::Connections;
 use super::site::WorkerSite;
 use super::wire::Malformed;
 use super::wire::body::Framing;
+use super::wire::head;
 use super::wire::request::Method;
+use crate::surplus::SurplusBytes;
 
 /// A body with at least this much still to come is left in the kernel when nobody reads it;
 /// below, one more system call costs more than the copy.
@@ -59,7 +61,7 @@ pub struct HttpSession {
     /// Start of a header that came in pieces; without heap otherwise.
     partial: Vec<u8>,
     /// Links whose reply is complete and which the server will close.
-    lingering: Vec<Link>,
+    lingering: Vec<Lingering>,
     verified: u64,
     capture: Option<Vec<u8>>,
 }
@@ -71,7 +73,19 @@ struct OpenLink {
     connected: bool,
     /// It has carried a whole reply.
     reused: bool,
+    /// The op that the last reply on it answered, if that ended well.
+    answered: Option<HttpOp>,
 }
+
+/// A link that waits for its end.
+#[derive(Clone, Copy, Debug)]
+struct Lingering {
+    link: Link,
+    answered: Option<HttpOp>,
+}
+
+/// Servers say so on a connection that was idle for too long, and close it. RFC 9110 §15.5.9.
+const REQUEST_TIMEOUT: u16 = 408;
 
 impl HttpSession {
     /// A client of `site`.
@@ -100,7 +114,7 @@ impl HttpSession {
 
     /// Heap bytes held now: none between ops, except for links that wait for their end.
     pub fn held_bytes(&self) -> usize {
-        let links = self.lingering.capacity() * size_of::<Link>();
+        let links = self.lingering.capacity() * size_of::<Lingering>();
         let body = self.capture.as_ref().map_or(0, Vec::capacity);
         self.partial.capacity() + links + body
     }
@@ -109,18 +123,29 @@ impl HttpSession {
         self.open.is_some_and(|open| open.link == link)
     }
 
-    /// Forgets a link that waited for its end; false when it is not one.
-    fn stop_lingering(&mut self, link: Link) -> bool {
-        let found = self.lingering.iter().position(|l| *l == link);
-        if let Some(at) = found {
-            self.lingering.remove(at);
-        }
-        found.is_some()
+    /// Forgets a link that waited for its end, if it is one.
+    fn stop_lingering(&mut self, link: Link) -> Option<Lingering> {
+        let at = self.lingering.iter().position(|lingering| lingering.link == link)?;
+        Some(self.lingering.remove(at))
+    }
+
+    /// Bytes on a link on which nothing is asked for: it is out of step, and given up.
+    fn refuse(&mut self, link: Link, answered: Option<HttpOp>, bytes: &[u8], io: &mut impl Io) {
+        io.close(link);
+        let said_goodbye = || {
+            let head = head::parse(bytes).ok().flatten();
+            head.is_some_and(|head| head.status == REQUEST_TIMEOUT)
+        };
+        // An op that has failed already does not fail twice.
+        let Some(op) = answered.filter(|_| !said_goodbye()) else { return };
+        let (method, url) = (op.method.as_str(), self.site.site.url(op.request));
+        io.explain(format_args!("{method} {url}: {}", SurplusBytes(bytes.len())));
+        io.surplus(op.kind);
     }
 
     fn connect(&mut self, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
-        self.open = Some(OpenLink { link, connected: false, reused: false });
+        self.open = Some(OpenLink { link, connected: false, reused: false, answered: None });
     }
 
     /// Reads what it can; true when the reply is complete.
@@ -155,7 +180,7 @@ impl HttpSession {
             }
         };
         if complete && !rest.is_empty() {
-            return Err(Malformed::Excess);
+            return Err(Malformed::Surplus { bytes: rest.len() });
         }
         if !complete {
             self.discard_the_rest(link, io);
@@ -199,16 +224,17 @@ impl HttpSession {
     fn finish(&mut self, io: &mut impl Io) {
         let Some(flight) = self.flight.take() else { return };
         let Stage::Body { head, .. } = flight.stage else { return };
+        let status = flight.judge(&self.site.site, &head, io);
+        let answered = (status == OpStatus::Ok).then_some(flight.op);
         if let Some(open) = self.open.as_mut() {
             if head.persistent && self.site.site.connections == Connections::KeepAlive {
-                open.reused = true;
+                (open.reused, open.answered) = (true, answered);
             } else {
                 let link = open.link;
                 self.open = None;
-                self.linger(link, io);
+                self.linger(Lingering { link, answered }, io);
             }
         }
-        let status = flight.judge(&self.site.site, &head, io);
         let outcome = flight.outcome(status);
         if status == OpStatus::Ok && flight.op.verify {
             self.verified += 1;
@@ -217,11 +243,11 @@ impl HttpSession {
     }
 
     /// Leaves the closing to the server, so that the waiting for late segments is its own.
-    fn linger(&mut self, link: Link, io: &mut impl Io) {
+    fn linger(&mut self, lingering: Lingering, io: &mut impl Io) {
         if self.lingering.len() == LINGERING_LINKS_MAX {
-            io.close(self.lingering.remove(0));
+            io.close(self.lingering.remove(0).link);
         }
-        self.lingering.push(link);
+        self.lingering.push(lingering);
     }
 
     /// The op failed; its link is closed already.
@@ -295,21 +321,30 @@ impl Session for HttpSession {
     }
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
-        // Bytes on a lingering link are after the end of its reply; the op has been judged.
-        if !self.is_current(link) || bytes.is_empty() {
+        if bytes.is_empty() {
             return;
         }
-        let Some(flight) = self.flight.as_mut() else {
-            // Nothing was asked for: this connection is out of step.
-            self.open = None;
-            io.close(link);
+        let Some(open) = self.open.filter(|open| open.link == link) else {
+            if let Some(Lingering { answered, .. }) = self.stop_lingering(link) {
+                self.refuse(link, answered, bytes, io);
+            }
             return;
+        };
+        let Some(flight) = self.flight.as_mut() else {
+            self.open = None;
+            return self.refuse(link, open.answered, bytes, io);
         };
         flight.begun = true;
         match self.read(link, bytes, io) {
             Ok(true) => self.finish(io),
             Ok(false) => {}
-            Err(why) => self.close_and_fail(ErrorClass::Malformed, format_args!("{why}"), io),
+            Err(why) => {
+                let class = match why {
+                    Malformed::Surplus { .. } => ErrorClass::Surplus,
+                    _ => ErrorClass::Malformed,
+                };
+                self.close_and_fail(class, format_args!("{why}"), io);
+            }
         }
     }
 
@@ -331,7 +366,7 @@ impl Session for HttpSession {
     }
 
     fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
-        if self.stop_lingering(link) {
+        if self.stop_lingering(link).is_some() {
             io.close(link);
             return;
         }
@@ -351,7 +386,7 @@ impl Session for HttpSession {
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
-        if self.stop_lingering(link) || !self.is_current(link) {
+        if self.stop_lingering(link).is_some() || !self.is_current(link) {
             return;
         }
         match (error.class, error.errno) {

@@ -169,7 +169,6 @@ fn replies_that_are_not_http_are_malformed_and_end_the_connection() {
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "HTTP/1.1 101 Switching\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy",
         &long,
     ] {
         let (outcome, detail) = outcome_of(text.as_bytes());
@@ -255,11 +254,81 @@ fn a_second_reply_behind_a_body_that_was_dropped_fails_the_op_it_belongs_to() {
     // The next read takes the last byte and what follows it.
     let next = [&whole[HEAD_READ_BYTES + asked as usize..], &whole].concat();
     bench.bytes(link, &next);
-    assert_eq!(bench.last().status, failed(ErrorClass::Malformed));
-    assert!(bench.io.detail.ends_with("bytes follow the end of the reply"), "{}", bench.io.detail);
+    assert_eq!(bench.last().status, failed(ErrorClass::Surplus));
+    let words = format!("the server sent {} bytes behind the reply", whole.len());
+    assert!(bench.io.detail.ends_with(&words), "{}", bench.io.detail);
     assert_eq!(bench.io.closed, [link]);
     bench.issue(op);
     assert_eq!(bench.io.links, 2, "the next op goes out on a new connection");
+}
+
+#[test]
+fn a_surplus_that_comes_with_the_reply_fails_its_op_whatever_ends_the_body() {
+    for text in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy",
+        "HTTP/1.1 204 No Content\r\n\r\ny",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\ny",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\ny",
+    ] {
+        let mut bench = Bench::new(url_site(Method::Get));
+        let link = bench.issue_and_connect(url_op(Method::Get));
+        bench.bytes(link, text.as_bytes());
+        assert_eq!(bench.last().status, failed(ErrorClass::Surplus), "{text:?}");
+        assert_eq!(bench.io.detail, "GET http://h/page: the server sent 1 byte behind the reply");
+        assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
+    }
+}
+
+#[test]
+fn a_surplus_that_comes_later_is_told_once_and_ends_the_connection() {
+    let mut bench = Bench::new(file_site(KeepAlive));
+    let link = bench.issue_and_connect(file_op(SMALL));
+    bench.bytes(link, &reply(file_set().content(SMALL)));
+    bench.bytes(link, b"");
+    assert!(bench.io.surpluses.is_empty() && bench.io.closed.is_empty());
+    bench.bytes(link, b"another");
+    assert_eq!(bench.last().status, OpStatus::Ok, "it has been recorded so");
+    assert_eq!(bench.io.surpluses, [file_op(SMALL).kind]);
+    let words = "GET http://h/dir00001/class1_1: the server sent 7 bytes behind the reply";
+    assert_eq!(bench.io.detail, words);
+    assert_eq!(bench.io.closed, [link]);
+    bench.bytes(link, b"more");
+    assert_eq!(bench.io.surpluses.len(), 1);
+    bench.issue(file_op(SMALL));
+    assert_eq!(bench.io.links, 2, "the next op goes out on a new connection");
+}
+
+#[test]
+fn a_surplus_behind_the_reply_of_a_connection_that_will_close_belongs_to_its_own_op() {
+    let mut bench = Bench::new(file_site(PerRequest));
+    let first = bench.issue_and_connect(file_op(SMALL));
+    bench.bytes(first, &reply(file_set().content(SMALL)));
+    let large = super::session::HttpOp { verify: false, ..file_op(LARGE) };
+    let second = bench.issue_and_connect(large);
+    bench.bytes(first, b"another");
+    assert_eq!(bench.io.surpluses, [file_op(SMALL).kind]);
+    assert_eq!(bench.io.closed, [first]);
+    bench.bytes(second, &reply(file_set().content(LARGE)));
+    assert_eq!((bench.last().status, bench.io.done.len()), (OpStatus::Ok, 2));
+}
+
+#[test]
+fn an_op_that_has_failed_does_not_fail_again_for_what_comes_behind_its_reply() {
+    let mut bench = Bench::new(url_site(Method::Get));
+    let link = bench.issue_and_connect(url_op(Method::Get));
+    bench.bytes(link, b"HTTP/1.1 404 X\r\nContent-Length: 1\r\n\r\nx");
+    bench.bytes(link, b"another");
+    assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
+}
+
+#[test]
+fn a_server_that_says_408_to_an_idle_connection_sends_no_surplus() {
+    let mut bench = Bench::new(url_site(Method::Get));
+    let link = bench.issue_and_connect(url_op(Method::Get));
+    bench.bytes(link, &reply(b"x"));
+    let goodbye = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    bench.bytes(link, goodbye.as_bytes());
+    assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
 }
 
 #[test]

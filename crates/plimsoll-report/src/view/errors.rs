@@ -33,6 +33,7 @@ fn meaning(class: &str) -> &'static str {
         "descriptors_exhausted" => "this process may open no more connections",
         "truncated" => "the reply broke off",
         "malformed" => "the reply is not of the protocol",
+        "surplus" => "the server sent bytes behind the reply",
         "length" => "the reply has another length than the file",
         "corrupt" => "the reply held other data than the file",
         "rejected" => {
@@ -128,6 +129,7 @@ mod tests {
             ErrorClass::Status(70),
             ErrorClass::Truncated,
             ErrorClass::Malformed,
+            ErrorClass::Surplus,
             ErrorClass::Length,
             ErrorClass::Corrupt,
             ErrorClass::Rejected,

@@ -50,6 +50,17 @@ pub(super) fn send(
             std::thread::sleep(*pause);
             stream.write_all(&whole(200, "", &body, facts))?;
         }
+        Fault::Surplus { bytes, after } => {
+            let mut reply = whole(200, "", &body, facts);
+            if after.is_zero() {
+                reply.extend_from_slice(bytes);
+                stream.write_all(&reply)?;
+            } else {
+                stream.write_all(&reply)?;
+                std::thread::sleep(*after);
+                stream.write_all(bytes)?;
+            }
+        }
         Fault::Chunked(size) => stream.write_all(&chunked(&body, *size, "0\r\n\r\n"))?,
         Fault::Silence => {}
         _ => return send_and_close(stream, facts, (fault, &body)),

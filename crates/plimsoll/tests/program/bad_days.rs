@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use plimsoll_protocols::http::fileset::{FileSet, MARKER};
 use plimsoll_testkit::fault_server::{Fault, FaultServer, RequestFacts};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     Ended, broken_rules, command, plimsoll, points_finished, result, short, wait_for, wait_until,
@@ -88,10 +89,8 @@ fn a_reset_connection_is_counted_as_transport() {
     check_errors(Fault::ResetBeforeReply, "transport");
 }
 
-#[test]
-fn wrong_content_makes_a_run_invalid_whatever_the_limit() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+/// A server with a file set, which does this to each of its files.
+fn with_file_set(fault: Fault) -> FaultServer {
     let set = FileSet::new(7, 2);
     let marker = set.marker().to_json();
     let content = move |path: &str| {
@@ -100,11 +99,18 @@ fn wrong_content_makes_a_run_invalid_whatever_the_limit() {
         }
         set.resolve(path).map(|id| set.content(id).to_vec())
     };
-    let plan = |facts: &RequestFacts| match facts.path.ends_with(MARKER) {
+    let plan = move |facts: &RequestFacts| match facts.path.ends_with(MARKER) {
         true => Fault::None,
-        false => Fault::FlippedByte,
+        false => fault.clone(),
     };
-    let server = FaultServer::start(content, plan);
+    FaultServer::start(content, plan)
+}
+
+#[test]
+fn wrong_content_makes_a_run_invalid_whatever_the_limit() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let server = with_file_set(Fault::FlippedByte);
     let more = ["--points", "50", "--set", "workload.verify_one_in=1"];
     plimsoll(&short("web-static", &server.url(), &bundle, &more)).check(1, &["invalid"]);
     let result = result(&bundle);
@@ -130,7 +136,7 @@ fn a_server_that_dies_and_comes_back_costs_errors_and_not_the_run() {
         bundle.join("intervals/point-02.hlog.partial").exists()
     });
     server.go_down();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     server.come_back();
     let ended = wait_for(child);
     ended.check(1, &["invalid"]);
@@ -176,4 +182,96 @@ fn an_error_now_and_then_below_the_limit_is_reported_and_allowed() {
     let result = result(&bundle);
     assert!(!broken_rules(&result).contains(&"errors".to_owned()), "{result}");
     assert_eq!(result["points"][0]["errors"]["status:503"].as_u64(), Some(1), "{result}");
+}
+
+/// Runs against a server whose every reply has a surplus, and expects that to be an error of the
+/// ops, shown wherever somebody looks. The engine's own tests count each.
+#[track_caller]
+fn check_surplus(server: &FaultServer, suite: &str, more: &[&str]) {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let ended = plimsoll(&short(suite, &server.url(), &bundle, &[&ROOMY, more].concat()));
+    ended.check(1, &["invalid", "- surplus, ", "the server sent 7 bytes behind the reply"]);
+    let result = result(&bundle);
+    assert!(broken_rules(&result).contains(&"errors".to_owned()), "{result}");
+    let point = &result["points"][0];
+    let sum = |field: &str, of: fn(&Value) -> u64| -> u64 {
+        point[field].as_object().unwrap().values().map(of).sum()
+    };
+    let (due, failed) = (sum("ops", |op| int(&op["count"])), sum("errors", int));
+    assert!(failed > 0 && failed <= due, "an op fails once: {failed} of {due}");
+    let report = report_of(&bundle);
+    assert!(report.contains("the server sent bytes behind the reply"), "{report}");
+}
+
+fn int(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+/// The report of a bundle as Markdown.
+fn report_of(bundle: &Path) -> String {
+    let file = bundle.join("report.md");
+    let arguments = ["report", bundle.to_str().unwrap(), "--md", file.to_str().unwrap()];
+    plimsoll(&arguments).check(0, &[]);
+    std::fs::read_to_string(file).unwrap()
+}
+
+fn surplus(after_ms: u64) -> Fault {
+    Fault::Surplus { bytes: b"another".to_vec(), after: Duration::from_millis(after_ms) }
+}
+
+#[test]
+fn a_surplus_that_comes_with_the_reply_fails_its_op_whether_the_body_is_kept_or_discarded() {
+    for body_bytes in [200, 100_000] {
+        let server = FaultServer::with_fixed_body(body_bytes, |_| surplus(0));
+        check_surplus(&server, "web-url", &["--rate", "40"]);
+    }
+}
+
+#[test]
+fn a_surplus_that_comes_20_ms_later_fails_its_op_whether_the_body_is_kept_or_discarded() {
+    for body_bytes in [200, 100_000] {
+        let server = FaultServer::with_fixed_body(body_bytes, |_| surplus(20));
+        check_surplus(&server, "web-url", &["--rate", "40"]);
+    }
+}
+
+#[test]
+fn a_surplus_fails_an_op_whose_content_was_verified_and_right() {
+    for after_ms in [0, 20] {
+        let server = with_file_set(surplus(after_ms));
+        let more = ["--points", "40", "--set", "workload.verify_one_in=1"];
+        check_surplus(&server, "web-static", &more);
+    }
+}
+
+/// How often `part` begins a line of the summary.
+fn lines(ended: &Ended, part: &str) -> usize {
+    ended.out.lines().filter(|line| line.trim_start().starts_with(part)).count()
+}
+
+#[test]
+fn a_server_that_hangs_up_and_then_falls_silent_is_described_so_before_all_else() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    // At 200 ops/s: a connection carries one op, and after two seconds none is answered.
+    let server = FaultServer::with_fixed_body(20, |facts| match facts.index {
+        // The program looks whether somebody answers.
+        0..10 => Fault::None,
+        index @ ..400 if index % 4 > 0 => Fault::AnnouncedCloseAfterReply,
+        index if index % 8 == 4 => Fault::Silence,
+        _ => Fault::CloseBeforeReply,
+    });
+    let ended = against(&server, &bundle, &["--set", "profiles.quick.measure=4s"]);
+    ended.check(1, &["  Errors\n  - point 1: the server refused or closed the connections of "]);
+    let text = ended.out.split("before replying; from second ").nth(1);
+    let text = text.unwrap_or_else(|| panic!("{}", ended.out));
+    let (second, rest) = text.split_once(' ').unwrap();
+    assert!((1..=4).contains(&second.parse::<u32>().unwrap()), "{}", ended.out);
+    assert!(rest.starts_with("on nothing answered; "), "{}", ended.out);
+    assert_eq!((lines(&ended, "- transport, "), lines(&ended, "- timeout, ")), (1, 1), "{ended:?}");
+    assert!(ended.out.contains("the server closed the connection before the reply began"));
+    let report = report_of(&bundle);
+    let connections = report.find("Connections were lost:").unwrap();
+    assert!(connections < report.find("Why these figures").unwrap(), "{report}");
 }

@@ -1,6 +1,5 @@
 use crate::testing::{PointBuilder, TestPoint, check_counted_out, check_rule};
 use plimsoll_model::assignment::Load;
-use plimsoll_model::disclosure::{Disclosure, Host, Network, TargetDisclosure};
 use plimsoll_model::event::{OpCounts, TargetTotals};
 use plimsoll_model::result::NotCounted;
 use plimsoll_model::units::Nanos;
@@ -245,32 +244,4 @@ fn targets_share_the_load_evenly_where_the_suite_wants_it() {
     check_rule("target_shares", &shares(15_760, Some(0.05)), &shares(10_000, None));
     let text = &shares(12_000, Some(0.05)).verdict().reasons[0].text;
     assert!(text.contains("ops where an equal part is 15,000: 20 % off (limit 5 %)"), "{text}");
-}
-
-#[test]
-fn more_bytes_than_the_link_carries_cannot_be() {
-    let at = |bytes, same_host, speed_mbit_per_s| {
-        changed(move |p| {
-            p.record.totals.wire_bytes_in = bytes;
-            let network = Network { name: "eth0".into(), speed_mbit_per_s, ..Network::default() };
-            p.disclosure = Some(Disclosure {
-                generator: Host { networks: vec![network], ..Host::default() },
-                targets: vec![TargetDisclosure { same_host, ..TargetDisclosure::default() }],
-                ..Disclosure::default()
-            });
-        })
-    };
-    // 1,000 Mbit/s over 30 s are 3.75 GB.
-    let gigabit = Some(1_000);
-    check_rule(
-        "link_capacity",
-        &at(3_750_000_001, false, gigabit),
-        &at(3_750_000_000, false, gigabit),
-    );
-    check_rule(
-        "link_capacity",
-        &at(u64::MAX / 8, false, gigabit),
-        &at(u64::MAX / 8, true, gigabit),
-    );
-    check_rule("link_capacity", &at(u64::MAX / 8, false, gigabit), &at(u64::MAX / 8, false, None));
 }

@@ -8,6 +8,7 @@ use plimsoll_model::units::Nanos;
 
 use super::site::{AppSite, Asked};
 use crate::app::wire::{ReplyHeader, Status};
+use crate::surplus::SurplusBytes;
 
 /// The transaction in flight.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,11 @@ pub struct Broken {
 }
 
 impl Broken {
+    /// More came than the reply has.
+    pub fn surplus(bytes: usize) -> Self {
+        Self { class: ErrorClass::Surplus, why: SurplusBytes(bytes).to_string() }
+    }
+
     /// What came is not of the protocol.
     pub fn malformed(why: impl fmt::Display) -> Self {
         Self { class: ErrorClass::Malformed, why: why.to_string() }

@@ -26,6 +26,7 @@ use super::segment::content_key;
 use super::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, Status, VERSION, WELCOME_BYTES, Welcome,
 };
+use crate::surplus::SurplusBytes;
 use flight::{Broken, Flight, Reply, Words, check_header, first_difference};
 use pieces::Pieces;
 use site::Asked;
@@ -57,6 +58,8 @@ pub struct AppSession {
     /// Blocks this connection has appended; the server counts them too.
     appended: u64,
     lost: Option<String>,
+    /// The transaction that ended last, if it ended well.
+    answered: Option<Asked>,
     verified: u64,
 }
 
@@ -101,6 +104,7 @@ impl AppSession {
             sequential_writes: 0,
             appended: 0,
             lost: None,
+            answered: None,
             verified: 0,
         }
     }
@@ -169,9 +173,7 @@ impl AppSession {
         bytes: &[u8],
         io: &mut impl Io,
     ) -> Result<Option<Status>, Broken> {
-        let Some(flight) = self.flight.as_mut() else {
-            return Err(Broken::malformed("bytes that answer nothing"));
-        };
+        let Some(flight) = self.flight.as_mut() else { return Ok(None) };
         let mut rest = bytes;
         if let Reply::Awaited = flight.reply {
             let Some((header, after)) = self.pieces.take::<REPLY_HEADER_BYTES>(rest) else {
@@ -183,7 +185,7 @@ impl AppSession {
             if header.status != Status::Ok {
                 return match rest.is_empty() {
                     true => Ok(Some(header.status)),
-                    false => Err(Broken::malformed("bytes follow the reply")),
+                    false => Err(Broken::surplus(rest.len())),
                 };
             }
             let (left, checksum) = (header.payload_bytes, header.checksum);
@@ -191,7 +193,7 @@ impl AppSession {
         }
         let Reply::Body { left, wrong_at, .. } = &mut flight.reply else { return Ok(None) };
         if rest.len() > *left as usize {
-            return Err(Broken::malformed("bytes follow the reply"));
+            return Err(Broken::surplus(rest.len() - *left as usize));
         }
         let op = flight.asked.op;
         if op.compare
@@ -215,6 +217,7 @@ impl AppSession {
     /// The reply is complete.
     fn finish(&mut self, status: Status, io: &mut impl Io) {
         let Some(flight) = self.flight.take() else { return };
+        self.answered = None;
         if status != Status::Ok {
             io.explain(format_args!("{}: {}", Words(&flight.asked), status.name()));
             let actual = status as u32;
@@ -226,6 +229,7 @@ impl AppSession {
         self.appended += u64::from(kind == AppKind::Append);
         let status = self.judge(&flight, io);
         if status == OpStatus::Ok {
+            self.answered = Some(flight.asked);
             let compared = flight.asked.op.compare && self.worker.site.body(kind).is_some();
             // A read's checksum is over content that is known.
             let is_read = matches!(kind, AppKind::RandomRead | AppKind::SequentialRead);
@@ -264,6 +268,7 @@ impl AppSession {
 
     fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         let Some(flight) = self.flight.take() else { return };
+        self.answered = None;
         io.explain(format_args!("{}: {why}", Words(&flight.asked)));
         io.complete(flight.ticket, self.outcome(&flight, OpStatus::Failed(class)));
     }
@@ -280,6 +285,15 @@ impl AppSession {
     fn break_off(&mut self, broken: &Broken, io: &mut impl Io) {
         self.hang_up(io);
         self.fail(broken.class, format_args!("{}", broken.why), io);
+    }
+
+    /// Bytes that answer nothing: the connection is out of step.
+    fn refuse(&mut self, bytes: &[u8], io: &mut impl Io) {
+        self.hang_up(io);
+        if let Some(asked) = self.answered.take() {
+            io.explain(format_args!("{}: {}", Words(&asked), SurplusBytes(bytes.len())));
+            io.surplus(asked.op.kind.op_kind());
+        }
     }
 
     /// The connection is gone.
@@ -335,7 +349,9 @@ impl Session for AppSession {
         if bytes.is_empty() {
             return;
         }
-        if self.line == Line::Ready(link) {
+        if self.line == Line::Ready(link) && self.flight.is_none() {
+            self.refuse(bytes, io);
+        } else if self.line == Line::Ready(link) {
             match self.take_reply(link, bytes, io) {
                 Ok(None) => {}
                 Ok(Some(status)) => {

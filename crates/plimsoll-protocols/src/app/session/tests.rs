@@ -137,7 +137,34 @@ fn a_second_reply_behind_a_body_that_was_dropped_fails_the_transaction_it_belong
     // The next read takes the last byte and what follows it.
     let next = [&reply[reply.len() - 1..], &reply].concat();
     bench.bytes(&next);
-    bench.check_failed(ErrorClass::Malformed, "bytes follow the reply");
+    let words = format!("the server sent {} bytes behind the reply", reply.len());
+    bench.check_failed(ErrorClass::Surplus, &words);
+}
+
+#[test]
+fn a_surplus_that_comes_later_is_told_once_and_ends_the_connection() {
+    let mut bench = Bench::ready();
+    bench.bytes(b"another");
+    assert_eq!(bench.last().status, OpStatus::Ok, "it has been recorded so");
+    assert_eq!(bench.io.surpluses, [AppKind::ClientServer.op_kind()]);
+    let words = "client/server (request 1): the server sent 7 bytes behind the reply";
+    assert_eq!(bench.io.detail, words);
+    assert_eq!(bench.io.closed, [bench.link()]);
+    bench.bytes(b"more");
+    assert_eq!(bench.io.surpluses.len(), 1);
+    bench.issue(AppKind::Processor);
+    assert_eq!(bench.io.links, 2, "the next one connects again");
+}
+
+#[test]
+fn a_transaction_that_has_failed_does_not_fail_again_for_what_comes_behind_its_reply() {
+    let mut bench = Bench::ready();
+    bench.peer.write_status = Some(Status::OutOfRange);
+    bench.issue(AppKind::RandomWrite);
+    bench.answer();
+    assert!(bench.io.closed.is_empty());
+    bench.bytes(b"another");
+    assert_eq!((bench.io.surpluses.len(), bench.io.closed.len()), (0, 1));
 }
 
 #[test]
@@ -207,7 +234,7 @@ fn what_answers_something_else_ends_the_connection() {
     check(ErrorClass::Malformed, "status 77 is not known", |reply| reply[5] = 77);
     check(ErrorClass::Malformed, "a payload of 4294967295 bytes", |reply| reply[..4].fill(255));
     check(ErrorClass::Length, "a body of 999 bytes instead of 1000", |reply| reply[3] -= 1);
-    check(ErrorClass::Malformed, "bytes follow the reply", |reply| reply.push(0));
+    check(ErrorClass::Surplus, "sent 1 byte behind the reply", |reply| reply.push(0));
 }
 
 #[test]

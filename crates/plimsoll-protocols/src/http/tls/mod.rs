@@ -340,4 +340,8 @@ impl<I: Io> Io for TlsIo<'_, I> {
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         self.io.complete(ticket, outcome);
     }
+
+    fn surplus(&mut self, kind: OpKind) {
+        self.io.surplus(kind);
+    }
 }

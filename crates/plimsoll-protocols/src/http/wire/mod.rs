@@ -6,6 +6,8 @@ pub mod request;
 
 use std::fmt;
 
+use crate::surplus::SurplusBytes;
+
 /// Why bytes from a server are not an HTTP reply this client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
@@ -32,7 +34,10 @@ pub enum Malformed {
     /// `101 Switching Protocols` although no upgrade was asked for.
     Upgrade,
     /// Bytes after the end of the reply.
-    Excess,
+    Surplus {
+        /// How many of them came with its end.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for Malformed {
@@ -53,7 +58,7 @@ impl fmt::Display for Malformed {
             Self::ChunkEnd => f.write_str("a chunk does not end with CR LF"),
             Self::TrailerTooLong => f.write_str("the trailer fields have no end"),
             Self::Upgrade => f.write_str("the server switched protocols without being asked"),
-            Self::Excess => f.write_str("bytes follow the end of the reply"),
+            Self::Surplus { bytes } => SurplusBytes(*bytes).fmt(f),
         }
     }
 }

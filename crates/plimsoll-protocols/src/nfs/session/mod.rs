@@ -79,6 +79,8 @@ pub struct NfsSession {
     /// Nothing has to be done before this instant. Never too late; may be too early.
     wake: Nanos,
     run: ServerRun,
+    /// Kind of the op that ended last, if it ended well.
+    succeeded: Option<OpKind>,
     /// By ticket: what follows from the op that ended there.
     follow_ons: Vec<Option<NfsOp>>,
     counters: SessionCounters,
@@ -95,6 +97,7 @@ impl NfsSession {
             assembler: Assembler::default(),
             wake: Nanos::MAX,
             run: ServerRun::default(),
+            succeeded: None,
             follow_ons: Vec::new(),
             counters: SessionCounters::default(),
             site,
@@ -143,6 +146,7 @@ impl NfsSession {
     fn succeed(&mut self, at: usize, checked: Checked, io: &mut impl Io) {
         let Some(call) = self.calls.end(at) else { return };
         self.counters.verified += u64::from(checked.verified);
+        self.succeeded = Some(call.op.kind);
         self.keep_follow_on(call.ticket, next_block(call.op));
         let outcome = Outcome {
             bytes_read: checked.bytes_read,
@@ -154,6 +158,7 @@ impl NfsSession {
 
     fn fail(&mut self, at: usize, complaint: Complaint<'_>, io: &mut impl Io) {
         let Some(call) = self.calls.end(at) else { return };
+        self.succeeded = None;
         self.keep_follow_on(call.ticket, None);
         io.explain(format_args!("{}: {complaint}", Described(call.op.call)));
         let outcome =
@@ -247,6 +252,10 @@ impl Session for NfsSession {
         self.assembler = assembler;
         if let Err(too_long) = read {
             io.close(link);
+            if let Some(kind) = self.succeeded.take().filter(|_| self.calls.in_flight() == 0) {
+                io.explain(format_args!("bytes behind the reply: {too_long}"));
+                io.surplus(kind);
+            }
             self.fail_all(Complaint::Stream(too_long), io);
             self.lost(Trouble::Garbled, now, io);
         }

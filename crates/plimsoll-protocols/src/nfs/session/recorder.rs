@@ -23,6 +23,7 @@ pub struct Recorder {
     pub closed: Vec<Link>,
     pub detail: String,
     pub done: Vec<(Ticket, Outcome)>,
+    pub surpluses: Vec<OpKind>,
 }
 
 impl Io for Recorder {
@@ -46,6 +47,9 @@ impl Io for Recorder {
     }
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         self.done.push((ticket, outcome));
+    }
+    fn surplus(&mut self, kind: OpKind) {
+        self.surpluses.push(kind);
     }
 }
 

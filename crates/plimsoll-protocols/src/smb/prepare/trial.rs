@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkError, LinkKind, Session as _, Ticket};
-use plimsoll_model::outcome::{ErrorClass, Outcome};
+use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
 use super::super::op::SmbCall;
@@ -162,6 +162,10 @@ impl Io for Wire<'_> {
 
     fn complete(&mut self, _: Ticket, outcome: Outcome) {
         self.ended = Some(outcome);
+    }
+
+    fn surplus(&mut self, _: OpKind) {
+        // Messages are matched by their ids; nothing belongs to an op that has ended.
     }
 }
 

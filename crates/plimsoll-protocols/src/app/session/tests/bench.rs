@@ -20,6 +20,7 @@ pub struct Recorder {
     pub closed: Vec<Link>,
     pub detail: String,
     pub done: Vec<Outcome>,
+    pub surpluses: Vec<OpKind>,
 }
 
 impl Io for Recorder {
@@ -43,6 +44,9 @@ impl Io for Recorder {
     }
     fn complete(&mut self, _ticket: Ticket, outcome: Outcome) {
         self.done.push(outcome);
+    }
+    fn surplus(&mut self, kind: OpKind) {
+        self.surpluses.push(kind);
     }
 }
 

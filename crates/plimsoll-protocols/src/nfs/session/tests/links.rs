@@ -186,3 +186,15 @@ fn a_stream_that_cannot_be_read_is_closed_and_its_calls_are_lost() {
     bench.issue(NfsCall::FsStat);
     assert_eq!(bench.io.links.len(), 2);
 }
+
+#[test]
+fn bytes_that_no_record_begins_with_are_a_surplus_of_the_op_before_them() {
+    let mut bench = Bench::connected(V3, Stream);
+    let call = NfsCall::GetAttr(large_file());
+    bench.issue(call);
+    bench.answer(0, call);
+    bench.bytes(&[0xff; 7]);
+    assert_eq!((bench.last().status, bench.io.closed.len()), (OpStatus::Ok, 1));
+    assert_eq!(bench.io.surpluses, [KIND]);
+    assert!(bench.io.detail.starts_with("bytes behind the reply: "), "{}", bench.io.detail);
+}

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkError, LinkKind, Session, Ticket};
-use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
 use super::server::{Reply, SESSION, Server, TREE};
@@ -52,6 +52,9 @@ impl Io for Recorder {
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         assert!(self.done.iter().all(|(done, _)| *done != ticket), "{ticket:?} ends twice");
         self.done.push((ticket, outcome));
+    }
+    fn surplus(&mut self, kind: OpKind) {
+        panic!("a surplus behind {kind:?}");
     }
 }
 

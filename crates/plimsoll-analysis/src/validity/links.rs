@@ -1,0 +1,164 @@
+//! Could the generator's network links carry what was counted?
+
+use plimsoll_model::disclosure::Network;
+use plimsoll_model::result::Finding;
+use plimsoll_model::units::grouped;
+
+use super::host::mean;
+use super::{Evidence, finding};
+
+/// An interface that carried less than this part of the load's bytes had no part in it.
+const CARRIED_MIN_RATIO: f64 = 0.01;
+
+/// More bytes than the links carry: a counter or a clock is wrong. Not judged when a target is on
+/// this host, which has no link to it.
+pub(super) fn link_capacity(e: &Evidence<'_>) -> Option<Finding> {
+    let links = carriers(e)?;
+    let speeds: Option<Vec<u64>> = links.iter().map(|link| link.speed_mbit_per_s).collect();
+    let limit = speeds.filter(|speeds| !speeds.is_empty())?.iter().sum::<u64>() as f64;
+    let used = bytes_per_s(e) * 8.0 / 1e6;
+    if used <= limit {
+        return None;
+    }
+    finding(
+        "link_capacity",
+        format!(
+            "{used:.0} Mbit/s is more than the links of this host carry ({limit:.0} Mbit/s); check \
+             the clock and which interface carried the load"
+        ),
+    )
+}
+
+/// The same could not be judged: virtual interfaces name no speed, or one that means nothing.
+pub(super) fn link_unknown(e: &Evidence<'_>) -> Option<Finding> {
+    let links = carriers(e)?;
+    let unknown: Vec<&str> = links
+        .iter()
+        .filter(|link| link.speed_mbit_per_s.is_none())
+        .map(|link| link.name.as_str())
+        .collect();
+    let whose = match (links.is_empty(), unknown.is_empty()) {
+        (true, _) => "no interface of this host is known".to_owned(),
+        (false, false) => format!("the speed of {} is unknown", unknown.join(", ")),
+        (false, true) => return None,
+    };
+    finding(
+        "link_capacity",
+        format!(
+            "not judged, {whose}: whether the link was the limit, or could carry the {} Mbit/s \
+             that were counted, this run does not tell; compare them with what your network allows",
+            grouped(bytes_per_s(e) * 8.0 / 1e6),
+        ),
+    )
+}
+
+/// The interfaces that carried the load, as far as the monitors tell, else all of them. `None`
+/// where a target is on this host, or where nothing is known of targets.
+fn carriers<'e>(e: &'e Evidence<'_>) -> Option<Vec<&'e Network>> {
+    let disclosure = e.disclosure?;
+    if disclosure.targets.is_empty() || disclosure.targets.iter().any(|t| t.same_host) {
+        return None;
+    }
+    let all: Vec<&Network> =
+        disclosure.generator.networks.iter().filter(|network| network.name != "lo").collect();
+    let least = bytes_per_s(e) * CARRIED_MIN_RATIO;
+    let carried = |network: &&Network| {
+        let of = |way: &str| mean(e, &format!("network.{}.{way}", network.name));
+        let bytes_per_s = of("received").unwrap_or(0.0) + of("sent").unwrap_or(0.0);
+        bytes_per_s > 0.0 && bytes_per_s >= least
+    };
+    let carried: Vec<&Network> = all.iter().copied().filter(carried).collect();
+    Some(if carried.is_empty() { all } else { carried })
+}
+
+/// Of the direction that carried more, by the worker's own count.
+fn bytes_per_s(e: &Evidence<'_>) -> f64 {
+    let totals = &e.view.record.totals;
+    let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
+    totals.wire_bytes_in.max(totals.wire_bytes_out) as f64 / seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::disclosure::{Disclosure, Host, Network, TargetDisclosure};
+    use plimsoll_model::event::ResourceUse;
+
+    use crate::testing::{PointBuilder, TestPoint, check_rule};
+
+    const GIGABIT: Option<u64> = Some(1_000);
+    /// 1,000 Mbit/s over 30 s.
+    const FULL: u64 = 3_750_000_000;
+
+    fn network(name: &str, speed_mbit_per_s: Option<u64>) -> Network {
+        Network { name: name.to_owned(), speed_mbit_per_s, ..Network::default() }
+    }
+
+    /// A load on a target elsewhere, from a host with `lo` and these.
+    fn remote(bytes: u64, networks: &[Network]) -> TestPoint {
+        let mut point = PointBuilder::open(1_000.0).build();
+        point.record.totals.wire_bytes_in = bytes;
+        let networks = [&[network("lo", None)], networks].concat();
+        point.disclosure = Some(Disclosure {
+            generator: Host { networks, ..Host::default() },
+            targets: vec![TargetDisclosure::default()],
+            ..Disclosure::default()
+        });
+        point
+    }
+
+    fn on_this_host(mut point: TestPoint) -> TestPoint {
+        for target in point.disclosure.iter_mut().flat_map(|d| &mut d.targets) {
+            target.same_host = true;
+        }
+        point
+    }
+
+    fn carried(mut point: TestPoint, name: &str) -> TestPoint {
+        let (name, mean) = (format!("network.{name}.received"), 125e6);
+        let resource = ResourceUse { name, mean, ..ResourceUse::default() };
+        point.record.resources.push(resource);
+        point
+    }
+
+    fn warnings(point: &TestPoint) -> Vec<String> {
+        let verdict = point.verdict();
+        assert!(verdict.valid, "{verdict:?}");
+        verdict.warnings.into_iter().map(|w| format!("{}: {}", w.rule, w.text)).collect()
+    }
+
+    #[test]
+    fn more_bytes_than_the_link_carries_cannot_be() {
+        let at = |bytes, speed| remote(bytes, &[network("eth0", speed)]);
+        check_rule("link_capacity", &at(FULL + 1, GIGABIT), &at(FULL, GIGABIT));
+        let here = on_this_host(at(u64::MAX / 8, GIGABIT));
+        check_rule("link_capacity", &at(u64::MAX / 8, GIGABIT), &here);
+    }
+
+    #[test]
+    fn a_link_of_unknown_speed_is_said_to_be_so_and_leaves_the_point_valid() {
+        let said = warnings(&remote(FULL, &[network("ens5", None), network("ens6", GIGABIT)]));
+        assert_eq!(said.len(), 1, "{said:?}");
+        let begin = "link_capacity: not judged, the speed of ens5 is unknown";
+        assert!(said[0].starts_with(begin), "{said:?}");
+        assert!(said[0].contains("the 1,000 Mbit/s that were counted"), "{said:?}");
+        let said = warnings(&remote(FULL, &[]));
+        assert!(said[0].contains("no interface of this host is known"), "{said:?}");
+    }
+
+    #[test]
+    fn a_target_on_this_host_has_no_link_to_be_unknown() {
+        let here = on_this_host(remote(FULL, &[network("eth0", None)]));
+        assert!(warnings(&here).is_empty());
+    }
+
+    #[test]
+    fn interfaces_that_carried_nothing_of_the_load_have_no_part_in_it() {
+        let both = [network("eth0", GIGABIT), network("docker0", None)];
+        assert!(warnings(&carried(remote(FULL, &both), "eth0")).is_empty());
+        let bridge = carried(remote(FULL, &both), "docker0");
+        assert!(warnings(&bridge)[0].contains("the speed of docker0 is unknown"));
+        let two = [network("eth0", GIGABIT), network("eth1", GIGABIT)];
+        let (over, held) = (remote(FULL + 1, &two), remote(FULL, &two));
+        check_rule("link_capacity", &carried(over, "eth0"), &carried(held, "eth0"));
+    }
+}
