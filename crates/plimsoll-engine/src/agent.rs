@@ -9,7 +9,9 @@ use std::thread;
 use plimsoll_model::assignment::{Assignment, Pacing, Priority};
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
-use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
+use rustix::process::{
+    Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock;
@@ -153,6 +155,19 @@ fn settle_in(assignment: &Assignment, worker: u32) {
 fn raise_priority() -> bool {
     const NICE: i32 = -15;
     setpriority_process(None, NICE).is_ok()
+}
+
+/// Does `work` with the priority of workers. What it starts has that priority too: the kernel shares
+/// time out among groups (sessions, control groups), and a group's time among cores by the
+/// priorities there. A worker that is raised alone takes its server's time, on another core.
+pub fn at_workers_priority<R>(priority: Priority, work: impl FnOnce() -> R) -> R {
+    let was = getpriority_process(None);
+    let raised = priority == Priority::Auto && raise_priority();
+    let done = work();
+    if let (true, Ok(was)) = (raised, was) {
+        let _ = setpriority_process(None, was);
+    }
+    done
 }
 
 /// Whether workers may be put above other programs, tried on a thread of its own.

@@ -82,7 +82,9 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
             PRIORITY,
             match request.priority {
                 Priority::Normal => PRIORITY_NORMAL,
-                Priority::Auto if agent::may_raise_priority() => "raised",
+                Priority::Auto if agent::may_raise_priority() => {
+                    "raised, of servers that this run starts too"
+                }
                 Priority::Auto => "as any other program's: raising it is not permitted here",
             },
         ),

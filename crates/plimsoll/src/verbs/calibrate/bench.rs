@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_engine::agent;
 use plimsoll_model::assignment::{Priority, Purpose};
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::certificate::RunVerdict;
@@ -122,7 +123,9 @@ impl Bench<'_> {
             ))
         })?;
         let cores = self.placement.server_cores.clone();
-        wire.start(Start { program, spec, log, cores, dir: self.dir })
+        agent::at_workers_priority(Priority::Auto, || {
+            wire.start(Start { program, spec, log, cores, dir: self.dir })
+        })
     }
 
     /// A run against a server that is there.
