@@ -44,6 +44,7 @@ fn certificate() -> Certificate {
         served: Judged::Held,
         open_because: Vec::new(),
         run: sound(),
+        witness: None,
         readings: vec![
             reading(Statistic::Mean, 3_040, 2_970),
             reading(Statistic::P99, 9_120, 9_000),

@@ -61,6 +61,12 @@ pub(super) fn closed_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= CLOSED_ERROR_MAX_RATIO
 }
 
+/// How far the mean of so many exponential think times may be from their law's.
+pub(super) fn think_allowed(mean: Nanos, pieces: u64) -> Nanos {
+    let error_s = family::deviate() * mean.as_secs_f64() / (pieces.max(1) as f64).sqrt();
+    Nanos::from_secs_f64(error_s)
+}
+
 /// Does the stall show as it must?
 pub(super) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
