@@ -257,6 +257,13 @@ mod tests {
     }
 
     #[test]
+    fn a_think_time_shortened_by_a_tenth_is_no_chance() {
+        // 7,700 pieces in three seconds.
+        let allowed = think_allowed(Nanos::from_millis(5), 7_700);
+        assert!(allowed > Nanos::from_micros(200) && allowed < Nanos::from_micros(250));
+    }
+
+    #[test]
     fn the_floor_is_allowed_on_top() {
         let mut times = new_times();
         (0..2_000).for_each(|_| times.record(1_080_000).unwrap());

@@ -166,3 +166,61 @@ fn adds_up(times: &OpTimes) -> bool {
     all && (parts - mean(response)).abs() <= allowed
         && mean(response_low) <= mean(response) - read + allowed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: f64 = 1e3;
+
+    fn judged(client_us: f64, server_us: f64, longer_us: f64, late_us: f64) -> Judged {
+        let way = OnTheWay { way: WAY_MAX, late_ns: late_us * US };
+        way.judge((client_us * US, server_us * US), longer_us * US).judged
+    }
+
+    #[test]
+    fn a_receive_lag_that_is_denied_shows_in_a_reply_that_seems_to_come_late() {
+        // Replies lay unread for 0.2 ms; the server had them for 1.02 ms.
+        assert_eq!(judged(1_050.0, 1_020.0, 30.0, 3.0), Judged::Held);
+        assert_eq!(judged(1_250.0, 1_020.0, 230.0, 3.0), Judged::Broken);
+        assert_eq!(judged(1_250.0, 1_020.0, 230.0, 60.0), Judged::NotJudged, "a late server");
+    }
+
+    #[test]
+    fn lateness_that_is_made_up_is_longer_than_the_way_to_the_server() {
+        // Sent 7 µs after it was due, it had arrived after 38: no op arrives before it is sent.
+        assert_eq!(judged(7.0, 38.0, 31.0, 3.0), Judged::Held);
+        assert_eq!(judged(127.0, 38.0, -89.0, 3.0), Judged::Broken);
+        assert_eq!(judged(0.0, 265.0, 265.0, 3.0), Judged::Broken, "due passed for sent");
+    }
+
+    fn times(response: u64, service: u64, receive_lag: u64, low: u64) -> OpTimes {
+        let mut times = OpTimes::new();
+        for _ in 0..100 {
+            times.response.record(response).unwrap();
+            times.service.record(service).unwrap();
+            times.send_lag.record(response.saturating_sub(service)).unwrap();
+            times.receive_lag.record(receive_lag).unwrap();
+            times.response_low.record(low).unwrap();
+        }
+        times
+    }
+
+    #[test]
+    fn times_of_the_same_ops_add_up() {
+        assert!(adds_up(&times(1_400_000, 1_200_000, 200_000, 1_000_000)));
+        assert!(!adds_up(&times(1_400_000, 1_200_000, 200_000, 1_400_000)), "as long as measured");
+        let mut other = times(1_400_000, 1_200_000, 0, 1_000_000);
+        other.service = times(1_400_000, 1_300_000, 0, 0).service;
+        assert!(!adds_up(&other), "the service of other ops");
+        let mut fewer = times(1_400_000, 1_200_000, 0, 1_000_000);
+        fewer.service.reset();
+        assert!(!adds_up(&fewer));
+    }
+
+    #[test]
+    fn only_replies_on_their_way_at_an_end_of_the_window_may_be_counted_otherwise() {
+        assert_eq!(on_the_way(1_200.0, Nanos::from_micros(30)), 4);
+        assert_eq!(on_the_way(1_200.0, Nanos::from_millis(20)), 76, "a reply lay unread for long");
+    }
+}
