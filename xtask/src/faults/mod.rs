@@ -25,7 +25,7 @@ const END: &str = "<!-- faults: end -->";
 const CALIBRATE: [&str; 7] =
     ["calibrate", "--quick", "--protocol", "app", "--json", "--progress", "none"];
 /// A host that is busy for a minute breaks judgements too.
-const TRIES_MAX: u32 = 4;
+const TRIES_MAX: u32 = 3;
 /// Exit codes that come with a certificate.
 const WITH_CERTIFICATE: [i32; 2] = [0, 1];
 /// Judgements named in a line.
@@ -101,6 +101,7 @@ fn sound(program: &Path) -> Result<Outcome> {
         if outcome.broken.is_empty() {
             return Ok(outcome);
         }
+        eprintln!("{}", outcome.line());
     }
     outcome.right = Err("must hold; is the host busy with something else?".to_owned());
     Ok(outcome)
@@ -120,6 +121,7 @@ fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
             [] => return Ok(outcome),
             _ => Err(format!("must not hold: {}", unseen.join(", "))),
         };
+        eprintln!("{}", outcome.line());
     }
     Ok(outcome)
 }

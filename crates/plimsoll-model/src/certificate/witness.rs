@@ -27,8 +27,8 @@ pub struct Witness {
     /// Mean from due to sent, and from due to the arrival at the server; absent where the log does
     /// not tell which request is which op.
     pub sent: Option<Witnessed>,
-    /// Mean from sent to the reply's arrival by the kernel's stamps, and from the request's arrival
-    /// at the server to the reply handed to the kernel; absent also where stamps are bounds.
+    /// Mean from due to the reply's arrival by the kernel's stamps (response less receive lag), and
+    /// from due to the reply handed to the kernel; absent also where stamps are bounds.
     pub arrived: Option<Witnessed>,
     /// Service and send lag add up to the response, and without receive lag it is no shorter than
     /// without any delay of the generator.

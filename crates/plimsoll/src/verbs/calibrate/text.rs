@@ -267,7 +267,7 @@ fn witness(out: &mut String, witness: Option<&Witness>, style: Style) {
     parts.push(format!("sum {}", judged(witness.sum)));
     let all = [
         ("send lag", "to the server", &witness.sent),
-        ("until the reply came", "in the server", &witness.arrived),
+        ("until the reply came", "until it left", &witness.arrived),
     ];
     for (what, of, seen) in all {
         let Some(seen) = seen else { continue };
