@@ -77,11 +77,17 @@ pub(super) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
         let sum: u64 = ops.iter().map(|(due_ns, row)| of(*due_ns, row)).sum();
         sum as f64 / ops.len() as f64
     };
-    let late_ns = mean(&|_, row| row.sent_ns.saturating_sub(row.departure_ns));
+    let late = |row: &Row| row.sent_ns.saturating_sub(row.departure_ns) as f64;
+    let late_ns = mean(&|_, row| late(row) as u64);
+    // Who stands still for L is late by L with what is in service, and by L / 2 with all that comes
+    // meanwhile: by so much more as the pause is longer than a service.
+    let service_ns = mean(&|_, row| row.departure_ns.saturating_sub(row.arrival_ns)).max(1.0);
+    let squares = ops.iter().map(|(_, row)| late(row).powi(2)).sum::<f64>() / ops.len() as f64;
+    let reads_late_ns = late_ns + squares / (2.0 * service_ns);
     let mut there: Vec<u64> =
         ops.iter().map(|(due_ns, row)| row.arrival_ns.saturating_sub(*due_ns)).collect();
     let there_ns = mean(&|due_ns, row| row.arrival_ns.saturating_sub(due_ns));
-    let mut sent = sent(plan.wire, (times.send_lag.mean(), there_ns), late_ns);
+    let mut sent = sent(plan.wire, (times.send_lag.mean(), there_ns), reads_late_ns);
     let [lag, arrived] = [times.send_lag.value_at_quantile(EARLIEST), quantile(&mut there)];
     if lag as f64 > arrived as f64 * (1.0 + RESOLUTION_RATIO) + HANDED_OVER.0 as f64 {
         // A server that is late reads late, never early.
