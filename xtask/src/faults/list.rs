@@ -30,7 +30,7 @@ pub const FAULTS: [Fault; 12] = [
     Fault {
         name: "stamp-late-done",
         what: "stamp late: done is taken 0.3 ms after the reply was read",
-        expected: &["closed loop count"],
+        expected: &["arrived"],
     },
     Fault {
         name: "tail-dropped",
