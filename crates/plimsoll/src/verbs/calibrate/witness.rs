@@ -26,6 +26,8 @@ const WAY_BACK_MAX: Nanos = Nanos::from_micros(60);
 /// A server that is late with replies is as late with reading, and with writing down that a reply
 /// has left; by chance more, but hardly thrice as much.
 const SERVER_LATE_TIMES: f64 = 3.0;
+/// Replies that are read at once, by a worker that looks on a grid too.
+const READ_AT_ONCE: f64 = 0.02;
 /// Ops that nothing delayed: this share of them at least.
 const EARLIEST: f64 = 0.1;
 /// A histogram's steps, on either side.
@@ -99,7 +101,7 @@ pub(super) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
         let handed_ns = mean(&|due_ns, row| row.sent_ns.saturating_sub(due_ns));
         let reached_ns = times.response.mean() - times.receive_lag.mean();
         let mut arrived = arrived_by(reached_ns, handed_ns, late_ns);
-        if times.receive_lag.value_at_quantile(EARLIEST) > WAY_MAX.0 {
+        if times.receive_lag.value_at_quantile(READ_AT_ONCE) > WAY_MAX.0 {
             // However busy the host, some replies are read at once.
             arrived.judged = Judged::Broken;
         }
