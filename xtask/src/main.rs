@@ -9,6 +9,7 @@ mod bench;
 mod ci;
 mod command;
 mod coverage;
+mod faults;
 mod fuzz;
 mod invariants;
 mod licences;
@@ -40,7 +41,9 @@ usage: cargo xtask VERB
                   options of bench: --rounds 5 --seconds 5 --only PART,PART --write
   coverage        do stated intervals hold the truth? 200 runs in about 25 minutes, and on from
                   where it was: --runs 200 --seed 1 --window 6 --file FILE --write
-                  --program FILE [-- OPTIONS OF plimsoll run]";
+                  --program FILE [-- OPTIONS OF plimsoll run]
+  faults          does the certificate refuse an instrument that is broken? Each patch of
+                  xtask/faults in a copy of the sources, some 25 minutes: --only NAME,NAME --write";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["bench", rest @ ..] => bench::bench(rest),
         ["coverage", rest @ ..] => coverage::coverage(rest),
+        ["faults", rest @ ..] => faults::faults(rest),
         [coverage::DISTURBER] => {
             coverage::disturb();
             Ok(())

@@ -13,6 +13,12 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in a folder of the root")
 }
 
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(named.unwrap_or_else(|| "target".into()))
+}
+
 /// A file that people write.
 pub struct Source {
     /// Path from the root, with `/`.

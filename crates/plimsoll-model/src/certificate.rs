@@ -245,6 +245,9 @@ pub struct QueueCase {
     pub open_because: Vec<String>,
     /// What the run says of itself.
     pub run: RunVerdict,
+    /// What the server's log says of counts and times; absent in certificates from before.
+    #[serde(default)]
+    pub witness: Option<Witness>,
     /// By statistic; those the sample does not support are absent.
     pub readings: Vec<Reading>,
 }
@@ -338,8 +341,17 @@ pub struct ClosedCase {
     pub theory_interval_ops_per_s: (f64, f64),
     /// The throughput lies between them.
     pub theory: Judged,
+    /// How far the mean think time may be from what was asked for, by chance.
+    #[serde(default)]
+    pub think_allowed_ns: Nanos,
+    /// It is no further.
+    #[serde(default)]
+    pub think: Judged,
     /// What the run says of itself.
     pub run: RunVerdict,
+    /// What the server's log says of counts; absent in certificates from before.
+    #[serde(default)]
+    pub witness: Option<Witness>,
 }
 
 /// A server that pauses once.
@@ -366,6 +378,9 @@ pub struct StallCase {
     pub held: bool,
     /// What the run says of itself.
     pub run: RunVerdict,
+    /// What the server's log says of counts and times; absent in certificates from before.
+    #[serde(default)]
+    pub witness: Option<Witness>,
 }
 
 /// How fast the program can send on time. Found, not judged.
@@ -398,65 +413,6 @@ pub struct PunctualProbe {
     pub punctual: bool,
 }
 
-/// What a run's disclosure says of the host's latest certificate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CertificateNote {
-    /// When it was made, RFC 3339.
-    pub made: String,
-    /// Version of the program it was made with.
-    pub version: String,
-    /// `release` or `debug`.
-    pub build: String,
-    /// Largest distance between client and server in all open cases that were judged, over what is
-    /// allowed there.
-    pub worst_tight_ratio: f64,
-    /// That distance, in nanoseconds.
-    pub worst_tight_ns: u64,
-    /// Where: queue, utilisation, statistic.
-    pub worst_tight_at: String,
-    /// Highest rate with punctual sends; absent when none was.
-    pub punctual_ops_per_s: Option<f64>,
-    /// What moves bytes.
-    pub driver: String,
-    /// Worker threads.
-    pub workers: u32,
-    /// How they wait.
-    pub pacing: String,
-    /// Every judgement held.
-    pub all_held: bool,
-    /// What this run differs in from what was certified, for a person.
-    #[serde(default)]
-    pub not_covered: Vec<String>,
-}
-
-impl Certificate {
-    /// For the disclosure of a run; `made` is [`Self::made_unix_ns`] as text, `now` what the run
-    /// itself is made with.
-    pub fn note(&self, made: String, now: &Circumstances) -> CertificateNote {
-        let readings = self.queues.iter().flat_map(|c| c.readings.iter().map(move |r| (c, r)));
-        let readings = readings.filter(|(_, reading)| reading.tight != Judged::NotJudged);
-        let worst = readings.max_by(|(_, a), (_, b)| a.used().total_cmp(&b.used()));
-        let at = |(case, reading): (&QueueCase, &Reading)| {
-            format!("{} {}", case.place(), reading.statistic.name())
-        };
-        CertificateNote {
-            made,
-            version: self.instrument.version.clone(),
-            build: self.instrument.build.clone(),
-            worst_tight_ratio: worst.map_or(0.0, |(_, reading)| reading.used()),
-            worst_tight_ns: worst.map_or(0, |(_, reading)| reading.error_ns().0),
-            worst_tight_at: worst.map_or_else(|| "nothing was compared".to_owned(), at),
-            punctual_ops_per_s: self.punctual.highest_ops_per_s,
-            driver: self.instrument.driver.clone(),
-            workers: self.instrument.workers,
-            pacing: self.instrument.pacing.clone(),
-            all_held: self.all_held,
-            not_covered: self.not_covered(now),
-        }
-    }
-}
-
 impl QueueCase {
     /// `M/M/4 at 0.9`, and over what unless it is our own protocol.
     pub fn place(&self) -> String {
@@ -479,16 +435,13 @@ impl Judged {
     }
 }
 
-impl Reading {
-    /// Share of what is allowed that the distance takes up.
-    fn used(&self) -> f64 {
-        self.error_ns().0 as f64 / self.allowed_ns.0.max(1) as f64
-    }
-}
-
 mod circumstances;
 mod judgements;
+mod note;
+mod witness;
 
 pub use circumstances::Circumstances;
+pub use note::CertificateNote;
+pub use witness::{Witness, Witnessed};
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! What a certificate says holds, breaks, or is left open.
 
-use super::{Certificate, Judged, QueueCase};
+use super::witness::{ARRIVED, SENT};
+use super::{Certificate, Judged, QueueCase, Witness};
 
 const TIGHT: &str = "tight";
 const ON_SCHEDULE: &str = "on schedule";
@@ -18,7 +19,7 @@ impl Certificate {
         }
         all.push(("there and back run".to_owned(), self.floor.run.held));
         self.queues.iter().for_each(|case| case.judgements(&mut all));
-        for side in [TIGHT, ON_SCHEDULE] {
+        for side in [TIGHT, ON_SCHEDULE, SENT, ARRIVED] {
             all.extend(self.too_few(side).then(|| (format!("enough judgements {side}"), false)));
         }
         let Self { closed, stall, .. } = self;
@@ -33,6 +34,13 @@ impl Certificate {
         all.extend(compared.into_iter().filter_map(judged));
         all.push(("stall run".to_owned(), stall.run.held));
         all.push(("stall".to_owned(), stall.held));
+        all.extend(
+            closed.witness.as_ref().and_then(|_| judged(("closed loop think", closed.think))),
+        );
+        for (at, witness) in [("closed loop", &closed.witness), ("stall", &stall.witness)] {
+            let all_of = witness.iter().flat_map(Witness::judged);
+            all.extend(all_of.filter_map(|(what, of)| judged((&format!("{at} {what}"), of))));
+        }
         all
     }
 
@@ -47,7 +55,10 @@ impl Certificate {
     /// How many judgements were left open.
     pub fn not_judged(&self) -> usize {
         let judged = self.queues.iter().flat_map(QueueCase::judged).map(|(_, judged)| judged);
-        let all = judged.chain([self.closed.tight, self.closed.theory]);
+        let witnesses = [&self.closed.witness, &self.stall.witness].into_iter().flatten();
+        let all = judged
+            .chain([self.closed.tight, self.closed.theory])
+            .chain(witnesses.flat_map(Witness::judged).map(|(_, judged)| judged));
         all.filter(|judged| *judged == Judged::NotJudged).count()
     }
 }
@@ -56,6 +67,7 @@ impl QueueCase {
     /// Everything that may be left open: what it is about, and what came of it.
     fn judged(&self) -> Vec<(String, Judged)> {
         let mut all = vec![("rate".to_owned(), self.rate), ("served".to_owned(), self.served)];
+        all.extend(self.witness.iter().flat_map(Witness::judged));
         for reading in &self.readings {
             let name = reading.statistic.name();
             let mut add = |side: &str, judged| all.push((format!("{name} {side}"), judged));

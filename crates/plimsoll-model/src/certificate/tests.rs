@@ -44,6 +44,7 @@ fn certificate() -> Certificate {
         served: Judged::Held,
         open_because: Vec::new(),
         run: sound(),
+        witness: None,
         readings: vec![
             reading(Statistic::Mean, 3_040, 2_970),
             reading(Statistic::P99, 9_120, 9_000),
@@ -148,6 +149,51 @@ fn a_stated_interval_that_misses_the_truth_is_named() {
         interval: Judged::Broken,
     });
     assert_eq!(broken(&off), ["M/M/4 over nfs at 0.9 mean interval"]);
+}
+
+fn witness() -> Witness {
+    let agree = Witnessed { judged: Judged::Held, ..Witnessed::default() };
+    Witness {
+        recorded: Judged::Held,
+        replies: Some(107_992),
+        ended: Judged::Held,
+        sent: Some(agree),
+        arrived: Some(agree),
+        sum: Judged::Held,
+        ..Witness::default()
+    }
+}
+
+#[test]
+fn what_the_servers_log_does_not_bear_out_is_named() {
+    let mut off = certificate();
+    off.queues[0].readings.truncate(1);
+    off.queues[0].witness = Some(Witness { ended: Judged::Broken, ..witness() });
+    let late = Witnessed::default();
+    off.stall.witness = Some(Witness { sent: Some(late), recorded: Judged::Broken, ..witness() });
+    off.closed.witness = Some(Witness { sum: Judged::Broken, sent: None, ..witness() });
+    let expected = [
+        "M/M/4 at 0.9 ended",
+        "closed loop think",
+        "closed loop sum",
+        "stall recorded",
+        "stall sent",
+    ];
+    assert_eq!(broken(&off), expected);
+    off.closed.think = Judged::Held;
+    off.closed.witness = Some(Witness { replies: None, ended: Judged::Broken, ..witness() });
+    let all = broken(&off);
+    assert!(!all.iter().any(|name| name.starts_with("closed")), "no log of replies: {all:?}");
+}
+
+#[test]
+fn a_server_that_was_always_late_bears_nothing_out() {
+    let mut open = certificate();
+    open.queues[0].readings.truncate(1);
+    let late = Some(Witnessed { judged: Judged::NotJudged, ..Witnessed::default() });
+    open.queues[0].witness = Some(Witness { sent: late, arrived: late, ..witness() });
+    let expected = ["enough judgements sent", "enough judgements arrived"];
+    assert_eq!((broken(&open), open.not_judged()), (expected.map(String::from).to_vec(), 2));
 }
 
 #[test]

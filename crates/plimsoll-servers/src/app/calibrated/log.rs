@@ -137,18 +137,22 @@ pub struct Scheduled {
 }
 
 /// Times from due to the reply handed to the kernel, in nanoseconds, one for each of `schedule`.
-/// By key where the ops have one: ops that were sent late together arrive in any order. Else by
-/// order: one client asks for one op after the other, or several for what nobody tells apart.
-/// `None` when the log has no such op, or not as many.
 pub fn truths_ns(rows: &[Row], schedule: &[Scheduled]) -> Option<Vec<u64>> {
+    let rows = joined(rows, schedule)?.into_iter().zip(schedule);
+    Some(rows.map(|(row, op)| row.sent_ns.saturating_sub(op.due_ns)).collect())
+}
+
+/// What the log says of each op of `schedule`. By key where the ops have one: ops that were sent
+/// late together arrive in any order. Else by order: one client asks for one op after the other, or
+/// several for what nobody tells apart. `None` when the log has no such op, or not as many.
+pub fn joined<'a>(rows: &'a [Row], schedule: &[Scheduled]) -> Option<Vec<&'a Row>> {
     let by_key: HashMap<u32, &Row> =
         rows.iter().rev().filter_map(|row| Some((row.key?, row))).collect();
     let row = |(place, op): (usize, &Scheduled)| match op.key {
         Some(key) => by_key.get(&key).copied(),
         None => rows.get(place),
     };
-    let schedule = schedule.iter().enumerate();
-    schedule.map(|at| Some(row(at)?.sent_ns.saturating_sub(at.1.due_ns))).collect()
+    schedule.iter().enumerate().map(row).collect()
 }
 
 #[cfg(test)]

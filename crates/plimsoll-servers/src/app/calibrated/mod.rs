@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::{ServerError, Stop, cores};
-pub use log::{LOG_STALL, LOG_TITLES, Logged, Row, Scheduled, truths_ns};
+pub use log::{LOG_STALL, LOG_TITLES, Logged, Row, Scheduled, joined, truths_ns};
 use log::{Log, ROWS_MAX};
 use serving::{Ended, Serving, Waiting};
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_engine::agent;
-use plimsoll_model::assignment::{Priority, Purpose};
+use plimsoll_model::assignment::{Pacing, Priority, Purpose};
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::certificate::RunVerdict;
 use plimsoll_model::event::{OpTimes, PointRecord};
@@ -57,6 +57,8 @@ pub(super) struct Trial {
     pub(super) load: Pattern,
     /// Load points, on the axis of the pattern.
     pub(super) points: Vec<f64>,
+    /// How workers wait, where that is not as it was asked for.
+    pub(super) pacing: Option<Pacing>,
     pub(super) warm_up: Nanos,
     pub(super) window: Nanos,
 }
@@ -182,7 +184,7 @@ impl Bench<'_> {
             seed: self.seed,
             out,
             workers: Some(self.placement.workers),
-            pacing: self.placement.pacing,
+            pacing: trial.pacing.unwrap_or(self.placement.pacing),
             priority: Priority::Auto,
             loadfile: None,
             statements: Vec::new(),

@@ -4,16 +4,22 @@ use plimsoll_analysis::queueing::delayed::Delays;
 use plimsoll_analysis::queueing::finite::Loop;
 use plimsoll_analysis::queueing::scatter::figure;
 use plimsoll_analysis::queueing::stall::Stalled;
+use plimsoll_model::assignment::Pacing;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
-use plimsoll_model::certificate::{ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic};
+use plimsoll_model::certificate::{
+    ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic, Witness,
+};
+use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, span_text};
 
 use super::Timing;
 use super::bench::{Bench, Pattern, Seen, Trial};
 use super::judge;
-use super::open::{Asked, open_case};
+use super::open::{Asked, keys, open_case, schedule};
 use super::pauses::Pauses;
+use super::server_log::ServerLog;
 use super::wire::Wire;
+use super::witness;
 use crate::exit::Failure;
 
 /// Rate of the floor: slow enough that everybody sleeps in between.
@@ -23,6 +29,8 @@ const FLOOR_OPS_PER_S: f64 = 2_000.0;
 const FLOOR_SERVICE: Nanos = Nanos::from_millis(1);
 /// Far more than are ever busy: nobody waits.
 const FLOOR_SERVERS: u32 = 64;
+/// Of the worker that looks on a grid of 0.4 ms.
+const UNREAD_OPS_PER_S: f64 = 1_000.0;
 /// The queues, and how full they are made.
 const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Exponential(Nanos::from_millis(1)), 4),
@@ -57,6 +65,7 @@ pub(super) fn there_and_back(bench: &Bench<'_>, timing: &Timing) -> Result<There
         wire: Wire::App,
         load: Pattern::Poisson,
         points: vec![FLOOR_OPS_PER_S],
+        pacing: None,
         warm_up: timing.warm_up,
         window: timing.floor,
     };
@@ -92,6 +101,7 @@ pub(super) fn queue(
         wire: Wire::App,
         load: Pattern::Poisson,
         points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
+        pacing: None,
         warm_up: timing.warm_up,
         window: timing.window,
     };
@@ -105,6 +115,32 @@ pub(super) fn queue(
         .collect()
 }
 
+/// A worker that looks for replies on a grid only, so that they lie unread, and ops wait to be
+/// sent, for a known reason: what it says of its own lateness is held against the server's log.
+pub(super) fn unread(
+    bench: &Bench<'_>,
+    timing: &Timing,
+    way: &ThereAndBack,
+) -> Result<QueueCase, Failure> {
+    let trial = Trial {
+        name: "unread".into(),
+        wire: Wire::App,
+        load: Pattern::Poisson,
+        points: vec![UNREAD_OPS_PER_S],
+        pacing: Some(Pacing::Coalesce),
+        warm_up: timing.warm_up,
+        window: timing.floor,
+    };
+    let service = ServiceLaw::Constant(FLOOR_SERVICE);
+    let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed };
+    let (seen, log) = bench.run(&trial, &spec.to_string())?;
+    let utilisation = UNREAD_OPS_PER_S * service.mean_s() / f64::from(FLOOR_SERVERS);
+    let asked = Asked { wire: Wire::App, spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
+    let mut case = open_case(asked, only(&seen)?, (&log, &way.delays))?;
+    case.queue = format!("{}, read on a grid,", case.queue);
+    Ok(case)
+}
+
 /// Clients that wait and think.
 pub(super) fn closed(
     bench: &Bench<'_>,
@@ -116,6 +152,7 @@ pub(super) fn closed(
         wire: Wire::App,
         load: Pattern::Closed,
         points: vec![f64::from(CLOSED_CLIENTS)],
+        pacing: None,
         warm_up: timing.warm_up,
         window: timing.closed,
     };
@@ -126,7 +163,9 @@ pub(super) fn closed(
     let late = log.late(seen.window_ns);
     let pauses = Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
     let served_s = log.responses_s(seen.window_ns);
-    Ok(closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean)))
+    let mut case = closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean));
+    case.witness = Some(witness::counts(seen, &log, seen.due()));
+    Ok(case)
 }
 
 fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos) -> ClosedCase {
@@ -148,11 +187,14 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
     };
     let spans_s = (record.warm_up_ns.as_secs_f64(), record.measured_ns.as_secs_f64());
     let (low, high) = judge::throughputs(&law, floor, spans_s);
+    let think_allowed = judge::think_allowed(CLOSED_THINK, totals.pieces);
+    let think_ns = Nanos::from_secs_f64(think_s);
+    let think_error = think_ns.0.abs_diff(CLOSED_THINK.0);
     ClosedCase {
         clients: CLOSED_CLIENTS,
         ops_per_s,
         response_ns,
-        think_ns: Nanos::from_secs_f64(think_s),
+        think_ns,
         error_ratio,
         troubles: seen.troubles(),
         held: judge::closed_held(error_ratio) && seen.troubles() == 0,
@@ -167,7 +209,10 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
             (low, high),
             (served.unwrap_or_default(), floor, pauses),
         ),
+        think_allowed_ns: think_allowed,
+        think: Judged::from_held(think_error <= think_allowed.0),
         run: judge::run_beside(&seen.run, pauses),
+        witness: None,
     }
 }
 
@@ -178,6 +223,7 @@ pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Fai
         wire: Wire::App,
         load: Pattern::Even { clients: STALL_CLIENTS },
         points: vec![STALL_OPS_PER_S],
+        pacing: None,
         warm_up: timing.warm_up,
         window: timing.stall,
     };
@@ -213,7 +259,15 @@ pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Fai
         // Without a pause in the server's log there is nothing to hold it against.
         held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
         run: seen.run.clone(),
+        witness: Some(stall_witness(bench.seed, seen, &log)),
     })
+}
+
+fn stall_witness(seed: u64, seen: &Seen, log: &ServerLog) -> Witness {
+    let due_ns = schedule((seed, Gaps::Uniform), STALL_OPS_PER_S, seen);
+    let keys = keys(Wire::App, seed, due_ns.len());
+    let plan = witness::Plan { wire: Wire::App, due_ns: &due_ns, keys: keys.as_deref() };
+    witness::witness(&plan, seen, log)
 }
 
 /// The only load point of a run.
@@ -230,7 +284,6 @@ mod tests {
     use plimsoll_analysis::queueing::Queue;
     use plimsoll_analysis::queueing::scatter::{Plan, scatter};
     use plimsoll_engine::pacer::Arrivals;
-    use plimsoll_model::suite::Gaps;
     use plimsoll_model::units::OpsPerSec;
     use plimsoll_servers::app::calibrated::station::Station;
 

@@ -61,6 +61,12 @@ pub(super) fn closed_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= CLOSED_ERROR_MAX_RATIO
 }
 
+/// How far the mean of so many exponential think times may be from their law's.
+pub(super) fn think_allowed(mean: Nanos, pieces: u64) -> Nanos {
+    let error_s = family::deviate() * mean.as_secs_f64() / (pieces.max(1) as f64).sqrt();
+    Nanos::from_secs_f64(error_s)
+}
+
 /// Does the stall show as it must?
 pub(super) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
@@ -248,6 +254,13 @@ mod tests {
         assert_eq!(judge(-0.02, &paused), Judged::NotJudged, "it stood still all the time");
         let seldom = Pauses::of(&[&lags(&[(30, 990), (20_000, 10)])], 0.3);
         assert_eq!(judge(-0.02, &seldom), Judged::Broken);
+    }
+
+    #[test]
+    fn a_think_time_shortened_by_a_tenth_is_no_chance() {
+        // 7,700 pieces in three seconds.
+        let allowed = think_allowed(Nanos::from_millis(5), 7_700);
+        assert!(allowed > Nanos::from_micros(200) && allowed < Nanos::from_micros(250));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod readings;
 mod server_log;
 mod text;
 mod wire;
+mod witness;
 
 use std::path::Path;
 
@@ -205,6 +206,8 @@ fn find(
         say(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
         queues.extend(cases::queue(bench, timing, index, &way)?);
     }
+    say("a worker that looks for replies now and then");
+    queues.push(cases::unread(bench, timing, &way)?);
     for wire in wires {
         say(&format!("over {}: a constant delay, and a queue", wire.name()));
         queues.extend(over::cases(bench, timing, (*wire, &way))?);

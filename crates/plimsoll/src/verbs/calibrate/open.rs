@@ -20,6 +20,7 @@ use super::pauses::Pauses;
 use super::readings::{ScheduleSide, Sides, readings};
 use super::server_log::ServerLog;
 use super::wire::Wire;
+use super::witness;
 use crate::exit::Failure;
 
 /// What was asked for.
@@ -50,7 +51,7 @@ pub(super) fn open_case(
         warm_up_s: seen.record.warm_up_ns.as_secs_f64(),
         window_s: seen.record.measured_ns.as_secs_f64(),
     };
-    let schedule = schedule(spec.seed, rate, seen);
+    let schedule = schedule((spec.seed, Gaps::Exponential), rate, seen);
     let scatter = queue.map(|_| scatter(&plan));
     let schedule_side = queue.as_ref().zip(scatter.as_ref()).map(|(queue, scatter)| {
         let responses_s = scheduled_s(spec, &schedule, (seen, log));
@@ -61,7 +62,15 @@ pub(super) fn open_case(
     let mut case = case.of(seen, (log, way), schedule_side, stated);
     case.queue = queue.map_or_else(|| constant_name(spec.service), |queue| queue.name());
     case.ops_scheduled = Some(in_window(&schedule, seen).count() as u64);
+    let keys = keys(wire, spec.seed, schedule.len());
+    let plan = witness::Plan { wire, due_ns: &schedule, keys: keys.as_deref() };
+    case.witness = Some(witness::witness(&plan, seen, log));
     Ok(case)
+}
+
+/// What the server's log calls the ops of a schedule, where it has names.
+pub(super) fn keys(wire: Wire, seed: u64, ops: usize) -> Option<Vec<u32>> {
+    (wire == Wire::App).then(|| (0..ops as u64).map(|place| shared_seed(seed, place)).collect())
 }
 
 /// `constant 1.00 ms`.
@@ -131,6 +140,7 @@ impl Case<'_> {
             served_error_ratio,
             served,
             run: judge::run_beside(&seen.run, &pauses),
+            witness: None,
             open_because: open_because([counted, served], &readings, &pauses),
             readings,
         }
@@ -149,10 +159,10 @@ fn open_because(counts: [Judged; 2], readings: &[Reading], pauses: &Pauses) -> V
 
 /// When the ops of the point were due, from its start, up to the end of the window. It is the
 /// schedule of the run, since both follow from the seed.
-fn schedule(seed: u64, rate: f64, seen: &Seen) -> Vec<u64> {
+pub(super) fn schedule((seed, gaps): (u64, Gaps), rate: f64, seen: &Seen) -> Vec<u64> {
     let Some(rate) = OpsPerSec::new(rate) else { return Vec::new() };
     let until = seen.record.warm_up_ns + seen.record.measured_ns;
-    let mut arrivals = Arrivals::new(rate, Gaps::Exponential, seed, 0, 1);
+    let mut arrivals = Arrivals::new(rate, gaps, seed, 0, 1);
     let dues = std::iter::from_fn(|| arrivals.next_due()).map(|(_, due)| due);
     dues.take_while(|due| *due < until).map(|due| due.0).collect()
 }

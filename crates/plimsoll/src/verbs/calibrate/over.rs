@@ -13,6 +13,7 @@ use super::cases::{ThereAndBack, only};
 use super::open::{Asked, Case, constant_name, open_case};
 use super::server_log::ServerLog;
 use super::wire::Wire;
+use super::witness;
 use crate::exit::Failure;
 
 /// Of the constant delay, and far more servers than are ever busy.
@@ -41,6 +42,7 @@ pub(super) fn cases(
             wire,
             load: Pattern::OfSuite,
             points: vec![point],
+            pacing: None,
             warm_up: timing.over_warm_up,
             window,
         };
@@ -95,6 +97,11 @@ fn closed_case(
     let utilisation = rate * spec.service.mean_s() / f64::from(spec.servers);
     let load = ((utilisation * 100.0).round() / 100.0, rate);
     let mut case = Case { wire, spec, load }.of(seen, sides, None, None);
+    let log = sides.0;
+    let mut witness = witness::counts(seen, log, seen.due());
+    // When a reply of the SMB server is handed to the kernel is not seen.
+    witness.replies = None;
+    case.witness = Some(witness);
     case.queue = match spec.service {
         ServiceLaw::Constant(_) => constant_name(spec.service),
         _ => format!("M/M/{}//{clients}", spec.servers),

@@ -45,6 +45,7 @@ pub(super) fn search(
                 wire: Wire::App,
                 load: Pattern::Poisson,
                 points: vec![rate_ops_per_s],
+                pacing: None,
                 warm_up: timing.probe_warm_up,
                 window: timing.probe,
             };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_model::certificate::{
-    Certificate, ClosedCase, Instrument, Judged, QueueCase, Reading, RunVerdict, StallCase,
+    Certificate, ClosedCase, Instrument, Judged, QueueCase, Reading, RunVerdict, StallCase, Witness,
 };
 use plimsoll_model::units::{Nanos, grouped};
 
@@ -103,6 +103,7 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
         case.server_late_p99_ns
     );
     run(out, &case.run, style);
+    witness(out, case.witness.as_ref(), style);
     let scheduled = case.readings.iter().any(|reading| reading.schedule.is_some());
     let stated = case.readings.iter().any(|reading| reading.stated.is_some());
     let mut titles = "          measured     served     apart  allowed           ".to_owned();
@@ -220,6 +221,15 @@ fn closed(out: &mut String, closed: &ClosedCase, style: Style) {
         grouped(high),
         tight(closed.theory, style).trim_end()
     );
+    if closed.witness.is_some() {
+        let _ = writeln!(
+            out,
+            "  think time within {} of what was asked for {}",
+            closed.think_allowed_ns,
+            tight(closed.think, style).trim_end()
+        );
+    }
+    witness(out, closed.witness.as_ref(), style);
 }
 
 fn stall(out: &mut String, stall: &StallCase, style: Style) {
@@ -237,6 +247,38 @@ fn stall(out: &mut String, stall: &StallCase, style: Style) {
         stall.service_p99_ns
     );
     run(out, &stall.run, style);
+    witness(out, stall.witness.as_ref(), style);
+}
+
+/// What schedule and server's log say of counts and times.
+fn witness(out: &mut String, witness: Option<&Witness>, style: Style) {
+    let Some(witness) = witness else { return };
+    let judged = |judged: Judged| tight(judged, style).trim_end().to_owned();
+    let mut parts = vec![format!(
+        "recorded {} of {} {}",
+        grouped(witness.ops_recorded as f64),
+        grouped(witness.ops_expected as f64),
+        judged(witness.recorded)
+    )];
+    if let Some(replies) = witness.replies {
+        let (replies, ended) = (grouped(replies as f64), judged(witness.ended));
+        parts.push(format!("{replies} replies left (± {}) {ended}", witness.replies_allowed));
+    }
+    parts.push(format!("sum {}", judged(witness.sum)));
+    let all = [
+        ("send lag", "to the server", &witness.sent),
+        ("until the reply came", "until it left", &witness.arrived),
+    ];
+    for (what, of, seen) in all {
+        let Some(seen) = seen else { continue };
+        parts.push(format!(
+            "{what} {}, {of} {} {}",
+            seen.client_ns,
+            seen.server_ns,
+            judged(seen.judged)
+        ));
+    }
+    let _ = writeln!(out, "  {}", parts.join("; "));
 }
 
 /// Ops that failed or were left out, where there are any.
