@@ -27,7 +27,17 @@ const CRATES: [Crate; 2] = [
     Crate {
         name: "plimsoll-engine",
         files: &["pacer.rs", "recorder.rs", "worker/*.rs"],
-        tests: &["--lib", "--test", "schedule", "--test", "pipelines", "--test", "leaving"],
+        tests: &[
+            "--lib",
+            "--test",
+            "schedule",
+            "--test",
+            "pipelines",
+            "--test",
+            "leaving",
+            "--test",
+            "accounts",
+        ],
     },
     Crate {
         name: "plimsoll-analysis",

@@ -372,3 +372,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_claim_at_which_the_server_failed_is_lowered_by_a_fifth() {
+    let mut verified = Vec::new();
+    let (_, _) = plain(|step| match step {
+        SearchStep::Verify { load } => {
+            verified.push(*load);
+            let holding = if *load == verified[0] { Holding::Failed } else { Holding::Held };
+            outcome(*load, *load, holding)
+        }
+        step => exact(10_000.0)(step),
+    });
+    let lower = verified.iter().find(|load| **load != verified[0]);
+    assert_eq!(lower, Some(&(verified[0] * 0.8).floor()), "{verified:?}");
+}

@@ -196,6 +196,13 @@ mod tests {
         point.record.seconds.truncate(first_measured + 3);
         assert!(!point.reasons().contains(&"not_steady".to_owned()));
         assert_eq!(point.verdict().warnings[0].rule, "not_steady");
+        let warns = |point: &TestPoint| {
+            point.verdict().warnings.iter().any(|warning| warning.rule == "not_steady")
+        };
+        let mut flat = with_rates(|i| 1_000 + 10 * i as u64);
+        flat.record.seconds.truncate(first_measured + 3);
+        assert!(!warns(&flat));
+        assert!(!warns(&with_rates(|i| 1_000 + 20 * i as u64)), "a long one has a reason instead");
     }
 
     #[test]

@@ -203,17 +203,24 @@ fn each_op_keeps_its_share_of_the_mix() {
 
 #[test]
 fn the_op_furthest_beyond_what_may_be_is_named() {
-    // Of 300 ops: the large one is 6 points off and within chance, the small one 5 and beyond it.
-    let point = changed(|p| {
-        p.started.op_names.0 = ["half", "rest", "rare"].map(str::to_owned).to_vec();
-        p.started.op_shares = Some(vec![50.0, 49.0, 1.0]);
-        for (name, count) in [("half", 132), ("rest", 150), ("rare", 18)] {
-            let counts = OpCounts { count, ..OpCounts::default() };
-            p.record.totals.ops.insert(name.to_owned(), counts);
-        }
-    });
-    let text = &point.verdict().reasons[0].text;
-    assert!(text.contains("op rare is 6.00 %"), "{text}");
+    let named = |counts: [u64; 3]| {
+        let point = changed(|p| {
+            p.started.op_names.0 = ["half", "rest", "rare"].map(str::to_owned).to_vec();
+            p.started.op_shares = Some(vec![50.0, 49.0, 1.0]);
+            p.record.totals.ops.clear();
+            for (name, count) in p.started.op_names.0.iter().zip(counts) {
+                let counts = OpCounts { count, ..OpCounts::default() };
+                p.record.totals.ops.insert(name.clone(), counts);
+            }
+        });
+        let reasons = point.verdict().reasons;
+        let text = &reasons.iter().find(|reason| reason.rule == "op_mix").unwrap().text;
+        text.split(" of the ops").next().unwrap().to_owned()
+    };
+    // Six points off, but within chance, against five beyond it.
+    assert_eq!(named([132, 150, 18]), "op rare is 6.00 %");
+    // By points, not by how many times what may be.
+    assert_eq!(named([240, 27, 33]), "op rest is 9.00 %");
 }
 
 #[test]
