@@ -272,6 +272,16 @@ mod tests {
     }
 
     #[test]
+    fn an_open_load_of_which_some_ops_were_not_sent_has_none() {
+        let point = PointBuilder::open(1_000.0);
+        let mut built = point.build();
+        assert!(load_was_held(&built.suite, &built.record));
+        // Few enough for the suite.
+        built.record.totals.not_sent = 1;
+        assert!(!load_was_held(&built.suite, &built.record));
+    }
+
+    #[test]
     fn the_headline_and_the_overall_response_have_intervals_too() {
         let points = [1_000.0, 2_000.0, 3_000.0].map(PointBuilder::open);
         let summary = analyse(&RunBuilder::of(points).raw()).summary;
