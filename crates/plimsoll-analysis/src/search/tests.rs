@@ -420,3 +420,15 @@ fn a_load_held_with_just_the_spare_that_a_peak_needs_was_held() {
     let next = load_of(&search.next(NO_HURRY)).unwrap();
     assert!(next > 950.0, "it goes on upwards: {next}");
 }
+
+#[test]
+fn without_time_for_more_a_server_that_was_asked_for_too_much_is_asked_for_what_it_did() {
+    let mut search = PeakSearch::new(PeakSearchConfig::default());
+    search.report(&SearchStep::Saturate, closed(1_000.0));
+    for achieved in [420.0, 400.0] {
+        let step = search.next(NO_HURRY);
+        assert_eq!(step, SearchStep::Probe { load: 950.0 });
+        search.report(&step, outcome(950.0, achieved, Holding::NotHeld));
+    }
+    assert_eq!(search.next(1), SearchStep::Verify { load: 380.0 });
+}

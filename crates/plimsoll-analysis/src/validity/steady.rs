@@ -173,6 +173,8 @@ mod tests {
         };
         assert!(warns(&with_response(|second| if second < 12 { 40_000_000 } else { 1_000_000 })));
         assert!(!warns(&with_response(|second| 1_000_000 + u64::from(second % 3) * 100_000)));
+        let step = |second| if second < 15 { 1_000_000 } else { 1_200_000 };
+        assert!(!warns(&with_response(step)), "a fifth is let pass");
     }
 
     #[test]
