@@ -13,6 +13,7 @@ mod faults;
 mod fuzz;
 mod invariants;
 mod licences;
+mod mutants;
 mod peers;
 mod skips;
 mod style;
@@ -33,6 +34,8 @@ usage: cargo xtask VERB
   style           the house rules that no lint knows, and the invariants of the architecture
   licences        licences and sources of every dependency
   fuzz [SECONDS]  every fuzz target, 60 s each; needs cargo-fuzz
+  mutants         is a wrong line noticed? a sample of mutants, and on from where it was:
+                  --seed 1 --sample 300; needs cargo-mutants
   bench web       against real generators on a real nginx: CPU per request, lateness
   bench nfs       against libnfs on NFS-Ganesha: CPU per operation; the reference server
   bench smb       against smbtorture on Samba: CPU per load-file line, per echo
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         ["style"] => ci::style(),
         ["licences"] => licences::licences(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
+        ["mutants", rest @ ..] => mutants::mutants(rest),
         ["bench", rest @ ..] => bench::bench(rest),
         ["coverage", rest @ ..] => coverage::coverage(rest),
         ["faults", rest @ ..] => faults::faults(rest),

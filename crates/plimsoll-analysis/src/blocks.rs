@@ -255,6 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn from_six_slices_on_pairs_that_vary_more_decide() {
+        let slices = |n: usize| -> Vec<(f64, f64)> {
+            (0..n).map(|i| (if i % 4 < 2 { 2.0 } else { 0.0 }, 1.0)).collect()
+        };
+        // By hand: six pairs, each 2 off the mean 2, t(5) = 2.571.
+        let chance = chance_of_ratio(&slices(12)).unwrap();
+        assert!((chance.above / (2.571 * (24.0_f64 * 6.0 / 5.0).sqrt() / 12.0) - 1.0).abs() < 1e-3);
+        // Four slices: alike by a half, t(3) = 3.182.
+        let chance = chance_of_ratio(&slices(4)).unwrap();
+        assert!((chance.above / (3.182 * (12.0_f64 * 4.0 / 3.0).sqrt() / 4.0) - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
     fn a_single_slice_says_nothing_of_chance() {
         assert_eq!(chance_of_ratio(&[(1.0, 1.0)]), None);
         assert_eq!(chance_of_ratio(&[]), None);

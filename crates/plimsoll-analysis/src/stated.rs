@@ -290,6 +290,7 @@ mod tests {
         let [low, high] = parts.response.unwrap().p50.unwrap();
         assert!((low / 790_000.0 - 1.0).abs() < 0.01, "{low}");
         assert!((high / 1_000_000.0 - 1.0).abs() < 0.002, "{high}");
+        assert!(low < 790_000.0 && high > 1_000_000.0, "the histogram's resolution: {low} {high}");
         // Its own lateness of 10 µs is taken out too: 1 / 0.79.
         let [least, most] = parts.achieved.unwrap();
         assert!((least - 4_000.0).abs() < 1.0 && (most / 4_000.0 - 1.0 / 0.79).abs() < 0.002);
@@ -359,6 +360,16 @@ mod tests {
     #[test]
     fn an_open_load_that_was_held_has_an_exact_throughput() {
         assert_eq!(stated(&PointBuilder::open(1_000.0)).achieved, Some([1_000.0, 1_000.0]));
+    }
+
+    #[test]
+    fn an_open_load_of_which_some_ops_were_not_sent_has_none() {
+        let point = PointBuilder::open(1_000.0);
+        let mut built = point.build();
+        assert!(load_was_held(&built.suite, &built.record));
+        // Few enough for the suite.
+        built.record.totals.not_sent = 1;
+        assert!(!load_was_held(&built.suite, &built.record));
     }
 
     #[test]

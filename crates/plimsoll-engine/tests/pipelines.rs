@@ -131,6 +131,8 @@ fn a_script_that_waits_for_nothing_sends_nothing_and_it_is_counted() {
     let pipeline = Pipeline { outstanding_max: 0, ..Pipeline::default() };
     let seen = run(&pipeline, &even(100.0, 2), 0, &mut steady());
     assert_eq!((seen.totals.due, seen.totals.not_sent, ended(&seen)), (1_000, 1_000, 0));
+    let last = seen.intervals.last().unwrap();
+    assert!(last.end <= Nanos::from_millis(12_020), "nothing to wait for: {:?}", last.end);
 }
 
 #[test]

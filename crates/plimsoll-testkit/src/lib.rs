@@ -16,11 +16,13 @@ pub mod flip_proxy;
 pub mod hostile_smb;
 mod http_request;
 pub mod lossy_proxy;
+#[cfg(feature = "servers")]
 pub mod nfs_peers;
 pub mod peers;
 pub mod pipeline;
 mod relay;
 pub mod sim;
 pub mod skips;
+#[cfg(feature = "servers")]
 pub mod smb_peers;
 pub mod tls;

@@ -1,10 +1,14 @@
 //! Real programs that tests measure ours against: foreign servers and foreign judges.
 
-use std::path::{Path, PathBuf};
+#[cfg(feature = "servers")]
+use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+#[cfg(feature = "servers")]
 use plimsoll_servers::ServerProcess;
+#[cfg(feature = "servers")]
 use plimsoll_servers::managed::{self, ManagedRequest};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -37,6 +41,7 @@ pub fn require_root(what: &str) -> Option<()> {
 }
 
 /// A real nginx that serves `root`, or `None` (see [`require_peer`]). Stops when dropped.
+#[cfg(feature = "servers")]
 pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     require_peer("nginx")?;
     let request = ManagedRequest {

@@ -35,6 +35,10 @@ pub struct Pipeline {
     pub ops_per_arrival: f64,
     /// Clients below `.0` can go no further after `.1` replies; `None` lets all go on.
     pub gives_up: Option<(u32, u64)>,
+    /// Largest read that a session asks for.
+    pub read_limit: usize,
+    /// Replies are dropped unread; they end ops in the order in which these were sent.
+    pub discards: bool,
 }
 
 impl Default for Pipeline {
@@ -49,6 +53,8 @@ impl Default for Pipeline {
             pieces: false,
             ops_per_arrival: 1.0,
             gives_up: None,
+            read_limit: usize::MAX,
+            discards: false,
         }
     }
 }
@@ -155,6 +161,9 @@ impl<const BATCH: bool> Session for PipelineSession<BATCH> {
         self.pending.push(Pending { ticket, op, times_out: now + self.op_timeout, retry });
         let kind = self.settings.kind;
         let link = *self.link.get_or_insert_with(|| io.connect(kind));
+        if self.settings.discards {
+            io.discard(link, MESSAGE_BYTES as u64);
+        }
         if self.open {
             io.send(link, &op.number.to_be_bytes());
         }
@@ -180,7 +189,22 @@ impl<const BATCH: bool> Session for PipelineSession<BATCH> {
         self.inbox = rest.to_vec();
     }
 
-    fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {}
+    fn on_discarded(&mut self, _link: Link, n: u64, _now: Nanos, io: &mut impl Io) {
+        assert!(n.is_multiple_of(MESSAGE_BYTES as u64), "{n} bytes dropped");
+        for _ in 0..n / MESSAGE_BYTES as u64 {
+            let number = self.pending.first().expect("no more is dropped than asked for").op.number;
+            self.reply(number, io);
+        }
+    }
+
+    fn read_limit(&self, _link: Link) -> usize {
+        self.settings.read_limit
+    }
+
+    fn at_boundary(&self, _link: Link) -> bool {
+        // What a stream still holds it cannot tell.
+        self.settings.kind == LinkKind::Datagram
+    }
 
     fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
         io.close(link);

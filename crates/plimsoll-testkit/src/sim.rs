@@ -51,6 +51,12 @@ pub struct SimDriver<T> {
     pub requests: Vec<u64>,
     /// Sends that moved bytes; several datagrams given together are one.
     pub sends: u64,
+    /// Replies come with the instant of their arrival; of a stream, the last that lies there.
+    pub stamps: bool,
+    /// Sockets break when they are given something from `.0` on and before `.1`.
+    pub breaks: Option<(Nanos, Nanos)>,
+    /// Connections closed from this side.
+    pub closes: u64,
 }
 
 /// Sockets that take only so much.
@@ -67,6 +73,8 @@ struct Connection {
     kind: LinkKind,
     partial: Vec<u8>,
     inbox: VecDeque<u8>,
+    /// Of the replies in it.
+    arrivals: VecDeque<Nanos>,
     refused: bool,
     /// Bytes it has taken since it was last empty.
     taken: usize,
@@ -76,8 +84,8 @@ struct Connection {
 
 impl Connection {
     fn new(generation: u32, kind: LinkKind, refused: bool) -> Self {
-        let (partial, inbox) = (Vec::new(), VecDeque::new());
-        Self { generation, kind, partial, inbox, refused, taken: 0, full: false }
+        let (partial, inbox, arrivals) = (Vec::new(), VecDeque::new(), VecDeque::new());
+        Self { generation, kind, partial, inbox, arrivals, refused, taken: 0, full: false }
     }
 }
 
@@ -103,6 +111,9 @@ impl<T: Target> SimDriver<T> {
             doubled_after: None,
             requests: Vec::new(),
             sends: 0,
+            stamps: false,
+            breaks: None,
+            closes: 0,
         }
     }
 
@@ -127,11 +138,18 @@ impl<T: Target> SimDriver<T> {
             let is_reply = matches!(event, Event::Reply(..));
             if let Event::Reply(_, _, number) = event {
                 connection.inbox.extend(number.to_be_bytes());
+                connection.arrivals.push_back(at);
             } else {
                 (connection.taken, connection.full) = (0, false);
             }
             let hung_up = connection.refused;
-            ready.push(Ready { slot, readable: is_reply, writable: !is_reply, hung_up });
+            // Told of once, whatever came.
+            if let Some(told) = ready.iter_mut().find(|told| told.slot == slot) {
+                told.readable |= is_reply;
+                told.writable |= !is_reply;
+            } else {
+                ready.push(Ready { slot, readable: is_reply, writable: !is_reply, hung_up });
+            }
         }
     }
 
@@ -200,6 +218,10 @@ impl<T: Target> Driver for SimDriver<T> {
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
+        const BROKEN_PIPE: i32 = 32;
+        if self.breaks.is_some_and(|(from, to)| self.now >= from && self.now < to) {
+            return Err(LinkError { class: ErrorClass::Transport, errno: BROKEN_PIPE });
+        }
         let taken = self.give(slot, bytes);
         self.sends += u64::from(taken > 0);
         Ok(taken)
@@ -220,7 +242,7 @@ impl<T: Target> Driver for SimDriver<T> {
     }
 
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
-        let Connection { inbox, kind, .. } = &mut self.connections[slot as usize];
+        let Connection { inbox, arrivals, kind, .. } = &mut self.connections[slot as usize];
         let most = if *kind == LinkKind::Datagram { MESSAGE_BYTES } else { buffer.len() };
         let length = inbox.len().min(most);
         if length == 0 {
@@ -229,7 +251,14 @@ impl<T: Target> Driver for SimDriver<T> {
         for (to, from) in buffer.iter_mut().zip(inbox.drain(..length)) {
             *to = from;
         }
-        Ok(Received::Bytes { length, arrived: None })
+        let arrived = match *kind {
+            LinkKind::Datagram => arrivals.pop_front(),
+            LinkKind::Stream => arrivals.back().copied(),
+        };
+        if inbox.is_empty() {
+            arrivals.clear();
+        }
+        Ok(Received::Bytes { length, arrived: arrived.filter(|_| self.stamps) })
     }
 
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
@@ -240,6 +269,7 @@ impl<T: Target> Driver for SimDriver<T> {
     fn close(&mut self, slot: Slot) {
         if let Some(connection) = self.connections.get_mut(slot as usize) {
             connection.generation += 1;
+            self.closes += 1;
         }
     }
 

@@ -173,6 +173,8 @@ mod tests {
         };
         assert!(warns(&with_response(|second| if second < 12 { 40_000_000 } else { 1_000_000 })));
         assert!(!warns(&with_response(|second| 1_000_000 + u64::from(second % 3) * 100_000)));
+        let step = |second| if second < 15 { 1_000_000 } else { 1_200_000 };
+        assert!(!warns(&with_response(step)), "a fifth is let pass");
     }
 
     #[test]
@@ -196,6 +198,13 @@ mod tests {
         point.record.seconds.truncate(first_measured + 3);
         assert!(!point.reasons().contains(&"not_steady".to_owned()));
         assert_eq!(point.verdict().warnings[0].rule, "not_steady");
+        let warns = |point: &TestPoint| {
+            point.verdict().warnings.iter().any(|warning| warning.rule == "not_steady")
+        };
+        let mut flat = with_rates(|i| 1_000 + 10 * i as u64);
+        flat.record.seconds.truncate(first_measured + 3);
+        assert!(!warns(&flat));
+        assert!(!warns(&with_rates(|i| 1_000 + 20 * i as u64)), "a long one has a reason instead");
     }
 
     #[test]

@@ -214,10 +214,36 @@ mod tests {
         assert_eq!(waiting.next(&idle(US(0), US(500))), Wait::Until(US(500) - LEAD_MIN));
         let outstanding = |now, timer| Outlook { in_flight: true, ..idle(now, timer) };
         assert_eq!(waiting.next(&outstanding(US(100), US(9_000))), Wait::Poll);
-        let long = waiting.next(&outstanding(US(2_100), US(9_000)));
+        let long = waiting.next(&outstanding(US(2_000), US(9_000)));
         assert_eq!(long, Wait::Until(US(9_000) - LEAD_MIN), "no reply for two milliseconds");
         waiting.acted(US(2_100));
         assert_eq!(waiting.next(&outstanding(US(2_100), US(9_000))), Wait::Poll);
+        waiting.waited(Wait::Poll, US(4_000), US(4_100), 0);
+        assert_ne!(waiting.next(&outstanding(US(4_100), US(9_000))), Wait::Poll, "nothing came");
+        waiting.waited(Wait::Poll, US(4_100), US(4_200), 1);
+        assert_eq!(waiting.next(&outstanding(US(4_200), US(9_000))), Wait::Poll, "a reply came");
+    }
+
+    #[test]
+    fn coalescing_sleeps_to_the_next_tick_of_its_grid_where_that_brings_things_together() {
+        let mut waiting = waiting(Pacing::Coalesce, false);
+        let ahead = Outlook { gains: true, ..idle(US(1_000), US(2_010)) };
+        assert_eq!(waiting.next(&ahead), Wait::SleepUntil(US(2_400)), "for the next timer");
+        let outstanding = Outlook { in_flight: true, ..ahead };
+        assert_eq!(waiting.next(&outstanding), Wait::SleepUntil(US(1_200)), "for replies");
+        assert_eq!(waiting.next(&idle(US(1_000), US(2_010))), Wait::Until(US(2_010)));
+    }
+
+    #[test]
+    fn the_fuller_the_core_the_longer_an_open_load_rests() {
+        for (asleep_us, rest_us) in [(16_000, 0), (12_000, 0), (8_000, 200), (4_000, 400)] {
+            let mut waiting = waiting(Pacing::Auto, false);
+            waiting.rests = true;
+            // Of twenty milliseconds.
+            let wait = Wait::Until(US(20_000));
+            waiting.waited(wait, US(20_000 - asleep_us), US(20_000), 1);
+            assert!(waiting.rest.0.abs_diff(rest_us * 1_000) <= 1, "{asleep_us} {waiting:?}");
+        }
     }
 
     #[test]
@@ -227,6 +253,8 @@ mod tests {
         assert_eq!(waiting.next(&idle(US(0), US(500))), Wait::Until(US(500 - 75)));
         waiting.waited(Wait::Until(US(100)), US(0), US(5_000), 0);
         assert!(waiting.lead <= US(75), "a pause of the host is no wakeup");
+        waiting.waited(Wait::Until(US(100)), US(0), US(100) + GAP_MIN, 0);
+        assert!(waiting.lead <= US(75), "nor is the shortest one");
         (0..10_000).for_each(|_| waiting.learn(US(1)));
         assert!(waiting.lead < US(31), "{:?}", waiting.lead);
     }

@@ -94,8 +94,18 @@ pub fn run(
     worker: u32,
     driver: &mut SimDriver<impl Target>,
 ) -> Seen {
+    run_until(&AtomicBool::new(false), workload, assignment, worker, driver)
+}
+
+/// To the end, or until `stop` is set.
+pub fn run_until(
+    stop: &AtomicBool,
+    workload: &dyn Workload,
+    assignment: &Assignment,
+    worker: u32,
+    driver: &mut SimDriver<impl Target>,
+) -> Seen {
     let (events, received) = channel();
-    let stop = AtomicBool::new(false);
     workload.run_worker(Seat {
         assignment,
         worker,
@@ -103,7 +113,7 @@ pub fn run(
         ops_per_arrival: workload.ops_per_arrival(),
         events: &events,
         fresh: FreshTimes::on_the_spot(workload.op_names().0.len()),
-        stop: &stop,
+        stop,
         driver: SeatDriver::Simulated(driver),
     });
     drop(events);

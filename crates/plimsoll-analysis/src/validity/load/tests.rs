@@ -194,6 +194,32 @@ fn each_op_keeps_its_share_of_the_mix() {
     let small = mix(216, 84);
     assert!(!small.reasons().contains(&"op_mix".to_owned()));
     assert!(small.verdict().warnings.iter().any(|w| w.rule == "op_mix"));
+    let warns = |point: TestPoint| point.verdict().warnings.iter().any(|w| w.rule == "op_mix");
+    assert!(!warns(mix(225, 75)), "as wanted");
+    assert!(!warns(mix(22_790, 7_210)), "within the limit");
+    assert!(!warns(mix(22_800, 7_200)), "a reason is no warning as well");
+}
+
+#[test]
+fn the_op_furthest_beyond_what_may_be_is_named() {
+    let named = |counts: [u64; 3]| {
+        let point = changed(|p| {
+            p.started.op_names.0 = ["half", "rest", "rare"].map(str::to_owned).to_vec();
+            p.started.op_shares = Some(vec![50.0, 49.0, 1.0]);
+            p.record.totals.ops.clear();
+            for (name, count) in p.started.op_names.0.iter().zip(counts) {
+                let counts = OpCounts { count, ..OpCounts::default() };
+                p.record.totals.ops.insert(name.clone(), counts);
+            }
+        });
+        let reasons = point.verdict().reasons;
+        let text = &reasons.iter().find(|reason| reason.rule == "op_mix").unwrap().text;
+        text.split(" of the ops").next().unwrap().to_owned()
+    };
+    // Six points off, but within chance, against five beyond it.
+    assert_eq!(named([132, 150, 18]), "op rare is 6.00 %");
+    // By points, not by how many times what may be.
+    assert_eq!(named([240, 27, 33]), "op rest is 9.00 %");
 }
 
 #[test]
@@ -242,6 +268,13 @@ fn targets_share_the_load_evenly_where_the_suite_wants_it() {
     // A twentieth of 15,000 ops is 750.
     check_rule("target_shares", &shares(14_240, Some(0.05)), &shares(14_250, Some(0.05)));
     check_rule("target_shares", &shares(15_760, Some(0.05)), &shares(10_000, None));
+    let few = |first: u64| {
+        let mut point = shares(first, Some(0.05));
+        point.record.totals.per_target[1].done_in_window = 300 - first;
+        point
+    };
+    // Of 150 ops, what chance may do is 3.29 standard errors: 28.
+    check_rule("target_shares", &few(121), &few(123));
     let text = &shares(12_000, Some(0.05)).verdict().reasons[0].text;
     assert!(text.contains("ops where an equal part is 15,000: 20 % off (limit 5 %)"), "{text}");
 }

@@ -1,0 +1,314 @@
+//! What a worker reports besides times: when replies arrived, where its own time went, what moved,
+//! and what became of ops whose link or whose point ended early. On the simulated clock.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_engine::clock::RunDelay;
+use plimsoll_engine::fresh::FreshTimes;
+use plimsoll_engine::recorder::{Arrived, Flight, Landing, Recorder};
+use plimsoll_engine::seam::{LinkKind, Script, Step, Turn, Workload};
+use plimsoll_engine::worker::Seat;
+use plimsoll_model::assignment::{Assignment, Load, OpNames, Pacing};
+use plimsoll_model::event::{Interval, Phase, Times};
+use plimsoll_model::outcome::{OpKind, OpStatus, Outcome};
+use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::units::Nanos;
+use plimsoll_testkit::echo::{Echo, EchoSession};
+use plimsoll_testkit::pipeline::Pipeline;
+use plimsoll_testkit::sim::{SimDriver, Target};
+
+use support::{Seen, assignment, closed, open, run, run_until};
+
+const MS: Nanos = Nanos::from_millis(1);
+const MS_10: Nanos = Nanos::from_millis(10);
+
+/// Every op is answered after 10 ms.
+fn steady() -> SimDriver<impl Target> {
+    SimDriver::new(|now: Nanos| Some(now + MS_10))
+}
+
+/// One client with a schedule of its own, evenly spaced: many ops in flight.
+fn even(ops_per_s: f64) -> Assignment {
+    assignment(open(ops_per_s, 1, Arrivals::PerClient, Gaps::Uniform))
+}
+
+/// Stands still for 100 ms in the window.
+fn stalled() -> SimDriver<impl Target> {
+    let mut driver = steady();
+    driver.stalls = vec![(Nanos::from_millis(5_005), Nanos::from_millis(5_105))];
+    driver
+}
+
+fn receive_lag(seen: &Seen) -> Times {
+    seen.merged(|i| &i.ops[0].receive_lag)
+}
+
+fn at_least(times: &Times, least: Nanos) -> u64 {
+    times.count_between(least.0, u64::MAX)
+}
+
+fn sum(seen: &Seen, pick: impl Fn(&Interval) -> u64) -> u64 {
+    seen.intervals.iter().map(pick).sum()
+}
+
+#[test]
+fn a_stamped_reply_that_lay_alone_tells_how_late_it_was_read() {
+    let mut driver = stalled();
+    driver.stamps = true;
+    let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut driver);
+    let totals = &seen.totals;
+    assert_eq!((totals.arrived_stamped, totals.arrived_bounded), (totals.ops["echo"].count, 0));
+    let lag = receive_lag(&seen);
+    // Sent at a multiple of 10 ms, read when the stall was over.
+    assert!(lag.max().abs_diff(95_000_000) < 200_000, "{}", lag.max());
+    assert_eq!(at_least(&lag, MS), 1);
+}
+
+#[test]
+fn without_stamps_a_reply_came_after_the_socket_was_last_found_empty() {
+    let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut stalled());
+    let totals = &seen.totals;
+    assert_eq!((totals.arrived_stamped, totals.arrived_bounded), (0, totals.ops["echo"].count));
+    assert!(receive_lag(&seen).max() >= 95_000_000, "{}", receive_lag(&seen).max());
+}
+
+#[test]
+fn the_stamp_of_a_stream_with_more_in_flight_is_nobodys() {
+    let mut driver = steady();
+    driver.stamps = true;
+    let totals = run(&Pipeline::default(), &even(1_000.0), 0, &mut driver).totals;
+    // But for the last, with which nothing is in flight any more.
+    assert_eq!((totals.arrived_stamped, totals.arrived_bounded), (1, 9_999));
+}
+
+#[test]
+fn each_datagram_has_its_own_stamp() {
+    let mut driver = stalled();
+    driver.stamps = true;
+    let datagrams = Pipeline { kind: LinkKind::Datagram, room: 256, ..Pipeline::default() };
+    let seen = run(&datagrams, &even(1_000.0), 0, &mut driver);
+    let totals = &seen.totals;
+    assert_eq!((totals.arrived_stamped, totals.arrived_bounded), (10_000, 0));
+    let lag = receive_lag(&seen);
+    assert_eq!(
+        (at_least(&lag, Nanos::from_millis(85)), at_least(&lag, Nanos::from_millis(80))),
+        (10, 10)
+    );
+}
+
+#[test]
+fn of_datagrams_without_stamps_none_is_said_to_have_come_later_than_it_did() {
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(50)));
+    driver.stalls = vec![(Nanos::from_millis(5_005), Nanos::from_millis(5_105))];
+    let datagrams = Pipeline { kind: LinkKind::Datagram, room: 256, ..Pipeline::default() };
+    let seen = run(&datagrams, &even(1_000.0), 0, &mut driver);
+    // Fifty in flight when the stall began: more than one call receives, and none of them is
+    // known to be newer than the stall.
+    let late = at_least(&receive_lag(&seen), Nanos::from_millis(95));
+    assert!(late >= 49, "{late}");
+}
+
+#[test]
+fn a_connection_with_more_than_its_turn_allows_is_come_back_to() {
+    // Over the end of the load: nothing that comes later brings the worker back.
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(300)));
+    driver.stalls = vec![(Nanos::from_millis(11_990), Nanos::from_millis(12_400))];
+    let small = Pipeline { room: 1_024, read_limit: 8, ..Pipeline::default() };
+    let seen = run(&small, &even(1_000.0), 0, &mut driver);
+    let totals = &seen.totals;
+    assert_eq!((totals.due, totals.ops["first"].count, totals.unfinished), (10_000, 10_000, 0));
+    // At once: the 300 in flight when the stall began end in the slice in which it ends.
+    let slice = seen.intervals.iter().find(|i| i.start == Nanos::from_millis(12_250)).unwrap();
+    assert!(slice.done.abs_diff(300) <= 1, "{}", slice.done);
+}
+
+#[test]
+fn replies_that_are_dropped_unread_end_their_ops_and_are_counted_as_moved() {
+    let dropping = Pipeline { discards: true, room: 64, ..Pipeline::default() };
+    let seen = run(&dropping, &even(500.0), 0, &mut steady());
+    let totals = &seen.totals;
+    assert_eq!((totals.due, totals.ops["first"].count, totals.unfinished), (5_000, 5_000, 0));
+    assert_eq!(totals.wire_bytes_in, 8 * totals.done_in_window);
+    assert!(seen.response().max() <= 10_020_000, "{}", seen.response().max());
+}
+
+#[test]
+fn bytes_are_counted_where_they_ended_and_on_the_wire() {
+    let seen = run(&Echo, &assignment(closed(4, Nanos::ZERO)), 0, &mut steady());
+    let totals = &seen.totals;
+    let moved = 8 * totals.done_in_window;
+    assert_eq!((totals.bytes_read, totals.bytes_written), (moved, moved));
+    let target = &totals.per_target[0];
+    assert_eq!((target.bytes_read, target.bytes_written), (moved, moved));
+    assert_eq!(totals.wire_bytes_in, moved);
+    assert!(totals.wire_bytes_out.abs_diff(moved) <= 32, "{}", totals.wire_bytes_out);
+    let measured = |i: &Interval| if i.phase == Phase::Measure { i.done } else { 0 };
+    assert_eq!(sum(&seen, measured), totals.done_in_window);
+}
+
+#[test]
+fn an_op_belongs_to_the_slice_in_which_it_ended() {
+    // Sent before the stall, read a slice after that in which its reply came.
+    let mut driver = steady();
+    driver.stalls = vec![(Nanos::from_millis(5_205), Nanos::from_millis(5_795))];
+    let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut driver);
+    let done_from = |millis: u64| {
+        let of = |i: &&Interval| i.start == Nanos::from_millis(millis);
+        seen.intervals.iter().find(of).unwrap().done
+    };
+    assert_eq!([5_000, 5_250, 5_500, 5_750].map(done_from), [21, 0, 0, 21]);
+}
+
+#[test]
+fn a_worker_with_a_core_of_its_own_polls_for_a_reply_that_is_near_and_sleeps_otherwise() {
+    let health = |reply: Nanos| {
+        let mut task = assignment(closed(1, Nanos::ZERO));
+        (task.pacing, task.own_cores) = (Pacing::Auto, true);
+        task.phases.warm_up_ns = Nanos::ZERO;
+        task.phases.measure_ns = Nanos::from_millis(200);
+        let seen = run(&Echo, &task, 0, &mut SimDriver::new(move |now: Nanos| Some(now + reply)));
+        let of = |pick: fn(&Interval) -> u64| sum(&seen, pick) as f64 / 200e6;
+        let spent = (of(|i| i.health.empty_poll_ns), of(|i| i.health.sleep_ns));
+        (spent, sum(&seen, |i| u64::from(i.health.wakeups > 0)))
+    };
+    let ((polled, slept), _) = health(MS);
+    assert!(polled > 0.9 && slept < 0.05, "{polled} {slept}");
+    let ((polled, slept), woke_in) = health(Nanos::from_millis(40));
+    assert!((0.02..0.2).contains(&polled) && slept > 0.7, "{polled} {slept}");
+    assert!(woke_in >= 2, "{woke_in}");
+}
+
+#[test]
+fn every_interval_tells_how_much_waits_and_for_how_long_the_core_was_anothers() {
+    let seen = run(&Echo, &even(125.0), 0, &mut steady());
+    let waiting: Vec<u64> = seen.intervals.iter().map(|i| i.health.backlog_ops).collect();
+    // 25 a second more than one client can do, for twelve seconds.
+    assert!(waiting.iter().max().unwrap().abs_diff(300) <= 5, "{waiting:?}");
+    let is_told = RunDelay::of_this_thread().read().is_some();
+    assert!(seen.intervals.iter().all(|i| i.health.run_delay_ns.is_some() == is_told));
+}
+
+#[test]
+fn a_socket_that_breaks_while_it_is_given_bytes_fails_its_op_at_once_and_is_opened_again() {
+    let mut driver = steady();
+    driver.breaks = Some((Nanos::from_secs(5), Nanos::from_millis(5_100)));
+    let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut driver);
+    // One attempt every 10 ms.
+    let failed = seen.totals.errors["transport"];
+    assert!((9..=11).contains(&failed), "{failed}");
+    assert!(seen.totals.done_in_window.abs_diff(990) <= 3, "{}", seen.totals.done_in_window);
+    assert_eq!(seen.totals.connects, failed);
+}
+
+#[test]
+fn a_client_that_leaves_closes_its_connection_and_ends_the_wait_for_its_ops() {
+    let fragile = Pipeline { room: 64, gives_up: Some((1, 600)), ..Pipeline::default() };
+    for clients in [1, 2] {
+        let task = assignment(open(100.0, clients, Arrivals::PerClient, Gaps::Uniform));
+        let mut driver = steady();
+        let seen = run(&fragile, &task, 0, &mut driver);
+        assert_eq!((seen.lost.len(), driver.closes), (1, 1));
+        let last = seen.intervals.last().unwrap().end;
+        assert!(last <= Nanos::from_millis(12_020), "{last:?}");
+    }
+}
+
+#[test]
+fn a_point_that_is_stopped_early_counts_what_came_due_until_then() {
+    let stop = AtomicBool::new(false);
+    let reply = |now: Nanos| {
+        stop.store(now >= Nanos::from_secs(5), Ordering::Relaxed);
+        Some(now + MS_10)
+    };
+    let mut driver = SimDriver::new(reply);
+    // What comes due in it is found when it is over, and the point with it.
+    driver.stalls = vec![(Nanos::from_millis(5_000), Nanos::from_millis(5_500))];
+    let seen = run_until(&stop, &Echo, &even(50.0), 0, &mut driver);
+    let totals = &seen.totals;
+    assert_eq!(totals.due, totals.not_sent + totals.ops["echo"].count);
+    assert!(totals.due.abs_diff(175) <= 3, "{}", totals.due);
+    assert!(seen.intervals.last().unwrap().end < Nanos::from_secs(6));
+}
+
+/// After each op asks to sleep until an instant that has passed.
+struct Sleeper {
+    sleeps: bool,
+}
+
+impl Script for Sleeper {
+    type Op = u64;
+
+    fn next(&mut self, turn: Turn) -> Step<u64> {
+        self.sleeps = !self.sleeps;
+        if self.sleeps { Step::SleepUntil(Nanos::ZERO) } else { Step::Issue(turn.index) }
+    }
+}
+
+struct Sleepers;
+
+impl Workload for Sleepers {
+    fn op_names(&self) -> OpNames {
+        Echo.op_names()
+    }
+
+    fn run_worker(&self, seat: Seat<'_>) {
+        seat.drive(|client| (EchoSession::new(client), Sleeper { sleeps: false }));
+    }
+}
+
+#[test]
+fn a_script_that_sleeps_until_an_instant_that_has_passed_is_asked_again_at_once() {
+    let seen = run(&Sleepers, &assignment(closed(2, Nanos::ZERO)), 0, &mut steady());
+    assert!(seen.totals.done_in_window.abs_diff(2_000) <= 2, "{}", seen.totals.done_in_window);
+}
+
+#[test]
+fn clients_of_a_closed_load_begin_spread_over_the_start_delay() {
+    let mut load = closed(64, Nanos::ZERO);
+    if let Load::Closed { start_delay_ns, .. } = &mut load {
+        *start_delay_ns = Nanos::from_secs(2);
+    }
+    let mut early = 0;
+    let mut driver = SimDriver::new(|now: Nanos| {
+        early += u32::from(now < Nanos::from_secs(1));
+        Some(now + Nanos::from_secs(3))
+    });
+    run(&Echo, &assignment(load), 0, &mut driver);
+    drop(driver);
+    assert!((16..=48).contains(&early), "{early} of 64 in the first half");
+}
+
+#[test]
+fn coalescing_does_not_hold_a_closed_load_of_one_op_per_client_to_its_grid() {
+    let mut task = assignment(closed(1, Nanos::ZERO));
+    task.pacing = Pacing::Coalesce;
+    let seen = run(&Echo, &task, 0, &mut SimDriver::new(|now: Nanos| Some(now + MS)));
+    assert!(seen.totals.done_in_window.abs_diff(10_000) <= 2, "{}", seen.totals.done_in_window);
+}
+
+#[test]
+fn an_unexpected_status_is_counted_with_the_one_that_was_expected() {
+    let task = assignment(closed(1, Nanos::ZERO));
+    let names = OpNames(vec!["get".to_owned(), "put".to_owned()]);
+    let fresh = FreshTimes::on_the_spot(2);
+    let mut recorder = Recorder::new(0, task.phases, names, &["a".to_owned()], fresh);
+    let at = Nanos::from_secs(3);
+    while recorder.boundary() <= at {
+        recorder.roll(recorder.boundary());
+    }
+    let (kind, status) = (OpKind(1), OpStatus::Unexpected { expected: 200, actual: 404 });
+    let outcome = Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false };
+    let flight = Flight { kind, due: at, free: at, sent: at, late_max: Nanos::ZERO };
+    let landing = Landing { done: at, arrived: Arrived::Never, late_max: Nanos::ZERO };
+    recorder.record(flight, &outcome, 0, landing);
+    recorder.record(flight, &outcome, 0, landing);
+    let totals = recorder.into_totals();
+    let unexpected = &totals.unexpected[0];
+    assert_eq!((unexpected.op.as_str(), unexpected.count), ("put", 2));
+    assert_eq!((unexpected.expected, unexpected.actual), (200, 404));
+    assert_eq!((totals.ops["put"].errors, totals.per_target[0].errors), (2, 2));
+}
