@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -9,9 +10,7 @@ use std::thread;
 use plimsoll_model::assignment::{Assignment, Pacing, Priority};
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
-use rustix::process::{
-    Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
-};
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock;
@@ -145,7 +144,7 @@ fn settle_in(assignment: &Assignment, worker: u32) {
     if assignment.pacing != Pacing::Coalesce {
         let _ = EpollDriver::fire_timers_exactly();
     }
-    if assignment.priority == Priority::Auto {
+    if assignment.priority == Priority::Auto && !shares_by_group() {
         let _ = raise_priority();
     }
 }
@@ -157,22 +156,39 @@ fn raise_priority() -> bool {
     setpriority_process(None, NICE).is_ok()
 }
 
-/// Does `work` with the priority of workers. What it starts has that priority too: the kernel shares
-/// time out among groups (sessions, control groups), and a group's time among cores by the
-/// priorities there. A worker that is raised alone takes its server's time, on another core.
-pub fn at_workers_priority<R>(priority: Priority, work: impl FnOnce() -> R) -> R {
-    let was = getpriority_process(None);
-    let raised = priority == Priority::Auto && raise_priority();
-    let done = work();
-    if let (true, Ok(was)) = (raised, was) {
-        let _ = setpriority_process(None, was);
+/// Why workers keep the priority of any other program; `None` where they are put above. Tried on a
+/// thread of its own.
+pub fn not_raised_because() -> Option<&'static str> {
+    if shares_by_group() {
+        return Some(
+            "the kernel shares time out by groups of programs here (sessions or control groups), \
+             where a raised worker takes it from its own server",
+        );
     }
-    done
+    let raised = thread::spawn(raise_priority).join().unwrap_or(false);
+    (!raised).then_some("raising it is not permitted here")
 }
 
-/// Whether workers may be put above other programs, tried on a thread of its own.
-pub fn may_raise_priority() -> bool {
-    thread::spawn(raise_priority).join().unwrap_or(false)
+/// Whether this program is in a group with others to which the scheduler gives time together. It
+/// divides a group's time among cores by the priorities there: raised, a worker is no better off
+/// against other groups, and leaves its server a thirtieth of the group's time.
+fn shares_by_group() -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let autogroup = read("/proc/sys/kernel/sched_autogroup_enabled").trim() == "1";
+    autogroup || read("/proc/self/cgroup").lines().any(is_group)
+}
+
+/// A line of `/proc/self/cgroup`, see cgroups(7): a group below the root to which time is given.
+fn is_group(line: &str) -> bool {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next().unwrap_or(""), fields.next().unwrap_or("/"));
+    match controllers {
+        "" => {
+            let folder = Path::new("/sys/fs/cgroup").join(path.trim_start_matches('/'));
+            folder.join("cpu.weight").exists()
+        }
+        _ => controllers.split(',').any(|name| name == "cpu") && path != "/",
+    }
 }
 
 fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {
@@ -198,4 +214,16 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a worker panicked without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_group_below_the_root_is_one_that_time_is_shared_out_to() {
+        assert!(is_group("4:cpu,cpuacct:/user.slice"));
+        assert!(!is_group("4:cpu,cpuacct:/") && !is_group("8:pids:/user.slice"));
+        assert!(!is_group("0::/no/such/group") && !is_group("") && !is_group("0::"));
+    }
 }

@@ -81,11 +81,9 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
         Setting::new(
             PRIORITY,
             match request.priority {
-                Priority::Normal => PRIORITY_NORMAL,
-                Priority::Auto if agent::may_raise_priority() => {
-                    "raised, of servers that this run starts too"
-                }
-                Priority::Auto => "as any other program's: raising it is not permitted here",
+                Priority::Normal => PRIORITY_NORMAL.to_owned(),
+                Priority::Auto => agent::not_raised_because()
+                    .map_or("raised".to_owned(), |why| format!("as any other program's: {why}")),
             },
         ),
         Setting::new("driver", "epoll"),

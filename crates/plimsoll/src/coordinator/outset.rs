@@ -90,8 +90,7 @@ impl Outset {
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let side = hosting::side(protocol);
-        let (cores, priority) = (&placement.server_cores, request.priority);
-        let wish = ServerWish { suite, cores, priority, file_set, signals };
+        let wish = ServerWish { suite, cores: &placement.server_cores, file_set, signals };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
             targets.push(servers::start(spec, address, side, &wish, live)?);

@@ -2,8 +2,6 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_engine::agent;
-use plimsoll_model::assignment::Priority;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocols::http::fileset::FileSetId;
@@ -93,8 +91,6 @@ pub struct ServerWish<'a> {
     pub suite: &'a Suite,
     /// Cores to hold them to.
     pub cores: &'a [u32],
-    /// That of the workers.
-    pub priority: Priority,
     /// The file set they must hold.
     pub file_set: Option<FileSetId>,
     /// Whether to end early.
@@ -116,12 +112,8 @@ pub fn start(
             process: None,
             _files: None,
         }),
-        (TargetSpec::Managed(name), _) => agent::at_workers_priority(wish.priority, || {
-            (side.start_managed)(spec, name, wish, live)
-        }),
-        (TargetSpec::Builtin | TargetSpec::Url(_), _) => {
-            agent::at_workers_priority(wish.priority, || (side.start_builtin)(spec, wish))
-        }
+        (TargetSpec::Managed(name), _) => (side.start_managed)(spec, name, wish, live),
+        (TargetSpec::Builtin | TargetSpec::Url(_), _) => (side.start_builtin)(spec, wish),
     }
 }
 

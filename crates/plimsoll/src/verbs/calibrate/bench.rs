@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::agent;
 use plimsoll_model::assignment::{Pacing, Priority, Purpose};
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::certificate::RunVerdict;
@@ -125,9 +124,7 @@ impl Bench<'_> {
             ))
         })?;
         let cores = self.placement.server_cores.clone();
-        agent::at_workers_priority(Priority::Auto, || {
-            wire.start(Start { program, spec, log, cores, dir: self.dir })
-        })
+        wire.start(Start { program, spec, log, cores, dir: self.dir })
     }
 
     /// A run against a server that is there.
