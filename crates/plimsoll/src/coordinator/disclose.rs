@@ -81,9 +81,8 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
         Setting::new(
             PRIORITY,
             match request.priority {
-                Priority::Normal => PRIORITY_NORMAL.to_owned(),
-                Priority::Auto => agent::not_raised_because()
-                    .map_or("raised".to_owned(), |why| format!("as any other program's: {why}")),
+                Priority::Normal => PRIORITY_NORMAL,
+                Priority::Auto => agent::raised_priority(),
             },
         ),
         Setting::new("driver", "epoll"),
