@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::nginx::Nginx;
 use super::place::Place;
-use super::row::counted;
+use super::row::{Counted, counted};
 use super::{GENERATOR_CORE, SERVER_CORE};
 use crate::command;
 
@@ -163,22 +163,17 @@ impl Generator {
 
 /// `result.json`.
 fn read_plimsoll(output: &str) -> Option<Reading> {
+    let Counted { ops, ops_per_s, cpu_us_per_op, work_us_per_op } = counted(output)?;
     let result: Value = serde_json::from_str(output).ok()?;
-    let point = &result["points"][0];
-    let times = &point["response_ns"];
+    let times = &result["points"][0]["response_ns"];
     let us = |name: &str| times[name].as_f64().map(|ns| ns / 1e3);
-    let requests_per_s = point["achieved_ops_per_s"].as_f64()?;
-    // Warm-up and window are whole seconds, so each entry stands for one.
-    let seconds = point["timeline"].as_array()?;
-    let loaded = seconds.iter().filter(|second| second["phase"] != "drain");
-    let requests = loaded.filter_map(|second| second["ops_per_s"].as_f64()).sum();
     Some(Reading {
-        requests,
-        requests_per_s,
+        requests: ops,
+        requests_per_s: ops_per_s,
         p50_us: us("p50"),
         p99_us: us("p99"),
         p999_us: us("p999"),
-        cpu_us: counted(output).map(|counted| (counted.cpu_us_per_op, counted.work_us_per_op)),
+        cpu_us: Some((cpu_us_per_op, work_us_per_op)),
     })
 }
 
@@ -200,10 +195,7 @@ fn read_wrk(output: &str) -> Option<Reading> {
         requests_per_s: rate.trim().parse().ok()?,
         p50_us: percentile("50"),
         p99_us: percentile("99"),
-        p999_us: output
-            .lines()
-            .find_map(|l| l.trim().strip_prefix("99.900%"))
-            .and_then(|l| microseconds(l.trim())),
+        p999_us: percentile("99.900"),
         cpu_us: None,
     })
 }
@@ -310,6 +302,7 @@ mod tests {
     #[test]
     fn our_own_result_counts_warm_up_but_not_drain() {
         let result = r#"{"points": [{"achieved_ops_per_s": 10.0, "response_ns": {"p99": 2000},
+            "generator": {"cpu_ns_per_op": 9000.0, "work_ns_per_op": 4000.0},
             "timeline": [{"phase": "warm_up", "ops_per_s": 8.0},
                          {"phase": "measure", "ops_per_s": 10.0},
                          {"phase": "drain", "ops_per_s": 3.0}]}]}"#;
