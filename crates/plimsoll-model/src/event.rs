@@ -435,6 +435,9 @@ pub struct ResourceUse {
     pub mean: f64,
     /// Highest sample of the window.
     pub max: f64,
+    /// Where it was read, as given to `--monitor`, without secrets; absent for this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// One second of a point over all workers.

@@ -13,6 +13,7 @@
 //! | [`calibrated`] | a server of known behaviour |
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`stated`] | how a figure is written beside its stated interval |
+//! | [`limit`] | what held a load point back |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 
 pub mod assignment;
@@ -21,6 +22,7 @@ pub mod calibrated;
 pub mod certificate;
 pub mod disclosure;
 pub mod event;
+pub mod limit;
 pub mod outcome;
 pub mod result;
 pub mod stated;

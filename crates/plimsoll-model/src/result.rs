@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disclosure::Disclosure;
 use crate::event::{ResourceUse, UnexpectedCount};
+use crate::limit::Limit;
 use crate::suite::Metric;
 
 /// Version of the result format.
@@ -325,6 +326,9 @@ pub struct PointResult {
     /// The same for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_counted_because: Option<Finding>,
+    /// What held the point back.
+    #[serde(default)]
+    pub limit: Limit,
     /// The mix's score in transactions per second, of suites that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,

@@ -89,6 +89,7 @@ mod tests {
             unit: String::new(),
             mean: *mean,
             max: *mean,
+            source: None,
         };
         point.record.resources = resources.iter().map(entry).collect();
         point

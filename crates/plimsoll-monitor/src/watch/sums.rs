@@ -129,7 +129,7 @@ fn resource(table: &Table, key: &str, column: &Column, mean: &Mean) -> Option<Re
         false => format!("{}.{}", table.name, column.name),
     };
     let (mean, max) = mean.summary()?;
-    Some(ResourceUse { name, unit: column.unit.label().to_owned(), mean, max })
+    Some(ResourceUse { name, unit: column.unit.label().to_owned(), mean, max, source: None })
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ fn who_had_the_workers_core_is_told_by_name() {
         let mut point = with_health(delayed(0.48));
         point.record.core_users = users;
         let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
-        point.record.resources = vec![ResourceUse { name, unit, mean: steal, max: steal }];
+        point.record.resources =
+            vec![ResourceUse { name, unit, mean: steal, max: steal, source: None }];
         point.verdict().reasons[0].text.clone()
     };
     let user =
@@ -46,7 +47,8 @@ fn who_had_the_workers_core_is_told_by_name() {
     let hypervisor = {
         let mut point = PointBuilder::open(1_000.0).worker_busy(0.95).build();
         let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
-        point.record.resources = vec![ResourceUse { name, unit, mean: 0.05, max: 0.05 }];
+        point.record.resources =
+            vec![ResourceUse { name, unit, mean: 0.05, max: 0.05, source: None }];
         point.verdict().reasons[0].text.clone()
     };
     assert!(hypervisor.contains("the hypervisor kept 5 %"), "{hypervisor}");

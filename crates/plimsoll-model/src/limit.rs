@@ -1,0 +1,97 @@
+//! What held a load point back: a resource with its place and evidence, or why none is named.
+
+use serde::{Deserialize, Serialize};
+
+/// What held a load point back. Never absent: *not saturated* is [`LimitKind::None`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Which kind of thing.
+    pub kind: LimitKind,
+    /// Where: `core 1`, `vda`, `veth0`, `service threads`; `null` where the kind says it all.
+    pub place: Option<String>,
+    /// For a person.
+    pub text: String,
+    /// The figures it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What held it back as much, at the same load.
+    pub also: Vec<Limit>,
+}
+
+/// Kinds of limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// All cores the server may use.
+    Processor,
+    /// One core: the only one the server may use, or the one of a busy thread.
+    Core,
+    /// CPU time that a control group is allowed.
+    Quota,
+    /// A disk, or the rate it is held to.
+    Disk,
+    /// A link, or the rate it is held to.
+    Network,
+    /// Memory: what does not fit is read again.
+    Memory,
+    /// Threads, processes or connections that serve: all at work while the hardware is idle.
+    Pool,
+    /// A lock in the server: its threads wait for each other while the hardware is idle.
+    Lock,
+    /// The hypervisor kept the server's processors.
+    Hypervisor,
+    /// The clients: more of them, or shorter think times, would bring more.
+    Clients,
+    /// The generator.
+    Generator,
+    /// The suite's cap on response time.
+    Cap,
+    /// The point was not held back: it is not saturated.
+    None,
+    /// It was held back, and by what is not known.
+    #[default]
+    Unknown,
+}
+
+impl LimitKind {
+    /// The word for it in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Processor => "processor",
+            Self::Core => "core",
+            Self::Quota => "quota",
+            Self::Disk => "disk",
+            Self::Network => "network",
+            Self::Memory => "memory",
+            Self::Pool => "pool",
+            Self::Lock => "lock",
+            Self::Hypervisor => "hypervisor",
+            Self::Clients => "clients",
+            Self::Generator => "generator",
+            Self::Cap => "cap",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// It is a resource of the server or its host.
+    pub const fn is_resource(self) -> bool {
+        !matches!(self, Self::Clients | Self::Generator | Self::Cap | Self::None | Self::Unknown)
+    }
+}
+
+/// One figure that a limit rests on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// Name of the resource, as in `points[].resources`, or of a figure of the load point.
+    pub name: String,
+    /// Mean over the window.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// What it cannot exceed, where that is known.
+    pub ceiling: Option<f64>,
+    /// The same at the lowest load, where there is a lower one.
+    pub low_load_value: Option<f64>,
+}
