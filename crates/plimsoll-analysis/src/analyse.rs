@@ -8,6 +8,7 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
+use crate::limit::judge_limits;
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
@@ -33,7 +34,8 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     result.probes = judged(&view.probes);
     result.verdict = check_run(raw.suite, &view, &result.points);
     let disclosure = raw.disclosure.as_ref();
-    result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes, disclosure);
+    judge_limits(raw.suite, &mut result.points, &mut result.probes, disclosure);
+    result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes);
     state_summary(&mut result.summary, raw.suite, &result.points);
     result
 }

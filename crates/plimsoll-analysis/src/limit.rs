@@ -1,10 +1,15 @@
-//! What limited the run, as far as the evidence goes. The name of a resource takes a measured
-//! ceiling and a rising queue; only servers that tell their own figures give that
-//! ([`evidence`]), so of others it is never named.
+//! What limited each load point and the run, as far as the evidence goes. The name of a resource
+//! takes a load that throughput no longer follows ([`saturation`]), a resource that is full, and its
+//! queue ([`resources`]).
 
-mod evidence;
+mod point;
+mod resources;
+mod saturation;
+mod seen;
+mod story;
 
 use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::limit::LimitKind;
 use plimsoll_model::result::{Bound, NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, grouped};
@@ -21,6 +26,24 @@ const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
 /// A closed load that gives less than the peak by this share has fallen; less may be scatter.
 const FALL_MIN_RATIO: f64 = 0.1;
 
+/// Gives every load point its limit; `points` and `probes` are judged beside each other.
+pub(crate) fn judge_limits(
+    suite: &Suite,
+    points: &mut [PointResult],
+    probes: &mut [PointResult],
+    disclosure: Option<&Disclosure>,
+) {
+    let judged = {
+        let all: Vec<&PointResult> = points.iter().chain(&*probes).collect();
+        let climb = by_load(suite, all.iter().copied());
+        let limit = |point: &&PointResult| point::limit_of(suite, point, &climb, disclosure);
+        all.iter().map(limit).collect::<Vec<_>>()
+    };
+    for (point, limit) in points.iter_mut().chain(probes).zip(judged) {
+        point.limit = limit;
+    }
+}
+
 /// One sentence, or nothing when there is nothing to say. `probes` are the steps of the search for
 /// the peak: a searched ladder ends at the peak, so that only they saw the limit. `held_back` is
 /// what ended the search before anything was too much.
@@ -29,7 +52,6 @@ pub(crate) fn limit_text(
     points: &[PointResult],
     probes: &[PointResult],
     held_back: Option<&str>,
-    disclosure: Option<&Disclosure>,
 ) -> Option<String> {
     if points.is_empty() {
         return None;
@@ -50,12 +72,14 @@ pub(crate) fn limit_text(
         LoadSpec::Open { .. } => match ladder_missed(points) {
             None => held_back
                 .map(str::to_owned)
-                .or_else(|| probes_text(suite, probes))
+                .or_else(|| probes_text(suite, points, probes))
                 .or_else(|| Some(held_text(suite, points))),
             Some(missed) => missed_text(suite, points, missed),
         },
-        LoadSpec::Closed { .. } if points.len() < 2 => None,
-        LoadSpec::Closed { .. } => closed_text(suite, points, disclosure),
+        LoadSpec::Closed { .. } if points.len() < 2 => {
+            points.first().filter(|p| p.limit.kind.is_resource()).map(|p| p.limit.text.clone())
+        }
+        LoadSpec::Closed { .. } => closed_text(suite, points),
     }
 }
 
@@ -73,18 +97,19 @@ pub(crate) fn bound_of(
     probes: &[PointResult],
     searched: Option<Bound>,
 ) -> Bound {
-    let by_server = |point: &PointResult, all: &[PointResult]| {
+    // What low load is, the ladder tells: a search begins near the peak.
+    let all: Vec<&PointResult> = points.iter().chain(probes).collect();
+    let by_server = |point: &PointResult| {
         let over = missed_load(point) || failed(point) || point.not_counted.is_some();
-        over && !generator_limited(point) && clients_limit(suite, point, all).is_none()
+        over && !generator_limited(point) && clients_limit(suite, point, &all).is_none()
     };
     let seen = match suite.load {
         LoadSpec::Open { .. } => {
             let by_search = || {
                 let missed = lowest_missed(probes);
-                missed.is_none_or(|probe| by_server(probe, probes))
+                missed.is_none_or(by_server)
             };
-            points.iter().any(|point| by_server(point, points))
-                || (searched == Some(Bound::Exact) && by_search())
+            points.iter().any(by_server) || (searched == Some(Bound::Exact) && by_search())
         }
         LoadSpec::Closed { .. } => {
             let stopped = matches!(closed_growth(suite, points), Growth::Fell | Growth::Stopped);
@@ -148,6 +173,12 @@ fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     ))
 }
 
+/// The same of one point.
+fn cap_of(suite: &Suite) -> String {
+    let cap_ms = suite.rules.response_cap_ms.unwrap_or_default();
+    format!("the suite's cap on response time: the mean service time is above {cap_ms} ms")
+}
+
 /// Share of the clients' time under way from which the clients are all busy.
 const CLIENTS_BUSY_MIN_RATIO: f64 = 0.9;
 /// A server that takes this much longer than at its lowest load is slowing down.
@@ -155,12 +186,13 @@ const SLOWER_MIN_RATIO: f64 = 1.5;
 
 /// All clients were busy while the server answered as fast as at low load: then the number of
 /// clients was the limit (Little's law), and nothing is known of the server's.
-fn clients_limit(suite: &Suite, point: &PointResult, all: &[PointResult]) -> Option<String> {
+fn clients_limit(suite: &Suite, point: &PointResult, all: &[&PointResult]) -> Option<String> {
     let service = |p: &PointResult| p.service_ns?.mean;
     let clients = f64::from(point.clients_requested?);
     let busy = point.achieved_ops_per_s? * service(point)? / 1e9;
     let lowest = all
         .iter()
+        .copied()
         .filter(|p| p.offered_ops_per_s.is_some())
         .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
     let slower = service(point)? / service(lowest)?;
@@ -191,7 +223,7 @@ fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
 }
 
 /// What the lowest load says that the search could not hold.
-fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
+fn probes_text(suite: &Suite, points: &[PointResult], probes: &[PointResult]) -> Option<String> {
     let missed = lowest_missed(probes)?;
     let load = load_text(suite, missed);
     if generator_limited(missed) {
@@ -206,19 +238,22 @@ fn probes_text(suite: &Suite, probes: &[PointResult]) -> Option<String> {
              with a mean service time above the cap",
         ));
     }
-    if let Some(text) = clients_limit(suite, missed, probes) {
+    let all: Vec<&PointResult> = points.iter().chain(probes).collect();
+    if let Some(text) = clients_limit(suite, missed, &all) {
         return Some(text);
     }
     Some(format!(
         "server saturated at about {}: in the search for the peak {load} were not held \
-         while the generator had headroom; which resource is not known",
+         while the generator had headroom; {}",
         ops_text(suite, missed.achieved_ops_per_s?),
+        resource_text(suite, &[missed]),
     ))
 }
 
 fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<String> {
     let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
-    if let Some(text) = clients_limit(suite, &points[missed], points) {
+    let all: Vec<&PointResult> = points.iter().collect();
+    if let Some(text) = clients_limit(suite, &points[missed], &all) {
         return Some(text);
     }
     let before = missed.checked_sub(1).map(|i| &points[i]);
@@ -233,9 +268,10 @@ fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<S
     }
     Some(format!(
         "server saturated at about {}: from {} on throughput stopped following the request \
-         while the generator had headroom; which resource is not known",
+         while the generator had headroom; {}",
         ops_text(suite, peak),
         load_text(suite, &points[missed]),
+        resource_text(suite, &by_load(suite, points)),
     ))
 }
 
@@ -264,7 +300,7 @@ enum Growth {
 
 fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
     let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
-    let climb = climb(suite, points);
+    let climb = by_load(suite, points);
     let Some(last) = climb.last() else { return Growth::Unknown };
     let peak = climb.iter().map(|point| rate(point)).fold(0.0, f64::max);
     if rate(last) < peak * (1.0 - FALL_MIN_RATIO) {
@@ -280,20 +316,36 @@ fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
     }
 }
 
-/// The points by rising load.
-fn climb<'p>(suite: &Suite, points: &'p [PointResult]) -> Vec<&'p PointResult> {
-    let mut climb: Vec<&PointResult> = points.iter().collect();
-    climb.sort_by(|a, b| closed_load(suite, a).total_cmp(&closed_load(suite, b)));
+/// The points by rising load; the closed probe of a search, which asks for all there is, comes
+/// last.
+fn by_load<'p>(
+    suite: &Suite,
+    points: impl IntoIterator<Item = &'p PointResult>,
+) -> Vec<&'p PointResult> {
+    let load = |point: &PointResult| match (&suite.load, point.offered_ops_per_s) {
+        (LoadSpec::Open { .. }, None) => f64::INFINITY,
+        (LoadSpec::Open { .. }, Some(_)) => point.requested,
+        (LoadSpec::Closed { .. }, _) => closed_load(suite, point),
+    };
+    let mut climb: Vec<&PointResult> = points.into_iter().collect();
+    climb.sort_by(|a, b| load(a).total_cmp(&load(b)));
     climb
 }
 
-fn closed_text(
-    suite: &Suite,
-    points: &[PointResult],
-    disclosure: Option<&Disclosure>,
-) -> Option<String> {
+/// Which resource it was, and from which load on.
+fn resource_text(suite: &Suite, climb: &[&PointResult]) -> String {
+    match story::story(suite, climb) {
+        Some(story) => format!("the limit is {story}"),
+        None => match climb.iter().rev().find(|p| p.limit.kind == LimitKind::Unknown) {
+            Some(point) => point.limit.text.trim_start_matches("saturated; ").to_owned(),
+            None => "which resource is not known".to_owned(),
+        },
+    }
+}
+
+fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
-    let climb = climb(suite, points);
+    let climb = by_load(suite, points);
     let last = *climb.last()?;
     let peak = climb.iter().fold(last, |peak, p| if rate(p) > rate(peak) { p } else { peak });
     let peak_text = rate_text(suite, rate(peak));
@@ -301,12 +353,7 @@ fn closed_text(
         Ladder::Think { .. } => ("shorter think times", "halve its think time"),
         _ => ("more clients", "double its clients"),
     };
-    let resource = || {
-        let below = &climb[..climb.len() - 1];
-        let place = place_text(suite, last);
-        evidence::Plateau { at: last, below, place }.resource(disclosure)
-    };
-    let resource = || resource().unwrap_or_else(|| "which resource is not known".to_owned());
+    let resource = || resource_text(suite, &climb);
     Some(match closed_growth(suite, points) {
         Growth::Fell => format!(
             "server saturated at about {peak_text}, reached at {}: past that {more} brought less, \
@@ -374,122 +421,4 @@ pub(crate) fn place_text(suite: &Suite, point: &PointResult) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::analyse;
-    use crate::testing::{PointBuilder, RunBuilder};
-
-    fn limit(points: impl IntoIterator<Item = PointBuilder>) -> String {
-        analyse(&RunBuilder::of(points).raw()).summary.limit.unwrap()
-    }
-
-    fn check(points: impl IntoIterator<Item = PointBuilder>, start: &str) {
-        let text = limit(points);
-        assert!(text.starts_with(start), "{text}");
-    }
-
-    #[test]
-    fn a_ladder_that_was_held_is_not_saturated() {
-        check([500.0, 1_000.0].map(PointBuilder::open), "not saturated");
-    }
-
-    #[test]
-    fn a_plateau_with_headroom_is_the_servers() {
-        let plateau = [
-            PointBuilder::open(1_000.0),
-            PointBuilder::open(2_000.0).achieved(1_300),
-            PointBuilder::open(3_000.0).achieved(1_290),
-        ];
-        let text = limit(plateau);
-        assert!(text.starts_with("server saturated at about 1,300 ops/s: from 2,000"), "{text}");
-        assert!(text.contains("which resource is not known"), "{text}");
-    }
-
-    #[test]
-    fn clients_that_are_all_busy_on_a_server_that_is_not_slower_are_the_limit() {
-        // 64 clients and 100 ms an op: 640 ops/s, whatever the server could do.
-        let slow = |rate| PointBuilder::open(rate).response_ns(100_000_000);
-        check([slow(300.0), slow(1_000.0).achieved(640)], "the clients: all 64 were busy");
-        let slower = PointBuilder::open(1_000.0).response_ns(100_000_000).achieved(640);
-        check([PointBuilder::open(300.0), slower], "server saturated at about 640");
-    }
-
-    #[test]
-    fn a_missed_load_that_still_grew_is_not_called_saturation() {
-        let points = [PointBuilder::open(1_000.0), PointBuilder::open(2_000.0).achieved(1_800)];
-        check(points, "the requested load was missed from 2,000 ops/s requested on, but");
-    }
-
-    #[test]
-    fn a_searched_ladder_ends_below_the_limit_and_the_search_tells_of_it() {
-        let run = RunBuilder::open(&[500.0, 1_000.0]).with_failed_probe(3_000.0);
-        let text = analyse(&run.raw()).summary.limit.unwrap();
-        assert!(text.starts_with("server saturated at about 1,500 ops/s: in the search"), "{text}");
-        assert!(text.contains("3,000 ops/s requested were not held"), "{text}");
-    }
-
-    #[test]
-    fn a_load_held_above_the_response_cap_names_the_cap() {
-        let slow = PointBuilder::open(1_000.0).response_ns(50_000_000);
-        let mut run = RunBuilder::of([PointBuilder::open(500.0), slow]);
-        run.suite.rules.response_cap_ms = Some(40.0);
-        let text = analyse(&run.raw()).summary.limit.unwrap();
-        assert!(text.contains("from 1,000 ops/s requested on the mean service time"), "{text}");
-    }
-
-    #[test]
-    fn a_search_that_ended_at_the_response_cap_says_so() {
-        let mut run = RunBuilder::open(&[500.0, 1_000.0])
-            .with_probe(PointBuilder::open(1_200.0).response_ns(50_000_000));
-        run.suite.rules.response_cap_ms = Some(40.0);
-        let result = analyse(&run.raw());
-        assert!(result.verdict.valid, "{:?}", result.verdict);
-        let text = result.summary.limit.unwrap();
-        assert!(text.contains("1,200 ops/s requested were held, but with a mean"), "{text}");
-    }
-
-    #[test]
-    fn a_busy_generator_is_named_before_the_server() {
-        let points = [
-            PointBuilder::open(1_000.0),
-            PointBuilder::open(2_000.0).achieved(1_300).worker_busy(0.99),
-        ];
-        check(points, "generator-limited from 2,000 ops/s requested on");
-    }
-
-    #[test]
-    fn a_ladder_of_think_times_climbs_as_they_shrink() {
-        let sweep = |points: &[(u64, u64)]| {
-            let limit = analyse(&RunBuilder::thinking(points).raw()).summary.limit;
-            limit.unwrap_or_default()
-        };
-        let fell = sweep(&[(15, 300), (25, 500), (60, 420), (90, 280)]);
-        let begin = "server saturated at about 500 ops/s, reached at 25 s think time: past that \
-                     shorter think times brought less, 300 ops/s at 15 s think time";
-        assert!(fell.starts_with(begin), "{fell}");
-        let rising = sweep(&[(90, 100), (45, 190), (15, 500)]);
-        let grew = "not saturated: throughput still grew with shorter think times";
-        assert!(rising.starts_with(grew), "{rising}");
-        let flat = sweep(&[(90, 490), (45, 500), (15, 498)]);
-        assert!(flat.contains("shorter think times brought no more throughput"), "{flat}");
-        assert!(sweep(&[(20, 90), (15, 100)]).contains("does not halve its think time"));
-    }
-
-    #[test]
-    fn closed_loads_are_judged_over_a_doubling_of_clients() {
-        let flat = [(8, 8_000), (16, 10_000), (32, 10_100)];
-        check(
-            flat.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)),
-            "server saturated at about 10,100 ops/s",
-        );
-        let rising = [(8, 8_000), (16, 15_000)];
-        check(rising.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "not saturated");
-        let fell = [(8, 8_000), (16, 10_000), (32, 6_000)];
-        check(
-            fell.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)),
-            "server saturated at about 10,000 ops/s, reached at 16 clients: past that more clients \
-             brought less, 6,000 ops/s at 32 clients, while",
-        );
-        let close = [(8, 8_000), (9, 8_100)];
-        check(close.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "unknown");
-    }
-}
+mod tests;

@@ -1,6 +1,5 @@
 //! The headline figures of a run.
 
-use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::result::{PointResult, Summary};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
@@ -16,7 +15,6 @@ pub(crate) fn summarise_run(
     view: &RunView<'_>,
     points: &[PointResult],
     probes: &[PointResult],
-    disclosure: Option<&Disclosure>,
 ) -> Summary {
     let best = best_counted(suite, points);
     let (score, score_note) = score_of_run(suite, planned_points(suite, view), points);
@@ -40,7 +38,7 @@ pub(crate) fn summarise_run(
         overall_response_ms: overall_response(&curve(points)),
         score,
         score_note,
-        limit: limit_text(suite, points, probes, held_back, disclosure),
+        limit: limit_text(suite, points, probes, held_back),
         peak_search: view.peak.map(|peak| peak.how.to_owned()),
         ..Summary::default()
     }

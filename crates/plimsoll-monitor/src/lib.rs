@@ -16,6 +16,7 @@
 //! | [`mod@clock_step`] | did somebody set the clock while we measured |
 //! | [`parse`] | the texts of `/proc` and `/sys` |
 
+mod cgroups;
 mod clock;
 pub mod clock_step;
 mod core_users;

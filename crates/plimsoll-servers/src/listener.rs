@@ -1,11 +1,11 @@
 //! Which process listens on an address of this host, and on which cores it may run: for servers
-//! that somebody else started.
+//! that somebody else started, in this network namespace or another one (a container).
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cores;
 
@@ -21,21 +21,37 @@ const NAMED_MAX: usize = 3;
 pub struct Listening {
     /// Their programs and processes, for a person.
     pub who: String,
+    /// Ids of the processes that hold the socket and whose parents do not.
+    pub pids: Vec<u32>,
     /// Cores that they, their threads and their descendants may run on, ascending.
     pub cores: Vec<u32>,
 }
 
-/// Who listens on `address`. `None` where it cannot be known: a process of another user, another
-/// namespace, a server in the kernel, no `/proc`.
+/// Who listens on `address`. `None` where it cannot be known: a process of another user, a server
+/// in the kernel, no `/proc`, or nobody of this host.
 pub fn on(address: SocketAddr) -> Option<Listening> {
-    let inodes = listening_inodes(address);
-    if inodes.is_empty() {
+    let processes = processes().ok()?;
+    let own = listening_inodes(Path::new("/proc/net"), address);
+    if !own.is_empty() {
+        return held_by(&own, &processes);
+    }
+    if address.ip().is_loopback() {
         return None;
     }
-    let processes = processes().ok()?;
+    let elsewhere = other_namespaces(&processes).into_iter().map(|pid| format!("/proc/{pid}/net"));
+    let inodes = elsewhere
+        .map(PathBuf::from)
+        .filter(|tables| has_address(tables, address.ip()))
+        .map(|tables| listening_inodes(&tables, address))
+        .find(|inodes| !inodes.is_empty())?;
+    held_by(&inodes, &processes)
+}
+
+/// The processes that hold these sockets; `None` unless each socket's are seen.
+fn held_by(inodes: &BTreeSet<u64>, processes: &[Process]) -> Option<Listening> {
     let mut unseen = inodes.clone();
     let mut found: Vec<&Process> = Vec::new();
-    for process in &processes {
+    for process in processes {
         let held: Vec<u64> =
             sockets_of(process.pid).into_iter().filter(|inode| inodes.contains(inode)).collect();
         if !held.is_empty() {
@@ -50,10 +66,35 @@ pub fn on(address: SocketAddr) -> Option<Listening> {
         return None;
     }
     let mut cores = BTreeSet::new();
-    for process in with_descendants(&found, &processes) {
+    for process in with_descendants(&found, processes) {
         cores.extend(cores_of(process.pid)?);
     }
-    Some(Listening { who: names(&found), cores: cores.into_iter().collect() })
+    let is_child = |process: &Process| found.iter().any(|other| other.pid == process.parent);
+    let pids = found.iter().filter(|process| !is_child(process)).map(|process| process.pid);
+    Some(Listening { who: names(&found), pids: pids.collect(), cores: cores.into_iter().collect() })
+}
+
+/// One process of each network namespace but our own.
+fn other_namespaces(processes: &[Process]) -> Vec<u32> {
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    let mut known: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
+    let first = |process: &&Process| {
+        namespace(&process.pid.to_string()).is_some_and(|found| known.insert(found))
+    };
+    processes.iter().filter(first).map(|process| process.pid).collect()
+}
+
+/// Is the address one of the namespace's own? Of IPv4 the routing table says.
+fn has_address(tables: &Path, address: IpAddr) -> bool {
+    let text = fs::read_to_string(tables.join("fib_trie")).unwrap_or_default();
+    let wanted = format!("|-- {address}");
+    let mut lines = text.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if line == wanted && lines.next().is_some_and(|next| next.ends_with("host LOCAL")) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What `/proc/PID/status` says.
@@ -81,12 +122,12 @@ fn processes() -> io::Result<Vec<Process>> {
     Ok(all)
 }
 
-/// Listening sockets that take what is sent to `address`.
-fn listening_inodes(address: SocketAddr) -> BTreeSet<u64> {
+/// Listening sockets that take what is sent to `address`; `net` holds a namespace's tables.
+fn listening_inodes(net: &Path, address: SocketAddr) -> BTreeSet<u64> {
     let tables = [("tcp", LISTENS), ("tcp6", LISTENS), ("udp", UNCONNECTED), ("udp6", UNCONNECTED)];
     let mut inodes = BTreeSet::new();
     for (table, state) in tables {
-        let text = fs::read_to_string(Path::new("/proc/net").join(table)).unwrap_or_default();
+        let text = fs::read_to_string(net.join(table)).unwrap_or_default();
         inodes.extend(text.lines().skip(1).filter_map(|line| inode(line, state, address)));
     }
     inodes

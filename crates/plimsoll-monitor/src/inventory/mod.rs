@@ -1,7 +1,7 @@
 //! What a host is: every field of the disclosure's [`Host`], from `/proc`, `/sys` and `/etc`.
 
 mod cpu;
-pub(crate) mod limits;
+mod limits;
 mod network;
 mod storage;
 mod tuning;

@@ -148,17 +148,30 @@ pub fn parse_load(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok().filter(|load: &f64| load.is_finite())
 }
 
-/// How many processors a list such as `0-3,8,10-11` names. `None` when it is not such a list.
-pub fn parse_cpu_list(text: &str) -> Option<u32> {
+/// No machine has more; a number beyond it is no processor's.
+const PROCESSORS_MAX: u32 = 1 << 16;
+
+/// The processors that a list such as `0-3,8,10-11` names. `None` when it is not such a list.
+pub fn parse_cpu_numbers(text: &str) -> Option<Vec<u32>> {
     let text = text.trim();
     if text.is_empty() {
         return None;
     }
-    text.split(',').try_fold(0_u32, |sum, part| {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
-    })
+        if first > last || last >= PROCESSORS_MAX {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
+
+/// How many processors such a list names.
+pub fn parse_cpu_list(text: &str) -> Option<u32> {
+    u32::try_from(parse_cpu_numbers(text)?.len()).ok()
 }
 
 #[cfg(test)]

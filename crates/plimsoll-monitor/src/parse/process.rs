@@ -15,6 +15,8 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// Clock ticks in the kernel, all threads.
     pub system_ticks: u64,
+    /// Clock ticks, user and system, of children that have ended and been waited for.
+    pub ended_ticks: u64,
     /// Threads.
     pub threads: u64,
     /// Resident pages.
@@ -33,9 +35,26 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
         parent: words.get(1)?.parse().ok()?,
         user_ticks: nth_number(&words, 11)?,
         system_ticks: nth_number(&words, 12)?,
+        ended_ticks: nth_number(&words, 13)?.saturating_add(nth_number(&words, 14)?),
         threads: nth_number(&words, 17)?,
         resident_pages: nth_number(&words, 21)?,
     })
+}
+
+/// What the scheduler counts of one thread, from `/proc/PID/task/TID/schedstat` (kernel,
+/// scheduler/sched-stats).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedStat {
+    /// Time on a core.
+    pub run_ns: u64,
+    /// Time ready to run while others had the core.
+    pub wait_ns: u64,
+}
+
+/// Reads it.
+pub fn parse_schedstat(text: &str) -> Option<SchedStat> {
+    let mut words = text.split_ascii_whitespace();
+    Some(SchedStat { run_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
 }
 
 /// What says who used a core, of `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
@@ -43,6 +62,8 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
 pub struct ThreadStat {
     /// Name of the program, cut by the kernel to 15 bytes.
     pub name: String,
+    /// `R` runs or is ready to, `D` waits for a disk, `S` waits for something else.
+    pub state: char,
     /// Clock ticks, user and system.
     pub ticks: u64,
     /// Threads of the process.
@@ -56,12 +77,14 @@ pub fn parse_thread_stat(text: &str) -> Option<ThreadStat> {
     let (head, tail) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
     let mut words = tail.split_ascii_whitespace();
-    // Field 3 of the manual is word 0 here: these are fields 14, 15, 20 and 39.
-    let user: u64 = words.nth(11)?.parse().ok()?;
+    // These are fields 3, 14, 15, 20 and 39 of the manual.
+    let state = words.next()?.chars().next()?;
+    let user: u64 = words.nth(10)?.parse().ok()?;
     let system: u64 = words.next()?.parse().ok()?;
     let threads = words.nth(4)?.parse().ok()?;
     let core = words.nth(18)?.parse().ok()?;
-    Some(ThreadStat { name: name.to_owned(), ticks: user.saturating_add(system), threads, core })
+    let ticks = user.saturating_add(system);
+    Some(ThreadStat { name: name.to_owned(), state, ticks, threads, core })
 }
 
 /// Resident pages from `/proc/PID/statm`.
@@ -95,9 +118,17 @@ mod tests {
         let text = "7 (my (x) y) S 1 7 7 0 -1 4194304 10 0 0 0 55 66 0 0 20 0 3 0 139115 3133440 \
                     416 18446744073709551615 1 1 0 0 0 0 0 4096 17 0 0 0 17 5 0 0 0 0 0 0 0 0 0 0 \
                     0 0 0\n";
-        let expected = ThreadStat { name: "my (x) y".into(), ticks: 121, threads: 3, core: 5 };
+        let name = "my (x) y".into();
+        let expected = ThreadStat { name, state: 'S', ticks: 121, threads: 3, core: 5 };
         assert_eq!(parse_thread_stat(text), Some(expected));
         assert_eq!(parse_thread_stat("7 (cut) S 1 7"), None);
+    }
+
+    #[test]
+    fn the_scheduler_counts_running_and_waiting() {
+        let expected = SchedStat { run_ns: 12, wait_ns: 34 };
+        assert_eq!(parse_schedstat("12 34 5\n"), Some(expected));
+        assert_eq!(parse_schedstat("12"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, growth, share};
-use crate::inventory::limits::Cgroups;
+use crate::cgroups::{Cgroups, SELF};
 use crate::parse::{
     CpuTimes, Pressure, Stat, Throttling, VmStat, parse_load, parse_meminfo, parse_paired,
     parse_pressure, parse_stat, parse_throttling, parse_vmstat,
@@ -104,7 +104,7 @@ pub(super) struct HostSource {
 
 impl HostSource {
     pub(super) fn open(root: &Root) -> Self {
-        let throttling = Cgroups::of_this_process(root).throttling_file();
+        let throttling = Cgroups::of(root, SELF).throttling_file();
         Self {
             stat: ProcFile::open(root, "proc/stat"),
             load: ProcFile::open(root, "proc/loadavg"),

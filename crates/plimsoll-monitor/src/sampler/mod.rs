@@ -5,12 +5,15 @@
 //! writing the texts; [`crate::Monitor::cpu_ns`] says what it was.
 
 mod disks;
+mod groups;
 mod host;
 mod networks;
 mod proc_file;
 mod processes;
 mod servers;
+mod sockets;
 mod table;
+mod tree;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
@@ -21,6 +24,9 @@ use crate::clock;
 use crate::clock_step::ClockReading;
 use crate::root::Root;
 use crate::watch::WatchedProcess;
+
+/// Tables of a sample.
+pub const TABLES: usize = 9;
 
 /// Everything seen at one instant. Rates are over the time since the sample before, those of
 /// servers over the time between their answers.
@@ -40,6 +46,12 @@ pub struct Sample {
     pub networks: Rows,
     /// Each process that is watched.
     pub processes: Rows,
+    /// Control groups of each watched server.
+    pub groups: Rows,
+    /// Transfers of those groups, by device.
+    pub storage: Rows,
+    /// Queues of the sockets of each watched server.
+    pub sockets: Rows,
     /// Each server that tells its own figures and answered.
     pub servers: Rows,
 }
@@ -54,13 +66,26 @@ impl Sample {
             disks: Rows::new(&disks::DISKS),
             networks: Rows::new(&networks::NETWORKS),
             processes: Rows::new(&processes::PROCESSES),
+            groups: Rows::new(&groups::GROUPS),
+            storage: Rows::new(&groups::STORAGE),
+            sockets: Rows::new(&sockets::SOCKETS),
             servers: Rows::new(&servers::SERVERS),
         }
     }
 
     /// The tables, always in this order.
-    pub fn tables(&self) -> [&Rows; 6] {
-        [&self.host, &self.cpus, &self.disks, &self.networks, &self.processes, &self.servers]
+    pub fn tables(&self) -> [&Rows; TABLES] {
+        [
+            &self.host,
+            &self.cpus,
+            &self.disks,
+            &self.networks,
+            &self.processes,
+            &self.groups,
+            &self.storage,
+            &self.sockets,
+            &self.servers,
+        ]
     }
 }
 
@@ -71,6 +96,8 @@ pub struct Sampler {
     disks: disks::DiskSource,
     networks: networks::NetworkSource,
     processes: processes::ProcessSource,
+    groups: groups::GroupSource,
+    sockets: sockets::SocketSource,
     servers: servers::ServerSource,
     sample: Sample,
     sampled: bool,
@@ -84,6 +111,8 @@ impl Sampler {
             disks: disks::DiskSource::open(root),
             networks: networks::NetworkSource::open(root),
             processes: processes::ProcessSource::new(root.clone(), processes),
+            groups: groups::GroupSource::new(root.clone()),
+            sockets: sockets::SocketSource::new(root.clone()),
             servers: servers::ServerSource::new(Vec::new()),
             sample: Sample::empty(),
             sampled: false,
@@ -119,9 +148,13 @@ impl Sampler {
         self.host.sample(elapsed, &mut sample.host, &mut sample.cpus);
         std::thread::sleep(BREATH);
         self.disks.sample(elapsed, &mut sample.disks);
-        self.networks.sample(elapsed, &mut sample.networks);
+        self.networks.sample(elapsed, self.processes.watched(), &mut sample.networks);
         std::thread::sleep(BREATH);
-        self.processes.sample(elapsed, &mut sample.processes);
+        self.processes.sample(elapsed, &sample.cpus, &mut sample.processes);
+        std::thread::sleep(BREATH);
+        let groups = (&mut sample.groups, &mut sample.storage);
+        self.groups.sample(elapsed, self.processes.watched(), groups);
+        self.sockets.sample(self.processes.watched(), &mut sample.sockets);
         // Last: a server may keep us waiting.
         self.servers.sample(clock::monotonic_ns, &mut sample.servers);
         sample

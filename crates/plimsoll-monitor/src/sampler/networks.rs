@@ -1,10 +1,14 @@
-//! Network interfaces.
+//! Network interfaces: of this host, and of the network namespaces of watched servers.
 
-use super::Elapsed;
 use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
+use super::{Elapsed, share};
 use crate::parse::{NetworkCounters, parse_net_dev};
 use crate::root::Root;
+use crate::watch::WatchedProcess;
+
+const BITS_PER_BYTE: f64 = 8.0;
+const BITS_PER_MEGABIT: f64 = 1e6;
 
 pub(super) static NETWORKS: Table = Table {
     name: "network",
@@ -13,8 +17,13 @@ pub(super) static NETWORKS: Table = Table {
     columns: &[
         Column::summed("received", Unit::BytesPerSecond),
         Column::summed("sent", Unit::BytesPerSecond),
+        // Of what the link carries one way; absent where its speed is not known.
+        Column::summed("received_share", Unit::Ratio),
+        Column::summed("sent_share", Unit::Ratio),
         Column::summed("received_packets", Unit::PerSecond),
         Column::summed("sent_packets", Unit::PerSecond),
+        Column::summed("received_per_packet", Unit::Bytes),
+        Column::summed("sent_per_packet", Unit::Bytes),
         Column::summed("receive_drops", Unit::PerSecond),
         Column::summed("send_drops", Unit::PerSecond),
         Column::written("receive_errors", Unit::PerSecond),
@@ -24,37 +33,109 @@ pub(super) static NETWORKS: Table = Table {
 
 #[derive(Debug)]
 pub(super) struct NetworkSource {
+    root: Root,
+    /// This host's first.
+    namespaces: Vec<Namespace>,
+    /// Watched processes that were looked at.
+    looked_at: Vec<String>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Namespace {
+    /// Before the name of an interface; empty for this host's.
+    prefix: String,
     file: ProcFile,
     before: Vec<NetworkCounters>,
-    buffer: Vec<u8>,
+    /// Bytes per second that a link carries one way, as far as it was asked for.
+    links: Vec<(String, Option<f64>)>,
+}
+
+impl Namespace {
+    fn new(prefix: String, file: ProcFile) -> Self {
+        Self { prefix, file, before: Vec::new(), links: Vec::new() }
+    }
+
+    /// `/sys` shows the interfaces of this host's namespace only.
+    fn link(&mut self, root: &Root, name: &str) -> Option<f64> {
+        if let Some((_, speed)) = self.links.iter().find(|(known, _)| known == name) {
+            return *speed;
+        }
+        let own = self.prefix.is_empty();
+        let megabits = own.then(|| root.number(format!("sys/class/net/{name}/speed"))).flatten();
+        let speed = megabits.map(|megabits| megabits as f64 * BITS_PER_MEGABIT / BITS_PER_BYTE);
+        self.links.push((name.to_owned(), speed));
+        speed
+    }
 }
 
 impl NetworkSource {
     pub(super) fn open(root: &Root) -> Self {
-        let file = ProcFile::open(root, "proc/net/dev");
-        Self { file, before: Vec::new(), buffer: Vec::new() }
+        let host = Namespace::new(String::new(), ProcFile::open(root, "proc/net/dev"));
+        let root = root.clone();
+        Self { root, namespaces: vec![host], looked_at: Vec::new(), buffer: Vec::new() }
     }
 
-    pub(super) fn sample(&mut self, elapsed: Elapsed, rows: &mut Rows) {
+    pub(super) fn sample<'w>(
+        &mut self,
+        elapsed: Elapsed,
+        watched: impl Iterator<Item = &'w WatchedProcess>,
+        rows: &mut Rows,
+    ) {
         rows.clear();
-        let Some(text) = self.file.read(&mut self.buffer) else { return };
-        let now = parse_net_dev(&text);
-        for network in &now {
-            let was = self.before.iter().find(|was| was.name == network.name);
-            let rate =
-                |of: fn(&NetworkCounters) -> u64| elapsed.rate(was.map(of), Some(of(network)));
-            let values = [
-                rate(|n| n.received_bytes),
-                rate(|n| n.sent_bytes),
-                rate(|n| n.received_packets),
-                rate(|n| n.sent_packets),
-                rate(|n| n.receive_drops),
-                rate(|n| n.send_drops),
-                rate(|n| n.receive_errors),
-                rate(|n| n.send_errors),
-            ];
-            rows.push(&network.name, &values);
+        for process in watched {
+            self.look_at(process);
         }
-        self.before = now;
+        for namespace in &mut self.namespaces {
+            let Some(text) = namespace.file.read(&mut self.buffer) else { continue };
+            let now = parse_net_dev(&text);
+            for network in &now {
+                let link = namespace.link(&self.root, &network.name);
+                let was = namespace.before.iter().find(|was| was.name == network.name);
+                let key = format!("{}{}", namespace.prefix, network.name);
+                rows.push(&key, &values(was, network, link, elapsed));
+            }
+            namespace.before = now;
+        }
     }
+
+    /// A server may have a network namespace of its own (a container).
+    fn look_at(&mut self, process: &WatchedProcess) {
+        let Some(&pid) = process.pids.first() else { return };
+        if self.looked_at.contains(&process.name) {
+            return;
+        }
+        self.looked_at.push(process.name.clone());
+        let namespace = |of: &str| self.root.link_name(format!("proc/{of}/ns/net"));
+        let (own, theirs) = (namespace("self"), namespace(&pid.to_string()));
+        if own.is_some() && theirs.is_some() && own != theirs {
+            let file = ProcFile::open(&self.root, format!("proc/{pid}/net/dev"));
+            self.namespaces.push(Namespace::new(format!("{}:", process.name), file));
+        }
+    }
+}
+
+fn values(
+    was: Option<&NetworkCounters>,
+    is: &NetworkCounters,
+    link: Option<f64>,
+    elapsed: Elapsed,
+) -> [Option<f64>; 12] {
+    let rate = |of: fn(&NetworkCounters) -> u64| elapsed.rate(was.map(of), Some(of(is)));
+    let (received, sent) = (rate(|n| n.received_bytes), rate(|n| n.sent_bytes));
+    let (packets_in, packets_out) = (rate(|n| n.received_packets), rate(|n| n.sent_packets));
+    [
+        received,
+        sent,
+        share(received, link),
+        share(sent, link),
+        packets_in,
+        packets_out,
+        share(received, packets_in),
+        share(sent, packets_out),
+        rate(|n| n.receive_drops),
+        rate(|n| n.send_drops),
+        rate(|n| n.receive_errors),
+        rate(|n| n.send_errors),
+    ]
 }

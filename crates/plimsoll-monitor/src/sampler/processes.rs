@@ -1,19 +1,16 @@
 //! Processes that are watched, alone or with their descendants (a web server and its workers).
 
-use std::path::PathBuf;
-
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::Elapsed;
-use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
-use crate::parse::{ProcessStat, parse_process_stat};
-use crate::process::ProcessUse;
+use super::tree::{ThreadsUse, Tree, all_processes};
 use crate::root::Root;
-use crate::watch::{Scope, WatchedProcess};
+use crate::watch::WatchedProcess;
 
-/// Descendants are looked for, and descriptors counted, once in so many samples: both walk
-/// directories.
+/// All processes are looked through for descendants, descriptors counted and cores asked for once
+/// in so many samples: all of them walk directories. Children of known processes are looked for at
+/// each.
 const SAMPLES_PER_SCAN: u32 = 5;
 
 pub(super) static PROCESSES: Table = Table {
@@ -24,28 +21,23 @@ pub(super) static PROCESSES: Table = Table {
         Column::summed("cpu", Unit::Cores),
         Column::written("cpu_user", Unit::Cores),
         Column::written("cpu_system", Unit::Cores),
+        // Ready to run while others had the core, over all threads.
+        Column::summed("run_delay", Unit::Cores),
+        Column::summed("busiest_thread", Unit::Cores),
+        // Cores that it may use, and how busy they are with whatever runs there.
+        Column::summed("cores_allowed", Unit::Count),
+        Column::summed("cores_busy", Unit::Cores),
+        Column::summed("cores_steal", Unit::Cores),
+        // Number of the only core that it may use.
+        Column::summed("core", Unit::Count),
+        Column::summed("threads_waiting_for_disk", Unit::Count),
+        Column::summed("threads_waiting_for_lock", Unit::Count),
         Column::summed("rss", Unit::Bytes),
         Column::summed("threads", Unit::Count),
         Column::summed("descriptors", Unit::Count),
         Column::summed("processes", Unit::Count),
     ],
 };
-
-/// A watched process and its descendants.
-#[derive(Debug)]
-struct Tree {
-    process: WatchedProcess,
-    members: Vec<Member>,
-    descriptors: Option<u64>,
-}
-
-/// One process of a tree.
-#[derive(Debug)]
-struct Member {
-    pid: u32,
-    stat: ProcFile,
-    before: Option<ProcessUse>,
-}
 
 #[derive(Debug)]
 pub(super) struct ProcessSource {
@@ -72,8 +64,7 @@ impl ProcessSource {
             process.name = format!("{name}-{number}");
             number += 1;
         }
-        let member = Member::open(&self.root, process.pid);
-        self.trees.push(Tree { process, members: vec![member], descriptors: None });
+        self.trees.push(Tree::new(&self.root, process));
         self.rescan();
     }
 
@@ -81,128 +72,79 @@ impl ProcessSource {
         self.samples_to_scan = 0;
     }
 
-    pub(super) fn sample(&mut self, elapsed: Elapsed, rows: &mut Rows) {
+    /// What is watched, by the names of the rows.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &WatchedProcess> {
+        self.trees.iter().map(|tree| &tree.process)
+    }
+
+    /// `cpus` are the rows of the processors of the same sample.
+    pub(super) fn sample(&mut self, elapsed: Elapsed, cpus: &Rows, rows: &mut Rows) {
         rows.clear();
         if self.trees.is_empty() {
             return;
         }
-        if self.samples_to_scan == 0 {
+        for tree in self.trees.iter_mut().filter(|tree| tree.follows()) {
+            tree.follow(&self.root);
+        }
+        let scans = self.samples_to_scan == 0;
+        if scans {
             self.samples_to_scan = SAMPLES_PER_SCAN;
             self.scan();
         }
         self.samples_to_scan -= 1;
         for tree in &mut self.trees {
-            let total = tree.sample(&mut self.buffer);
-            let cores =
-                |ns: Option<u64>| elapsed.rate(Some(0), ns).map(|ns| ns / NANOS_PER_SECOND as f64);
-            let cpu = total.user_ns.zip(total.system_ns).map(|(u, s)| u.saturating_add(s));
-            let count = |n: u64| (total.processes > 0).then_some(n as f64);
-            let values = [
-                cores(cpu),
-                cores(total.user_ns),
-                cores(total.system_ns),
-                count(total.rss_bytes),
-                count(total.threads),
-                tree.descriptors.map(|n| n as f64),
-                Some(total.processes as f64),
-            ];
+            let values = values(tree, &self.root, &mut self.buffer, elapsed, cpus);
             rows.push(&tree.process.name, &values);
+            if scans && tree.follows() {
+                tree.look_for_cores(&self.root);
+            }
         }
     }
 
-    /// A descendant that is found only now counts from now on: what it used before would all fall
-    /// into one sample.
     fn scan(&mut self) {
-        let with_descendants = |tree: &Tree| tree.process.scope == Scope::WithDescendants;
-        let all = match self.trees.iter().any(with_descendants) {
+        let all = match self.trees.iter().any(Tree::follows) {
             true => all_processes(&self.root),
             false => Vec::new(),
         };
         for tree in &mut self.trees {
-            let found = match tree.process.scope {
-                Scope::Alone => Vec::new(),
-                Scope::WithDescendants => descendants(&all, tree.process.pid),
-            };
-            for pid in found {
-                if !tree.members.iter().any(|member| member.pid == pid) {
-                    tree.members.push(Member::open(&self.root, pid));
-                }
-            }
-            let counts: Option<Vec<u64>> =
-                tree.members.iter().map(|member| descriptors(&self.root, member.pid)).collect();
-            tree.descriptors = counts.map(|counts| counts.iter().sum());
+            tree.scan(&self.root, &all);
         }
     }
 }
 
-/// Sums over a tree. CPU time is what was used since the sample before.
-#[derive(Default)]
-struct TreeUse {
-    user_ns: Option<u64>,
-    system_ns: Option<u64>,
-    rss_bytes: u64,
-    threads: u64,
-    processes: u64,
-}
-
-impl Tree {
-    /// Members that ended are dropped; what they used after their last sample is not seen.
-    fn sample(&mut self, buffer: &mut Vec<u8>) -> TreeUse {
-        let mut total = TreeUse::default();
-        self.members.retain_mut(|member| {
-            let stat = member.stat.read(buffer).and_then(|text| parse_process_stat(&text));
-            let Some(stat) = stat else { return false };
-            let now = ProcessUse::from_stat(&stat);
-            if let Some(before) = member.before.replace(now) {
-                let grown = |sum: Option<u64>, before: u64, now: u64| {
-                    Some(sum.unwrap_or(0).saturating_add(now.saturating_sub(before)))
-                };
-                total.user_ns = grown(total.user_ns, before.user_ns, now.user_ns);
-                total.system_ns = grown(total.system_ns, before.system_ns, now.system_ns);
-            }
-            total.rss_bytes = total.rss_bytes.saturating_add(now.rss_bytes);
-            total.threads = total.threads.saturating_add(now.threads);
-            total.processes += 1;
-            true
-        });
-        total
-    }
-}
-
-impl Member {
-    fn open(root: &Root, pid: u32) -> Self {
-        Self { pid, stat: ProcFile::open(root, format!("proc/{pid}/stat")), before: None }
-    }
-}
-
-fn all_processes(root: &Root) -> Vec<ProcessStat> {
-    let names = root.names("proc");
-    let pids = names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    pids.filter_map(|pid| parse_process_stat(&root.read(format!("proc/{pid}/stat"))?)).collect()
-}
-
-/// All processes below one, children before grandchildren.
-fn descendants(all: &[ProcessStat], root: u32) -> Vec<u32> {
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        next += 1;
-        for process in all.iter().filter(|process| process.parent == parent) {
-            if !found.contains(&process.pid) {
-                found.push(process.pid);
-            }
-        }
-    }
-    found.remove(0);
-    found
-}
-
-/// Open descriptors. Since Linux 6.2 the directory's size says; before, its entries are counted.
-fn descriptors(root: &Root, pid: u32) -> Option<u64> {
-    let directory = root.path(PathBuf::from(format!("proc/{pid}/fd")));
-    let size = std::fs::metadata(&directory).ok()?.len();
-    match size {
-        0 => Some(std::fs::read_dir(&directory).ok()?.count() as u64),
-        size => Some(size),
-    }
+fn values(
+    tree: &mut Tree,
+    root: &Root,
+    buffer: &mut Vec<u8>,
+    elapsed: Elapsed,
+    cpus: &Rows,
+) -> [Option<f64>; 15] {
+    let total = tree.sample(root, buffer);
+    let cores = |ns: Option<u64>| elapsed.rate(Some(0), ns).map(|ns| ns / NANOS_PER_SECOND as f64);
+    let cpu = total.user_ns.zip(total.system_ns);
+    let cpu = cpu.map(|(user, system)| user.saturating_add(system).saturating_add(total.ended_ns));
+    let count = |n: u64| (total.processes > 0).then_some(n as f64);
+    let threads = |of: fn(&ThreadsUse) -> u64| total.by_thread.as_ref().map(of);
+    let of_cores = |column: &str| {
+        let busy = tree.cores.iter().map(|core| cpus.value(&core.to_string(), column));
+        busy.sum::<Option<f64>>().filter(|_| !tree.cores.is_empty())
+    };
+    let allowed = tree.cores.len() as f64;
+    [
+        cores(cpu),
+        cores(total.user_ns),
+        cores(total.system_ns),
+        cores(threads(|t| t.wait_ns)),
+        cores(threads(|t| t.busiest_ns)),
+        Some(allowed).filter(|allowed| *allowed > 0.0),
+        of_cores("busy"),
+        of_cores("steal"),
+        tree.cores.first().filter(|_| tree.cores.len() == 1).map(|core| f64::from(*core)),
+        threads(|t| t.for_disk).map(|n| n as f64),
+        threads(|t| t.for_lock).map(|n| n as f64),
+        count(total.rss_bytes),
+        count(total.threads),
+        tree.descriptors.map(|n| n as f64),
+        Some(total.processes as f64),
+    ]
 }

@@ -161,7 +161,7 @@ fn a_generator_does_not_count_the_server_it_started() {
     let machine = Machine::new();
     machine.write("proc/10/stat", &stat_line(10, 1, 0, 0));
     machine.write("proc/11/stat", &stat_line(11, 10, 0, 0));
-    let generator = WatchedProcess { name: "generator".into(), pid: 10, scope: Scope::Alone };
+    let generator = WatchedProcess { scope: Scope::Alone, ..WatchedProcess::new("generator", 10) };
     let mut sampler = Sampler::new(&machine.root(), vec![generator]);
     sampler.sample(second(0));
     machine.write("proc/11/stat", &stat_line(11, 10, 500, 500));
@@ -235,4 +235,134 @@ fn two_processes_of_one_name_are_told_apart() {
     let sample = sampler.sample(second(0));
     let names: Vec<&str> = sample.processes.rows().iter().map(|row| row.key.as_str()).collect();
     assert_eq!(names, ["server", "server-2", "server-3"]);
+}
+
+#[test]
+fn a_worker_that_is_forked_counts_with_all_it_used_and_one_that_ended_too() {
+    let machine = Machine::new();
+    machine
+        .write("proc/10/stat", &stat_line(10, 1, 0, 0))
+        .write("proc/10/task/10/children", "11")
+        .write("proc/11/stat", &stat_line(11, 10, 10, 0));
+    let mut sampler = Sampler::new(&machine.root(), vec![WatchedProcess::new("server", 10)]);
+    sampler.sample(second(0));
+    machine
+        .write("proc/10/task/10/children", "11 12")
+        .write("proc/12/stat", &stat_line(12, 10, 30, 10));
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    let sample = sampler.sample(second(1));
+    assert_eq!(sample.processes.value("server", "cpu"), Some(40.0 / ticks));
+    assert_eq!(sample.processes.value("server", "processes"), Some(3.0));
+    // The first ended after 5 more ticks, and another came and went between the samples.
+    machine.write("proc/10/task/10/children", "12");
+    fs::remove_file(machine.0.path().join("proc/11/stat")).unwrap();
+    let waited = stat_line(10, 1, 0, 0).replace(" 0 0 20 0 2", " 22 0 20 0 2");
+    machine.write("proc/10/stat", &waited);
+    // An open file of a process that has ended cannot be read; here it still can.
+    let mut again = Sampler::new(&machine.root(), vec![WatchedProcess::new("server", 10)]);
+    again.sample(second(1));
+    machine.write("proc/10/stat", &waited.replace(" 22 0 20", " 29 0 20"));
+    let sample = again.sample(second(2));
+    assert_eq!(sample.processes.value("server", "cpu"), Some(7.0 / ticks));
+}
+
+#[test]
+fn threads_are_looked_at_one_by_one() {
+    let machine = Machine::new();
+    let thread = |tid: u32, state: &str, run: u64, wait: u64, place: &str| {
+        let stat = stat_line(tid, 1, 0, 0).trim_end().replace(" S ", &format!(" {state} "));
+        let rest = " 0".repeat(20);
+        machine
+            .write(&format!("proc/10/task/{tid}/schedstat"), &format!("{run} {wait} 1\n"))
+            .write(&format!("proc/10/task/{tid}/stat"), &format!("{stat}{rest}\n"))
+            .write(&format!("proc/10/task/{tid}/wchan"), place)
+            .write(&format!("proc/10/task/{tid}/status"), "Cpus_allowed_list:\t1\n");
+    };
+    machine
+        .write("proc/stat", "cpu 0 0 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\n")
+        .write("proc/10/stat", &stat_line(10, 1, 0, 0));
+    for tid in [10, 11, 12] {
+        thread(tid, "S", 100, 50, "0");
+    }
+    let mut sampler = Sampler::new(&machine.root(), vec![WatchedProcess::new("server", 10)]);
+    sampler.sample(second(0));
+    machine.write("proc/stat", "cpu 90 0 0 110\ncpu0 10 0 0 90\ncpu1 80 0 0 20\n");
+    thread(10, "R", 700_000_100, 250_000_050, "0");
+    thread(11, "S", 100, 250_000_050, "futex_do_wait");
+    thread(12, "D", 200_000_100, 50, "io_schedule");
+    let sample = sampler.sample(second(1));
+    let server = |column| sample.processes.value("server", column);
+    assert_eq!((server("busiest_thread"), server("run_delay")), (Some(0.7), Some(0.5)));
+    assert_eq!(server("threads_waiting_for_disk"), Some(1.0));
+    assert_eq!(server("threads_waiting_for_lock"), Some(1.0));
+    assert_eq!((server("cores_allowed"), server("core")), (Some(1.0), Some(1.0)));
+    assert_eq!((server("cores_busy"), server("cores_steal")), (Some(0.8), Some(0.0)));
+}
+
+#[test]
+fn what_a_servers_control_groups_allow_is_beside_what_they_used() {
+    let machine = Machine::new();
+    let counts = |throttled: u64, full: u64, refaults: u64, reads: u64| {
+        machine
+            .write("cg/cpu/a/b/cpu.stat", "nr_throttled 0\nthrottled_time 0\n")
+            .write("cg/cpu/a/cpu.stat", &format!("nr_throttled 9\nthrottled_time {throttled}\n"))
+            .write("cg/memory/a/memory.failcnt", &format!("{full}\n"))
+            .write("cg/memory/a/memory.stat", &format!("total_workingset_refault_file {refaults}"))
+            .write(
+                "cg/blkio/a/blkio.throttle.io_serviced_recursive",
+                &format!("254:0 Read {reads}\n254:0 Write 0\nTotal {reads}\n"),
+            );
+    };
+    machine
+        .write("proc/10/stat", &stat_line(10, 1, 0, 0))
+        .write("proc/10/cgroup", "3:blkio:/a\n2:memory:/a\n1:cpu,cpuacct:/a/b\n")
+        .write(
+            "proc/self/mountinfo",
+            "31 1 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
+             32 1 0:30 / /cg/memory rw - cgroup cgroup rw,memory\n\
+             33 1 0:31 / /cg/blkio rw - cgroup cgroup rw,blkio\n",
+        )
+        .write("cg/cpu/a/b/cpu.cfs_quota_us", "-1\n")
+        .write("cg/cpu/a/b/cpu.cfs_period_us", "100000\n")
+        .write("cg/cpu/a/cpu.cfs_quota_us", "25000\n")
+        .write("cg/cpu/a/cpu.cfs_period_us", "100000\n")
+        .write("cg/memory/a/memory.limit_in_bytes", "1000000\n")
+        .write("cg/memory/a/memory.usage_in_bytes", "900000\n")
+        .write("cg/blkio/a/blkio.throttle.read_iops_device", "254:0 800\n");
+    counts(0, 0, 0, 0);
+    let mut sampler = Sampler::new(&machine.root(), vec![WatchedProcess::new("server", 10)]);
+    sampler.sample(second(0));
+    counts(500_000_000, 20, 400, 790);
+    let sample = sampler.sample(second(1));
+    let group = |column| sample.groups.value("server", column);
+    assert_eq!((group("quota"), group("throttled")), (Some(0.25), Some(0.5)), "of the one above");
+    assert_eq!((group("memory"), group("memory_max")), (Some(900_000.0), Some(1_000_000.0)));
+    assert_eq!((group("memory_full"), group("refaults")), (Some(20.0), Some(400.0)));
+    let disk = |column| sample.storage.value("server:254:0", column);
+    assert_eq!((disk("reads"), disk("reads_max")), (Some(790.0), Some(800.0)));
+    assert_eq!((disk("writes"), disk("writes_max")), (Some(0.0), None));
+}
+
+#[test]
+fn a_servers_sockets_and_the_share_of_a_link_are_seen() {
+    let machine = Machine::new();
+    machine
+        .write("proc/10/stat", &stat_line(10, 1, 0, 0))
+        .write(
+            "proc/10/net/tcp",
+            "sl\n0: 0100007F:0050 00000000:0000 0A 00000000:00000002 0 0 0 0 1\n\
+             1: 0100007F:0050 0100007F:C350 01 00000400:00000010 0 0 0 0 2\n",
+        )
+        .write("sys/class/net/eth0/speed", "1000\n")
+        .write("proc/net/dev", "eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    let watched = WatchedProcess::of("server", vec![10], vec![80]);
+    let mut sampler = Sampler::new(&machine.root(), vec![watched]);
+    let first = sampler.sample(second(0));
+    let socket = |column| first.sockets.value("server", column);
+    assert_eq!((socket("connections"), socket("accept_queue")), (Some(1.0), Some(2.0)));
+    assert_eq!((socket("send_queue"), socket("receive_queue")), (Some(1_024.0), Some(16.0)));
+    machine.write("proc/net/dev", "eth0: 50 1 0 0 0 0 0 0 100000000 100000 0 0 0 0 0 0\n");
+    let sample = sampler.sample(second(1));
+    let eth0 = |column| sample.networks.value("eth0", column);
+    assert_eq!((eth0("sent_share"), eth0("sent_per_packet")), (Some(0.8), Some(1_000.0)));
 }

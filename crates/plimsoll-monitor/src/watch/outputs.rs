@@ -7,10 +7,22 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::MonitorError;
-use crate::sampler::Sample;
+use crate::sampler::{Sample, TABLES};
 
-/// What an error calls the tables, in the order of [`Sample::tables`].
-const TABLES: [&str; 6] = ["host", "cpu", "disk", "network", "process", "server"];
+/// Name of each table, for an error, and its file, in the order of [`Sample::tables`].
+const FILES: [(&str, &str); TABLES] = [
+    ("host", "host.csv"),
+    ("cpu", "cpus.csv"),
+    ("disk", "disks.csv"),
+    ("network", "network.csv"),
+    ("process", "processes.csv"),
+    ("cgroup", "cgroups.csv"),
+    ("storage", "storage.csv"),
+    ("socket", "sockets.csv"),
+    ("server", "app-server.csv"),
+];
+/// Tables that every host has; the others have a file only where there is a row for it.
+const ALWAYS: usize = 5;
 
 /// A writer of one table. It gets a header, unless it has one, and one `write` per sample.
 pub struct Output {
@@ -91,79 +103,52 @@ impl fmt::Debug for Output {
     }
 }
 
-/// Writers of the CSV files.
+/// Writers of the CSV files, in the order of [`Sample::tables`].
 #[derive(Debug)]
-pub struct Outputs {
-    /// `host.csv`: one row a sample.
-    pub host: Output,
-    /// `cpus.csv`: one row a sample and processor.
-    pub cpus: Output,
-    /// `disks.csv`: one row a sample and disk.
-    pub disks: Output,
-    /// `network.csv`: one row a sample and interface.
-    pub network: Output,
-    /// `processes.csv`: one row a sample and watched process.
-    pub processes: Output,
-    /// `app-server.csv`: one row a sample and server that answers; no file where none does.
-    pub servers: Output,
-}
+pub struct Outputs([Output; TABLES]);
 
 impl Outputs {
     /// Rows are thrown away; only the sums per load point remain.
     pub fn discard() -> Self {
-        let sink = || Output::new(io::sink());
-        Self {
-            host: sink(),
-            cpus: sink(),
-            disks: sink(),
-            network: sink(),
-            processes: sink(),
-            servers: sink(),
-        }
+        Self(std::array::from_fn(|_| Output::new(io::sink())))
     }
 
-    /// Files of the names above in a directory (a bundle's `monitors`), which is made if need be.
-    /// Files that are there go on: a resumed run appends.
+    /// The writer of one table, by its place among [`Sample::tables`], is another.
+    pub fn with(mut self, table: usize, output: Output) -> Self {
+        self.0[table] = output;
+        self
+    }
+
+    /// Files in a directory (a bundle's `monitors`), which is made if need be. Files that are there
+    /// go on: a resumed run appends.
     pub fn in_directory(directory: &Path) -> Result<Self, MonitorError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| MonitorError::Open { path, source }
-        };
-        fs::create_dir_all(directory).map_err(failed(directory))?;
-        let file = |name: &str| {
-            let path: PathBuf = directory.join(name);
-            Output::append(&path).map_err(failed(&path))
-        };
-        Ok(Self {
-            host: file("host.csv")?,
-            cpus: file("cpus.csv")?,
-            disks: file("disks.csv")?,
-            network: file("network.csv")?,
-            processes: file("processes.csv")?,
-            servers: {
-                let path = directory.join("app-server.csv");
-                Output::of_rows(&path).map_err(failed(&path))?
-            },
-        })
+        fs::create_dir_all(directory)
+            .map_err(|source| MonitorError::Open { path: directory.to_owned(), source })?;
+        let mut outputs = Self::discard();
+        for (index, (_, file)) in FILES.into_iter().enumerate() {
+            let path = directory.join(file);
+            let output = match index < ALWAYS {
+                true => Output::append(&path),
+                false => Output::of_rows(&path),
+            };
+            outputs.0[index] =
+                output.map_err(|source| MonitorError::Open { path: path.clone(), source })?;
+        }
+        Ok(outputs)
     }
 }
 
 /// Writes samples until a table cannot be written any more; the others go on.
 pub(super) struct CsvWriters {
     /// In the order of [`Sample::tables`].
-    outputs: [Option<Output>; 6],
+    outputs: [Option<Output>; TABLES],
     text: String,
     first_error: Option<MonitorError>,
 }
 
 impl CsvWriters {
     pub(super) fn new(outputs: Outputs) -> Self {
-        let Outputs { host, cpus, disks, network, processes, servers } = outputs;
-        Self {
-            outputs: [host, cpus, disks, network, processes, servers].map(Some),
-            text: String::new(),
-            first_error: None,
-        }
+        Self { outputs: outputs.0.map(Some), text: String::new(), first_error: None }
     }
 
     /// The first sample has no rates: it only brings the headers.
@@ -199,7 +184,7 @@ impl CsvWriters {
 
     fn give_up(&mut self, index: usize, source: io::Error) {
         self.outputs[index] = None;
-        self.first_error.get_or_insert(MonitorError::Write { table: TABLES[index], source });
+        self.first_error.get_or_insert(MonitorError::Write { table: FILES[index].0, source });
     }
 
     pub(super) fn into_error(self) -> Option<MonitorError> {

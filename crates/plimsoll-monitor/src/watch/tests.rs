@@ -48,7 +48,7 @@ fn every_20_ms(outputs: Outputs) -> MonitorConfig {
 #[test]
 fn a_point_is_summed_over_exactly_its_window() {
     let host = Shared::default();
-    let outputs = Outputs { host: Output::new(host.clone()), ..Outputs::discard() };
+    let outputs = Outputs::discard().with(0, Output::new(host.clone()));
     let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
     monitor.point_started("point-03");
     let start = clock::unix_ns() + 150 * MS;
@@ -139,11 +139,8 @@ fn a_directory_that_cannot_be_made_is_named() {
 #[test]
 fn a_full_disk_ends_one_table_and_is_told_at_the_end() {
     let disks = Shared::default();
-    let outputs = Outputs {
-        host: Output::new(FullDisk),
-        disks: Output::new(disks.clone()),
-        ..Outputs::discard()
-    };
+    let outputs =
+        Outputs::discard().with(0, Output::new(FullDisk)).with(2, Output::new(disks.clone()));
     let monitor = Monitor::start(every_20_ms(outputs)).unwrap();
     let error = monitor.stop().unwrap_err();
     assert!(matches!(error, MonitorError::Write { table: "host", .. }), "{error}");
@@ -153,7 +150,7 @@ fn a_full_disk_ends_one_table_and_is_told_at_the_end() {
 #[test]
 fn a_process_may_be_added_while_sampling() {
     let processes = Shared::default();
-    let outputs = Outputs { processes: Output::new(processes.clone()), ..Outputs::discard() };
+    let outputs = Outputs::discard().with(4, Output::new(processes.clone()));
     let config = MonitorConfig { processes: Vec::new(), ..every_20_ms(outputs) };
     let monitor = Monitor::start(config).unwrap();
     monitor.watch(WatchedProcess::new("server", std::process::id()));

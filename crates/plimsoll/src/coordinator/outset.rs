@@ -184,6 +184,7 @@ fn listening_on(addresses: &[Option<std::net::SocketAddr>]) -> Option<Listening>
         if !all.who.contains(&one.who) {
             all.who = format!("{}, {}", all.who, one.who);
         }
+        all.pids.extend(one.pids);
         all.cores.extend(one.cores);
         all.cores.sort_unstable();
         all.cores.dedup();

@@ -112,7 +112,7 @@ fn divide(cores: &[u32], server: &ServerPlace) -> Sides {
         ServerPlace::Ours => {
             shared(cores.to_vec(), "server and generator share the only core".to_owned())
         }
-        ServerPlace::SameHost(Some(Listening { who, cores: taken })) => {
+        ServerPlace::SameHost(Some(Listening { who, cores: taken, .. })) => {
             let free: Vec<u32> =
                 cores.iter().copied().filter(|core| !taken.contains(core)).collect();
             let begin = format!(
@@ -171,7 +171,11 @@ mod tests {
     use super::*;
 
     fn pinned(at: &[u32]) -> ServerPlace {
-        ServerPlace::SameHost(Some(Listening { who: "httpd".into(), cores: at.to_vec() }))
+        ServerPlace::SameHost(Some(Listening {
+            who: "httpd".into(),
+            pids: Vec::new(),
+            cores: at.to_vec(),
+        }))
     }
 
     #[test]

@@ -6,7 +6,7 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocols::http::fileset::FileSetId;
 use plimsoll_protocols::{Protocol, ResolvedTarget};
-use plimsoll_servers::ServerProcess;
+use plimsoll_servers::{ServerProcess, listener};
 use tempfile::TempDir;
 
 use super::hosting::HostSide;
@@ -34,9 +34,12 @@ impl Target {
         self.spec.to_string()
     }
 
-    /// Ids of the server's processes, when it is ours.
+    /// Ids of the server's processes, when it is ours or was found by the socket it listens on.
     pub fn pids(&self) -> Vec<u32> {
-        self.process.as_ref().map(ServerProcess::pid).into_iter().collect()
+        match &self.process {
+            Some(process) => vec![process.pid()],
+            None => listener::on(self.resolved.address).map(|l| l.pids).unwrap_or_default(),
+        }
     }
 }
 

@@ -27,6 +27,13 @@ pub struct PointUse {
     pub core_users: Option<Vec<CoreUser>>,
 }
 
+/// The server of a target, where it runs on this host and may be seen.
+fn watched_server(target: &Target) -> Option<WatchedProcess> {
+    let pids = target.pids();
+    let port = target.resolved.address.port();
+    (!pids.is_empty()).then(|| WatchedProcess::of("server", pids, vec![port]))
+}
+
 /// Watches this host while points run.
 #[derive(Debug)]
 pub struct Watcher {
@@ -38,8 +45,7 @@ impl Watcher {
     /// those that tell figures of their own are asked for them.
     pub fn start(dir: &Path, targets: &[Target]) -> Result<Self, Failure> {
         let mut processes = vec![WatchedProcess::own("generator")];
-        let servers = targets.iter().flat_map(Target::pids);
-        processes.extend(servers.map(|pid| WatchedProcess::new("server", pid)));
+        processes.extend(targets.iter().filter_map(watched_server));
         let unusable = |e: MonitorError| Failure::unusable(e.to_string());
         let outputs = Outputs::in_directory(dir).map_err(unusable)?;
         let probes = app_status::probes(targets);

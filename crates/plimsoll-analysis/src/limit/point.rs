@@ -1,0 +1,75 @@
+//! The limit of one load point.
+
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::result::{NotCounted, PointResult};
+use plimsoll_model::suite::Suite;
+
+use super::saturation::{Saturation, saturation};
+use super::seen::{Scene, Seen};
+use super::{cap_of, clients_limit, failed, generator_limited, resources};
+
+/// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
+/// included, by rising load.
+pub(super) fn limit_of(
+    suite: &Suite,
+    point: &PointResult,
+    all: &[&PointResult],
+    disclosure: Option<&Disclosure>,
+) -> Limit {
+    let plain = |kind, text: String| Limit { kind, text, ..Limit::default() };
+    if generator_limited(point) {
+        let text = "the generator: what the server can do beyond that is unknown".to_owned();
+        return plain(LimitKind::Generator, text);
+    }
+    if point.not_counted == Some(NotCounted::Cap) {
+        return plain(LimitKind::Cap, cap_of(suite));
+    }
+    let lowest = all.first().copied();
+    let scene = Seen::of(point, disclosure).map(|now| Scene {
+        now,
+        low: lowest
+            .filter(|lowest| lowest.stem != point.stem)
+            .and_then(|lowest| Seen::of(lowest, disclosure)),
+    });
+    let alone = match saturation(suite, point, lowest) {
+        Saturation::No if failed(point) => {
+            return plain(LimitKind::Unknown, "the server failed ops".to_owned());
+        }
+        Saturation::No => {
+            let text = "not saturated: throughput follows the load".to_owned();
+            return plain(LimitKind::None, text);
+        }
+        Saturation::Alone => true,
+        Saturation::Yes(_) => false,
+    };
+    if let Some(text) = clients_limit(suite, point, all) {
+        return plain(LimitKind::Clients, text);
+    }
+    let mut named = scene.as_ref().map(resources::full).unwrap_or_default().into_iter();
+    match named.next() {
+        Some(first) if alone => at_this_load(first),
+        Some(first) => Limit { also: named.collect(), ..first },
+        None if alone => plain(
+            LimitKind::None,
+            "not saturated as far as one load tells: no resource was full".to_owned(),
+        ),
+        None => plain(LimitKind::Unknown, unknown_text(scene.is_some())),
+    }
+}
+
+/// One load tells what was full at it, and not that more would bring no more.
+fn at_this_load(limit: Limit) -> Limit {
+    Limit { text: format!("{}, at this one load", limit.text), ..limit }
+}
+
+fn unknown_text(watched: bool) -> String {
+    match watched {
+        true => "saturated; which resource is not known: none that was watched was full with a \
+                 queue"
+            .to_owned(),
+        false => {
+            "saturated; which resource is not known: the server's host was not watched".to_owned()
+        }
+    }
+}

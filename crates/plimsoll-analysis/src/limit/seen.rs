@@ -1,0 +1,150 @@
+//! What the monitors saw of the server and its host at one load point, by the resources' names.
+
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::ResourceUse;
+use plimsoll_model::limit::Evidence;
+use plimsoll_model::result::PointResult;
+
+/// The name under which a run watches its (first) server.
+const SERVER: &str = "server";
+
+/// One load point as the monitors of the server's host saw it.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) point: &'a PointResult,
+    /// Whose resources count: `None` is the generator's host.
+    source: Option<&'a str>,
+    /// Cores the server is held to, as far as the run placed it.
+    placed: &'a [u32],
+}
+
+impl<'a> Seen<'a> {
+    /// `None` where nothing was seen of the server's host. Resources of the generator's host are
+    /// the server's where it runs there.
+    pub(super) fn of(point: &'a PointResult, disclosure: Option<&'a Disclosure>) -> Option<Self> {
+        let target = disclosure.and_then(|disclosure| match disclosure.targets.as_slice() {
+            [target] => Some(target),
+            _ => None,
+        });
+        let placed = target.map(|target| target.cores.as_slice()).unwrap_or_default();
+        let is_process = |use_: &&ResourceUse| use_.name.starts_with("process.server.");
+        let resources = || point.resources.iter();
+        let source = match resources().find(is_process) {
+            Some(found) => found.source.as_deref(),
+            None => match resources().find_map(|found| found.source.as_deref()) {
+                Some(remote) => Some(remote),
+                None if target.is_some_and(|target| target.same_host) => None,
+                None => return None,
+            },
+        };
+        Some(Self { point, source, placed })
+    }
+
+    /// Mean of a resource over the window.
+    pub(super) fn get(&self, name: &str) -> Option<f64> {
+        self.find(name).map(|found| found.mean)
+    }
+
+    fn find(&self, name: &str) -> Option<&'a ResourceUse> {
+        self.all().find(|found| found.name == name)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a ResourceUse> + use<'a> {
+        let source = self.source;
+        self.point.resources.iter().filter(move |found| found.source.as_deref() == source)
+    }
+
+    /// Of the server's processes.
+    pub(super) fn process(&self, column: &str) -> Option<f64> {
+        self.get(&format!("process.{SERVER}.{column}"))
+    }
+
+    /// Of its control group.
+    pub(super) fn group(&self, column: &str) -> Option<f64> {
+        self.get(&format!("cgroup.{SERVER}.{column}"))
+    }
+
+    /// Of its sockets.
+    pub(super) fn sockets(&self, column: &str) -> Option<f64> {
+        self.get(&format!("socket.{SERVER}.{column}"))
+    }
+
+    /// The things of a table of which the monitors saw this column: `vda` of `disk.vda.busy`.
+    pub(super) fn keys(&self, table: &str, column: &str) -> Vec<&'a str> {
+        let key = |found: &'a ResourceUse| {
+            let rest = found.name.strip_prefix(table)?.strip_prefix('.')?;
+            rest.strip_suffix(column)?.strip_suffix('.')
+        };
+        self.all().filter_map(key).collect()
+    }
+
+    /// Cores that the server may use.
+    pub(super) fn cores(&self) -> Option<f64> {
+        let of_host = || {
+            let all = self.own_cores().len();
+            (all > 0).then_some(all as f64)
+        };
+        self.process("cores_allowed").or_else(of_host)
+    }
+
+    /// How many of these are busy, with whatever runs there.
+    pub(super) fn cores_busy(&self) -> Option<f64> {
+        let of_host = || {
+            let cores = self.own_cores();
+            let busy = cores.iter().filter_map(|core| self.get(&format!("cpu.{core}.busy")));
+            (!cores.is_empty()).then(|| busy.sum())
+        };
+        self.process("cores_busy").or_else(of_host)
+    }
+
+    /// The only core that the server may use.
+    pub(super) fn only_core(&self) -> Option<u32> {
+        let seen = self.process("core").map(|core| core as u32);
+        match self.placed {
+            [core] => seen.or(Some(*core)),
+            _ => seen,
+        }
+    }
+
+    fn own_cores(&self) -> Vec<u32> {
+        let all = self.keys("cpu", "busy").into_iter().filter_map(|key| key.parse().ok());
+        all.filter(|core| self.placed.is_empty() || self.placed.contains(core)).collect()
+    }
+}
+
+/// A load point beside the lowest of its ladder.
+pub(super) struct Scene<'a> {
+    pub(super) now: Seen<'a>,
+    /// `None` where there is no lower load.
+    pub(super) low: Option<Seen<'a>>,
+}
+
+impl Scene<'_> {
+    /// One figure with its place at low load.
+    pub(super) fn evidence(&self, name: &str, ceiling: Option<f64>) -> Option<Evidence> {
+        let found = self.now.find(name)?;
+        Some(Evidence {
+            name: name.to_owned(),
+            value: found.mean,
+            unit: found.unit.clone(),
+            ceiling,
+            low_load_value: self.low.and_then(|low| low.get(name)),
+        })
+    }
+
+    /// It is more than at the lowest load, clearly; with no lower load, it is there.
+    pub(super) fn rose(&self, value: impl Fn(&Seen<'_>) -> Option<f64>, least: f64) -> bool {
+        let now = value(&self.now).unwrap_or_default();
+        let low = self.low.as_ref().map(|low| value(low).unwrap_or_default());
+        now >= least && low.is_none_or(|low| now >= low * ROSE_MIN_RATIO)
+    }
+
+    /// How much longer a service takes than at the lowest load.
+    pub(super) fn slower(&self) -> Option<f64> {
+        let mean = |point: &PointResult| point.service_ns?.mean;
+        Some(mean(self.now.point)? / mean(self.low?.point)?)
+    }
+}
+
+/// What rose by less may be scatter.
+const ROSE_MIN_RATIO: f64 = 1.2;

@@ -1,0 +1,188 @@
+//! The control groups of a process, of both versions: what they allow, and the files that count.
+//!
+//! A limit may be set on any group above the process's own; the smallest is what holds.
+
+use std::path::{Path, PathBuf};
+
+use crate::parse::{
+    CgroupPath, DeviceRates, Mount, parse_cgroup_paths, parse_cpu_max, parse_device_limits,
+    parse_device_lines, parse_mountinfo,
+};
+use crate::root::Root;
+
+/// This process, where a process is named.
+pub(crate) const SELF: &str = "self";
+
+/// Version 1 writes "no limit" as a number near the largest; nobody has that much memory.
+const MEMORY_LIMIT_BYTES_MAX: u64 = 1 << 60;
+
+/// Where one limit stands.
+type Place = fn(&mut DeviceRates) -> &mut Option<u64>;
+
+/// The control groups a process is in.
+pub(crate) struct Cgroups<'a> {
+    root: &'a Root,
+    mounts: Vec<Mount>,
+    paths: Vec<CgroupPath>,
+}
+
+impl<'a> Cgroups<'a> {
+    /// Of a process: its id, or [`SELF`].
+    pub(crate) fn of(root: &'a Root, process: &str) -> Self {
+        let mounts = root.read("proc/self/mountinfo").unwrap_or_default();
+        let paths = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
+        Self { root, mounts: parse_mountinfo(&mounts), paths: parse_cgroup_paths(&paths) }
+    }
+
+    /// Directories of the version 2 hierarchy, from the process's own group up to the mount.
+    fn v2_directories(&self) -> Vec<PathBuf> {
+        let mount = self.mounts.iter().find(|mount| mount.kind == "cgroup2");
+        let path = self.paths.iter().find(|path| path.is_v2());
+        mount.zip(path).map(|(mount, path)| self.upwards(mount, &path.path)).unwrap_or_default()
+    }
+
+    /// The same for the version 1 hierarchy of a controller.
+    fn v1_directories(&self, controller: &str) -> Vec<PathBuf> {
+        let mount = self.mounts.iter().find(|m| m.kind == "cgroup" && m.has_option(controller));
+        let path = self.paths.iter().find(|p| p.controllers.iter().any(|c| c == controller));
+        mount.zip(path).map(|(mount, path)| self.upwards(mount, &path.path)).unwrap_or_default()
+    }
+
+    /// A container often sees its own group mounted as the root, while its path is the host's.
+    fn upwards(&self, mount: &Mount, path: &str) -> Vec<PathBuf> {
+        let path = Path::new(path);
+        let below = path.strip_prefix(&mount.subtree).or_else(|_| path.strip_prefix("/"));
+        let own = mount.mount_point.join(below.unwrap_or(Path::new("")));
+        let inside = own.ancestors().take_while(|dir| dir.starts_with(&mount.mount_point));
+        inside.filter(|dir| self.root.path(dir).is_dir()).map(Path::to_owned).collect()
+    }
+
+    /// The file that counts how often a quota held the group back: that of the smallest quota,
+    /// else of the group itself.
+    pub(crate) fn throttling_file(&self) -> Option<PathBuf> {
+        let directories = [self.v2_directories(), self.v1_directories("cpu")].concat();
+        let smallest = self.smallest_quota().map(|(directory, _)| directory);
+        smallest
+            .into_iter()
+            .chain(directories)
+            .map(|directory| directory.join("cpu.stat"))
+            .find(|file| self.root.read(file).is_some_and(|text| text.contains("nr_throttled")))
+    }
+
+    /// The smallest quota of the group and those above it.
+    pub(crate) fn cpu_quota_cores(&self) -> Option<f64> {
+        self.smallest_quota().map(|(_, cores)| cores)
+    }
+
+    fn smallest_quota(&self) -> Option<(PathBuf, f64)> {
+        let v2 = self.v2_directories().into_iter().filter_map(|dir| {
+            let cores = parse_cpu_max(&self.root.line(dir.join("cpu.max"))?)?;
+            Some((dir, cores))
+        });
+        let v1 = self.v1_directories("cpu").into_iter().filter_map(|dir| {
+            let quota = self.root.line(dir.join("cpu.cfs_quota_us"))?;
+            let period = self.root.line(dir.join("cpu.cfs_period_us"))?;
+            let cores = parse_cpu_max(&format!("{quota} {period}"))?;
+            Some((dir, cores))
+        });
+        v2.chain(v1).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The processors the group may use, as a list.
+    pub(crate) fn processors(&self) -> Option<String> {
+        let directories = [self.v2_directories(), self.v1_directories("cpuset")].concat();
+        let files = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
+        directories
+            .iter()
+            .flat_map(|directory| files.map(|file| directory.join(file)))
+            .find_map(|file| self.root.line(file))
+    }
+
+    /// The smallest memory limit of the group and those above it.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        self.smallest_memory().map(|(_, bytes)| bytes)
+    }
+
+    /// The group of the smallest memory limit, by its directory; the process's own without one.
+    pub(crate) fn memory_directory(&self) -> Option<PathBuf> {
+        let own = || {
+            let own = [self.v1_directories("memory"), self.v2_directories()].concat();
+            own.into_iter().find(|dir| self.root.has(dir.join("memory.stat")))
+        };
+        self.smallest_memory().map(|(directory, _)| directory).or_else(own)
+    }
+
+    fn smallest_memory(&self) -> Option<(PathBuf, u64)> {
+        let of = |directories: Vec<PathBuf>, file: &'static str| {
+            let limits = directories.into_iter().filter_map(move |directory| {
+                let bytes = self.root.number(directory.join(file))?;
+                Some((directory, bytes))
+            });
+            limits.collect::<Vec<_>>()
+        };
+        let v2 = of(self.v2_directories(), "memory.max");
+        let v1 = of(self.v1_directories("memory"), "memory.limit_in_bytes");
+        let limits = v2.into_iter().chain(v1);
+        limits.filter(|(_, bytes)| *bytes < MEMORY_LIMIT_BYTES_MAX).min_by_key(|(_, bytes)| *bytes)
+    }
+
+    /// Transfers of the group since it was made, by device (`254:0`).
+    pub(crate) fn storage(&self) -> Vec<(String, DeviceRates)> {
+        if let Some(dir) = self.v1_directories("blkio").first() {
+            let mut devices = Vec::new();
+            for (file, bytes) in [("io_serviced", false), ("io_service_bytes", true)] {
+                let path = dir.join(format!("blkio.throttle.{file}_recursive"));
+                let text = self.root.read(path).unwrap_or_default();
+                parse_device_lines(&text, bytes, &mut devices);
+            }
+            return devices;
+        }
+        let text =
+            self.v2_directories().first().and_then(|dir| self.root.read(dir.join("io.stat")));
+        parse_device_limits(&text.unwrap_or_default())
+    }
+
+    /// What the group and those above it are allowed per second, by device.
+    pub(crate) fn storage_limits(&self) -> Vec<(String, DeviceRates)> {
+        let mut smallest: Vec<(String, DeviceRates)> = Vec::new();
+        let mut add = |found: Vec<(String, DeviceRates)>| {
+            for (device, rates) in found {
+                match smallest.iter_mut().find(|(known, _)| *known == device) {
+                    Some((_, known)) => known.keep_smaller(&rates),
+                    None => smallest.push((device, rates)),
+                }
+            }
+        };
+        for dir in self.v1_directories("blkio") {
+            add(self.v1_storage_limits(&dir));
+        }
+        for dir in self.v2_directories() {
+            add(parse_device_limits(&self.root.read(dir.join("io.max")).unwrap_or_default()));
+        }
+        smallest
+    }
+
+    fn v1_storage_limits(&self, dir: &Path) -> Vec<(String, DeviceRates)> {
+        let mut found: Vec<(String, DeviceRates)> = Vec::new();
+        let files: [(&str, Place); 4] = [
+            ("read_iops", |rates| &mut rates.reads),
+            ("write_iops", |rates| &mut rates.writes),
+            ("read_bps", |rates| &mut rates.read_bytes),
+            ("write_bps", |rates| &mut rates.written_bytes),
+        ];
+        for (file, place) in files {
+            let path = dir.join(format!("blkio.throttle.{file}_device"));
+            let text = self.root.read(path).unwrap_or_default();
+            for line in text.lines() {
+                let Some((device, limit)) = line.split_once(' ') else { continue };
+                let position = found.iter().position(|(known, _)| known == device);
+                let position = position.unwrap_or_else(|| {
+                    found.push((device.to_owned(), DeviceRates::default()));
+                    found.len() - 1
+                });
+                *place(&mut found[position].1) = limit.trim().parse().ok();
+            }
+        }
+        found
+    }
+}

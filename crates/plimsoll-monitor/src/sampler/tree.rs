@@ -1,0 +1,255 @@
+//! A watched process, alone or with its descendants, followed as it forks and ends.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use super::proc_file::ProcFile;
+use crate::parse::{
+    ProcessStat, SchedStat, parse_cpu_numbers, parse_process_stat, parse_schedstat,
+    parse_status_field, parse_thread_stat,
+};
+use crate::process::{ProcessUse, ticks_to_ns};
+use crate::root::Root;
+use crate::watch::{Scope, WatchedProcess};
+
+/// Trees with more threads are not looked at thread by thread (measured: 17 µs a thread).
+const THREADS_MAX: u64 = 256;
+
+/// A watched process and its descendants.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) process: WatchedProcess,
+    members: Vec<Member>,
+    pub(super) descriptors: Option<u64>,
+    /// Cores that any of its threads may run on.
+    pub(super) cores: BTreeSet<u32>,
+}
+
+/// One process of a tree.
+#[derive(Debug)]
+struct Member {
+    pid: u32,
+    stat: ProcFile,
+    before: Option<Seen>,
+    threads: HashMap<u32, SchedStat>,
+}
+
+/// What a process had used at a sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    own: ProcessUse,
+    /// Of children that have ended.
+    ended_ns: u64,
+}
+
+/// Sums over a tree. CPU time is what was used since the sample before.
+#[derive(Debug, Default)]
+pub(super) struct TreeUse {
+    pub(super) user_ns: Option<u64>,
+    pub(super) system_ns: Option<u64>,
+    /// Of processes that ended since the sample before, what no sample saw of them.
+    pub(super) ended_ns: u64,
+    pub(super) rss_bytes: u64,
+    pub(super) threads: u64,
+    pub(super) processes: u64,
+    /// Absent where threads are not looked at one by one.
+    pub(super) by_thread: Option<ThreadsUse>,
+}
+
+/// What the threads of a tree did since the sample before, and are doing now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ThreadsUse {
+    /// Ready to run while others had the core.
+    pub(super) wait_ns: u64,
+    /// Time on a core of the thread that had most.
+    pub(super) busiest_ns: u64,
+    /// Threads that wait for a disk.
+    pub(super) for_disk: u64,
+    /// Threads that wait for another one.
+    pub(super) for_lock: u64,
+}
+
+impl Tree {
+    pub(super) fn new(root: &Root, process: WatchedProcess) -> Self {
+        let members = process.pids.iter().map(|pid| Member::open(root, *pid)).collect();
+        Self { process, members, descriptors: None, cores: BTreeSet::new() }
+    }
+
+    /// It counts its descendants too.
+    pub(super) fn follows(&self) -> bool {
+        self.process.scope == Scope::WithDescendants
+    }
+
+    /// Children born since the sample before: all they have used counts.
+    pub(super) fn follow(&mut self, root: &Root) {
+        let mut next = 0;
+        while let Some(member) = self.members.get(next) {
+            next += 1;
+            let pid = member.pid;
+            let file = format!("proc/{pid}/task/{pid}/children");
+            let Some(text) = root.read(file) else { continue };
+            let sampled = member.before.is_some();
+            for child in text.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
+                if !self.has(child) {
+                    let before = sampled.then(Seen::default);
+                    self.members.push(Member { before, ..Member::open(root, child) });
+                }
+            }
+        }
+    }
+
+    /// Descendants among all processes. One that is found only now counts from now on: what it
+    /// used before would all fall into one sample.
+    pub(super) fn scan(&mut self, root: &Root, all: &[ProcessStat]) {
+        let mut next = 0;
+        while self.follows()
+            && let Some(parent) = self.members.get(next).map(|member| member.pid)
+        {
+            next += 1;
+            for process in all.iter().filter(|process| process.parent == parent) {
+                if !self.has(process.pid) {
+                    self.members.push(Member::open(root, process.pid));
+                }
+            }
+        }
+        let counts: Option<Vec<u64>> =
+            self.members.iter().map(|member| descriptors(root, member.pid)).collect();
+        self.descriptors = counts.map(|counts| counts.iter().sum());
+    }
+
+    /// Which cores its threads may run on.
+    pub(super) fn look_for_cores(&mut self, root: &Root) {
+        self.cores.clear();
+        for member in &self.members {
+            let own = format!("proc/{}/status", member.pid);
+            let threads = member.threads.keys();
+            let threads = threads.map(|tid| format!("proc/{}/task/{tid}/status", member.pid));
+            for file in threads.chain([own]) {
+                let Some(text) = root.read(file) else { continue };
+                let list = parse_status_field(&text, "Cpus_allowed_list");
+                self.cores.extend(list.and_then(parse_cpu_numbers).unwrap_or_default());
+            }
+        }
+    }
+
+    fn has(&self, pid: u32) -> bool {
+        self.members.iter().any(|member| member.pid == pid)
+    }
+
+    /// Members that ended are dropped; what they used is in what their parent says of children
+    /// that ended.
+    pub(super) fn sample(&mut self, root: &Root, buffer: &mut Vec<u8>) -> TreeUse {
+        let mut total = TreeUse::default();
+        let mut ended_ns: u64 = 0;
+        let mut known_ns: u64 = 0;
+        self.members.retain_mut(|member| {
+            let stat = member.stat.read(buffer).and_then(|text| parse_process_stat(&text));
+            let Some(stat) = stat else {
+                let own = member.before.map(|seen| seen.own).unwrap_or_default();
+                known_ns = known_ns.saturating_add(own.user_ns.saturating_add(own.system_ns));
+                return false;
+            };
+            let own = ProcessUse::from_stat(&stat);
+            let now = Seen { own, ended_ns: ticks_to_ns(stat.ended_ticks) };
+            if let Some(before) = member.before.replace(now) {
+                let grown = |sum: Option<u64>, before: u64, now: u64| {
+                    Some(sum.unwrap_or(0).saturating_add(now.saturating_sub(before)))
+                };
+                total.user_ns = grown(total.user_ns, before.own.user_ns, own.user_ns);
+                total.system_ns = grown(total.system_ns, before.own.system_ns, own.system_ns);
+                ended_ns = ended_ns.saturating_add(now.ended_ns.saturating_sub(before.ended_ns));
+            }
+            total.rss_bytes = total.rss_bytes.saturating_add(own.rss_bytes);
+            total.threads = total.threads.saturating_add(own.threads);
+            total.processes += 1;
+            true
+        });
+        if self.follows() {
+            total.ended_ns = ended_ns.saturating_sub(known_ns);
+            total.by_thread =
+                (total.threads <= THREADS_MAX).then(|| self.sample_threads(root)).flatten();
+        }
+        total
+    }
+
+    /// `None` where the kernel does not count the waiting of threads.
+    fn sample_threads(&mut self, root: &Root) -> Option<ThreadsUse> {
+        let mut total = None;
+        for member in &mut self.members {
+            for (tid, now) in member.look_at_threads(root) {
+                let total = total.get_or_insert_with(ThreadsUse::default);
+                if let Some(before) = member.threads.insert(tid, now) {
+                    let grown = |now: u64, before: u64| now.saturating_sub(before);
+                    total.wait_ns =
+                        total.wait_ns.saturating_add(grown(now.wait_ns, before.wait_ns));
+                    total.busiest_ns = total.busiest_ns.max(grown(now.run_ns, before.run_ns));
+                }
+                match member.waits_for(root, tid) {
+                    Some(Wait::Disk) => total.for_disk += 1,
+                    Some(Wait::Lock) => total.for_lock += 1,
+                    None => {}
+                }
+            }
+        }
+        total
+    }
+}
+
+/// What a thread waits for.
+enum Wait {
+    Disk,
+    Lock,
+}
+
+impl Member {
+    fn open(root: &Root, pid: u32) -> Self {
+        let stat = ProcFile::open(root, format!("proc/{pid}/stat"));
+        Self { pid, stat, before: None, threads: HashMap::new() }
+    }
+
+    fn look_at_threads(&mut self, root: &Root) -> Vec<(u32, SchedStat)> {
+        let pid = self.pid;
+        let names = root.names(format!("proc/{pid}/task"));
+        let seen: Vec<(u32, SchedStat)> = names
+            .iter()
+            .filter_map(|name| {
+                let text = root.read(format!("proc/{pid}/task/{name}/schedstat"))?;
+                Some((name.parse().ok()?, parse_schedstat(&text)?))
+            })
+            .collect();
+        self.threads.retain(|tid, _| seen.iter().any(|(now, _)| now == tid));
+        seen
+    }
+
+    /// The kernel says in which of its functions a thread sleeps, where that may be known.
+    fn waits_for(&self, root: &Root, tid: u32) -> Option<Wait> {
+        let directory = format!("proc/{}/task/{tid}", self.pid);
+        let stat = parse_thread_stat(&root.read(format!("{directory}/stat"))?)?;
+        match stat.state {
+            'D' => Some(Wait::Disk),
+            'S' => {
+                let place = root.read(format!("{directory}/wchan"))?;
+                let locked = ["futex", "lock"].iter().any(|word| place.contains(word));
+                locked.then_some(Wait::Lock)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// All processes of the host.
+pub(super) fn all_processes(root: &Root) -> Vec<ProcessStat> {
+    let names = root.names("proc");
+    let pids = names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    pids.filter_map(|pid| parse_process_stat(&root.read(format!("proc/{pid}/stat"))?)).collect()
+}
+
+/// Open descriptors. Since Linux 6.2 the directory's size says; before, its entries are counted.
+fn descriptors(root: &Root, pid: u32) -> Option<u64> {
+    let directory = root.path(PathBuf::from(format!("proc/{pid}/fd")));
+    let size = std::fs::metadata(&directory).ok()?.len();
+    match size {
+        0 => Some(std::fs::read_dir(&directory).ok()?.count() as u64),
+        size => Some(size),
+    }
+}
