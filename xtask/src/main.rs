@@ -5,6 +5,7 @@
     reason = "a developer command talks to the developer's terminal"
 )]
 
+mod attribution;
 mod bench;
 mod ci;
 mod command;
@@ -45,6 +46,8 @@ usage: cargo xtask VERB
   coverage        do stated intervals hold the truth? 200 runs in about 25 minutes, and on from
                   where it was: --runs 200 --seed 1 --window 6 --file FILE --write
                   --program FILE [-- OPTIONS OF plimsoll run]
+  attribution     is the right limit named? Staged runs, some six minutes; needs root:
+                  --only WORD --program FILE --write
   faults          does the certificate refuse an instrument that is broken? Each patch of
                   xtask/faults in a copy of the sources, some 25 minutes: --only NAME,NAME --write";
 
@@ -56,6 +59,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
         ["licences"] => licences::licences(),
+        ["attribution", rest @ ..] => attribution::attribution(rest),
+        [attribution::STAGED, rest @ ..] => attribution::serve(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["mutants", rest @ ..] => mutants::mutants(rest),
         ["bench", rest @ ..] => bench::bench(rest),

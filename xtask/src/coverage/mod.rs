@@ -138,7 +138,8 @@ fn options(words: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-fn build() -> Result<PathBuf> {
+/// A release build of the program, made now.
+pub fn build() -> Result<PathBuf> {
     let mut cargo = command::cargo();
     cargo.args(["build", "--release", "--package", "plimsoll", "--bin", "plimsoll"]);
     command::run(&mut cargo)?;

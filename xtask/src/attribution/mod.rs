@@ -1,0 +1,287 @@
+//! `cargo xtask attribution`: is the right limit named? Runs whose limit was imposed, one or two
+//! at a time, and what the program said of them.
+
+mod cases;
+mod server;
+mod stage;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::bench::process;
+use crate::{Result, workspace};
+use cases::{CASES, Case, Server};
+use server::Staged;
+use stage::{Group, INSIDE, Running, Shaped};
+
+/// Word that makes this program the staged server.
+pub const STAGED: &str = "attribution-server";
+/// The page that holds the table.
+const PAGE: &str = "docs/attribution.md";
+const BEGIN: &str = "<!-- attribution: begin -->";
+const END: &str = "<!-- attribution: end -->";
+/// Blocks are read from a file of this size.
+const FILE_BYTES: usize = 64 * 1024 * 1024;
+/// No run takes longer.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+/// Serves as the staged server.
+pub fn serve(words: &[&str]) -> Result<()> {
+    let [address, words @ ..] = words else { return Err("where to listen?".to_owned()) };
+    server::serve(address, Staged::parse(words)?)
+}
+
+/// What came of one case.
+struct Outcome {
+    case: &'static Case,
+    kind: String,
+    place: String,
+    also: Vec<String>,
+    text: String,
+}
+
+impl Outcome {
+    fn is_right(&self, disk: &str) -> bool {
+        let place = self.case.place.replace("DISK", disk);
+        let also: Vec<&str> = self.case.also.into_iter().collect();
+        self.kind == self.case.kind && self.place.contains(&place) && self.also == also
+    }
+
+    fn word(&self, disk: &str) -> &'static str {
+        match self.kind.as_str() {
+            _ if self.is_right(disk) => "right",
+            "unknown" => "unknown",
+            _ => "WRONG",
+        }
+    }
+}
+
+/// Runs the cases and prints the table; `--only WORD` takes those whose names hold it.
+pub fn attribution(words: &[&str]) -> Result<()> {
+    let (mut only, mut write, mut program) = ("", false, None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or_else(|| format!("{word} needs a value"));
+        match *word {
+            "--only" => only = value()?,
+            "--program" => program = Some(PathBuf::from(value()?)),
+            "--write" => write = true,
+            other => return Err(format!("{other}: no such option of attribution")),
+        }
+    }
+    let program = program.map_or_else(crate::coverage::build, Ok)?;
+    let scratch = Scratch::new()?;
+    let disk = Disk::of(&scratch.0)?;
+    let mut found = Vec::new();
+    for case in CASES.iter().filter(|case| case.name.contains(only)) {
+        match stage_and_run(case, &program, &scratch.0, &disk) {
+            Ok(outcome) => {
+                let word = outcome.word(&disk.name);
+                eprintln!("{word}: {} — {} {}", case.name, outcome.kind, outcome.text);
+                found.push(outcome);
+            }
+            Err(problem) => eprintln!("not made: {} — {problem}", case.name),
+        }
+    }
+    let text = table(&found, &disk.name);
+    println!("{text}");
+    if write {
+        let path = workspace::root().join(PAGE);
+        let page = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
+        let missing = || format!("{PAGE}: the markers {BEGIN} and {END} are missing");
+        let (before, rest) = page.split_once(BEGIN).ok_or_else(missing)?;
+        let (_, after) = rest.split_once(END).ok_or_else(missing)?;
+        let page = format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim_end());
+        fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// The staged file, bundles; removed when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let path = workspace::target().join(format!("attribution-{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let file = path.join("blocks");
+        fs::write(&file, vec![7; FILE_BYTES]).map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The disk of a directory: its name and number (`254:0`).
+struct Disk {
+    name: String,
+    number: String,
+}
+
+impl Disk {
+    fn of(path: &Path) -> Result<Self> {
+        let device = rustix::fs::stat(path).map_err(|e| e.to_string())?.st_dev;
+        let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+        let link = PathBuf::from(format!("/sys/dev/block/{number}"));
+        let target = fs::read_link(&link).map_err(|e| format!("{}: {e}", link.display()))?;
+        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(Self { name: name.unwrap_or_default(), number })
+    }
+}
+
+fn stage_and_run(
+    case: &'static Case,
+    program: &Path,
+    scratch: &Path,
+    disk: &Disk,
+) -> Result<Outcome> {
+    let link = match case.server {
+        Server::Shaped(rate, ..) => Some(Shaped::new(rate)?),
+        _ => None,
+    };
+    let started = start(case, program, scratch, link.as_ref())?;
+    let mut groups = Vec::new();
+    for (controller, file, value) in case.groups {
+        let value = value.replace("DISK", &disk.number);
+        let group = Group::new(controller, &[(file, value)])?;
+        if let Some((running, _)) = &started {
+            group.add(running.0.id())?;
+        }
+        groups.push(group);
+    }
+    let (suite, target) = match (&case.server, &started) {
+        (Server::Managed(suite, target), _) => (*suite, (*target).to_owned()),
+        (_, Some((_, url))) => ("web-url", url.clone()),
+        _ => return Err("no server".to_owned()),
+    };
+    let (suite, options) = match case.run {
+        [first, rest @ ..] if !first.starts_with("--") => (*first, rest),
+        all => (suite, all),
+    };
+    let bundle = scratch.join("run");
+    let _ = fs::remove_dir_all(&bundle);
+    let mut command = Command::new(program);
+    command.args(["run", suite, &target, "--profile", "quick", "--progress", "none", "--json"]);
+    command.args(options).arg("--out").arg(&bundle);
+    let throttle = case
+        .generator_quota
+        .map(|quota| Group::new("cpuacct/../cpu", &[("cpu.cfs_quota_us", quota.to_owned())]));
+    let throttle = throttle.transpose()?;
+    let mut put_in = false;
+    let finished = process::run(&mut command, RUN_LIMIT, |pid, since| {
+        // The set-up is not what is to be slow.
+        if !put_in && since > Duration::from_millis(800) {
+            put_in = throttle.as_ref().is_some_and(|group| group.add(pid).is_ok());
+        }
+    })?;
+    drop((started, groups));
+    let text = fs::read_to_string(bundle.join("result.json"))
+        .map_err(|_| finished.errors.lines().last().unwrap_or("no result").to_owned())?;
+    let result: Value = serde_json::from_str(&text).map_err(|e| format!("result.json: {e}"))?;
+    outcome(case, &result)
+}
+
+fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {
+    let points = result["points"].as_array().ok_or("no points")?;
+    let limit = &points.last().ok_or("no points")?["limit"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let also = limit["also"].as_array().into_iter().flatten();
+    Ok(Outcome {
+        case,
+        kind: text(&limit["kind"]),
+        place: text(&limit["place"]),
+        also: also.map(|also| text(&also["kind"])).collect(),
+        text: text(&limit["text"]),
+    })
+}
+
+/// The server, and where it is.
+fn start(
+    case: &Case,
+    program: &Path,
+    scratch: &Path,
+    link: Option<&Shaped>,
+) -> Result<Option<(Running, String)>> {
+    let staged = |cores: &str, words: &str, address: &str, link: Option<&Shaped>| {
+        let own = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+        let taskset = Path::new("taskset");
+        let mut command = link.map_or_else(|| Command::new(taskset), |link| link.inside(taskset));
+        command.args(["-c", cores]).arg(own).arg(STAGED).arg(format!("{address}:0"));
+        command.args(words.split(' ')).arg(format!("file={}", scratch.join("blocks").display()));
+        let (running, port) = first_line(command)?;
+        Ok(Some((running, format!("http://{address}:{}/", port.trim()))))
+    };
+    match &case.server {
+        Server::Staged(cores, words) => staged(cores, words, "127.0.0.1", None),
+        Server::Shaped(_, cores, words) => staged(cores, words, INSIDE, link),
+        Server::Managed(..) => Ok(None),
+        Server::Plimsoll(protocol, words) => {
+            let mut command = Command::new(program);
+            command.args(["serve", protocol, "--listen", "127.0.0.1:0"]).args(*words);
+            command.env("TMPDIR", scratch);
+            let (running, line) = first_line(command)?;
+            let url = line.split_whitespace().find(|word| word.contains("://"));
+            let url = url.ok_or_else(|| format!("no address in {line:?}"))?.to_owned();
+            let url = if *protocol == "web" { format!("{url}bytes/100") } else { url };
+            Ok(Some((running, url)))
+        }
+    }
+}
+
+/// Starts a server and waits for the line that says where it is.
+fn first_line(mut command: Command) -> Result<(Running, String)> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let shown = crate::command::shown(&command);
+    let mut child = command.spawn().map_err(|e| format!("cannot start {shown}: {e}"))?;
+    let output = child.stdout.take();
+    let mut errors = child.stderr.take();
+    let running = Running(child);
+    let mut line = String::new();
+    if let Some(output) = output {
+        BufReader::new(output).read_line(&mut line).map_err(|e| format!("{shown}: {e}"))?;
+    }
+    if line.is_empty() {
+        drop(running);
+        let mut said = String::new();
+        let _ = errors.as_mut().map(|errors| errors.read_to_string(&mut said));
+        return Err(format!("{shown}: {}", said.trim()));
+    }
+    Ok((running, line))
+}
+
+fn table(found: &[Outcome], disk: &str) -> String {
+    let mut text = String::from(
+        "| staged | expected | named | place | verdict |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for outcome in found {
+        let pair = |kind: &str, also: &[&str]| [&[kind], also].concat().join(" + ");
+        let also: Vec<&str> = outcome.also.iter().map(String::as_str).collect();
+        let expected: Vec<&str> = outcome.case.also.into_iter().collect();
+        text.push_str(&format!(
+            "| {} | {} | {} | {} | {} |\n",
+            outcome.case.name,
+            pair(outcome.case.kind, &expected),
+            pair(&outcome.kind, &also),
+            outcome.place,
+            outcome.word(disk),
+        ));
+    }
+    let count = |word: &str| found.iter().filter(|outcome| outcome.word(disk) == word).count();
+    text.push_str(&format!(
+        "\n{} runs: {} right, {} unknown, {} wrong.\n",
+        found.len(),
+        count("right"),
+        count("unknown"),
+        count("WRONG")
+    ));
+    text
+}

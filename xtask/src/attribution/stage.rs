@@ -1,0 +1,103 @@
+//! What holds a staged server back: control groups, a network namespace behind a shaped link.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use crate::{Result, command};
+
+/// Control groups of version 1 are below this directory, by controller.
+const GROUPS: &str = "/sys/fs/cgroup";
+/// The server's address behind a shaped link, and ours.
+pub const INSIDE: &str = "10.213.7.2";
+const OUTSIDE: &str = "10.213.7.1";
+
+/// A control group of one controller; removed when dropped.
+pub struct Group(PathBuf);
+
+impl Group {
+    /// Makes one with a setting; processes are put in with [`Self::add`].
+    pub fn new(controller: &str, settings: &[(&str, String)]) -> Result<Self> {
+        let name = format!("plimsoll-attribution-{}", std::process::id());
+        let path = Path::new(GROUPS).join(controller).join(name);
+        fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let group = Self(path);
+        for (file, value) in settings {
+            group.write(file, value)?;
+        }
+        Ok(group)
+    }
+
+    /// Puts a process into it.
+    pub fn add(&self, pid: u32) -> Result<()> {
+        self.write("cgroup.procs", &pid.to_string())
+    }
+
+    fn write(&self, file: &str, value: &str) -> Result<()> {
+        let path = self.0.join(file);
+        fs::write(&path, value).map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Its processes have ended, or the kernel keeps it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// A network namespace behind a link that is shaped on the server's side; removed when dropped.
+pub struct Shaped {
+    name: String,
+}
+
+impl Shaped {
+    /// `rate` in tc's words, `20mbit`.
+    pub fn new(rate: &str) -> Result<Self> {
+        let shaped = Self { name: format!("plimsoll{}", std::process::id()) };
+        let (name, near, far) = (&shaped.name, "plimsoll0", "plimsoll1");
+        let inside = format!("{INSIDE}/24");
+        let outside = format!("{OUTSIDE}/24");
+        let lines: [&[&str]; 8] = [
+            &["ip", "netns", "add", name],
+            &["ip", "link", "add", near, "type", "veth", "peer", "name", far, "netns", name],
+            &["ip", "addr", "add", &outside, "dev", near],
+            &["ip", "link", "set", near, "up"],
+            &["ip", "-n", name, "addr", "add", &inside, "dev", far],
+            &["ip", "-n", name, "link", "set", far, "up"],
+            &["ip", "-n", name, "link", "set", "lo", "up"],
+            &[
+                "tc", "-n", name, "qdisc", "add", "dev", far, "root", "tbf", "rate", rate, "burst",
+                "32kbit", "latency", "400ms",
+            ],
+        ];
+        for line in lines {
+            let [program, arguments @ ..] = line else { continue };
+            command::run(Command::new(program).args(arguments))?;
+        }
+        Ok(shaped)
+    }
+
+    /// A command that runs in it.
+    pub fn inside(&self, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name]).arg(program);
+        command
+    }
+}
+
+impl Drop for Shaped {
+    fn drop(&mut self) {
+        let _ = command::run(Command::new("ip").args(["netns", "del", &self.name]));
+    }
+}
+
+/// A child that is ended with its owner.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
