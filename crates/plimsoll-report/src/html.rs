@@ -11,7 +11,7 @@ use crate::svg::{
     resource_topics, timeline_chart,
 };
 use crate::table::{Mark, Table};
-use crate::view::{CLOSING, RunView, comparison, timeline_table};
+use crate::view::{CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const NARROW: f64 = 348.0; // a telephone of 380 px less the margins of the page
@@ -107,9 +107,14 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
         let title = format!("Point {} · {load}{judged}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
+    let load = chart(&format!("{id}-load"), |frame| load_chart(frame, run));
+    let mut view = RunView::new(run);
+    if load.is_some() {
+        view.points = view.points.without_column(LIMIT_COLUMN);
+    }
     RunPage {
-        view: RunView::new(run),
-        load: chart(&format!("{id}-load"), |frame| load_chart(frame, run)),
+        view,
+        load,
         course: chart(&format!("{id}-course"), |frame| course_chart(frame, run)),
         resources: resources(&id, run),
         percentiles: chart(&format!("{id}-percentiles"), |frame| percentile_chart(frame, run)),

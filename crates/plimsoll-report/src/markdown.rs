@@ -137,8 +137,10 @@ impl Page {
         if !view.limit_texts.is_empty() || !view.evidence.rows.is_empty() {
             self.heading(2, "What limited each load point");
         }
-        let texts = view.limit_texts.iter();
-        self.list(texts.map(|(place, text)| format!("{}: {}", escaped(place), escaped(text))));
+        self.list(view.limit_texts.iter().map(|(place, text)| match text.is_empty() {
+            true => escaped(place),
+            false => format!("{}: {}", escaped(place), escaped(text)),
+        }));
         self.table(&view.evidence);
     }
 

@@ -237,10 +237,10 @@ fn each_point_has_a_cell_with_its_limit_below_the_curve() {
         ">not saturated</text>",
         ">core 1</text>",
         "<title>point 8, 28,000 ops/s: core 1; one core of the server is full",
-        "What limited each load point, and the figures that say so",
+        "The figures that say so, of load points that a resource held back",
         "server: processor, cores used",
         "0.987\u{a0}cores",
-        "Points 1–7",
+        "<b>Points 1–7, not saturated</b>",
     ] {
         assert!(html.contains(text), "{text:?} in the report");
     }

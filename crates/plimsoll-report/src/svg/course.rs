@@ -6,7 +6,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, Nanos};
 
 use super::Frame;
-use super::load::{base, cap, dot, largest, mean};
+use super::load::{CAP, base, cap, dot, is_near, largest, mean};
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use crate::text::TimeUnit;
 use crate::view::{caps, metric, ops_unit};
@@ -17,7 +17,10 @@ const POINTS_MIN: usize = 3;
 /// Mean response time over throughput, of points that have both.
 pub(crate) fn course_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let time = time(run);
-    let top = cap(run, time).or_else(|| run.points.iter().filter_map(time).reduce(f64::max))?;
+    let counted = cap(run, time).or_else(|| run.points.iter().filter_map(time).reduce(f64::max))?;
+    let cap_ms = run.suite.as_ref().and_then(|suite| suite.response_cap_ms);
+    let near_cap = cap_ms.map(|ms| ms * 1e6).filter(|cap| is_near(*cap, counted));
+    let top = near_cap.map_or(counted, |cap| counted.max(cap * 1.1));
     let unit = TimeUnit::for_largest(top);
     let text = |v: f64| Nanos((v / unit.of(1.0)).round() as u64).to_string();
     let rate = rate(run);
@@ -30,15 +33,15 @@ pub(crate) fn course_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> 
         return None;
     }
     let quantity = if caps(run) || foreign_service(run) { "service" } else { "response" };
-    let cap_ms = run.suite.as_ref().and_then(|suite| suite.response_cap_ms);
-    let cap = cap_ms.map(|ms| unit.of(ms * 1e6)).filter(|cap| *cap <= unit.of(top));
     let rate_unit = if metric(run) == Metric::Bytes { "MiB/s" } else { ops_unit(run) };
     let panel = Panel {
-        title: format!("Mean {quantity} time over throughput, {}", unit.name()),
+        title: format!("Mean {quantity} time, {}", unit.name()),
         height: 220.0,
-        top: largest(&dots).min(unit.of(top)),
+        top: largest(&dots)
+            .min(unit.of(counted))
+            .max(near_cap.map_or(0.0, |cap| unit.of(cap * 1.1))),
         series: vec![Series { class: "s1", label: "mean".to_owned(), dots }],
-        guides: Vec::from_iter(cap.map(|cap| Guide::Level(cap, "cap: not counted above"))),
+        guides: Vec::from_iter(near_cap.map(|cap| Guide::Level(unit.of(cap), CAP))),
         ..Panel::default()
     };
     let loads = panel.series[0].dots.iter().map(|dot| dot.x).collect();

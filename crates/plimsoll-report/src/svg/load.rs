@@ -17,6 +17,8 @@ const HEADROOM: f64 = 1.5;
 /// A response cap further than this multiple of the largest counted mean is left out, for the same
 /// reason.
 const CAP_SHOWN_MAX: f64 = 6.0;
+/// Stands at its line.
+pub(super) const CAP: &str = "cap: not counted above";
 
 /// One point has no course over load; the tables say what there is to say of it.
 const POINTS_MIN: usize = 2;
@@ -117,9 +119,9 @@ fn capped_service(run: &RunResult) -> Option<Panel> {
     let dots = dots(run, mean_ms, |v| format!("{} ms", three_digits(v)));
     let seen = largest(&dots);
     let counted = cap(run, mean_ms).unwrap_or(seen);
-    let near = cap_ms <= counted / HEADROOM * CAP_SHOWN_MAX;
+    let near = is_near(cap_ms, counted);
     let top = if near { counted.max(cap_ms * 1.1) } else { seen.min(counted) };
-    let guides = Vec::from_iter(near.then_some(Guide::Level(cap_ms, "cap: not counted above")));
+    let guides = Vec::from_iter(near.then_some(Guide::Level(cap_ms, CAP)));
     (seen > 0.0).then(|| Panel {
         title: "Mean service time, ms".to_owned(),
         height: 160.0,
@@ -128,6 +130,11 @@ fn capped_service(run: &RunResult) -> Option<Panel> {
         guides,
         ..Panel::default()
     })
+}
+
+/// A response cap is near what the counted points need, the axis of which ends at `counted`.
+pub(super) fn is_near(cap: f64, counted: f64) -> bool {
+    cap <= counted / HEADROOM * CAP_SHOWN_MAX
 }
 
 type Pick = fn(&TimeSummary) -> Option<u64>;

@@ -54,7 +54,7 @@ const NO_SERVER: &str = "generator";
 
 const PROCESSORS: &[Plan] = &[
     Plan {
-        title: "Use",
+        title: "Used",
         lines: &[
             ("process.*.cpu", "used"),
             ("process.*.busiest_thread", "thread"),
@@ -65,8 +65,8 @@ const PROCESSORS: &[Plan] = &[
     Plan {
         title: "Ready to run but kept waiting",
         lines: &[
-            ("process.*.run_delay", "by others"),
-            ("cgroup.*.throttled", "by quota"),
+            ("process.*.run_delay", "for core"),
+            ("cgroup.*.throttled", "for quota"),
             ("process.*.cores_steal", "stolen"),
         ],
         limits: &[],
@@ -79,7 +79,7 @@ const MEMORY: &[Plan] = &[
         limits: &[("cgroup.*.memory_max", "allowed")],
     },
     Plan {
-        title: "Want of it",
+        title: "Too little of it",
         lines: &[
             ("cgroup.*.refaults", "refaults"),
             ("cgroup.*.memory_full", "full"),
@@ -257,7 +257,7 @@ fn panel(run: &RunResult, plan: &Plan, (key, source): (&str, Option<&str>)) -> O
             Some((line.1, limits.filter(|limit| *limit > 0.0).reduce(f64::min)?))
         })
         .partition(|(_, limit)| *limit <= largest * GUIDE_SHOWN_MAX);
-    let top = near.iter().map(|(_, limit)| limit * 1.1).fold(largest, f64::max);
+    let top = near.iter().map(|(_, limit)| *limit).fold(largest, f64::max);
     let unit = ResourceUnit::for_largest(unit_name, top);
     let series = lines
         .iter()

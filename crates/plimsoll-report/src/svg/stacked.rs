@@ -56,7 +56,7 @@ pub(super) struct Panel {
 impl Panel {
     /// It is too low for words about single dots; their shape says it there.
     fn is_low(&self) -> bool {
-        self.height < 90.0
+        self.height < LOW
     }
 }
 
@@ -75,6 +75,8 @@ pub(super) struct Stack {
 const TITLE_HEIGHT: f64 = 26.0;
 const GAP: f64 = 18.0;
 const FOOT: f64 = 44.0;
+const LOW: f64 = 90.0;
+const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const LABEL_GAP: f64 = 14.0;
 
 struct Place {
@@ -91,9 +93,11 @@ struct Place {
 /// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
-    let y_ticks = |panel: &Panel| ticks(panel.top, if panel.is_low() { 2 } else { 4 });
+    let y_ticks = |panel: &Panel| ticks(panel.top, if panel.is_low() { 3 } else { 4 });
     let left = stack.panels.iter().map(|p| tick_room(&y_ticks(p))).fold(room, f64::max);
-    let right = frame.width - margin;
+    let names = stack.panels.iter().flat_map(|p| &p.series).map(|s| s.label.chars().count());
+    let name = names.max().unwrap_or(0) as f64 * NAME_DIGIT_WIDTH + 12.0;
+    let right = frame.width - name.max(margin);
     let largest = stack.loads.iter().copied().fold(0.0, f64::max);
     let x_ticks = ticks(largest, if frame.is_narrow() { 4 } else { 8 });
     let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
@@ -105,7 +109,8 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
         let bottom = top + panel.height;
         let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
         let place = Place { x, y, left, right, top, bottom, edge: frame.width };
-        drawing.text("panel", (0.0, top - 11.0), Anchor::Start, &panel.title);
+        let class = if panel.is_low() { "panel small" } else { "panel" };
+        drawing.text(class, (0.0, top - 11.0), Anchor::Start, &panel.title);
         axes(&mut drawing, &place, (&x_ticks, &y_ticks));
         draw_panel(&mut drawing, &place, panel);
         top = bottom + GAP;

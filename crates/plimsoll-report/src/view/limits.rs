@@ -37,7 +37,7 @@ pub(crate) fn has_limits(run: &RunResult) -> bool {
 /// The figures on which the points rest whose limit is a resource.
 pub(super) fn evidence_table(run: &RunResult) -> Table {
     let mut table = Table::new(
-        "What limited each load point, and the figures that say so",
+        "The figures that say so, of load points that a resource held back",
         vec![
             figures("point", ""),
             words("load"),
@@ -80,17 +80,23 @@ fn evidence_cells(evidence: &Evidence) -> [String; 4] {
     [words_for(&evidence.name), value, ceiling, low_load]
 }
 
-/// What the result says of limits in words, with the points it says it of: neighbours of whom it
-/// says the same stand together.
+/// Each limit of the ladder with what is said of it: neighbours with the same stand together.
 pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
-    let groups = run.points.chunk_by(|a, b| a.limit.text == b.limit.text);
+    if !has_limits(run) {
+        return Vec::new();
+    }
+    let same = |a: &PointResult, b: &PointResult| {
+        a.limit.text == b.limit.text && limit_name(&a.limit) == limit_name(&b.limit)
+    };
+    let groups = run.points.chunk_by(same);
     let said = groups.filter_map(|group| {
         let (first, last) = (group.first()?, group.last()?);
+        let name = limit_name(&first.limit);
         let place = match group.len() {
-            1 => format!("Point {}", first.position),
-            _ => format!("Points {}–{}", first.position, last.position),
+            1 => format!("Point {}, {name}", first.position),
+            _ => format!("Points {}–{}, {name}", first.position, last.position),
         };
-        Some((place, first.limit.text.clone())).filter(|(_, text)| !text.is_empty())
+        Some((place, first.limit.text.clone()))
     });
     said.collect()
 }

@@ -26,7 +26,7 @@ pub(crate) use limits::has_limits;
 pub use limits::limit_name;
 pub(crate) use moved::{metric, ops_unit};
 pub(crate) use names::key_of;
-pub(crate) use points::{caps, timeline_table};
+pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
 pub(crate) use resources::{THIS_HOST, find};
 
 /// Said at the end of every report.
@@ -73,7 +73,7 @@ pub(crate) struct RunView {
     pub(crate) limited: bool,
     /// The figures that say what limited a point, of points limited by a resource.
     pub(crate) evidence: Table,
-    /// What is said of the limits, and of which points.
+    /// Which points, with their limit; what is said of it, which may be nothing.
     pub(crate) limit_texts: Vec<(String, String)>,
     pub(crate) resources: Table,
     pub(crate) errors: Table,

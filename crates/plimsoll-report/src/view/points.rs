@@ -16,6 +16,8 @@ const TIMELINE_ROWS_MAX: usize = 40;
 
 /// Share of the time a worker had to wait for its core from which it is shown.
 const RUN_DELAY_SHOWN_MIN_RATIO: f64 = 0.005;
+/// Of the table of points; where a strip below the curve says the same, its room is wanted.
+pub(crate) const LIMIT_COLUMN: &str = "limit";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
     generator's own delays, the sample and the histogram leave open. A percentile whose interval \
@@ -29,7 +31,7 @@ pub(super) fn points_table(run: &RunResult) -> Table {
     let mut columns = columns(run, &run.points);
     if has_limits(run) {
         // Before the verdict, which stays at the end.
-        columns.insert(columns.len() - 1, filled(words("limit"), |p| limit_name(&p.limit)));
+        columns.insert(columns.len() - 1, filled(words(LIMIT_COLUMN), |p| limit_name(&p.limit)));
     }
     let table = table_of(&run.points, columns, caption);
     if run.suite.is_none() { table.without_empty_columns() } else { table }
