@@ -268,7 +268,7 @@ fn panel(run: &RunResult, plan: &Plan, (key, source): (&str, Option<&str>)) -> O
         height: PANEL_HEIGHT,
         top: unit.of(top),
         series: series.collect(),
-        guides: near.iter().map(|(word, limit)| Guide::Level(unit.of(*limit), *word)).collect(),
+        guides: near.iter().map(|(word, limit)| Guide::Level(unit.of(*limit), word)).collect(),
         ..Panel::default()
     })
 }
