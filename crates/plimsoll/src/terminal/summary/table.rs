@@ -191,7 +191,7 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
     let rate = |p: &PointResult| Stated::achieved(p).map(|rate| rate.rate_text());
     columns.push(Column {
         short_title: (metric != Metric::Logons).then_some("achieved/s"),
-        bare: Some((10, rows.cells(&|p| p.achieved_ops_per_s.map(grouped)))),
+        bare: Some((9, rows.cells(&|p| p.achieved_ops_per_s.map(grouped)))),
         ..rows.column(&format!("achieved {ops}"), 14, 0, &rate)
     });
     if result.points.iter().any(|point| point.score.is_some()) {
@@ -203,15 +203,20 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
         return columns;
     }
     columns.push(rows.times("p50", (5, 2), Time::P50));
-    columns.push(rows.times("p95", (9, 7), Time::P95));
+    columns.push(rows.times("p95", (8, 6), Time::P95));
     columns.push(rows.times("p99", (4, 1), Time::P99));
     let errors = |p: &PointResult| Some(p.errors.values().sum::<u64>().to_string());
     columns.push(rows.column("errors", 7, 0, &errors));
     let busy = |p: &PointResult| Some(format!("{:.0} %", p.generator.cpu_busy_ratio_max? * 100.0));
-    columns.push(rows.column("busy", 5, 8, &busy));
+    columns.push(rows.column("busy", 5, 7, &busy));
     // Where nothing judged them, the word would be the same for all.
     if result.points.iter().any(|point| point.limit != Limit::default()) {
-        columns.push(rows.column("limit", 13, 6, &|p| Some(limit_name(&p.limit))));
+        let first =
+            |p: &PointResult| Some(limit_name(&Limit { also: Vec::new(), ..p.limit.clone() }));
+        columns.push(Column {
+            bare: Some((6, rows.cells(&first))),
+            ..rows.column("limit", 13, 3, &|p| Some(limit_name(&p.limit)))
+        });
     }
     columns
 }

@@ -214,11 +214,12 @@ fn each_point_says_what_limited_it_as_far_as_a_screen_holds_it() {
         point.limit = Limit { kind: LimitKind::None, ..Limit::default() };
     }
     let place = Some("core 1".to_owned());
-    result.points[3].limit = Limit { kind: LimitKind::Core, place, ..Limit::default() };
+    let also = vec![Limit { kind: LimitKind::Network, ..Limit::default() }];
+    result.points[3].limit = Limit { kind: LimitKind::Core, place, also, ..Limit::default() };
     let whole = summary(&result, None, Style::new(false));
     let ends: Vec<&str> = whole.lines().filter(|line| line.ends_with("  valid")).collect();
     for (row, words) in
-        ends.iter().zip(["not saturated", "not saturated", "not saturated", "core 1"])
+        ends.iter().zip(["not saturated", "not saturated", "not saturated", "core 1 and network"])
     {
         assert!(row.contains(words), "{row}");
     }
