@@ -8,7 +8,7 @@ use super::Frame;
 use super::load::{base, dot};
 use super::stacked::{Guide, Panel, Series, Stack, draw};
 use crate::text::ResourceUnit;
-use crate::view::{THIS_HOST, find, key_of};
+use crate::view::{THIS_HOST, find, key_of, key_words};
 
 /// Low enough to stand beside others of their kind.
 const PANEL_HEIGHT: f64 = 58.0;
@@ -203,7 +203,7 @@ pub(crate) fn resource_topics(run: &RunResult) -> Vec<Topic> {
             for key in keys(run, subject.table, *source) {
                 let panels: Vec<Panel> =
                     subject.plans.iter().filter_map(|p| panel(run, p, (key, *source))).collect();
-                let mut title = subject.title.replacen('*', key, 1);
+                let mut title = subject.title.replacen('*', &key_words(subject.table, key), 1);
                 if sources.len() > 1 || source.is_some() {
                     title = format!("{title} · {}", source.unwrap_or(THIS_HOST));
                 }

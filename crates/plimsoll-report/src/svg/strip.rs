@@ -12,6 +12,7 @@ const HEIGHT: f64 = 24.0;
 const CHAR_WIDTH: f64 = 6.6; // of 12 px type
 const KEY_LINE: f64 = 20.0;
 const SWATCH: f64 = 11.0;
+const MARGIN: f64 = 50.0; // right of the axis, where lines have their names
 
 /// One load point.
 pub(super) struct Cell {
@@ -102,13 +103,14 @@ fn draw_key(
 ) -> f64 {
     let mut x = left;
     for cell in cells {
-        let room = SWATCH + 6.0 + width(&cell.label);
+        let label = cut(&cell.label, right + MARGIN - left - SWATCH - 6.0);
+        let room = SWATCH + 6.0 + width(&label);
         if x > left && x + room > right {
             (x, top) = (left, top + KEY_LINE);
         }
         drawing.rect(&format!("cell {}", cell.class), (x, top + 2.0), (SWATCH, SWATCH));
         let at = (x + SWATCH + 6.0, top + SWATCH);
-        drawing.text("cell-name", at, Anchor::Start, &cell.label);
+        drawing.text("cell-name", at, Anchor::Start, &label);
         x += room + 18.0;
     }
     if cells.is_empty() { top } else { top + KEY_LINE }
@@ -143,6 +145,15 @@ fn span(group: &[Placed<'_>]) -> f64 {
     }
 }
 
+/// As much of a name as there is room for; tip and table have the whole.
+fn cut(label: &str, room: f64) -> String {
+    let fits = (room / CHAR_WIDTH) as usize;
+    match label.chars().count() > fits {
+        true => label.chars().take(fits.saturating_sub(1)).chain(['…']).collect(),
+        false => label.to_owned(),
+    }
+}
+
 fn width(label: &str) -> f64 {
     label.chars().count() as f64 * CHAR_WIDTH
 }
@@ -174,5 +185,6 @@ mod tests {
         assert_eq!(svg.matches(&format!(">{long}</text>")).count(), 1, "{svg}");
         assert_eq!(svg.matches(">vda</text>").count(), 1, "{svg}");
         assert!(bottom > HEIGHT, "the key stands above the strip");
+        assert_eq!(cut(long, 66.0), "pool: ser…");
     }
 }

@@ -23,7 +23,7 @@ fn one_name(limit: &Limit) -> String {
     };
     match limit.place.as_deref().filter(|place| !place.is_empty()) {
         // The place says the kind: `core 1`.
-        Some(place) if place.starts_with(kind) => place.to_owned(),
+        Some(place) if place.split(' ').any(|word| word == kind) => place.to_owned(),
         Some(place) => format!("{kind}: {place}"),
         None => kind.to_owned(),
     }
@@ -112,6 +112,7 @@ mod tests {
     #[test]
     fn a_limit_is_called_by_its_kind_and_place() {
         assert_eq!(limit_name(&limit(LimitKind::Core, "core 1")), "core 1");
+        assert_eq!(limit_name(&limit(LimitKind::Core, "one core")), "one core");
         assert_eq!(limit_name(&limit(LimitKind::Quota, "")), "CPU quota");
         let also = vec![limit(LimitKind::Network, "veth0")];
         let two = Limit { also, ..limit(LimitKind::Disk, "vda") };

@@ -25,7 +25,7 @@ pub(crate) use headline::{Figure, headline_point};
 pub(crate) use limits::has_limits;
 pub use limits::limit_name;
 pub(crate) use moved::{metric, ops_unit};
-pub(crate) use names::key_of;
+pub(crate) use names::{key_of, key_words};
 pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
 pub(crate) use resources::{THIS_HOST, find};
 

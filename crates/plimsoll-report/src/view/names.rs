@@ -106,9 +106,21 @@ pub(super) fn words_for(name: &str) -> String {
     let (pattern, key) = pattern(name);
     let words = WORDS.iter().find(|(known, _)| *known == pattern).map(|(_, words)| words);
     match (words, name.contains('.')) {
-        (Some(words), _) => words.replacen('*', &key.replace(':', " on "), 1),
+        (Some(words), _) => words.replacen('*', &key_words(name, key), 1),
         (None, true) => name.to_owned(),
         (None, false) => name.replace('_', " "),
+    }
+}
+
+/// A key in words: that of what a server does to a disk holds both, that of an interface in the
+/// server's own namespace the server's name before the interface's.
+pub(crate) fn key_words(name: &str, key: &str) -> String {
+    match key.split_once(':') {
+        Some((server, interface)) if name.starts_with("network") => {
+            format!("{interface} of {server}")
+        }
+        Some((server, disk)) => format!("{server} on {disk}"),
+        None => key.to_owned(),
     }
 }
 
@@ -136,6 +148,7 @@ mod tests {
         for (name, words) in [
             ("process.server.cpu", "server: processor, cores used"),
             ("network.eth0.100.sent_share", "network eth0.100: sent, share of the link"),
+            ("network.server:veth0.sent", "network veth0 of server: sent"),
             ("storage.server:vda.reads_max", "server on vda: reads it may do"),
             ("disk.dm-0.queue_mean", "disk dm-0: requests in its queue"),
             ("host.cpu_steal", "host: processors, kept by the hypervisor"),
