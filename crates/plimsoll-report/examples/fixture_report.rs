@@ -1,5 +1,5 @@
-//! Writes a page made from the fixtures, to look at: `fixture_report FILE [valid|invalid|full|
-//! interrupted|curve|single|nfs|smb|sweep|several]`.
+//! Writes a page made from the fixtures or from a result, to look at: `fixture_report FILE
+//! [valid|invalid|full|interrupted|curve|single|nfs|smb|sweep|several|RESULT.json]`.
 
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
@@ -20,6 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("smb") => vec![fixture::smb(30)],
         Some("sweep") => vec![fixture::sweep(30)],
         Some("several") => vec![fixture::valid(30), fixture::invalid(3)],
+        Some(path) if path.ends_with(".json") => {
+            vec![serde_json::from_str(&std::fs::read_to_string(path)?)?]
+        }
         Some(other) => return Err(format!("{other:?} is no kind of fixture").into()),
     };
     let text = match file.ends_with(".md") {

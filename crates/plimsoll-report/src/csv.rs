@@ -1,5 +1,6 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
+use plimsoll_model::limit::{Evidence, Limit};
 use plimsoll_model::result::{
     Bound, NotCounted, PointResult, RunResult, TimeIntervals, TimeSummary,
 };
@@ -8,8 +9,8 @@ use plimsoll_model::units::BytesPerSec;
 
 use crate::view::metric;
 
-/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv` and `resources.csv` as (file
-/// name, text).
+/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv`, `resources.csv` and `limits.csv`
+/// as (file name, text).
 /// Times are in nanoseconds; `kind` tells points of the ladder from probes of the search.
 pub fn csv(run: &RunResult) -> Vec<(String, String)> {
     [
@@ -18,6 +19,7 @@ pub fn csv(run: &RunResult) -> Vec<(String, String)> {
         ("timeline.csv", timeline(run)),
         ("errors.csv", errors(run)),
         ("resources.csv", resources(run)),
+        ("limits.csv", limits(run)),
     ]
     .map(|(name, sheet)| (name.to_owned(), sheet.text))
     .to_vec()
@@ -193,6 +195,7 @@ fn point_headers(run: &RunResult, further: Further) -> Vec<String> {
         "headline_bound",
     ]));
     header.extend(["response", "service"].into_iter().flat_map(interval_headers));
+    header.extend(headers(&["limit_kind", "limit_place", "limit_text"]));
     header.extend(further.headers());
     header
 }
@@ -232,6 +235,8 @@ fn points(run: &RunResult) -> Sheet {
         row.extend(bounds(p.achieved_interval_ops_per_s));
         row.extend([text(lag.p50), text(lag.p99), headline_bound(run, kind)]);
         row.extend([p.response_interval_ns, p.service_interval_ns].into_iter().flat_map(intervals));
+        let limit = &p.limit;
+        row.extend([limit_kind(limit), text(limit.place.as_ref()), limit.text.clone()]);
         row.extend(further.cells(p));
         sheet.row(row);
     }
@@ -245,6 +250,42 @@ fn headline_bound(run: &RunResult, kind: &str) -> String {
         Bound::Exact => "exact".to_owned(),
         Bound::AtLeast => "at_least".to_owned(),
     }
+}
+
+fn limit_kind(limit: &Limit) -> String {
+    limit.kind.as_str().to_owned()
+}
+
+/// Each limit of a point with each figure that says so; what held it back as much has a later
+/// `rank`.
+fn limits(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&["rank", "limit_kind", "limit_place"]));
+    header.extend(headers(&["figure", "unit", "value", "ceiling", "low_load_value"]));
+    let mut sheet = Sheet::new(&header);
+    for (kind, point) in all(run) {
+        let limits = std::iter::once(&point.limit).chain(&point.limit.also);
+        for (rank, limit) in limits.enumerate() {
+            let mut begin = key(kind, point);
+            begin.extend([(rank + 1).to_string(), limit_kind(limit), text(limit.place.as_ref())]);
+            let mut rows: Vec<_> = limit.evidence.iter().map(evidence_cells).collect();
+            if rows.is_empty() {
+                rows.push(Default::default());
+            }
+            rows.into_iter().for_each(|cells| sheet.row(begin.iter().cloned().chain(cells)));
+        }
+    }
+    sheet
+}
+
+fn evidence_cells(evidence: &Evidence) -> [String; 5] {
+    [
+        evidence.name.clone(),
+        evidence.unit.clone(),
+        evidence.value.to_string(),
+        text(evidence.ceiling),
+        text(evidence.low_load_value),
+    ]
 }
 
 fn ops(run: &RunResult) -> Sheet {
@@ -339,15 +380,17 @@ fn errors(run: &RunResult) -> Sheet {
     sheet
 }
 
-/// The unit of mean and max is a column, since each resource has its own.
+/// The unit of mean and max is a column, since each resource has its own. `source` is empty for
+/// this host.
 fn resources(run: &RunResult) -> Sheet {
     let mut header = key_headers(run);
-    header.extend(headers(&["resource", "unit", "mean", "max"]));
+    header.extend(headers(&["resource", "unit", "mean", "max", "source"]));
     let mut sheet = Sheet::new(&header);
     for (kind, point) in all(run) {
         for r in &point.resources {
             let mut row = key(kind, point);
             row.extend([r.name.clone(), r.unit.clone(), r.mean.to_string(), r.max.to_string()]);
+            row.push(text(r.source.as_ref()));
             sheet.row(row);
         }
     }

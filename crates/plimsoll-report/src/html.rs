@@ -6,9 +6,12 @@ use minijinja::value::{Serde, Value};
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
-use crate::svg::{Frame, generator_chart, load_chart, percentile_chart, timeline_chart};
+use crate::svg::{
+    Frame, course_chart, generator_chart, load_chart, percentile_chart, resource_chart,
+    resource_topics, timeline_chart,
+};
 use crate::table::{Mark, Table};
-use crate::view::{CLOSING, RunView, comparison, timeline_table};
+use crate::view::{CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const NARROW: f64 = 348.0; // a telephone of 380 px less the margins of the page
@@ -35,6 +38,8 @@ struct RunPage {
     id: String,
     view: RunView,
     load: Option<Chart>,
+    course: Option<Chart>,
+    resources: Vec<Small>,
     percentiles: Option<Chart>,
     generator: Option<Chart>,
     timelines: Vec<Timeline>,
@@ -45,6 +50,13 @@ struct RunPage {
 struct Chart {
     wide: Value,
     narrow: Value,
+}
+
+/// A drawing that stands beside others of its kind.
+#[derive(Serialize)]
+struct Small {
+    title: String,
+    drawing: Value,
 }
 
 #[derive(Serialize)]
@@ -95,14 +107,31 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
         let title = format!("Point {} · {load}{judged}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
+    let load = chart(&format!("{id}-load"), |frame| load_chart(frame, run));
+    let mut view = RunView::new(run);
+    if load.is_some() {
+        view.points = view.points.without_column(LIMIT_COLUMN);
+    }
     RunPage {
-        view: RunView::new(run),
-        load: chart(&format!("{id}-load"), |frame| load_chart(frame, run)),
+        view,
+        load,
+        course: chart(&format!("{id}-course"), |frame| course_chart(frame, run)),
+        resources: resources(&id, run),
         percentiles: chart(&format!("{id}-percentiles"), |frame| percentile_chart(frame, run)),
         generator: chart(&format!("{id}-generator"), |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),
         id,
     }
+}
+
+fn resources(id: &str, run: &RunResult) -> Vec<Small> {
+    let topics = resource_topics(run).into_iter().enumerate();
+    let drawn = topics.map(|(i, topic)| {
+        let (id, title) = (format!("{id}-resources-{}", i + 1), topic.title.clone());
+        let drawing = resource_chart(Frame { id: &id, width: SMALL }, run, topic);
+        Small { title, drawing: Value::from_safe_string(drawing) }
+    });
+    drawn.collect()
 }
 
 fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {

@@ -21,3 +21,4 @@ mod view;
 pub use csv::csv;
 pub use html::{ReportError, html};
 pub use markdown::markdown;
+pub use view::limit_name;

@@ -68,6 +68,10 @@ impl Page {
                 self.line(&format!("Health of the generator: {}", escaped(&view.generator_note)));
             }
             self.table(&view.per_target);
+            self.limits(view);
+        }
+        if !view.resources.rows.is_empty() {
+            self.heading(1, "Resources over load");
             self.table(&view.resources);
         }
         self.errors(view);
@@ -127,6 +131,17 @@ impl Page {
             self.line("Departures from the published method:");
             self.list(view.departures.iter().map(|d| escaped(d)));
         }
+    }
+
+    fn limits(&mut self, view: &RunView) {
+        if !view.limit_texts.is_empty() || !view.evidence.rows.is_empty() {
+            self.heading(2, "What limited each load point");
+        }
+        self.list(view.limit_texts.iter().map(|(place, text)| match text.is_empty() {
+            true => escaped(place),
+            false => format!("{}: {}", escaped(place), escaped(text)),
+        }));
+        self.table(&view.evidence);
     }
 
     fn errors(&mut self, view: &RunView) {

@@ -79,16 +79,27 @@ impl Table {
         self.rows.iter().any(|row| row.cells.iter().any(|cell| is_so(cell)))
     }
 
+    /// Leaves out the column of that name.
+    pub(crate) fn without_column(mut self, name: &str) -> Self {
+        let keep: Vec<bool> = self.columns.iter().map(|column| column.name != name).collect();
+        self.retain_columns(&keep);
+        self
+    }
+
     /// Leaves out columns without any value.
     pub(crate) fn without_empty_columns(mut self) -> Self {
         let keep: Vec<bool> = (0..self.columns.len())
             .map(|i| self.rows.iter().any(|row| row.cells.get(i).is_some_and(|c| c != ABSENT)))
             .collect();
-        retain(&mut self.columns, &keep);
-        for row in &mut self.rows {
-            retain(&mut row.cells, &keep);
-        }
+        self.retain_columns(&keep);
         self
+    }
+
+    fn retain_columns(&mut self, keep: &[bool]) {
+        retain(&mut self.columns, keep);
+        for row in &mut self.rows {
+            retain(&mut row.cells, keep);
+        }
     }
 }
 

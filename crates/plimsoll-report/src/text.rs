@@ -56,6 +56,52 @@ impl TimeUnit {
     }
 }
 
+/// Unit of a row or axis of resources, chosen once so that its numbers can be compared by eye.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ResourceUnit {
+    /// Of the unit the resource has in a result.
+    divisor: f64,
+    pub(crate) name: String,
+}
+
+impl ResourceUnit {
+    /// For values in `unit`, as results name it, the largest of which is known.
+    pub(crate) fn for_largest(unit: &str, largest: f64) -> Self {
+        let of = |divisor: f64, name: &str| Self { divisor, name: name.to_owned() };
+        match unit {
+            "ratio" => of(0.01, "%"),
+            "bytes" => Self::binary(largest, ""),
+            "bytes/s" => Self::binary(largest, "/s"),
+            "s" if largest < 1.0 => of(1e-3, "ms"),
+            other => of(1.0, other),
+        }
+    }
+
+    fn binary(largest: f64, per: &str) -> Self {
+        let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+        let last = units.len() - 1;
+        let power = (0..last).find(|p| largest < 1000.0 * 1024f64.powi(*p as i32)).unwrap_or(last);
+        Self { divisor: 1024f64.powi(power as i32), name: format!("{}{per}", units[power]) }
+    }
+
+    pub(crate) fn of(&self, value: f64) -> f64 {
+        value / self.divisor
+    }
+
+    pub(crate) fn text(&self, value: f64) -> String {
+        three_digits(self.of(value))
+    }
+
+    /// With the unit behind it, where there is one.
+    pub(crate) fn named_text(&self, value: f64) -> String {
+        match (value.is_finite(), self.name.as_str()) {
+            (false, _) => ABSENT.to_owned(),
+            (true, "") => self.text(value),
+            (true, name) => format!("{}\u{a0}{name}", self.text(value)),
+        }
+    }
+}
+
 /// Three significant digits; thousands grouped; trailing zeros kept, since they are digits.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.is_finite() {
@@ -144,6 +190,16 @@ mod tests {
         assert_eq!(TimeUnit::Micros.text(None), "–");
         assert_eq!(three_digits(9.999), "10.0");
         assert_eq!(three_digits(f64::NAN), "–");
+    }
+
+    #[test]
+    fn resources_are_written_in_a_unit_that_suits_the_largest() {
+        let text = |unit: &str, value| ResourceUnit::for_largest(unit, value).named_text(value);
+        assert_eq!(text("ratio", 0.984), "98.4\u{a0}%");
+        assert_eq!(text("bytes/s", 3.5 * 1024.0 * 1024.0), "3.50\u{a0}MiB/s");
+        assert_eq!(text("s", 0.000_2), "0.200\u{a0}ms");
+        assert_eq!(text("", 48.0), "48.0");
+        assert_eq!(text("cores", f64::NAN), "–");
     }
 
     #[test]

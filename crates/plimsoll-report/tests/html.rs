@@ -94,7 +94,10 @@ fn a_valid_run_says_so_first_and_shows_its_figures() {
         "achieved = requested",
         "warm-up",
         "without waits for a connection",
-        "host.cpu.busy",
+        "host: processors, busy",
+        "Resources over load",
+        ">peak</text>",
+        "Response time over throughput",
         "somaxconn",
     ] {
         assert!(html.contains(text), "{text:?} in the report");
@@ -223,4 +226,77 @@ fn the_chart_of_a_suite_of_bytes_is_drawn_in_mib_per_second() {
         let html = page(&[run]);
         assert!(html.contains("Throughput, MiB/s") && !html.contains("Throughput, ops/s"));
     }
+}
+
+#[test]
+fn each_point_has_a_cell_with_its_limit_below_the_curve() {
+    let html = page(&[fixture::invalid(3)]);
+    assert_eq!(html.matches("class=\"cell none\"").count(), 2 * 7, "wide and narrow");
+    assert_eq!(html.matches("class=\"cell cpu\" x").count(), 2 * 3);
+    for text in [
+        ">not saturated</text>",
+        ">core 1</text>",
+        "<title>point 8, 28,000 ops/s: core 1; one core of the server is full",
+        "The figures that say so, of load points that a resource held back",
+        "server: processor, cores used",
+        "0.987\u{a0}cores",
+        "<b>Points 1–7, not saturated</b>",
+    ] {
+        assert!(html.contains(text), "{text:?} in the report");
+    }
+    let curve = page(&[fixture::curve()]);
+    assert!(!curve.contains("class=\"cell") && !curve.contains(">unknown<"), "nobody judged them");
+}
+
+#[test]
+fn two_limits_at_once_are_both_named_with_their_evidence() {
+    let html = page(&[fixture::nfs(3)]);
+    let named = "disk: nvme0n1 and pool: service threads";
+    assert!(html.contains(named) && html.contains("server: service threads busy"));
+    assert!(html.contains("798\u{a0}1&#x2f;s"), "the value with its unit");
+}
+
+#[test]
+fn resources_are_drawn_over_load_and_their_table_is_folded_without_zeros() {
+    let html = page(&[fixture::nfs(3)]);
+    let section = html.split("Resources over load").nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    for text in [
+        "Processors of the server",
+        "Disk nvme0n1",
+        "reads allowed",
+        "Requests in its queue",
+        ">allowed</text>",
+        "Service threads",
+        "<summary>All resources that were watched</summary>",
+        "server on nvme0n1: reads it may do",
+    ] {
+        assert!(section.contains(text), "{text:?} in the section of resources");
+    }
+    for zero in ["dropped before they were accepted", "not yet accepted", "kept by the hypervisor"]
+    {
+        assert!(!html.contains(zero), "{zero:?} was zero at every load");
+    }
+    assert!(!html.contains("· this host"), "there is no other");
+    assert!(!page(&[fixture::single()]).contains("Processors of the server"), "one point");
+}
+
+#[test]
+fn resources_of_another_host_say_whose_they_are() {
+    let html = page(&[fixture::smb(3)]);
+    for text in [
+        "Processors of the server · ssh://lab@files.example",
+        "Processors of the server · this host",
+        "Network eth0.100 · ssh://lab@files.example",
+        "network eth0.100: sent, share of the link",
+        "network: eth0.100",
+    ] {
+        assert!(html.contains(text), "{text:?} in the report");
+    }
+}
+
+#[test]
+fn a_window_of_less_than_two_seconds_has_no_drawing_of_seconds() {
+    assert!(page(&[fixture::valid(2)]).contains("Second by second"));
+    assert!(!page(&[fixture::valid(1)]).contains("Second by second"), "a line needs two");
 }

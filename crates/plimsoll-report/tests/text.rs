@@ -55,7 +55,10 @@ fn csv_has_units_in_its_headers_and_numbers_unrounded() {
 fn every_row_of_a_csv_file_has_as_many_cells_as_its_header() {
     for run in [fixture::valid(3), fixture::smb(3), fixture::sweep(3)] {
         for (name, text) in plimsoll_report::csv(&run) {
-            let mut widths: Vec<usize> = text.lines().map(|l| l.matches(',').count()).collect();
+            // Commas outside of quotes.
+            let cells =
+                |line: &str| line.split('"').step_by(2).map(|l| l.matches(',').count()).sum();
+            let mut widths: Vec<usize> = text.lines().map(cells).collect();
             widths.dedup();
             assert_eq!(widths.len(), 1, "{name}");
         }
@@ -221,4 +224,51 @@ fn a_sweep_of_think_times_shows_the_methods_and_what_was_used() {
     for column in ["requested_s", "achieved_bytes_per_s", "achieved_mib_per_s", "think_used_s"] {
         assert!(header.split(',').any(|name| name == column), "{column} in {header}");
     }
+}
+
+#[test]
+fn each_point_says_what_limited_it_in_every_text() {
+    let run = fixture::nfs(3);
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run)).replace('\\', "");
+    let table = rows(&text);
+    let header = table.iter().find(|row| row[0] == "point").unwrap();
+    let column = header.iter().position(|cell| *cell == "limit").unwrap();
+    let of_point = |point: &str| table.iter().find(|row| row[0] == point).unwrap()[column];
+    assert_eq!(of_point("7"), "not saturated");
+    assert_eq!(of_point("8"), "disk: nvme0n1 and pool: service threads");
+    let reads = table.iter().find(|row| row.contains(&"disk nvme0n1: reads")).unwrap();
+    assert_eq!(
+        reads[2..],
+        ["disk: nvme0n1", "disk nvme0n1: reads", "798\u{a0}1/s", "800\u{a0}1/s", "95.0\u{a0}1/s"]
+    );
+    assert!(
+        text.contains(
+            "- Points 8–10, disk: nvme0n1 and pool: service threads: the disk does the 800 reads"
+        ),
+        "{text}"
+    );
+
+    let files = plimsoll_report::csv(&run);
+    let of = |name: &str| &files.iter().find(|(file, _)| file == name).unwrap().1;
+    let header = of("points.csv").lines().next().unwrap();
+    assert!(header.ends_with(",limit_kind,limit_place,limit_text"), "{header}");
+    let eighth = of("points.csv").lines().nth(8).unwrap();
+    assert!(eighth.contains(",disk,nvme0n1,the disk does"), "{eighth}");
+    let limits: Vec<&str> =
+        of("limits.csv").lines().filter(|l| l.starts_with("ladder,8,")).collect();
+    assert_eq!(limits.len(), 3, "{limits:?}");
+    assert!(limits[2].ends_with(",2,pool,service threads,server.threads_busy_mean,,7.9,8,0.75"));
+}
+
+#[test]
+fn resources_keep_their_names_and_zeros_in_the_csv_alone() {
+    let run = fixture::smb(3);
+    let text = plimsoll_report::markdown(std::slice::from_ref(&run)).replace('\\', "");
+    assert!(text.contains("server: processor, cores used | ssh://lab@files.example | cores |"));
+    assert!(!text.contains("process.server.cpu") && !text.contains("kept by the hypervisor"));
+    let files = plimsoll_report::csv(&run);
+    let resources = &files.iter().find(|(file, _)| file == "resources.csv").unwrap().1;
+    assert!(resources.lines().next().unwrap().ends_with(",resource,unit,mean,max,source"));
+    assert!(resources.contains("host.cpu_steal,ratio,0,0,\n"), "{resources}");
+    assert!(resources.contains("process.server.cpu,cores,") && resources.contains(",ssh://lab"));
 }

@@ -53,6 +53,29 @@ impl Drawing {
         ));
     }
 
+    /// An area that tells what it stands for when pointed at.
+    pub(super) fn cell(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tip: &str) {
+        self.write(format_args!(
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">\
+             <title>{}</title></rect>\n",
+            coordinate(corner.0),
+            coordinate(corner.1),
+            coordinate(size.0.max(0.0)),
+            coordinate(size.1.max(0.0)),
+            escaped(tip)
+        ));
+    }
+
+    /// A circle around a dot, which sets it apart from the others.
+    pub(super) fn ring_around(&mut self, class: &str, at: (f64, f64), radius: f64) {
+        self.write(format_args!(
+            "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n",
+            coordinate(at.0),
+            coordinate(at.1),
+            coordinate(radius)
+        ));
+    }
+
     /// A line through all points in order; nothing for fewer than two.
     pub(super) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
         if points.len() < 2 {

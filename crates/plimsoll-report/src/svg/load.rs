@@ -6,9 +6,10 @@ use plimsoll_model::units::BytesPerSec;
 
 use super::Frame;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
+use super::strip::cells;
 use crate::table::Mark;
 use crate::text::{TimeUnit, axis_name, number, percent, three_digits};
-use crate::view::{metric, ops_unit};
+use crate::view::{has_limits, metric, ops_unit};
 
 /// An axis ends at this multiple of the largest value of a counted point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
@@ -16,6 +17,8 @@ const HEADROOM: f64 = 1.5;
 /// A response cap further than this multiple of the largest counted mean is left out, for the same
 /// reason.
 const CAP_SHOWN_MAX: f64 = 6.0;
+/// Stands at its line.
+pub(super) const CAP: &str = "cap: not counted above";
 
 /// One point has no course over load; the tables say what there is to say of it.
 const POINTS_MIN: usize = 2;
@@ -38,9 +41,9 @@ pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
         run.points.len(),
         count(Mark::Invalid),
     );
-    let stack =
-        Stack { title: "Throughput and response time over load".to_owned(), ..base(run, desc) };
-    Some(draw(frame, &Stack { panels, ..stack }))
+    let title = "Throughput and response time over load".to_owned();
+    let strip = has_limits(run).then(|| ("What limited each load point", cells(run)));
+    Some(draw(frame, &Stack { title, panels, strip, ..base(run, desc) }))
 }
 
 /// Busy share of the busiest worker and lag of sending over load.
@@ -55,14 +58,26 @@ pub(crate) fn generator_chart(frame: Frame<'_>, run: &RunResult) -> Option<Strin
     Some(draw(frame, &Stack { panels, ..stack }))
 }
 
-fn base(run: &RunResult, desc: String) -> Stack {
+/// Without title and panels.
+pub(super) fn base(run: &RunResult, desc: String) -> Stack {
     Stack {
         title: String::new(),
         desc,
         axis: axis_name(&run.axis),
         loads: run.points.iter().map(|p| p.requested).filter(|x| x.is_finite()).collect(),
         panels: Vec::new(),
+        strip: None,
     }
+}
+
+/// The highest of the rates the panel shows, as the summary has it.
+fn peak(run: &RunResult) -> Option<u32> {
+    let (highest, rate): (_, fn(&PointResult) -> Option<f64>) = match metric(run) {
+        Metric::Bytes => (run.summary.peak_bytes_per_s, |p| p.achieved_bytes_per_s),
+        Metric::Ops | Metric::Logons => (run.summary.peak_ops_per_s, |p| p.achieved_ops_per_s),
+    };
+    let is_peak = |p: &&PointResult| highest.is_some() && rate(p) == highest;
+    run.points.iter().find(is_peak).map(|p| p.position)
 }
 
 fn throughput(run: &RunResult) -> Option<Panel> {
@@ -78,7 +93,8 @@ fn throughput(run: &RunResult) -> Option<Panel> {
         height: 240.0,
         top,
         series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
-        guide: same_unit.then_some(Guide::Diagonal("achieved = requested")),
+        guides: Vec::from_iter(same_unit.then_some(Guide::Diagonal("achieved = requested"))),
+        peak: peak(run),
     })
 }
 
@@ -91,7 +107,8 @@ fn bytes_moved(run: &RunResult) -> Option<Panel> {
         height: 240.0,
         top: largest(&dots),
         series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
-        guide: None,
+        peak: peak(run),
+        ..Panel::default()
     })
 }
 
@@ -102,16 +119,22 @@ fn capped_service(run: &RunResult) -> Option<Panel> {
     let dots = dots(run, mean_ms, |v| format!("{} ms", three_digits(v)));
     let seen = largest(&dots);
     let counted = cap(run, mean_ms).unwrap_or(seen);
-    let near = cap_ms <= counted / HEADROOM * CAP_SHOWN_MAX;
+    let near = is_near(cap_ms, counted);
     let top = if near { counted.max(cap_ms * 1.1) } else { seen.min(counted) };
-    let guide = near.then_some(Guide::Level(cap_ms, "cap: not counted above"));
+    let guides = Vec::from_iter(near.then_some(Guide::Level(cap_ms, CAP)));
     (seen > 0.0).then(|| Panel {
         title: "Mean service time, ms".to_owned(),
         height: 160.0,
         top,
         series: vec![Series { class: "s1", label: "mean".to_owned(), dots }],
-        guide,
+        guides,
+        ..Panel::default()
     })
+}
+
+/// A response cap is near what the counted points need, the axis of which ends at `counted`.
+pub(super) fn is_near(cap: f64, counted: f64) -> bool {
+    cap <= counted / HEADROOM * CAP_SHOWN_MAX
 }
 
 type Pick = fn(&TimeSummary) -> Option<u64>;
@@ -149,11 +172,11 @@ fn response(run: &RunResult) -> Option<Panel> {
         height: 240.0,
         top: cap.map_or(seen, |c| seen.min(unit.of(c))),
         series,
-        guide: None,
+        ..Panel::default()
     })
 }
 
-fn mean(point: &PointResult) -> Option<f64> {
+pub(super) fn mean(point: &PointResult) -> Option<f64> {
     point.response_ns.and_then(|t| t.mean).or_else(|| point.service_ns?.mean)
 }
 
@@ -169,8 +192,11 @@ fn busy(run: &RunResult) -> Option<Panel> {
         height: 96.0,
         top: 100.0,
         series: vec![Series { class: "s1", label: "busy".to_owned(), dots }],
-        guide: lowest(run, |p| p.generator.cpu_busy_ratio_limit)
-            .map(|limit| Guide::Level(limit * 100.0, "limit")),
+        guides: lowest(run, |p| p.generator.cpu_busy_ratio_limit)
+            .map(|limit| Guide::Level(limit * 100.0, "limit"))
+            .into_iter()
+            .collect(),
+        ..Panel::default()
     })
 }
 
@@ -186,7 +212,8 @@ fn lag(run: &RunResult) -> Option<Panel> {
         height: 96.0,
         top: unit.of(cap),
         series: vec![Series { class: "s1", label: "p99".to_owned(), dots }],
-        guide: limit.map(|limit| Guide::Level(unit.of(limit), "limit")),
+        guides: limit.map(|limit| Guide::Level(unit.of(limit), "limit")).into_iter().collect(),
+        ..Panel::default()
     })
 }
 
@@ -200,22 +227,28 @@ fn dots(
     value: impl Fn(&PointResult) -> Option<f64>,
     text: impl Fn(f64) -> String,
 ) -> Vec<Dot> {
-    run.points
-        .iter()
-        .filter_map(|p| {
-            let y = value(p).filter(|y| y.is_finite())?;
-            let x = Some(p.requested).filter(|x| x.is_finite())?;
-            Some(Dot { x, y, mark: Mark::of(p), position: p.position, text: text(y) })
-        })
-        .collect()
+    let dot = |p: &PointResult| dot(p, Some(p.requested), value(p), &text);
+    run.points.iter().filter_map(dot).collect()
 }
 
-fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {
+/// Of a load point that has both values.
+pub(super) fn dot(
+    point: &PointResult,
+    x: Option<f64>,
+    y: Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> Option<Dot> {
+    let [x, y] = [x, y].map(|value| value.filter(|value| value.is_finite()));
+    let (x, y) = x.zip(y)?;
+    Some(Dot { x, y, mark: Mark::of(point), position: point.position, text: text(y) })
+}
+
+pub(super) fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {
     let counted = run.points.iter().filter(|p| p.counts()).filter_map(value);
     counted.filter(|v| *v > 0.0).reduce(f64::max).map(|v| v * HEADROOM)
 }
 
-fn largest(dots: &[Dot]) -> f64 {
+pub(super) fn largest(dots: &[Dot]) -> f64 {
     dots.iter().map(|d| d.y).fold(0.0, f64::max)
 }
 

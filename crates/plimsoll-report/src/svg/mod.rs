@@ -1,14 +1,19 @@
 //! Charts as inline SVG: measured dots, zero-based axes, labels at the lines themselves.
 
+mod course;
 mod draw;
 mod load;
 mod percentiles;
+mod resources;
 mod scale;
 mod stacked;
+mod strip;
 mod timeline;
 
+pub(crate) use course::course_chart;
 pub(crate) use load::{generator_chart, load_chart};
 pub(crate) use percentiles::{percentile_chart, selected_points};
+pub(crate) use resources::{resource_chart, resource_topics};
 pub(crate) use timeline::{timeline_chart, timeline_spans, timeline_time};
 
 /// Identity and width of one drawing.

@@ -3,6 +3,7 @@
 use super::Frame;
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, spread, tick_room, tick_text, ticks};
+use super::strip::{Cell, draw_strip};
 use crate::table::Mark;
 
 /// One measured value.
@@ -32,7 +33,14 @@ pub(super) enum Guide {
     Level(f64, &'static str),
 }
 
+impl Guide {
+    fn is_level(&self) -> bool {
+        matches!(self, Self::Level(..))
+    }
+}
+
 /// One panel.
+#[derive(Default)]
 pub(super) struct Panel {
     /// Quantity and unit.
     pub(super) title: String,
@@ -40,7 +48,16 @@ pub(super) struct Panel {
     /// The axis reaches at least here; values beyond are marked by arrows.
     pub(super) top: f64,
     pub(super) series: Vec<Series>,
-    pub(super) guide: Option<Guide>,
+    pub(super) guides: Vec<Guide>,
+    /// Position of the point with the highest throughput, where the panel shows that.
+    pub(super) peak: Option<u32>,
+}
+
+impl Panel {
+    /// It is too low for words about single dots; their shape says it there.
+    fn is_low(&self) -> bool {
+        self.height < LOW
+    }
 }
 
 /// A set of panels with the axis they share.
@@ -51,11 +68,15 @@ pub(super) struct Stack {
     pub(super) axis: String,
     pub(super) loads: Vec<f64>,
     pub(super) panels: Vec<Panel>,
+    /// Title and cells of what stands below the panels.
+    pub(super) strip: Option<(&'static str, Vec<Cell>)>,
 }
 
 const TITLE_HEIGHT: f64 = 26.0;
 const GAP: f64 = 18.0;
 const FOOT: f64 = 44.0;
+const LOW: f64 = 90.0;
+const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const LABEL_GAP: f64 = 14.0;
 
 struct Place {
@@ -72,9 +93,11 @@ struct Place {
 /// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
-    let y_ticks = |panel: &Panel| ticks(panel.top, 4);
+    let y_ticks = |panel: &Panel| ticks(panel.top, if panel.is_low() { 3 } else { 4 });
     let left = stack.panels.iter().map(|p| tick_room(&y_ticks(p))).fold(room, f64::max);
-    let right = frame.width - margin;
+    let names = stack.panels.iter().flat_map(|p| &p.series).map(|s| s.label.chars().count());
+    let name = names.max().unwrap_or(0) as f64 * NAME_DIGIT_WIDTH + 12.0;
+    let right = frame.width - name.max(margin);
     let largest = stack.loads.iter().copied().fold(0.0, f64::max);
     let x_ticks = ticks(largest, if frame.is_narrow() { 4 } else { 8 });
     let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
@@ -86,12 +109,17 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
         let bottom = top + panel.height;
         let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
         let place = Place { x, y, left, right, top, bottom, edge: frame.width };
-        drawing.text("panel", (0.0, top - 11.0), Anchor::Start, &panel.title);
+        let class = if panel.is_low() { "panel small" } else { "panel" };
+        drawing.text(class, (0.0, top - 11.0), Anchor::Start, &panel.title);
         axes(&mut drawing, &place, (&x_ticks, &y_ticks));
         draw_panel(&mut drawing, &place, panel);
         top = bottom + GAP;
     }
-    let bottom = top - GAP;
+    let mut bottom = top - GAP;
+    if let Some((title, cells)) = &stack.strip {
+        drawing.text("panel", (0.0, top + TITLE_HEIGHT - 11.0), Anchor::Start, title);
+        bottom = draw_strip(&mut drawing, cells, (x, (left, right)), top + TITLE_HEIGHT - 4.0);
+    }
     for tick in &x_ticks {
         let at = (x.at(*tick), bottom + 17.0);
         drawing.text("tick", at, Anchor::Middle, &tick_text(*tick));
@@ -114,7 +142,7 @@ fn axes(drawing: &mut Drawing, place: &Place, (x_ticks, y_ticks): (&[f64], &[f64
 }
 
 fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
-    if let Some(guide) = &panel.guide {
+    for guide in &panel.guides {
         draw_guide(drawing, place, guide);
     }
     for series in &panel.series {
@@ -131,8 +159,9 @@ fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     }
     label_ends(drawing, place, panel);
     label_beyond(drawing, place, panel);
+    label_peak(drawing, place, panel);
     // Beside a limit's line there is no room for words; the shape says it there.
-    if !matches!(panel.guide, Some(Guide::Level(..))) {
+    if !panel.is_low() && !panel.guides.iter().any(Guide::is_level) {
         label_marked(drawing, place, panel, (Mark::Invalid, "invalid"));
         label_marked(drawing, place, panel, (Mark::NotCounted, "not counted"));
     }
@@ -240,6 +269,15 @@ fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
             drawing.text("value", at, Anchor::End, label.trim_start());
         }
     }
+}
+
+/// Marks the highest throughput, above which there is room.
+fn label_peak(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+    let Some((series, position)) = panel.series.first().zip(panel.peak) else { return };
+    let Some(dot) = series.dots.iter().find(|dot| dot.position == position) else { return };
+    let at = (place.x.at(dot.x), place.y.at(dot.y));
+    drawing.ring_around(&format!("peak {}", series.class), at, 7.0);
+    drawing.text("guide-name", (at.0, at.1 - 11.0), Anchor::Middle, "peak");
 }
 
 /// Says a mark in words, one label for neighbours that stand too close for one each.

@@ -41,13 +41,19 @@ pub(crate) fn timeline_spans(
         .collect()
 }
 
-/// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run.
+/// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run. Nothing
+/// where the window is too short to have a course.
 pub(crate) fn timeline_chart(
     frame: Frame<'_>,
     point: &PointResult,
     top_ops_per_s: f64,
 ) -> Option<String> {
     let last = point.timeline.last()?.second;
+    let mut measured = point.timeline.iter().filter(|s| s.phase == "measure").map(|s| s.second);
+    let first = measured.next()?;
+    if measured.all(|second| second == first) {
+        return None;
+    }
     let (time_name, time) = timeline_time(point);
     let top_nanos = point.timeline.iter().filter_map(time).max().unwrap_or(0) as f64;
     let unit = TimeUnit::for_largest(top_nanos);

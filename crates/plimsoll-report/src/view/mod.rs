@@ -4,7 +4,9 @@ mod budget;
 mod disclosure;
 mod errors;
 mod headline;
+mod limits;
 mod moved;
+mod names;
 mod points;
 mod resources;
 mod shares;
@@ -20,8 +22,12 @@ use crate::text::{command_line, instant, number};
 
 pub(crate) use disclosure::Section;
 pub(crate) use headline::{Figure, headline_point};
+pub(crate) use limits::has_limits;
+pub use limits::limit_name;
 pub(crate) use moved::{metric, ops_unit};
-pub(crate) use points::timeline_table;
+pub(crate) use names::{key_of, key_words};
+pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
+pub(crate) use resources::{THIS_HOST, find};
 
 /// Said at the end of every report.
 pub(crate) const CLOSING: &str = "Plimsoll is an independent implementation of published \
@@ -63,6 +69,12 @@ pub(crate) struct RunView {
     pub(crate) leaves_out: bool,
     /// The generator's health, where a chart would hold one dot.
     pub(crate) generator_note: String,
+    /// Each point has its limit.
+    pub(crate) limited: bool,
+    /// The figures that say what limited a point, of points limited by a resource.
+    pub(crate) evidence: Table,
+    /// Which points, with their limit; what is said of it, which may be nothing.
+    pub(crate) limit_texts: Vec<(String, String)>,
     pub(crate) resources: Table,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
@@ -137,6 +149,9 @@ impl RunView {
             leaves_out: run.points.iter().any(|p| Mark::of(p) == Mark::NotCounted),
             points,
             generator_note: points::generator_note(run),
+            limited: has_limits(run),
+            evidence: limits::evidence_table(run),
+            limit_texts: limits::texts(run),
             resources: resources::table(run),
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),

@@ -5,6 +5,7 @@ use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 
 use super::errors::class_text;
+use super::limits::{has_limits, limit_name};
 use super::moved::{metric, mib_per_s, ops_unit};
 use crate::svg::{selected_points, timeline_spans, timeline_time};
 use crate::table::{Column, Mark, Table, figures, words};
@@ -15,6 +16,8 @@ const TIMELINE_ROWS_MAX: usize = 40;
 
 /// Share of the time a worker had to wait for its core from which it is shown.
 const RUN_DELAY_SHOWN_MIN_RATIO: f64 = 0.005;
+/// Of the table of points; where a strip below the curve says the same, its room is wanted.
+pub(crate) const LIMIT_COLUMN: &str = "limit";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
     generator's own delays, the sample and the histogram leave open. A percentile whose interval \
@@ -25,20 +28,24 @@ pub(super) fn points_table(run: &RunResult) -> Table {
         Some(_) => "Response time runs from due to done: it includes the generator's own lateness.",
         None => "The load points as the other program gave them.",
     };
-    let table = table_of(run, &run.points, caption);
+    let mut columns = columns(run, &run.points);
+    if has_limits(run) {
+        // Before the verdict, which stays at the end.
+        columns.insert(columns.len() - 1, filled(words(LIMIT_COLUMN), |p| limit_name(&p.limit)));
+    }
+    let table = table_of(&run.points, columns, caption);
     if run.suite.is_none() { table.without_empty_columns() } else { table }
 }
 
 pub(super) fn probes_table(run: &RunResult) -> Table {
-    table_of(run, &run.probes, "Probes of the search for the peak, not part of the ladder")
-        .without_empty_columns()
+    let caption = "Probes of the search for the peak, not part of the ladder";
+    table_of(&run.probes, columns(run, &run.probes), caption).without_empty_columns()
 }
 
 /// A column of the table of points with what stands in its cells.
 type Filled = (Column, Box<dyn Fn(&PointResult) -> String>);
 
-fn table_of(run: &RunResult, points: &[PointResult], caption: &str) -> Table {
-    let filled = columns(run, points);
+fn table_of(points: &[PointResult], filled: Vec<Filled>, caption: &str) -> Table {
     let (columns, cells): (Vec<Column>, Vec<_>) = filled.into_iter().unzip();
     let mut table = Table::new(caption, columns);
     for point in points {
@@ -166,7 +173,7 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
 }
 
 /// Does the suite cap the mean service time of the points it counts?
-pub(super) fn caps(run: &RunResult) -> bool {
+pub(crate) fn caps(run: &RunResult) -> bool {
     run.suite.as_ref().is_some_and(|suite| suite.response_cap_ms.is_some())
 }
 

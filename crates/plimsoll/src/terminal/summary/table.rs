@@ -3,10 +3,12 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+use plimsoll_model::limit::Limit;
 use plimsoll_model::result::{NotCounted, PointResult, RunResult};
 use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped};
+use plimsoll_report::limit_name;
 
 use super::super::Style;
 use super::extent::Extent;
@@ -207,6 +209,15 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
     columns.push(rows.column("errors", 7, 0, &errors));
     let busy = |p: &PointResult| Some(format!("{:.0} %", p.generator.cpu_busy_ratio_max? * 100.0));
     columns.push(rows.column("busy", 5, 7, &busy));
+    // Where nothing judged them, the word would be the same for all.
+    if result.points.iter().any(|point| point.limit != Limit::default()) {
+        let first =
+            |p: &PointResult| Some(limit_name(&Limit { also: Vec::new(), ..p.limit.clone() }));
+        columns.push(Column {
+            bare: Some((6, rows.cells(&first))),
+            ..rows.column("limit", 13, 3, &|p| Some(limit_name(&p.limit)))
+        });
+    }
     columns
 }
 

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{
     Axis, Bound, Finding, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary,
     TimeIntervals, TimeSummary, Verdict,
@@ -204,6 +205,29 @@ fn points_that_are_not_counted_say_why() {
     for (row, words) in ends.iter().zip(["above the cap", "not held", "  errors", "valid"]) {
         assert!(row.ends_with(words), "{row}");
     }
+}
+
+#[test]
+fn each_point_says_what_limited_it_as_far_as_a_screen_holds_it() {
+    let mut result = stated();
+    for point in &mut result.points {
+        point.limit = Limit { kind: LimitKind::None, ..Limit::default() };
+    }
+    let place = Some("core 1".to_owned());
+    let also = vec![Limit { kind: LimitKind::Network, ..Limit::default() }];
+    result.points[3].limit = Limit { kind: LimitKind::Core, place, also, ..Limit::default() };
+    let whole = summary(&result, None, Style::new(false));
+    let ends: Vec<&str> = whole.lines().filter(|line| line.ends_with("  valid")).collect();
+    for (row, words) in
+        ends.iter().zip(["not saturated", "not saturated", "not saturated", "core 1 and network"])
+    {
+        assert!(row.contains(words), "{row}");
+    }
+    let wide = shown(&result, SCREEN);
+    let row = wide.lines().find(|line| line.contains("core 1")).unwrap();
+    assert!(lines_on(row, SCREEN.columns) == 1 && row.contains("4.1–6.2 ms"), "{wide}");
+    let narrow = shown(&result, Screen { columns: 50, rows: 24 });
+    assert!(!narrow.contains("core 1") && narrow.contains("4.1–6.2 ms"), "{narrow}");
 }
 
 #[test]

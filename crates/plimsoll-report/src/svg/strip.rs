@@ -1,0 +1,190 @@
+//! What limited each load point: a strip of cells on the axis of the panels above it.
+
+use plimsoll_model::limit::LimitKind;
+use plimsoll_model::result::{PointResult, RunResult};
+
+use super::draw::{Anchor, Drawing};
+use super::scale::Scale;
+use crate::text::load;
+use crate::view::limit_name;
+
+const HEIGHT: f64 = 24.0;
+const CHAR_WIDTH: f64 = 6.6; // of 12 px type
+const KEY_LINE: f64 = 20.0;
+const SWATCH: f64 = 11.0;
+const MARGIN: f64 = 50.0; // right of the axis, where lines have their names
+
+/// One load point.
+pub(super) struct Cell {
+    /// Its load.
+    x: f64,
+    /// Of its colour.
+    class: &'static str,
+    label: String,
+    tip: String,
+}
+
+/// A cell with the pixels it spans.
+struct Placed<'c> {
+    cell: &'c Cell,
+    from: f64,
+    to: f64,
+}
+
+/// The points of a run, in the order of their load.
+pub(super) fn cells(run: &RunResult) -> Vec<Cell> {
+    let finite = run.points.iter().filter(|p| p.requested.is_finite());
+    let mut cells: Vec<Cell> = finite.map(|p| cell(run, p)).collect();
+    cells.sort_by(|a, b| a.x.total_cmp(&b.x));
+    cells
+}
+
+fn cell(run: &RunResult, point: &PointResult) -> Cell {
+    let label = limit_name(&point.limit);
+    let mut tip =
+        format!("point {}, {}: {label}", point.position, load(point.requested, &run.axis));
+    if !point.limit.text.is_empty() {
+        tip = format!("{tip}; {}", point.limit.text);
+    }
+    Cell { x: point.requested, class: class(point.limit.kind), label, tip }
+}
+
+/// Kinds that a reader takes for one another share a colour; the words tell them apart.
+const fn class(kind: LimitKind) -> &'static str {
+    match kind {
+        LimitKind::Processor | LimitKind::Core | LimitKind::Quota | LimitKind::Hypervisor => "cpu",
+        LimitKind::Disk => "disk",
+        LimitKind::Network => "network",
+        LimitKind::Memory => "memory",
+        LimitKind::Pool | LimitKind::Lock => "soft",
+        LimitKind::Clients | LimitKind::Generator | LimitKind::Cap => "load",
+        LimitKind::None => "none",
+        LimitKind::Unknown => "unknown",
+    }
+}
+
+/// Draws the strip below `top`; above it a key of the limits whose cells have no room for their
+/// name. Returns where it ends.
+pub(super) fn draw_strip(
+    drawing: &mut Drawing,
+    cells: &[Cell],
+    (x, edges): (Scale, (f64, f64)),
+    top: f64,
+) -> f64 {
+    let placed = placed(cells, x, edges);
+    let groups: Vec<_> = placed.chunk_by(|a, b| a.cell.label == b.cell.label).collect();
+    let (roomy, tight): (Vec<_>, Vec<_>) =
+        groups.into_iter().partition(|group| width(&group[0].cell.label) + 8.0 <= span(group));
+    let mut unnamed: Vec<&Cell> = Vec::new();
+    for cell in tight.iter().map(|group| group[0].cell) {
+        let mut named = roomy.iter().map(|group| group[0].cell).chain(unnamed.iter().copied());
+        if !named.any(|known| known.label == cell.label) {
+            unnamed.push(cell);
+        }
+    }
+    let top = draw_key(drawing, &unnamed, edges, top);
+    for Placed { cell, from, to } in &placed {
+        let class = format!("cell {}", cell.class);
+        drawing.cell(&class, (*from, top), (to - from, HEIGHT), &cell.tip);
+    }
+    for group in roomy {
+        let at = (group[0].from + span(group) / 2.0, top + HEIGHT / 2.0 + 4.0);
+        drawing.text("cell-name", at, Anchor::Middle, &group[0].cell.label);
+    }
+    top + HEIGHT
+}
+
+/// Swatches with names, from left to right in as many lines as it takes. Returns where it ends.
+fn draw_key(
+    drawing: &mut Drawing,
+    cells: &[&Cell],
+    (left, right): (f64, f64),
+    mut top: f64,
+) -> f64 {
+    let mut x = left;
+    for cell in cells {
+        let label = cut(&cell.label, right + MARGIN - left - SWATCH - 6.0);
+        let room = SWATCH + 6.0 + width(&label);
+        if x > left && x + room > right {
+            (x, top) = (left, top + KEY_LINE);
+        }
+        drawing.rect(&format!("cell {}", cell.class), (x, top + 2.0), (SWATCH, SWATCH));
+        let at = (x + SWATCH + 6.0, top + SWATCH);
+        drawing.text("cell-name", at, Anchor::Start, &label);
+        x += room + 18.0;
+    }
+    if cells.is_empty() { top } else { top + KEY_LINE }
+}
+
+/// Each cell reaches to the middle between its load and its neighbours'; points of the same load
+/// share its room.
+fn placed<'c>(cells: &'c [Cell], x: Scale, (left, right): (f64, f64)) -> Vec<Placed<'c>> {
+    let loads: Vec<&[Cell]> = cells.chunk_by(|a, b| a.x == b.x).collect();
+    let at = |i: usize| x.at(loads[i][0].x);
+    let mut placed = Vec::with_capacity(cells.len());
+    for (i, same) in loads.iter().enumerate() {
+        let before = (i > 0).then(|| (at(i) - at(i - 1)) / 2.0);
+        let after = (i + 1 < loads.len()).then(|| (at(i + 1) - at(i)) / 2.0);
+        let alone = (right - left) / 2.0;
+        let from = (at(i) - before.or(after).unwrap_or(alone)).max(left);
+        let to = (at(i) + after.or(before).unwrap_or(alone)).min(right);
+        let share = (to - from) / same.len() as f64;
+        placed.extend(same.iter().enumerate().map(|(k, cell)| {
+            let from = from + share * k as f64;
+            Placed { cell, from, to: from + share }
+        }));
+    }
+    placed
+}
+
+fn span(group: &[Placed<'_>]) -> f64 {
+    match group {
+        [first, .., last] => last.to - first.from,
+        [only] => only.to - only.from,
+        [] => 0.0,
+    }
+}
+
+/// As much of a name as there is room for; tip and table have the whole.
+fn cut(label: &str, room: f64) -> String {
+    let fits = (room / CHAR_WIDTH) as usize;
+    match label.chars().count() > fits {
+        true => label.chars().take(fits.saturating_sub(1)).chain(['…']).collect(),
+        false => label.to_owned(),
+    }
+}
+
+fn width(label: &str) -> f64 {
+    label.chars().count() as f64 * CHAR_WIDTH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(x: f64, label: &str) -> Cell {
+        Cell { x, class: "cpu", label: label.to_owned(), tip: String::new() }
+    }
+
+    #[test]
+    fn cells_meet_between_their_loads_and_end_at_the_axis() {
+        let cells = [cell(10.0, "a"), cell(20.0, "b"), cell(20.0, "c"), cell(40.0, "d")];
+        let placed = placed(&cells, Scale::new(40.0, 0.0, 400.0), (0.0, 400.0));
+        let spans: Vec<_> = placed.iter().map(|p| (p.from, p.to)).collect();
+        assert_eq!(spans, [(50.0, 150.0), (150.0, 225.0), (225.0, 300.0), (300.0, 400.0)]);
+    }
+
+    #[test]
+    fn a_name_without_room_in_its_cell_stands_in_the_key_once() {
+        let long = "pool: service threads of the server";
+        let cells = [cell(10.0, long), cell(20.0, "core 1"), cell(21.0, long), cell(100.0, "vda")];
+        let mut drawing = Drawing::new();
+        let scale = Scale::new(100.0, 0.0, 300.0);
+        let bottom = draw_strip(&mut drawing, &cells, (scale, (0.0, 300.0)), 0.0);
+        let svg = drawing.finish("c", (300.0, bottom), "", "");
+        assert_eq!(svg.matches(&format!(">{long}</text>")).count(), 1, "{svg}");
+        assert_eq!(svg.matches(">vda</text>").count(), 1, "{svg}");
+        assert!(bottom > HEIGHT, "the key stands above the strip");
+        assert_eq!(cut(long, 66.0), "pool: ser…");
+    }
+}

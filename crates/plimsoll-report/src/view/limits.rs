@@ -1,0 +1,124 @@
+//! What held each load point back.
+
+use plimsoll_model::limit::{Evidence, Limit, LimitKind};
+use plimsoll_model::result::{PointResult, RunResult};
+
+use super::names::words_for;
+use crate::table::{Mark, Table, figures, words};
+use crate::text::{ABSENT, ResourceUnit, load};
+
+/// Kind and place of what held a load point back, with what held it back as much: `disk: vda and
+/// network: eth0`. A point that was not held back is *not saturated*.
+pub fn limit_name(limit: &Limit) -> String {
+    let all: Vec<_> = std::iter::once(limit).chain(&limit.also).map(one_name).collect();
+    all.join(" and ")
+}
+
+fn one_name(limit: &Limit) -> String {
+    let kind = match limit.kind {
+        LimitKind::None => "not saturated",
+        LimitKind::Cap => "response cap",
+        LimitKind::Quota => "CPU quota",
+        other => other.as_str(),
+    };
+    match limit.place.as_deref().filter(|place| !place.is_empty()) {
+        // The place says the kind: `core 1`.
+        Some(place) if place.split(' ').any(|word| word == kind) => place.to_owned(),
+        Some(place) => format!("{kind}: {place}"),
+        None => kind.to_owned(),
+    }
+}
+
+/// Does the result say anything of limits? A curve from elsewhere does not.
+pub(crate) fn has_limits(run: &RunResult) -> bool {
+    run.suite.is_some() || run.points.iter().any(|p| p.limit != Limit::default())
+}
+
+/// The figures on which the points rest whose limit is a resource.
+pub(super) fn evidence_table(run: &RunResult) -> Table {
+    let mut table = Table::new(
+        "The figures that say so, of load points that a resource held back",
+        vec![
+            figures("point", ""),
+            words("load"),
+            words("limit"),
+            words("figure"),
+            figures("value", ""),
+            figures("ceiling", ""),
+            figures("at the lowest load", ""),
+        ],
+    );
+    for point in &run.points {
+        let all = std::iter::once(&point.limit).chain(&point.limit.also);
+        for limit in all.filter(|limit| limit.kind.is_resource()) {
+            for row in rows(run, point, limit) {
+                table.push_marked(row, Mark::of(point));
+            }
+        }
+    }
+    table.without_empty_columns()
+}
+
+fn rows(run: &RunResult, point: &PointResult, limit: &Limit) -> Vec<Vec<String>> {
+    let load = load(point.requested, &run.axis);
+    let begin = [point.position.to_string(), load, one_name(limit)];
+    let row = |figures: [String; 4]| begin.iter().cloned().chain(figures).collect();
+    match limit.evidence.as_slice() {
+        [] => vec![row([0; 4].map(|_| ABSENT.to_owned()))],
+        all => all.iter().map(|evidence| row(evidence_cells(evidence))).collect(),
+    }
+}
+
+fn evidence_cells(evidence: &Evidence) -> [String; 4] {
+    let values = [Some(evidence.value), evidence.ceiling, evidence.low_load_value];
+    let finite = values.into_iter().flatten().filter(|value| value.is_finite());
+    let unit = ResourceUnit::for_largest(&evidence.unit, finite.fold(0.0, f64::max));
+    let text = |value: Option<f64>| {
+        value.map_or_else(|| ABSENT.to_owned(), |value| unit.named_text(value))
+    };
+    let [value, ceiling, low_load] = values.map(text);
+    [words_for(&evidence.name), value, ceiling, low_load]
+}
+
+/// Each limit of the ladder with what is said of it: neighbours with the same stand together.
+pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
+    if !has_limits(run) {
+        return Vec::new();
+    }
+    let same = |a: &PointResult, b: &PointResult| {
+        a.limit.text == b.limit.text && limit_name(&a.limit) == limit_name(&b.limit)
+    };
+    let groups = run.points.chunk_by(same);
+    let said = groups.filter_map(|group| {
+        let (first, last) = (group.first()?, group.last()?);
+        let name = limit_name(&first.limit);
+        let place = match group.len() {
+            1 => format!("Point {}, {name}", first.position),
+            _ => format!("Points {}–{}, {name}", first.position, last.position),
+        };
+        Some((place, first.limit.text.clone()))
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(kind: LimitKind, place: &str) -> Limit {
+        Limit { kind, place: Some(place.to_owned()), ..Limit::default() }
+    }
+
+    #[test]
+    fn a_limit_is_called_by_its_kind_and_place() {
+        assert_eq!(limit_name(&limit(LimitKind::Core, "core 1")), "core 1");
+        assert_eq!(limit_name(&limit(LimitKind::Core, "one core")), "one core");
+        assert_eq!(limit_name(&limit(LimitKind::Quota, "")), "CPU quota");
+        let also = vec![limit(LimitKind::Network, "veth0")];
+        let two = Limit { also, ..limit(LimitKind::Disk, "vda") };
+        assert_eq!(limit_name(&two), "disk: vda and network: veth0");
+        assert_eq!(limit_name(&Limit::default()), "unknown");
+        let none = Limit { kind: LimitKind::None, ..Limit::default() };
+        assert_eq!(limit_name(&none), "not saturated");
+    }
+}

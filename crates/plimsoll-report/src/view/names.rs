@@ -1,0 +1,169 @@
+//! What people call the resources that results name.
+
+/// Tables whose names have a key between table and column, which may hold dots itself.
+const KEYED: [&str; 7] = ["cpu", "disk", "network", "process", "cgroup", "storage", "socket"];
+
+/// Name and words; the star is the key.
+const WORDS: &[(&str, &str)] = &[
+    ("host.cpu_busy", "host: processors, busy"),
+    ("host.cpu_user", "host: processors, in programs"),
+    ("host.cpu_system", "host: processors, in the kernel"),
+    ("host.cpu_iowait", "host: processors, idle while a disk is awaited"),
+    ("host.cpu_softirq", "host: processors, in interrupts"),
+    ("host.cpu_steal", "host: processors, kept by the hypervisor"),
+    ("host.cpu_busiest", "host: busiest processor"),
+    ("host.runnable", "host: threads running or ready to"),
+    ("host.blocked", "host: threads waiting for a disk"),
+    ("host.context_switches", "host: context switches"),
+    ("host.interrupts", "host: interrupts"),
+    ("host.memory_used", "host: memory used"),
+    ("host.memory_dirty", "host: memory not yet written to disk"),
+    ("host.swap_used", "host: swap used"),
+    ("host.swapped_in_pages", "host: pages read from swap"),
+    ("host.swapped_out_pages", "host: pages written to swap"),
+    ("host.major_faults", "host: page faults that read a disk"),
+    ("host.tcp_retransmits", "host: TCP segments sent again"),
+    ("host.tcp_listen_overflows", "host: connections refused by a full accept queue"),
+    ("host.tcp_listen_drops", "host: connections dropped before they were accepted"),
+    ("host.pressure_cpu_some", "host: time a thread waited for a processor"),
+    ("host.pressure_io_some", "host: time a thread waited for a disk"),
+    ("host.pressure_memory_some", "host: time a thread waited for memory"),
+    ("host.throttled_periods", "host: periods in which a CPU quota was used up"),
+    ("host.throttled", "host: held back by a CPU quota"),
+    ("cpu.*.busy", "processor *: busy"),
+    ("disk.*.read", "disk *: read"),
+    ("disk.*.written", "disk *: written"),
+    ("disk.*.reads", "disk *: reads"),
+    ("disk.*.writes", "disk *: writes"),
+    ("disk.*.per_read", "disk *: time of a read"),
+    ("disk.*.per_write", "disk *: time of a write"),
+    ("disk.*.queue_mean", "disk *: requests in its queue"),
+    ("disk.*.busy", "disk *: time with a request"),
+    ("network.*.received", "network *: received"),
+    ("network.*.sent", "network *: sent"),
+    ("network.*.received_share", "network *: received, share of the link"),
+    ("network.*.sent_share", "network *: sent, share of the link"),
+    ("network.*.received_packets", "network *: packets received"),
+    ("network.*.sent_packets", "network *: packets sent"),
+    ("network.*.received_per_packet", "network *: size of a packet received"),
+    ("network.*.sent_per_packet", "network *: size of a packet sent"),
+    ("network.*.receive_drops", "network *: packets dropped on arrival"),
+    ("network.*.send_drops", "network *: packets dropped when sent"),
+    ("process.*.cpu", "*: processor, cores used"),
+    ("process.*.run_delay", "*: ready to run, waiting for a processor"),
+    ("process.*.busiest_thread", "*: busiest thread"),
+    ("process.*.cores_allowed", "*: cores it may use"),
+    ("process.*.cores_busy", "*: cores it may use, busy with anything"),
+    ("process.*.cores_steal", "*: cores it may use, kept by the hypervisor"),
+    ("process.*.core", "*: number of its only core"),
+    ("process.*.threads_waiting_for_disk", "*: threads waiting for a disk"),
+    ("process.*.threads_waiting_for_lock", "*: threads waiting for a lock"),
+    ("process.*.waiting_for_disk", "*: threads waiting for a disk"),
+    ("process.*.waiting_for_lock", "*: threads waiting for a lock"),
+    ("process.*.rss", "*: memory resident"),
+    ("process.*.threads", "*: threads"),
+    ("process.*.descriptors", "*: open files and sockets"),
+    ("process.*.processes", "*: processes"),
+    ("cgroup.*.quota", "*: CPU quota"),
+    ("cgroup.*.throttled", "*: held back by its CPU quota"),
+    ("cgroup.*.throttled_periods", "*: periods in which its CPU quota was used up"),
+    ("cgroup.*.memory", "*: memory of its group"),
+    ("cgroup.*.memory_max", "*: memory its group may use"),
+    ("cgroup.*.memory_full", "*: times its memory was full"),
+    ("cgroup.*.memory_stalls", "*: times its memory was full"),
+    ("cgroup.*.refaults", "*: pages read again for want of memory"),
+    ("storage.*.reads", "*: reads"),
+    ("storage.*.writes", "*: writes"),
+    ("storage.*.read", "*: read"),
+    ("storage.*.written", "*: written"),
+    ("storage.*.reads_max", "*: reads it may do"),
+    ("storage.*.writes_max", "*: writes it may do"),
+    ("storage.*.read_max", "*: bytes it may read"),
+    ("storage.*.written_max", "*: bytes it may write"),
+    ("socket.*.connections", "*: connections"),
+    ("socket.*.send_queue", "*: sent and not yet acknowledged"),
+    ("socket.*.receive_queue", "*: arrived and not yet read"),
+    ("socket.*.accept_queue", "*: connections not yet accepted"),
+    ("server.threads", "server: service threads"),
+    ("server.threads_busy", "server: service threads busy, when asked"),
+    ("server.threads_busy_mean", "server: service threads busy"),
+    ("server.queue", "server: requests waiting, when asked"),
+    ("server.queue_mean", "server: requests waiting"),
+    ("server.threads_in_fdatasync", "server: threads in fdatasync"),
+    ("server.fdatasyncs", "server: calls of fdatasync"),
+    ("server.requests", "server: requests done"),
+    ("server.segment_read", "server: read from its segments"),
+    ("server.segment_written", "server: written to its segments"),
+    ("server.connections", "server: connections, by its own account"),
+    ("achieved_ops_per_s", "throughput"),
+    ("send_lag_p99_ns", "send lag p99"),
+    ("service_mean_ns", "service mean"),
+    ("response_mean_ns", "response mean"),
+];
+
+/// Words for a resource or a figure of a load point; a name that has none stays as it is.
+pub(super) fn words_for(name: &str) -> String {
+    let (pattern, key) = pattern(name);
+    let words = WORDS.iter().find(|(known, _)| *known == pattern).map(|(_, words)| words);
+    match (words, name.contains('.')) {
+        (Some(words), _) => words.replacen('*', &key_words(name, key), 1),
+        (None, true) => name.to_owned(),
+        (None, false) => name.replace('_', " "),
+    }
+}
+
+/// A key in words: that of what a server does to a disk holds both, that of an interface in the
+/// server's own namespace the server's name before the interface's.
+pub(crate) fn key_words(name: &str, key: &str) -> String {
+    match key.split_once(':') {
+        Some((server, interface)) if name.starts_with("network") => {
+            format!("{interface} of {server}")
+        }
+        Some((server, disk)) => format!("{server} on {disk}"),
+        None => key.to_owned(),
+    }
+}
+
+/// The key of a name of a table that has keys.
+pub(crate) fn key_of<'n>(name: &'n str, table: &str) -> Option<&'n str> {
+    let rest = name.strip_prefix(table)?.strip_prefix('.')?;
+    rest.rsplit_once('.').map(|(key, _)| key).filter(|key| !key.is_empty())
+}
+
+fn pattern(name: &str) -> (String, &str) {
+    let table = name.split('.').next().unwrap_or_default();
+    let key = KEYED.contains(&table).then(|| key_of(name, table)).flatten();
+    match (key, name.rsplit_once('.')) {
+        (Some(key), Some((_, column))) => (format!("{table}.*.{column}"), key),
+        _ => (name.to_owned(), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_have_names_that_people_use() {
+        for (name, words) in [
+            ("process.server.cpu", "server: processor, cores used"),
+            ("network.eth0.100.sent_share", "network eth0.100: sent, share of the link"),
+            ("network.server:veth0.sent", "network veth0 of server: sent"),
+            ("storage.server:vda.reads_max", "server on vda: reads it may do"),
+            ("disk.dm-0.queue_mean", "disk dm-0: requests in its queue"),
+            ("host.cpu_steal", "host: processors, kept by the hypervisor"),
+            ("disk.vda.unheard_of", "disk.vda.unheard_of"),
+            ("ops_in_flight", "ops in flight"),
+        ] {
+            assert_eq!(words_for(name), words);
+        }
+    }
+
+    #[test]
+    fn each_name_stands_in_the_table_once() {
+        let mut names: Vec<_> = WORDS.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), WORDS.len());
+    }
+}
