@@ -54,7 +54,7 @@ pub(super) fn limit_of(
             LimitKind::None,
             "not saturated as far as one load tells: no resource was full".to_owned(),
         ),
-        None => plain(LimitKind::Unknown, unknown_text(scene.is_some())),
+        None => plain(LimitKind::Unknown, unknown_text(scene.as_ref())),
     }
 }
 
@@ -63,13 +63,19 @@ fn at_this_load(limit: Limit) -> Limit {
     Limit { text: format!("{}, at this one load", limit.text), ..limit }
 }
 
-fn unknown_text(watched: bool) -> String {
-    match watched {
-        true => "saturated; which resource is not known: none that was watched was full with a \
+fn unknown_text(scene: Option<&Scene<'_>>) -> String {
+    let Some(scene) = scene else {
+        return "saturated; which resource is not known: the server's host was not watched"
+            .to_owned();
+    };
+    match scene.now.taken_by_others() {
+        Some(share) => format!(
+            "saturated; which resource is not known: other programs had {:.0} % of the server's \
+             cores",
+            share * 100.0
+        ),
+        None => "saturated; which resource is not known: none that was watched was full with a \
                  queue"
             .to_owned(),
-        false => {
-            "saturated; which resource is not known: the server's host was not watched".to_owned()
-        }
     }
 }

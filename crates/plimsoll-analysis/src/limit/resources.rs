@@ -37,16 +37,19 @@ const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
 const REFAULTS_MIN_PER_OP: f64 = 0.1;
 /// Bytes that wait in the server's sockets for the network.
 const SEND_QUEUE_MIN_BYTES: f64 = 64.0 * 1024.0;
-/// Share of a server's threads that wait for each other.
+/// Share of a server's threads, or of the ops under way, that wait for another thread.
 const LOCKED_MIN_RATIO: f64 = 0.5;
+/// A server with more ops under way for each thread has no thread for each.
+const OPS_PER_THREAD_MAX: f64 = 8.0;
 /// Bytes of requests that nobody reads.
 const UNREAD_MIN_BYTES: f64 = 1.0;
 
-/// What was full, the most certain first.
+/// What was full, the most certain first. Without a lower load only ceilings that are known exactly
+/// name a resource.
 pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     let exact = [hypervisor, quota, processors, held_disk, busy_disk, link, threads];
     let found: Vec<Limit> = exact.iter().filter_map(|judge| judge(scene)).collect();
-    if !found.is_empty() {
+    if !found.is_empty() || scene.low.is_none() {
         return found;
     }
     let likely = [memory, waited_disk, unsent, lock, unread];
@@ -285,7 +288,8 @@ fn link(scene: &Scene<'_>) -> Option<Limit> {
                     scene.evidence("socket.server.send_queue", None),
                     scene.evidence("host.tcp_retransmits", None),
                 ];
-                return Some(limit(LimitKind::Network, Some(key.to_owned()), text, evidence));
+                let place = key.rsplit(':').next().unwrap_or(key).to_owned();
+                return Some(limit(LimitKind::Network, Some(place), text, evidence));
             }
         }
     }
@@ -362,8 +366,7 @@ fn threads(scene: &Scene<'_>) -> Option<Limit> {
     if !(full && rose && at_work && idle) {
         return None;
     }
-    let locked = now.process("threads_waiting_for_lock").unwrap_or_default();
-    if locked >= LOCKED_MIN_RATIO * all {
+    if contending(now).unwrap_or_default() >= LOCKED_MIN_RATIO * all {
         return None;
     }
     let text = format!(
@@ -402,14 +405,16 @@ impl Threads {
 fn lock(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let threads = now.process("threads").filter(|threads| *threads >= 2.0)?;
-    let locked = now.process("threads_waiting_for_lock")?;
-    // Idle threads of a pool wait for each other too, but not while all of them are busy.
-    let all_busy = Threads::of(now).is_some_and(|own| own.busy >= THREADS_FULL_MIN_RATIO * own.all);
-    let rose = scene.rose(|seen| seen.process("threads_waiting_for_lock"), QUEUE_MIN);
-    (locked >= LOCKED_MIN_RATIO * threads && (rose || all_busy) && cpu_is_idle(now)).then(|| {
+    let in_flight = now.in_flight()?;
+    let contend = contending(now)?;
+    let half = LOCKED_MIN_RATIO * threads.min(in_flight);
+    // Of servers that hold many more ops than threads nothing is known of a thread's wait.
+    let a_thread_an_op = in_flight <= OPS_PER_THREAD_MAX * threads;
+    let rose = scene.rose(contending, QUEUE_MIN);
+    (contend >= half && rose && a_thread_an_op && cpu_is_idle(now)).then(|| {
         let text = format!(
-            "a lock in the server: {locked:.0} of its {threads:.0} threads waited for each other, \
-             while its processors and disks had room"
+            "a lock in the server: about {contend:.0} of its {threads:.0} threads waited for \
+             each other with an op to do, while its processors and disks had room"
         );
         let evidence = [
             scene.evidence("process.server.threads_waiting_for_lock", Some(threads)),
@@ -417,6 +422,14 @@ fn lock(scene: &Scene<'_>) -> Option<Limit> {
         ];
         limit(LimitKind::Lock, None, text, evidence)
     })
+}
+
+/// Threads that wait for another thread although there is an op for them: idle ones of a pool wait
+/// so too, as many as there are more threads than ops under way.
+fn contending(seen: &Seen<'_>) -> Option<f64> {
+    let threads = seen.process("threads")?;
+    let idle = (threads - seen.in_flight()?).max(0.0);
+    Some((seen.process("threads_waiting_for_lock")? - idle).max(0.0))
 }
 
 /// Requests that nobody reads, while the hardware is idle: no thread or process is free for them.

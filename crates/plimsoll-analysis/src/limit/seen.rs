@@ -5,6 +5,8 @@ use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::Evidence;
 use plimsoll_model::result::PointResult;
 
+/// Other programs on the server's cores are worth a word from this share on.
+const TAKEN_MIN_RATIO: f64 = 0.3;
 /// The name under which a run watches its (first) server.
 const SERVER: &str = "server";
 
@@ -104,6 +106,18 @@ impl<'a> Seen<'a> {
             [core] => seen.or(Some(*core)),
             _ => seen,
         }
+    }
+
+    /// Ops under way at the server, by Little's law.
+    pub(super) fn in_flight(&self) -> Option<f64> {
+        Some(self.point.achieved_ops_per_s? * self.point.service_ns?.mean? / 1e9)
+    }
+
+    /// Share of the server's cores that other programs had, where they had them.
+    pub(super) fn taken_by_others(&self) -> Option<f64> {
+        let others = self.cores_busy()? - self.process("cpu")?;
+        let share = others / self.cores()?;
+        (share >= TAKEN_MIN_RATIO).then_some(share)
     }
 
     fn own_cores(&self) -> Vec<u32> {

@@ -11,6 +11,7 @@ mod networks;
 mod proc_file;
 mod processes;
 mod servers;
+mod shaping;
 mod sockets;
 mod table;
 mod tree;

@@ -1,6 +1,7 @@
 //! Network interfaces: of this host, and of the network namespaces of watched servers.
 
 use super::proc_file::ProcFile;
+use super::shaping::shaped_bytes_per_s;
 use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, share};
 use crate::parse::{NetworkCounters, parse_net_dev};
@@ -17,7 +18,7 @@ pub(super) static NETWORKS: Table = Table {
     columns: &[
         Column::summed("received", Unit::BytesPerSecond),
         Column::summed("sent", Unit::BytesPerSecond),
-        // Of what the link carries one way; absent where its speed is not known.
+        // Of what the link carries one way, or is shaped to; absent where that is not known.
         Column::summed("received_share", Unit::Ratio),
         Column::summed("sent_share", Unit::Ratio),
         Column::summed("received_packets", Unit::PerSecond),
@@ -45,33 +46,46 @@ pub(super) struct NetworkSource {
 struct Namespace {
     /// Before the name of an interface; empty for this host's.
     prefix: String,
+    /// A process in it; absent for this host's.
+    pid: Option<u32>,
     file: ProcFile,
     before: Vec<NetworkCounters>,
-    /// Bytes per second that a link carries one way, as far as it was asked for.
-    links: Vec<(String, Option<f64>)>,
+    /// What links carry, as far as they were asked for.
+    links: Vec<(String, Link)>,
 }
 
 impl Namespace {
-    fn new(prefix: String, file: ProcFile) -> Self {
-        Self { prefix, file, before: Vec::new(), links: Vec::new() }
+    fn new(prefix: String, pid: Option<u32>, file: ProcFile) -> Self {
+        Self { prefix, pid, file, before: Vec::new(), links: Vec::new() }
     }
 
     /// `/sys` shows the interfaces of this host's namespace only.
-    fn link(&mut self, root: &Root, name: &str) -> Option<f64> {
-        if let Some((_, speed)) = self.links.iter().find(|(known, _)| known == name) {
-            return *speed;
+    fn link(&mut self, root: &Root, name: &str) -> Link {
+        if let Some((_, link)) = self.links.iter().find(|(known, _)| known == name) {
+            return *link;
         }
-        let own = self.prefix.is_empty();
+        let own = self.pid.is_none();
         let megabits = own.then(|| root.number(format!("sys/class/net/{name}/speed"))).flatten();
         let speed = megabits.map(|megabits| megabits as f64 * BITS_PER_MEGABIT / BITS_PER_BYTE);
-        self.links.push((name.to_owned(), speed));
-        speed
+        let shaped = shaped_bytes_per_s(root, self.pid, name);
+        let send = [speed, shaped].into_iter().flatten().reduce(f64::min);
+        let link = Link { receive: speed, send };
+        self.links.push((name.to_owned(), link));
+        link
     }
+}
+
+/// Bytes per second that a link carries each way; absent where that is not known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    receive: Option<f64>,
+    /// What it is shaped to, where that is less.
+    send: Option<f64>,
 }
 
 impl NetworkSource {
     pub(super) fn open(root: &Root) -> Self {
-        let host = Namespace::new(String::new(), ProcFile::open(root, "proc/net/dev"));
+        let host = Namespace::new(String::new(), None, ProcFile::open(root, "proc/net/dev"));
         let root = root.clone();
         Self { root, namespaces: vec![host], looked_at: Vec::new(), buffer: Vec::new() }
     }
@@ -110,7 +124,8 @@ impl NetworkSource {
         let (own, theirs) = (namespace("self"), namespace(&pid.to_string()));
         if own.is_some() && theirs.is_some() && own != theirs {
             let file = ProcFile::open(&self.root, format!("proc/{pid}/net/dev"));
-            self.namespaces.push(Namespace::new(format!("{}:", process.name), file));
+            let prefix = format!("{}:", process.name);
+            self.namespaces.push(Namespace::new(prefix, Some(pid), file));
         }
     }
 }
@@ -118,7 +133,7 @@ impl NetworkSource {
 fn values(
     was: Option<&NetworkCounters>,
     is: &NetworkCounters,
-    link: Option<f64>,
+    link: Link,
     elapsed: Elapsed,
 ) -> [Option<f64>; 12] {
     let rate = |of: fn(&NetworkCounters) -> u64| elapsed.rate(was.map(of), Some(of(is)));
@@ -127,8 +142,8 @@ fn values(
     [
         received,
         sent,
-        share(received, link),
-        share(sent, link),
+        share(received, link.receive),
+        share(sent, link.send),
         packets_in,
         packets_out,
         share(received, packets_in),
