@@ -41,6 +41,9 @@ const SEND_QUEUE_MIN_BYTES: f64 = 64.0 * 1024.0;
 const LOCKED_MIN_RATIO: f64 = 0.5;
 /// A server with more ops under way for each thread has no thread for each.
 const OPS_PER_THREAD_MAX: f64 = 8.0;
+/// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
+const TURNS_MIN_RATIO: f64 = 0.15;
+const TURNS_CORRELATION_MAX: f64 = -0.5;
 /// Bytes of requests that nobody reads.
 const UNREAD_MIN_BYTES: f64 = 1.0;
 
@@ -51,6 +54,10 @@ pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     let found: Vec<Limit> = exact.iter().filter_map(|judge| judge(scene)).collect();
     if !found.is_empty() || scene.low.is_none() {
         return found;
+    }
+    let by_turns = turns(scene);
+    if !by_turns.is_empty() {
+        return by_turns;
     }
     let likely = [memory, waited_disk, unsent, lock, unread];
     likely.iter().find_map(|judge| judge(scene)).into_iter().collect()
@@ -272,6 +279,36 @@ fn cpu_is_idle(seen: &Seen<'_>) -> bool {
         Some(used / cores)
     };
     share(seen).is_some_and(|share| share <= IDLE_MAX_RATIO)
+}
+
+/// Processors and storage that take turns within a second: each is half used on the mean.
+fn turns(scene: &Scene<'_>) -> Vec<Limit> {
+    let now = &scene.now;
+    let told = |what: &str| now.get(&format!("host.turns_{what}")).unwrap_or_default();
+    let (cpu, storage) = (told("cpu_full"), told("storage_stalled"));
+    let apart = told("correlation") <= TURNS_CORRELATION_MAX;
+    let (Some(cores), true) = (now.cores(), apart && cpu.min(storage) >= TURNS_MIN_RATIO) else {
+        return Vec::new();
+    };
+    let (kind, place) = match now.only_core() {
+        Some(core) => (LimitKind::Core, format!("core {core}")),
+        None => (LimitKind::Processor, cores_text(cores)),
+    };
+    let evidence = |names: [&str; 2]| names.map(|name| scene.evidence(name, Some(1.0)));
+    let text = format!(
+        "by turns of less than a second {place}, full in {} of the samples of 50 ms",
+        percent(cpu)
+    );
+    let names = ["host.turns_cpu_full", "host.turns_correlation"];
+    let cpu = limit(kind, Some(place), text, evidence(names));
+    let disk = busiest_disk(now).map(|(disk, _)| disk.to_owned());
+    let text = format!(
+        "{}, for which somebody waited in {}",
+        disk.as_ref().map_or_else(|| "storage".to_owned(), |disk| format!("the disk {disk}")),
+        percent(storage)
+    );
+    let names = ["host.turns_storage_stalled", "host.pressure_io_some"];
+    vec![cpu, limit(LimitKind::Disk, disk, text, evidence(names))]
 }
 
 /// A link that carries all it can.

@@ -18,6 +18,7 @@ mod tree;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
+pub(crate) use proc_file::ProcFile;
 pub use servers::ServerProbe;
 pub use table::{Column, Row, Rows, Table, Unit};
 
@@ -134,6 +135,11 @@ impl Sampler {
     /// Looks for new descendants of watched processes at the next sample.
     pub fn rescan(&mut self) {
         self.processes.rescan();
+    }
+
+    /// Cores that the first server may use, as far as they are known.
+    pub(crate) fn server_cores(&self) -> Vec<u32> {
+        self.processes.server_cores()
     }
 
     /// Takes a sample; `at` is now. The first one is the base of the rates to come.

@@ -14,16 +14,16 @@ const BUFFER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Saves the path lookup of an open at every sample, and never follows a reused process id.
 #[derive(Debug)]
-pub(super) struct ProcFile(Option<File>);
+pub(crate) struct ProcFile(Option<File>);
 
 impl ProcFile {
     /// A file that cannot be opened reads as absent for good.
-    pub(super) fn open(root: &Root, file: impl AsRef<Path>) -> Self {
+    pub(crate) fn open(root: &Root, file: impl AsRef<Path>) -> Self {
         Self(File::open(root.path(file)).ok())
     }
 
     /// The whole text as of now; `None` when there is no such file or its process is gone.
-    pub(super) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+    pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
         let file = self.0.as_ref()?;
         if buffer.is_empty() {
             buffer.resize(BUFFER_BYTES, 0);

@@ -77,6 +77,12 @@ impl ProcessSource {
         self.trees.iter().map(|tree| &tree.process)
     }
 
+    /// Cores of the first process that is watched with its descendants.
+    pub(super) fn server_cores(&self) -> Vec<u32> {
+        let server = self.trees.iter().find(|tree| tree.follows());
+        server.map(|tree| tree.cores.iter().copied().collect()).unwrap_or_default()
+    }
+
     /// `cpus` are the rows of the processors of the same sample.
     pub(super) fn sample(&mut self, elapsed: Elapsed, cpus: &Rows, rows: &mut Rows) {
         rows.clear();

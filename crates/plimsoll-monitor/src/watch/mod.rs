@@ -4,6 +4,7 @@ mod outputs;
 mod schedule;
 mod sums;
 mod thread;
+mod turns;
 
 use std::io;
 use std::path::PathBuf;

@@ -11,6 +11,7 @@ use rustix::process::setpriority_process;
 use super::outputs::CsvWriters;
 use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
+use super::turns::{self, Turns};
 use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors, WatchedProcess};
 use crate::clock;
 use crate::clock_step::{ClockReading, clock_step_ns};
@@ -43,6 +44,18 @@ struct Point {
     window: Option<(u64, u64)>,
     sums: Sums,
     cores: Cores,
+    /// Looked at in the window, more often than everything else.
+    turns: Option<Turns>,
+    turns_taken_ns: u64,
+}
+
+impl Point {
+    /// When to look at the turns next.
+    fn turns_due_ns(&self, now_ns: u64) -> Option<u64> {
+        let (begin, end) = self.window?;
+        let next = (self.turns_taken_ns + turns::INTERVAL_NS).max(begin);
+        (self.turns.is_some() && next < end && now_ns < end).then_some(next)
+    }
 }
 
 /// Who uses the workers' cores in the window of the point.
@@ -117,12 +130,15 @@ impl Watch {
             let window = self.point.as_ref().and_then(|point| point.window);
             let due_ns = next_sample_ns(self.last_due_ns, self.interval_ns, window);
             let look_ns = self.point.as_ref().and_then(|point| point.cores.due_ns(point.window?));
-            let next_ns = look_ns.map_or(due_ns, |look_ns| look_ns.min(due_ns));
+            let turns_ns = self.point.as_ref().and_then(|p| p.turns_due_ns(clock::monotonic_ns()));
+            let soonest = [Some(due_ns), look_ns, turns_ns].into_iter().flatten().min();
+            let next_ns = soonest.unwrap_or(due_ns);
             let wait = next_ns.saturating_sub(clock::monotonic_ns());
             match self.commands.recv_timeout(Duration::from_nanos(wait)) {
                 Ok(command) => self.obey(command),
-                Err(RecvTimeoutError::Timeout) if next_ns < due_ns => self.look(),
-                Err(RecvTimeoutError::Timeout) => self.sample(due_ns),
+                Err(RecvTimeoutError::Timeout) if next_ns == due_ns => self.sample(due_ns),
+                Err(RecvTimeoutError::Timeout) if Some(next_ns) == look_ns => self.look(),
+                Err(RecvTimeoutError::Timeout) => self.look_at_turns(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -137,7 +153,16 @@ impl Watch {
                 self.sampler.rescan();
                 let started = ClockReading::now();
                 let (sums, cores) = (Sums::default(), Cores::default());
-                self.point = Some(Point { stem, started, window: None, sums, cores });
+                let turns = Turns::open(&self.root, self.sampler.server_cores());
+                self.point = Some(Point {
+                    stem,
+                    started,
+                    window: None,
+                    sums,
+                    cores,
+                    turns,
+                    turns_taken_ns: 0,
+                });
             }
             Command::PointCores(watched) => {
                 if let Some(point) = &mut self.point {
@@ -189,6 +214,16 @@ impl Watch {
         }
     }
 
+    fn look_at_turns(&mut self) {
+        let now_ns = clock::monotonic_ns();
+        if let Some(point) = &mut self.point {
+            point.turns_taken_ns = now_ns;
+            if let Some(turns) = &mut point.turns {
+                turns.sample(now_ns);
+            }
+        }
+    }
+
     fn finish_point(&mut self) -> PointMonitors {
         let now_ns = clock::monotonic_ns();
         let window = self.point.as_ref().and_then(|point| point.window);
@@ -199,10 +234,12 @@ impl Watch {
         let Some(mut point) = self.point.take() else { return PointMonitors::default() };
         point.cores.end(&self.root);
         let own = point.sums.own_cpu();
+        let mut resources = point.sums.resources();
+        resources.extend(point.turns.iter().flat_map(Turns::resources));
         PointMonitors {
             stem: point.stem,
             window_ns: point.sums.covered_ns(),
-            resources: point.sums.resources(),
+            resources,
             process_cpu_ns: own.process_ns,
             monitor_cpu_ns: own.monitor_ns,
             clock_step_ns: clock_step_ns(point.started, ClockReading::now()),

@@ -329,6 +329,29 @@ fn two_that_are_full_at_once_are_both_named() {
 }
 
 #[test]
+fn two_that_take_turns_are_both_named_though_each_is_half_used() {
+    let of = |correlation| {
+        idle_and(&[
+            ("host.turns_correlation", correlation),
+            ("host.turns_cpu_full", 0.4),
+            ("host.turns_storage_stalled", 0.35),
+            ("disk.vda.busy", 0.2),
+        ])
+    };
+    let result = |high: &[(&str, f64)]| {
+        let low: Seen<'_> = &[];
+        run(&[(800, low), (990, high), (1_000, high)], here(), None).points[2].limit.clone()
+    };
+    let limit = result(&[of(-0.9).as_slice(), &[("process.server.core", 1.0)]].concat());
+    assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
+    assert_eq!(
+        (limit.also[0].kind, limit.also[0].place.as_deref()),
+        (LimitKind::Disk, Some("vda"))
+    );
+    assert_eq!(result(&of(0.3)).kind, LimitKind::Unknown);
+}
+
+#[test]
 fn the_limit_moves_with_the_load_and_contention_is_a_finding_of_its_own() {
     let of = |cpu: f64, queue: f64, busy: f64| {
         [
