@@ -1,0 +1,121 @@
+//! Processors: what the hypervisor keeps, a quota, the cores a server may use.
+
+use plimsoll_model::limit::{Limit, LimitKind};
+
+use super::{FULL_MIN_RATIO, IDLE_MAX_RATIO, UNREAD_MIN_BYTES, cores_text, digits, limit, percent};
+use crate::limit::seen::{Scene, Seen};
+
+/// Of the busy time of the server's cores, the part that must be the server's own.
+const OWN_MIN_RATIO: f64 = 0.6;
+/// Time that threads were ready to run and had no core, in cores, to call it a queue.
+const RUN_DELAY_MIN_CORES: f64 = 0.05;
+/// A service that takes so much longer than at the lowest load has a queue somewhere.
+const SLOWER_MIN_RATIO: f64 = 1.3;
+/// Time that a quota kept threads from running, in cores.
+const THROTTLED_MIN_CORES: f64 = 0.02;
+/// Time that the hypervisor kept a core, of one core.
+const STEAL_MIN_RATIO: f64 = 0.1;
+
+/// Processors the hypervisor gave to others while the server wanted them.
+pub(super) fn hypervisor(scene: &Scene<'_>) -> Option<Limit> {
+    let now = &scene.now;
+    let (cores, busy) = (now.cores()?, now.cores_busy()?);
+    let steal = now.process("cores_steal").or_else(|| Some(now.get("host.cpu_steal")? * cores))?;
+    (steal >= STEAL_MIN_RATIO * cores && busy + steal >= FULL_MIN_RATIO * cores).then(|| {
+        let text = format!(
+            "the hypervisor: it kept {} of the time of the server's {}",
+            percent(steal / cores),
+            cores_text(cores)
+        );
+        let evidence = ["process.server.cores_steal", "host.cpu_steal"];
+        limit(LimitKind::Hypervisor, None, text, evidence.map(|name| scene.evidence(name, None)))
+    })
+}
+
+/// The CPU time its control group is allowed.
+pub(super) fn quota(scene: &Scene<'_>) -> Option<Limit> {
+    let now = &scene.now;
+    let (quota, used) = (now.group("quota")?, now.process("cpu")?);
+    let throttled = now.group("throttled")?;
+    (used >= FULL_MIN_RATIO * quota && throttled >= THROTTLED_MIN_CORES).then(|| {
+        let text = format!(
+            "the CPU quota: the server used {} of the {} its control group is allowed, and was \
+             held back for {throttled:.2} core-seconds a second",
+            digits(used),
+            cores_text(quota)
+        );
+        let evidence = [
+            scene.evidence("process.server.cpu", Some(quota)),
+            scene.evidence("cgroup.server.throttled", None),
+        ];
+        limit(LimitKind::Quota, Some(cores_text(quota)), text, evidence)
+    })
+}
+
+/// The cores it may use, or the one of its busiest thread.
+pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
+    let now = &scene.now;
+    let (cores, busy) = (now.cores()?, now.cores_busy()?);
+    let own = now.process("cpu").unwrap_or(busy);
+    let by_quota = now.group("quota").is_some_and(|quota| quota < cores);
+    if by_quota || !has_cpu_queue(scene) {
+        return None;
+    }
+    let evidence = |ceiling| {
+        [
+            scene.evidence("process.server.cores_busy", Some(ceiling)),
+            scene.evidence("process.server.cpu", Some(ceiling)),
+            scene.evidence("process.server.busiest_thread", Some(1.0)),
+            scene.evidence("process.server.run_delay", None),
+            scene.evidence("socket.server.receive_queue", None),
+        ]
+    };
+    let full = busy >= FULL_MIN_RATIO * cores && own >= OWN_MIN_RATIO * busy;
+    if full && cores > 1.0 {
+        let text = format!(
+            "the processors: the {} the server may use were {} busy, {} by the server itself",
+            cores_text(cores),
+            percent(busy / cores),
+            digits(own),
+        );
+        let place = Some(cores_text(cores));
+        return Some(limit(LimitKind::Processor, place, text, evidence(cores)));
+    }
+    if full {
+        let place = now.only_core().map_or_else(|| "one core".to_owned(), |n| format!("core {n}"));
+        let text = format!(
+            "one core of the server ({place}, all it may use): {} busy, {} of it by the server \
+             itself",
+            percent(busy),
+            digits(own),
+        );
+        return Some(limit(LimitKind::Core, Some(place), text, evidence(1.0)));
+    }
+    let thread = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
+    let text = format!(
+        "one core: a thread of the server was busy for {} of the time, while the {} it may use \
+         were {} busy",
+        percent(thread),
+        cores_text(cores),
+        percent(busy / cores)
+    );
+    let place = Some("one thread of the server".to_owned());
+    Some(limit(LimitKind::Core, place, text, evidence(cores)))
+}
+
+/// Threads waited for a core, requests for a thread, or a service takes longer than it did.
+fn has_cpu_queue(scene: &Scene<'_>) -> bool {
+    scene.rose(|seen| seen.process("run_delay"), RUN_DELAY_MIN_CORES)
+        || scene.rose(|seen| seen.get("host.runnable"), 2.0)
+        || scene.rose(|seen| seen.sockets("receive_queue"), UNREAD_MIN_BYTES)
+        || scene.slower().is_some_and(|slower| slower >= SLOWER_MIN_RATIO)
+}
+
+pub(super) fn cpu_is_idle(seen: &Seen<'_>) -> bool {
+    let share = |seen: &Seen<'_>| {
+        let cores = seen.cores()?.min(seen.group("quota").unwrap_or(f64::INFINITY));
+        let used = seen.process("cpu").or_else(|| seen.cores_busy())?;
+        Some(used / cores)
+    };
+    share(seen).is_some_and(|share| share <= IDLE_MAX_RATIO)
+}

@@ -1,0 +1,178 @@
+//! Disks and memory.
+
+use plimsoll_model::limit::{Limit, LimitKind};
+
+use super::cpu::cpu_is_idle;
+use super::{FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, cores_text, limit, percent};
+use crate::limit::seen::{Scene, Seen};
+
+/// Requests that wait in the queue of a disk, and for a thread.
+const DISK_QUEUE_MIN: f64 = 1.5;
+/// The end of a disk may differ by this share from what low load predicts.
+const PREDICTION_MAX_RATIO: f64 = 0.15;
+/// Share of its limit from which memory is full.
+const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
+/// Pages that are read again, per op.
+const REFAULTS_MIN_PER_OP: f64 = 0.1;
+/// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
+const TURNS_MIN_RATIO: f64 = 0.15;
+const TURNS_CORRELATION_MAX: f64 = -0.5;
+
+/// A disk at a rate that a control group holds it to.
+pub(super) fn held_disk(scene: &Scene<'_>) -> Option<Limit> {
+    const RATES: [(&str, &str, &str); 4] = [
+        ("reads", "reads_max", "reads"),
+        ("writes", "writes_max", "writes"),
+        ("read", "read_max", "bytes read"),
+        ("written", "written_max", "bytes written"),
+    ];
+    for (rate, max, words) in RATES {
+        for key in scene.now.keys("storage", max) {
+            let name = format!("storage.{key}.{rate}");
+            let ceiling = scene.now.get(&format!("storage.{key}.{max}"))?;
+            let Some(seen) = scene.now.get(&name) else { continue };
+            if seen < FULL_MIN_RATIO * ceiling {
+                continue;
+            }
+            let disk = key.rsplit(':').next().unwrap_or(key);
+            let text = format!(
+                "the disk {disk}: {seen:.0} {words} a second, of {ceiling:.0} that the server's \
+                 control group is held to"
+            );
+            let evidence = [
+                scene.evidence(&name, Some(ceiling)),
+                scene.evidence("process.server.threads_waiting_for_disk", None),
+                scene.evidence("host.pressure_io_some", None),
+            ];
+            return Some(limit(LimitKind::Disk, Some(disk.to_owned()), text, evidence));
+        }
+    }
+    None
+}
+
+/// A disk without time left, with a queue that rose.
+pub(super) fn busy_disk(scene: &Scene<'_>) -> Option<Limit> {
+    let (disk, busy) = busiest_disk(&scene.now)?;
+    let queue = format!("disk.{disk}.queue_mean");
+    let queued = scene.now.get(&queue).filter(|queue| *queue >= DISK_QUEUE_MIN)?;
+    let rose = scene.rose(|seen| seen.get(&queue), DISK_QUEUE_MIN);
+    let predicted = is_predicted(scene, &format!("disk.{disk}.busy"));
+    (busy >= FULL_MIN_RATIO && rose && predicted && waits_for_disk(scene)).then(|| {
+        let text = format!(
+            "the disk {disk}: it was {} busy with {queued:.1} requests in its queue",
+            percent(busy)
+        );
+        let evidence = [
+            scene.evidence(&format!("disk.{disk}.busy"), Some(1.0)),
+            scene.evidence(&queue, None),
+            scene.evidence(&format!("disk.{disk}.per_read"), None),
+        ];
+        limit(LimitKind::Disk, Some(disk.to_owned()), text, evidence)
+    })
+}
+
+/// Does the share of its time that an op took at the lowest load say where a resource must end? One
+/// that serves many requests at once is busy long before it is full.
+fn is_predicted(scene: &Scene<'_>, busy: &str) -> bool {
+    let at_low_load = || {
+        let low = scene.low?;
+        let busy = low.get(busy).filter(|busy| (0.0..FULL_MIN_RATIO).contains(busy))?;
+        Some((low.point.achieved_ops_per_s? / busy, scene.now.point.achieved_ops_per_s?))
+    };
+    at_low_load().is_none_or(|(most, rate)| (most - rate).abs() <= PREDICTION_MAX_RATIO * rate)
+}
+
+/// Does anybody wait for the disks? Writes in the background keep a disk busy and nobody waiting.
+fn waits_for_disk(scene: &Scene<'_>) -> bool {
+    let waiting = scene.now.process("threads_waiting_for_disk");
+    let stalled = scene.now.get("host.pressure_io_some");
+    match (waiting, stalled) {
+        (None, None) => true,
+        (waiting, stalled) => {
+            waiting.is_some_and(|threads| threads >= QUEUE_MIN)
+                || stalled.is_some_and(|share| share >= STORAGE_STALL_MIN_RATIO)
+        }
+    }
+}
+
+/// Threads that wait for a disk of which no ceiling is known, on processors that have room.
+pub(super) fn waited_disk(scene: &Scene<'_>) -> Option<Limit> {
+    let (disk, busy) = busiest_disk(&scene.now)?;
+    let waiting = scene.rose(|seen| seen.process("threads_waiting_for_disk"), QUEUE_MIN);
+    let stalled = scene.now.get("host.pressure_io_some")?;
+    (waiting && stalled >= STORAGE_STALL_MIN_RATIO && cpu_is_idle(&scene.now)).then(|| {
+        let text = format!(
+            "the disk {disk}: threads waited for storage {} of the time, while the processors had \
+             room; its own queue was {} of the time busy",
+            percent(stalled),
+            percent(busy)
+        );
+        let evidence = [
+            scene.evidence("host.pressure_io_some", None),
+            scene.evidence("process.server.threads_waiting_for_disk", None),
+            scene.evidence(&format!("disk.{disk}.busy"), None),
+        ];
+        limit(LimitKind::Disk, Some(disk.to_owned()), text, evidence)
+    })
+}
+
+pub(super) fn busiest_disk<'a>(seen: &Seen<'a>) -> Option<(&'a str, f64)> {
+    let busy = |disk: &'a str| Some((disk, seen.get(&format!("disk.{disk}.busy"))?));
+    let disks = seen.keys("disk", "busy").into_iter().filter_map(busy);
+    disks.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Memory that is full, and pages that are read again for it.
+pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
+    let now = &scene.now;
+    let rate = now.point.achieved_ops_per_s.filter(|rate| *rate > 0.0)?;
+    let (used, max) = (now.group("memory")?, now.group("memory_max")?);
+    let refaults = now.group("refaults")?;
+    let full = used >= MEMORY_FULL_MIN_RATIO * max && refaults >= REFAULTS_MIN_PER_OP * rate;
+    (full && cpu_is_idle(now)).then(|| {
+        let text = format!(
+            "memory: the server's control group used {} of its {:.0} MiB, and {:.1} pages an op \
+             were read again that had no room",
+            percent(used / max),
+            max / (1024.0 * 1024.0),
+            refaults / rate
+        );
+        let evidence = [
+            scene.evidence("cgroup.server.memory", Some(max)),
+            scene.evidence("cgroup.server.refaults", None),
+            scene.evidence("host.pressure_memory_some", None),
+            scene.evidence("host.pressure_io_some", None),
+        ];
+        limit(LimitKind::Memory, None, text, evidence)
+    })
+}
+
+/// Processors and storage that take turns within a second: each is half used on the mean.
+pub(super) fn turns(scene: &Scene<'_>) -> Vec<Limit> {
+    let now = &scene.now;
+    let told = |what: &str| now.get(&format!("host.turns_{what}")).unwrap_or_default();
+    let (cpu, storage) = (told("cpu_full"), told("storage_stalled"));
+    let apart = told("correlation") <= TURNS_CORRELATION_MAX;
+    let (Some(cores), true) = (now.cores(), apart && cpu.min(storage) >= TURNS_MIN_RATIO) else {
+        return Vec::new();
+    };
+    let (kind, place) = match now.only_core() {
+        Some(core) => (LimitKind::Core, format!("core {core}")),
+        None => (LimitKind::Processor, cores_text(cores)),
+    };
+    let evidence = |names: [&str; 2]| names.map(|name| scene.evidence(name, Some(1.0)));
+    let text = format!(
+        "by turns of less than a second {place}, full in {} of the samples of 50 ms",
+        percent(cpu)
+    );
+    let names = ["host.turns_cpu_full", "host.turns_correlation"];
+    let cpu = limit(kind, Some(place), text, evidence(names));
+    let disk = busiest_disk(now).map(|(disk, _)| disk.to_owned());
+    let text = format!(
+        "{}, for which somebody waited in {}",
+        disk.as_ref().map_or_else(|| "storage".to_owned(), |disk| format!("the disk {disk}")),
+        percent(storage)
+    );
+    let names = ["host.turns_storage_stalled", "host.pressure_io_some"];
+    vec![cpu, limit(LimitKind::Disk, disk, text, evidence(names))]
+}
