@@ -84,7 +84,7 @@ pub const CASES: &[Case] = &[
         "web: core and disk at once",
         "1",
         "threads=16 cpu=950 read",
-        &[("blkio", "blkio.throttle.read_iops_device", "DISK 980")],
+        &[("blkio", "blkio.throttle.read_iops_device", "DISK 930")],
         ("core", "core 1", Some("disk")),
     ),
     web(
@@ -93,15 +93,15 @@ pub const CASES: &[Case] = &[
         "threads=16 cpu=450 read",
         &[
             ("cpu", "cpu.cfs_quota_us", "50000"),
-            ("blkio", "blkio.throttle.read_iops_device", "DISK 970"),
+            ("blkio", "blkio.throttle.read_iops_device", "DISK 930"),
         ],
         ("quota", "0.5", Some("disk")),
     ),
     web(
         "web: core and disk by turns of 100 ms",
         "1",
-        "threads=16 cpu-or-read=1000",
-        &[("blkio", "blkio.throttle.read_iops_device", "DISK 1000")],
+        "threads=16 cpu-or-write=1000",
+        NO_GROUPS,
         ("core", "core 1", Some("disk")),
     ),
     Case {
@@ -111,7 +111,7 @@ pub const CASES: &[Case] = &[
         run: CLOSED,
         generator_quota: None,
         kind: "network",
-        place: "plimsoll1",
+        place: "pls",
         also: None,
     },
     Case {
@@ -202,7 +202,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "NFS: response cap",
-        server: Server::Plimsoll("nfs", &["--calibrated", "service=const:45ms,servers=4000"]),
+        server: Server::Plimsoll("nfs", &["--calibrated", "service=const:45ms,servers=1024"]),
         groups: NO_GROUPS,
         run: &["nfs-v3", "--points", "50,500"],
         generator_quota: None,
@@ -214,7 +214,7 @@ pub const CASES: &[Case] = &[
         name: "NFS: Ganesha's core",
         server: Server::Managed("nfs-v3", "managed:ganesha"),
         groups: NO_GROUPS,
-        run: &["--points", "500,40000"],
+        run: &["--points", "500,22000"],
         generator_quota: None,
         kind: "core",
         place: "core 1",

@@ -49,13 +49,21 @@ impl Drop for Group {
 /// A network namespace behind a link that is shaped on the server's side; removed when dropped.
 pub struct Shaped {
     name: String,
+    near: String,
+    /// The interface on the server's side.
+    pub far: String,
 }
 
 impl Shaped {
     /// `rate` in tc's words, `20mbit`.
-    pub fn new(rate: &str) -> Result<Self> {
-        let shaped = Self { name: format!("plimsoll{}", std::process::id()) };
-        let (name, near, far) = (&shaped.name, "plimsoll0", "plimsoll1");
+    pub fn new(rate: &str, number: usize) -> Result<Self> {
+        let shaped = Self {
+            name: format!("plimsoll{}-{number}", std::process::id()),
+            // At most fifteen bytes.
+            near: format!("pls{number}n"),
+            far: format!("pls{number}f"),
+        };
+        let Self { name, near, far } = &shaped;
         let inside = format!("{INSIDE}/24");
         let outside = format!("{OUTSIDE}/24");
         let lines: [&[&str]; 8] = [
@@ -88,6 +96,8 @@ impl Shaped {
 
 impl Drop for Shaped {
     fn drop(&mut self) {
+        // The kernel takes the link away some time after the namespace.
+        let _ = command::run(Command::new("ip").args(["link", "del", &self.near]));
         let _ = command::run(Command::new("ip").args(["netns", "del", &self.name]));
     }
 }

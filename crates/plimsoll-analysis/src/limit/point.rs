@@ -33,9 +33,8 @@ pub(super) fn limit_of(
             .and_then(|lowest| Seen::of(lowest, disclosure)),
     });
     let alone = match saturation(suite, point, lowest) {
-        Saturation::No if failed(point) => {
-            return plain(LimitKind::Unknown, "the server failed ops".to_owned());
-        }
+        // It did not cope.
+        Saturation::No if failed(point) => false,
         Saturation::No => {
             let text = "not saturated: throughput follows the load".to_owned();
             return plain(LimitKind::None, text);
@@ -53,6 +52,10 @@ pub(super) fn limit_of(
         None if alone => plain(
             LimitKind::None,
             "not saturated as far as one load tells: no resource was full".to_owned(),
+        ),
+        None if failed(point) => plain(
+            LimitKind::Unknown,
+            "the server failed ops; which resource is not known".to_owned(),
         ),
         None => plain(LimitKind::Unknown, unknown_text(scene.as_ref())),
     }

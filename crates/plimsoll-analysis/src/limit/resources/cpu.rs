@@ -111,11 +111,14 @@ fn has_cpu_queue(scene: &Scene<'_>) -> bool {
         || scene.slower().is_some_and(|slower| slower >= SLOWER_MIN_RATIO)
 }
 
+/// The server's processors had room, whoever else used them.
 pub(super) fn cpu_is_idle(seen: &Seen<'_>) -> bool {
-    let share = |seen: &Seen<'_>| {
-        let cores = seen.cores()?.min(seen.group("quota").unwrap_or(f64::INFINITY));
-        let used = seen.process("cpu").or_else(|| seen.cores_busy())?;
-        Some(used / cores)
+    let share = || {
+        let cores = seen.cores()?;
+        let of_cores = seen.cores_busy().map(|busy| busy / cores);
+        let quota = cores.min(seen.group("quota").unwrap_or(f64::INFINITY));
+        let own = seen.process("cpu").map(|used| used / quota);
+        [of_cores, own].into_iter().flatten().reduce(f64::max)
     };
-    share(seen).is_some_and(|share| share <= IDLE_MAX_RATIO)
+    share().is_some_and(|share| share <= IDLE_MAX_RATIO)
 }
