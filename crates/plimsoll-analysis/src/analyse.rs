@@ -8,16 +8,19 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
+use crate::capacity;
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::stated::{state, state_summary};
 use crate::summary::{bytes_per_s, summarise_run};
-use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
+use crate::validity::{
+    Evidence, check_capacity, check_counted, check_point, check_run, lateness_limit,
+};
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
 pub fn analyse(raw: &RawRun<'_>) -> RunResult {
-    let view = RunView::new(raw.journal);
+    let mut view = RunView::new(raw.journal);
     let mut result = frame(raw, view.started);
     if let Some(departures) = view.departures {
         result.departures = departures.to_vec();
@@ -26,6 +29,10 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
         result.verdict = check_run(raw.suite, &view, &[]);
         return result;
     };
+    let searched = started.capacity.is_some();
+    if searched {
+        capacity::order_points(&mut view, raw.suite);
+    }
     let judged = |points: &[PointView<'_>]| -> Vec<PointResult> {
         points.iter().map(|point| judged_point(raw, started, point)).collect()
     };
@@ -35,6 +42,12 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     let disclosure = raw.disclosure.as_ref();
     result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes, disclosure);
     state_summary(&mut result.summary, raw.suite, &result.points);
+    if searched {
+        let points = (&result.points[..], &result.probes[..]);
+        capacity::summarise(&mut result.summary, raw, &view, points);
+        let found = result.summary.capacity.is_some();
+        result.verdict = check_capacity(&view, found, &result.points);
+    }
     result
 }
 

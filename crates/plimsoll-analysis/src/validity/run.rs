@@ -49,6 +49,22 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     Verdict { valid, reasons, warnings }
 }
 
+/// Said of a search without an end.
+const NOT_ENDED: &str = "the search has not ended; run it again";
+
+/// The verdict of a search for a capacity. Its load points are tries, of which most are there to be
+/// too much: only those that re-ran the answer carry it, and those held every rule.
+pub(crate) fn check_capacity(view: &RunView<'_>, found: bool, points: &[PointResult]) -> Verdict {
+    let nothing = || finding("no_capacity", view.capacity.unwrap_or(NOT_ENDED).to_owned());
+    // Why it stopped says enough.
+    let ended = stopped(view).or_else(|| nothing().filter(|_| !found));
+    let reasons: Vec<Finding> = [ended, debug_build(view)].into_iter().flatten().collect();
+    let lost = points.iter().flat_map(|point| &point.warnings);
+    let lost = lost.filter(|warning| warning.rule == CONNECTIONS_LOST).cloned();
+    let warnings = resumed(view).into_iter().chain(lost).collect();
+    Verdict { valid: reasons.is_empty(), reasons, warnings }
+}
+
 /// To see a server's limit is what runs are made for, but some load it must have carried.
 fn nothing_counts(points: &[PointResult]) -> Option<Finding> {
     if points.is_empty() || points.iter().any(PointResult::counts) {

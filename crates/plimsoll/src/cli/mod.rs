@@ -1,6 +1,7 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
 mod calibrate;
+mod capacity;
 mod run;
 mod serve_app;
 mod serve_nfs;
@@ -15,6 +16,7 @@ use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::suite::Override;
 
 pub use calibrate::{CalibrateArgs, CalibrateProtocol};
+pub use capacity::CapacityArgs;
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;
@@ -47,6 +49,8 @@ pub enum Verb {
     Check(CheckArgs),
     /// Run a suite on a target
     Run(Box<RunArgs>),
+    /// Find the highest load within limits, and run it again five times
+    Capacity(Box<CapacityArgs>),
     /// Go on with an interrupted run after its last finished load point
     Resume(ResumeArgs),
     /// Write the file set of a suite into a directory for your server, or through a file server

@@ -1,5 +1,6 @@
 //! Values of flags that need reading.
 
+use plimsoll_model::capacity::Within;
 use plimsoll_model::suite::{Override, RATE_OPS_PER_S_MAX};
 use plimsoll_model::units::{Bytes, Nanos, parse_span};
 
@@ -20,6 +21,17 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= RATE_OPS_PER_S_MAX => Ok(value),
         _ => Err("write a rate above zero in ops/s, for example 500".to_owned()),
+    }
+}
+
+pub(super) fn parse_within(text: &str) -> Result<Within, String> {
+    text.parse().map_err(|e: plimsoll_model::capacity::WithinError| e.to_string())
+}
+
+pub(super) fn parse_users(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 1e6 => Ok(value),
+        _ => Err("write a number of users above zero, for example 5".to_owned()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
+use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -49,6 +50,8 @@ pub struct RunRequest {
     pub loadfile: Option<LoadFileSource>,
     /// What the user states for the disclosure.
     pub statements: Vec<Setting>,
+    /// The limits of the load to be searched; `None` for a run of the suite's ladder.
+    pub capacity: Option<CapacityAsked>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -83,7 +86,10 @@ impl Outset {
         let suite = &request.suite;
         let protocol = plimsoll_protocols::protocol(&suite.protocol)
             .ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))?;
-        let ladder = LadderPlan::of(&suite.ladder);
+        let ladder = match request.capacity {
+            Some(_) => LadderPlan::Capacity,
+            None => LadderPlan::of(&suite.ladder),
+        };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, protocol)?;
         let placement = settle_placement(request, &addresses)?;

@@ -2,6 +2,7 @@
 
 pub mod analyse;
 pub mod calibrate;
+pub mod capacity;
 pub mod check;
 pub mod clean;
 pub mod compare;

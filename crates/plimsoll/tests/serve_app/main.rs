@@ -10,6 +10,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
+mod capacity;
 mod durability;
 mod memory;
 mod places;

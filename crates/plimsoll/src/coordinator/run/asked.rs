@@ -55,6 +55,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         },
         loadfile: loadfile_of(&disclosed)?,
         statements: disclosed.statements,
+        capacity: started.capacity.clone(),
         command: started.command.clone(),
     })
 }
@@ -97,6 +98,7 @@ pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
         op_shares: outset.plan.op_shares.clone(),
         departures: departures(request, outset),
         command: request.command.clone(),
+        capacity: request.capacity.clone(),
         at_unix_ns: unix_ns(),
     }
 }

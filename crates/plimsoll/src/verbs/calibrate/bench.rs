@@ -185,6 +185,7 @@ impl Bench<'_> {
             priority: Priority::Auto,
             loadfile: None,
             statements: Vec::new(),
+            capacity: None,
             command: command_line(),
         })
     }
