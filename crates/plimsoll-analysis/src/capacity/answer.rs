@@ -3,10 +3,11 @@
 use std::mem::take;
 
 use plimsoll_model::assignment::{Load, Purpose};
-use plimsoll_model::capacity::{Capacity, CapacityAsked, CapacitySearch, CapacityTry};
+use plimsoll_model::capacity::{Capacity, CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
 use plimsoll_model::limit::{Limit, LimitKind};
-use plimsoll_model::result::{OverallResponse, PointResult, Summary};
+use plimsoll_model::result::{Bound, OverallResponse, PointResult, Summary};
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
+use plimsoll_model::units::grouped;
 
 use super::judge::Tried;
 use super::{Answer, Config, Search};
@@ -61,6 +62,9 @@ pub(crate) fn summarise(
     summary.overall_response_ms = OverallResponse::default();
     summary.overall_response_interval_ms = None;
     (summary.score, summary.score_interval, summary.score_note) = (None, None, None);
+    if let Some(text) = answer.and_then(|answer| limit_text(&tries, &answer, points)) {
+        summary.limit = Some(text);
+    }
     summary.capacity = answer.map(|answer| Capacity {
         value: answer.value,
         unit: unit.to_owned(),
@@ -128,6 +132,15 @@ fn users(suite: &Suite, asked: &CapacityAsked, value: f64, reruns: &[&PointResul
     }
 }
 
+/// Tries at which the measurement was at fault were repeated: they do not limit the answer, unless
+/// nothing else did.
+fn limit_text(tries: &[CapacityTry], answer: &Answer, points: &[PointResult]) -> Option<String> {
+    let high = answer.high.filter(|_| answer.bound == Bound::Exact)?;
+    let named = Some(limit(tries, answer, points).text).filter(|text| !text.is_empty());
+    let why = || Some(&beyond(tries, high)?.why);
+    named.or_else(|| Some(format!("{} was too much: {}", grouped(high), why()?)))
+}
+
 /// What held back the lowest load that was too much.
 fn limit(tries: &[CapacityTry], answer: &Answer, points: &[PointResult]) -> Limit {
     let Some(high) = answer.high else {
@@ -137,9 +150,15 @@ fn limit(tries: &[CapacityTry], answer: &Answer, points: &[PointResult]) -> Limi
             ..Limit::default()
         };
     };
-    let beyond = tries.iter().find(|attempt| attempt.load == high && !attempt.passed);
-    beyond
+    beyond(tries, high)
         .and_then(|attempt| point_of(attempt, points))
         .map(|point| point.limit.clone())
         .unwrap_or_default()
+}
+
+/// The first try of that load that was beyond a limit; else one that could not be judged.
+fn beyond(tries: &[CapacityTry], high: f64) -> Option<&CapacityTry> {
+    let mut failed = tries.iter().filter(|attempt| attempt.load == high && !attempt.passed);
+    let judged = |attempt: &&CapacityTry| attempt.standing != TryStanding::NotJudged;
+    failed.clone().find(judged).or_else(|| failed.next())
 }

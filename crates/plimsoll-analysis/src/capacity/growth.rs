@@ -18,8 +18,9 @@ const BLOCKS: usize = 8;
 const SLOPE_T_MIN: f64 = 4.0;
 /// Growth below this factor moves no result.
 const GROWTH_MIN_RATIO: f64 = 2.0;
-/// Nor does that of fewer ops.
-const GROWTH_MIN_OPS: f64 = 3.0;
+/// Nor does growth by less than this share of the ops that come due meanwhile: so little more than
+/// is done is within what a busy moment makes of a queue.
+const GROWTH_MIN_SHARE: f64 = 0.005;
 
 /// Ops in flight at both ends of the window, by the line through its blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,11 +33,10 @@ pub(super) struct Growth {
 /// tell. A closed load cannot have more in flight than its clients.
 pub(super) fn growth(record: &PointRecord, times: &PointTimes) -> Option<Growth> {
     let Load::Open { rate_ops_per_s, .. } = record.load else { return None };
-    let in_flight: Vec<f64> = block_means_ns(times)?
-        .into_iter()
-        .map(|mean_ns| rate_ops_per_s.get() * mean_ns / 1e9)
-        .collect();
-    grown(&in_flight)
+    let rate = rate_ops_per_s.get();
+    let in_flight: Vec<f64> =
+        block_means_ns(times)?.into_iter().map(|mean_ns| rate * mean_ns / 1e9).collect();
+    grown(&in_flight, rate * record.measured_ns.as_secs_f64())
 }
 
 /// Mean response time of each block. Slow ops that were due in the window are done late in it: the
@@ -63,7 +63,7 @@ fn block_means_ns(times: &PointTimes) -> Option<Vec<f64>> {
         .collect()
 }
 
-fn grown(values: &[f64]) -> Option<Growth> {
+fn grown(values: &[f64], due_ops: f64) -> Option<Growth> {
     let n = values.len() as f64;
     let middle = (n - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / n;
@@ -76,7 +76,7 @@ fn grown(values: &[f64]) -> Option<Growth> {
     let growth =
         Growth { from_ops: (mean - slope * middle).max(0.0), to_ops: mean + slope * middle };
     let matters = growth.to_ops > GROWTH_MIN_RATIO * growth.from_ops
-        && growth.to_ops - growth.from_ops > GROWTH_MIN_OPS;
+        && growth.to_ops - growth.from_ops > GROWTH_MIN_SHARE * due_ops;
     (slope > 0.0 && slope > SLOPE_T_MIN * error && matters).then_some(growth)
 }
 
@@ -87,10 +87,11 @@ mod tests {
     #[test]
     fn a_queue_that_grows_is_seen_and_one_that_scatters_is_not() {
         let rising = [4.0, 11.0, 14.0, 22.0, 24.0, 33.0, 35.0, 44.0];
-        let growth = grown(&rising).unwrap();
+        let growth = grown(&rising, 5_000.0).unwrap();
         assert!(growth.from_ops < 6.0 && growth.to_ops > 40.0, "{growth:?}");
-        assert_eq!(grown(&[9.0, 3.0, 14.0, 5.0, 11.0, 4.0, 16.0, 6.0]), None);
-        assert_eq!(grown(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]), None, "less than three ops");
-        assert_eq!(grown(&[80.0, 82.0, 84.0, 86.0, 88.0, 90.0, 92.0, 94.0]), None, "a sixth");
+        assert_eq!(grown(&rising, 10_000.0), None, "less than one in two hundred");
+        assert_eq!(grown(&[9.0, 3.0, 14.0, 5.0, 11.0, 4.0, 16.0, 6.0], 100.0), None);
+        let high = [80.0, 82.0, 84.0, 86.0, 88.0, 90.0, 92.0, 94.0];
+        assert_eq!(grown(&high, 100.0), None, "by a sixth");
     }
 }

@@ -80,8 +80,9 @@ impl Level<'_> {
 
     /// Why it was not within the limits, as last seen.
     pub fn why_not(&self) -> Option<&str> {
-        let mut tries = self.tries.iter().rev();
-        tries.find(|attempt| !attempt.passed).map(|attempt| attempt.why.as_str())
+        let failed = |attempt: &&CapacityTry| !attempt.passed;
+        let said = self.judged().find(failed);
+        said.or_else(|| self.tries.last().copied().filter(failed)).map(|it| it.why.as_str())
     }
 }
 

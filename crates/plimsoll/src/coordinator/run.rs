@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
             PointEnd::Finished { record, times } => {
                 let judged = self.judge(&record, times);
                 let (result, style) = (&judged.result, live.style());
-                match (&judged.attempt, point.purpose) {
+                match (&self.request.capacity, point.purpose) {
                     // The search says what it makes of it.
                     (Some(_), _) => {}
                     (None, Purpose::Ladder) => live.line(&finished_line(title, result, style)),
