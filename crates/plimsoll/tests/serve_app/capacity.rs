@@ -44,6 +44,14 @@ fn arguments(dir: &Path, server: &Served, within: &str) -> Vec<String> {
     arguments
 }
 
+/// A machine that stands still may keep no limit; a program that is wrong never finds a load.
+const TRIES: usize = 3;
+
+/// Whether that attempt found nothing and another one is left.
+fn nothing_found(bundle: &Path, attempt: usize) -> bool {
+    result(bundle)["summary"]["capacity"].is_null() && attempt < TRIES
+}
+
 fn run(arguments: &[String]) -> Ended {
     plimsoll(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -79,17 +87,25 @@ fn check_found(bundle: &Path) {
 
 #[test]
 fn the_highest_load_within_limits_is_found_and_derived_again_from_its_bundle() {
-    let place = tempfile::tempdir().unwrap();
     let server = Served::with(&SERVER);
-    let mut arguments = arguments(place.path(), &server, "p99<200ms,errors<1%");
-    arguments.extend(["--think".to_owned(), "2s".to_owned()]);
-    run(&arguments).check(FOUND, &["capacity within p99<200ms", "; next: ", "re-run 5 of 5"]);
-    let bundle = place.path().join("run");
-    check_found(&bundle);
-    let before = std::fs::read(bundle.join("result.json")).unwrap();
-    std::fs::remove_file(bundle.join("result.json")).unwrap();
-    plimsoll(&["analyse", bundle.to_str().unwrap()]).check(FOUND, &["re-runs passed: 5 of 5"]);
-    assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
+    for attempt in 1..=TRIES {
+        let place = tempfile::tempdir().unwrap();
+        let bundle = place.path().join("run");
+        let mut arguments = arguments(place.path(), &server, "p99<200ms,errors<1%");
+        arguments.extend(["--think".to_owned(), "2s".to_owned()]);
+        let ended = run(&arguments);
+        if nothing_found(&bundle, attempt) {
+            eprintln!("attempt {attempt}: {}", ended.err);
+            continue;
+        }
+        ended.check(FOUND, &["capacity within p99<200ms", "; next: ", "re-run 5 of 5"]);
+        check_found(&bundle);
+        let before = std::fs::read(bundle.join("result.json")).unwrap();
+        std::fs::remove_file(bundle.join("result.json")).unwrap();
+        plimsoll(&["analyse", bundle.to_str().unwrap()]).check(FOUND, &["re-runs passed: 5 of 5"]);
+        assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
+        return;
+    }
 }
 
 #[test]
@@ -105,20 +121,27 @@ fn limits_that_no_load_keeps_end_with_1_and_say_why() {
 
 #[test]
 fn an_interrupted_search_goes_on_where_it_was() {
-    let place = tempfile::tempdir().unwrap();
     let server = Served::with(&SERVER);
-    let mut arguments = arguments(place.path(), &server, "p99<200ms,errors<1%");
-    arguments.extend(["--think".to_owned(), "2s".to_owned()]);
-    let bundle = place.path().join("run");
-    let mut begun = command(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    let child = begun.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("points have finished", || points_finished(&bundle) >= 3);
-    signal(&child, Signal::INT);
-    wait_for(child).check(4, &["plimsoll resume"]);
-    let before = points_finished(&bundle);
-    plimsoll(&["resume", bundle.to_str().unwrap(), "--progress", "plain"]).check(FOUND, &[]);
-    assert!(points_finished(&bundle) > before);
-    check_found(&bundle);
+    for attempt in 1..=TRIES {
+        let place = tempfile::tempdir().unwrap();
+        let bundle = place.path().join("run");
+        let mut arguments = arguments(place.path(), &server, "p99<200ms,errors<1%");
+        arguments.extend(["--think".to_owned(), "2s".to_owned()]);
+        let mut begun = command(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let child = begun.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("points have finished", || points_finished(&bundle) >= 3);
+        signal(&child, Signal::INT);
+        wait_for(child).check(4, &["plimsoll resume"]);
+        let before = points_finished(&bundle);
+        let resumed = plimsoll(&["resume", bundle.to_str().unwrap(), "--progress", "plain"]);
+        assert!(points_finished(&bundle) > before, "{resumed:?}");
+        if nothing_found(&bundle, attempt) {
+            continue;
+        }
+        resumed.check(FOUND, &[]);
+        check_found(&bundle);
+        return;
+    }
 }
 
 #[test]
