@@ -45,8 +45,14 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     if searched {
         let points = (&result.points[..], &result.probes[..]);
         capacity::summarise(&mut result.summary, raw, &view, points);
-        let found = result.summary.capacity.is_some();
-        result.verdict = check_capacity(&view, found, &result.points);
+        let capacity = result.summary.capacity.as_ref();
+        let bounds = capacity.map(|it| (Some(it.value), it.high));
+        let bears = |point: &&PointResult| {
+            let load = Some(point.requested);
+            bounds.is_none_or(|(value, high)| load == value || load == high)
+        };
+        let bearing = result.points.iter().filter(bears);
+        result.verdict = check_capacity(&view, capacity.is_some(), bearing);
     }
     result
 }

@@ -62,7 +62,7 @@ pub(crate) fn summarise(
     summary.overall_response_ms = OverallResponse::default();
     summary.overall_response_interval_ms = None;
     (summary.score, summary.score_interval, summary.score_note) = (None, None, None);
-    if let Some(text) = answer.and_then(|answer| limit_text(&tries, &answer, points)) {
+    if let Some(text) = answer.and_then(|answer| limit_text(&tries, &answer, points, unit)) {
         summary.limit = Some(text);
     }
     summary.capacity = answer.map(|answer| Capacity {
@@ -134,11 +134,16 @@ fn users(suite: &Suite, asked: &CapacityAsked, value: f64, reruns: &[&PointResul
 
 /// Tries at which the measurement was at fault were repeated: they do not limit the answer, unless
 /// nothing else did.
-fn limit_text(tries: &[CapacityTry], answer: &Answer, points: &[PointResult]) -> Option<String> {
+fn limit_text(
+    tries: &[CapacityTry],
+    answer: &Answer,
+    points: &[PointResult],
+    unit: &str,
+) -> Option<String> {
     let high = answer.high.filter(|_| answer.bound == Bound::Exact)?;
     let named = Some(limit(tries, answer, points).text).filter(|text| !text.is_empty());
     let why = || Some(&beyond(tries, high)?.why);
-    named.or_else(|| Some(format!("{} was too much: {}", grouped(high), why()?)))
+    named.or_else(|| Some(format!("{} {unit} was too much: {}", grouped(high), why()?)))
 }
 
 /// What held back the lowest load that was too much.
