@@ -233,7 +233,10 @@ impl<'a> RunView<'a> {
                     let held_back = held_back.as_deref();
                     view.peak = Some(PeakView { how, bound: *bound, held_back });
                 }
-                JournalRecord::CapacitySearched { how } => view.capacity = Some(how),
+                JournalRecord::CapacitySearched { how, departures } => {
+                    view.capacity = Some(how);
+                    view.departures = Some(departures);
+                }
                 JournalRecord::LadderPlanned { departures, .. } => {
                     view.departures = Some(departures);
                 }

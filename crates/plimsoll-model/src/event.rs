@@ -322,6 +322,8 @@ pub enum JournalRecord {
     CapacitySearched {
         /// What it came to, for a person.
         how: String,
+        /// Every parameter that departs from the published method, instead of those of the start.
+        departures: Vec<String>,
     },
     /// The run was interrupted (Ctrl-C); what is finished stays usable.
     Interrupted {

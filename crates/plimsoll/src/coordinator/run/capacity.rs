@@ -9,6 +9,7 @@ use plimsoll_model::units::Nanos;
 
 use super::super::clock::Stopwatch;
 use super::super::ladder;
+use super::asked::departures;
 use super::{Planned, Run, Stop};
 use crate::derive;
 use crate::exit::Failure;
@@ -80,7 +81,8 @@ impl Run<'_> {
             };
             if let Some(how) = how {
                 live.line(&how);
-                self.record_durably(JournalRecord::CapacitySearched { how })?;
+                let departures = departures(self.request, &self.outset);
+                self.record_durably(JournalRecord::CapacitySearched { how, departures })?;
                 return Ok(Stop::Finished);
             }
             let Some((load, purpose)) = self.load_of(&step) else { continue };
