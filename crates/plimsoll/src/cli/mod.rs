@@ -3,6 +3,7 @@
 mod calibrate;
 mod capacity;
 mod run;
+mod scale;
 mod serve_app;
 mod serve_nfs;
 mod serve_smb;
@@ -18,6 +19,7 @@ use plimsoll_model::suite::Override;
 pub use calibrate::{CalibrateArgs, CalibrateProtocol};
 pub use capacity::CapacityArgs;
 pub use run::{LadderArgs, Peak, RunArgs};
+pub use scale::{Over, ScaleArgs};
 pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;
 pub use serve_smb::ServeSmbArgs;
@@ -51,6 +53,8 @@ pub enum Verb {
     Run(Box<RunArgs>),
     /// Find the highest load within limits, and run it again five times
     Capacity(Box<CapacityArgs>),
+    /// Run a suite on a server of ours that gets more cores, memory or threads, step by step
+    Scale(Box<ScaleArgs>),
     /// Go on with an interrupted run after its last finished load point
     Resume(ResumeArgs),
     /// Write the file set of a suite into a directory for your server, or through a file server

@@ -16,6 +16,7 @@ use plimsoll_servers::cores;
 use plimsoll_servers::listener::{self, Listening};
 
 use super::dial::SystemDial;
+use super::held::Held;
 use super::hosting::{self, Greeting};
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
@@ -52,6 +53,8 @@ pub struct RunRequest {
     pub statements: Vec<Setting>,
     /// The limits of the load to be searched; `None` for a run of the suite's ladder.
     pub capacity: Option<CapacityAsked>,
+    /// What the servers of ours are held to; `None`: they may have what there is.
+    pub held: Option<Held>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -92,14 +95,19 @@ impl Outset {
         };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, protocol)?;
-        let placement = settle_placement(request, &addresses)?;
+        let mut placement = settle_placement(request, &addresses)?;
+        let held = request.held.clone().unwrap_or_default();
+        held.narrow(&mut placement.server_cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let side = hosting::side(protocol);
-        let wish = ServerWish { suite, cores: &placement.server_cores, file_set, signals };
+        let cores = &placement.server_cores;
+        let wish = ServerWish { suite, cores, threads: held.threads, file_set, signals };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
-            targets.push(servers::start(spec, address, side, &wish, live)?);
+            let mut target = servers::start(spec, address, side, &wish, live)?;
+            target.hold(&held)?;
+            targets.push(target);
         }
         let Greeting { file_set: held, software } = (side.greet)(suite, &targets, &wish)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();

@@ -41,6 +41,7 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             loadfile: None,
             statements: Vec::new(),
             capacity: None,
+            held: None,
             command: command_line(),
         };
         let exit = run_and_show(&request, &signals, args.output)?;

@@ -13,6 +13,7 @@ pub mod published;
 pub mod report;
 pub mod resume;
 pub mod run;
+pub mod scale;
 pub mod serve;
 pub mod suites;
 pub mod verify;

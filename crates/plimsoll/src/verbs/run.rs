@@ -104,6 +104,7 @@ pub fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         loadfile,
         statements: statements.iter().map(statement).collect(),
         capacity: None,
+        held: None,
         command: command_line(),
     })
 }

@@ -14,4 +14,5 @@ mod capacity;
 mod durability;
 mod memory;
 mod places;
+mod scale;
 mod served;

@@ -186,6 +186,7 @@ impl Bench<'_> {
             loadfile: None,
             statements: Vec::new(),
             capacity: None,
+            held: None,
             command: command_line(),
         })
     }
