@@ -76,9 +76,7 @@ impl Tried<'_> {
     fn not_held(&self) -> Option<String> {
         let left_out = || self.result.not_counted_because.as_ref().map(cause);
         if !load_was_held(self.suite, self.record) {
-            let held_back = self.result.not_counted == Some(NotCounted::NotHeld);
-            let why = left_out().filter(|_| held_back);
-            return Some(why.unwrap_or_else(|| "the load was not held".to_owned()));
+            return Some(left_out().unwrap_or_else(|| "the load was not held".to_owned()));
         }
         if self.result.not_counted == Some(NotCounted::Errors) && !self.within.limits_errors() {
             return left_out();

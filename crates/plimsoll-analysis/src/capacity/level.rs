@@ -46,7 +46,8 @@ impl Level<'_> {
             let all = self.faults() >= config.faults_max;
             return if all { Standing::Fault } else { Standing::Open };
         }
-        let more = n < config.probe_tries_max;
+        // Faults beside tries that were judged are no reason to go on for ever.
+        let more = n < config.probe_tries_max && self.faults() < config.faults_max;
         let margins: Vec<Margin> = judged.iter().filter_map(|it| Margin::of(it)).collect();
         // A load that was not held, or that the server failed under.
         let failed = judged.len() - margins.len();

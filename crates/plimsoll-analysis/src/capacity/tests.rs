@@ -197,6 +197,20 @@ fn loads_at_which_the_measurement_was_at_fault_are_tried_three_times_and_bound_f
 }
 
 #[test]
+fn faults_beside_an_undecided_try_end_too() {
+    let mut tried = 0;
+    let (_, end, steps) = run(config(true, false), NO_HURRY, 0.0, |step| match step {
+        Step::Probe { load: 16.0 } => {
+            tried += 1;
+            if tried == 1 { attempt(step, 1.1, 0.3) } else { faulty(step) }
+        }
+        step => attempt(step, load_of(step) / 100.0, 0.001),
+    });
+    assert_eq!(steps.iter().filter(|step| load_of(step) == 16.0).count(), 4);
+    assert_eq!(found(&end).high, Some(16.0));
+}
+
+#[test]
 fn claims_that_never_pass_end_in_words() {
     let (_, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
         Step::Verify { .. } => attempt(step, 1.5, 0.1),
