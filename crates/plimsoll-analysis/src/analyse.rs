@@ -8,17 +8,20 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
+use crate::capacity;
 use crate::limit::judge_limits;
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::stated::{state, state_summary};
 use crate::summary::{bytes_per_s, summarise_run};
-use crate::validity::{Evidence, check_counted, check_point, check_run, lateness_limit};
+use crate::validity::{
+    Evidence, check_capacity, check_counted, check_point, check_run, lateness_limit,
+};
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
 pub fn analyse(raw: &RawRun<'_>) -> RunResult {
-    let view = RunView::new(raw.journal);
+    let mut view = RunView::new(raw.journal);
     let mut result = frame(raw, view.started);
     if let Some(departures) = view.departures {
         result.departures = departures.to_vec();
@@ -27,6 +30,10 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
         result.verdict = check_run(raw.suite, &view, &[]);
         return result;
     };
+    let searched = started.capacity.is_some();
+    if searched {
+        capacity::order_points(&mut view, raw.suite);
+    }
     let judged = |points: &[PointView<'_>]| -> Vec<PointResult> {
         points.iter().map(|point| judged_point(raw, started, point)).collect()
     };
@@ -37,6 +44,18 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     judge_limits(raw.suite, &mut result.points, &mut result.probes, disclosure);
     result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes);
     state_summary(&mut result.summary, raw.suite, &result.points);
+    if searched {
+        let points = (&result.points[..], &result.probes[..]);
+        capacity::summarise(&mut result.summary, raw, &view, points);
+        let capacity = result.summary.capacity.as_ref();
+        let bounds = capacity.map(|it| (Some(it.value), it.high));
+        let bears = |point: &&PointResult| {
+            let load = Some(point.requested);
+            bounds.is_none_or(|(value, high)| load == value || load == high)
+        };
+        let bearing = result.points.iter().filter(bears);
+        result.verdict = check_capacity(&view, capacity.is_some(), bearing);
+    }
     result
 }
 

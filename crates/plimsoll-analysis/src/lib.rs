@@ -12,6 +12,7 @@
 //! | [`compare`] | two results side by side, or why not |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`search`] | which load to try next when the peak is unknown |
+//! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
 //! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
 //! | [`published`] | transcribed results of the source reports |
 //! | [`queueing`] | what theory says of a server whose law is known |
@@ -20,6 +21,7 @@
 
 mod analyse;
 mod blocks;
+pub mod capacity;
 pub mod compare;
 pub mod curve;
 mod health;

@@ -169,6 +169,8 @@ pub(crate) struct RunView<'a> {
     pub ladder: Vec<PointView<'a>>,
     pub probes: Vec<PointView<'a>>,
     pub peak: Option<PeakView<'a>>,
+    /// What the search for a capacity came to, once it has ended.
+    pub capacity: Option<&'a str>,
     /// Of the ladder, when they differ from those of the start.
     pub departures: Option<&'a [String]>,
     pub ending: Ending<'a>,
@@ -200,6 +202,7 @@ impl<'a> RunView<'a> {
             ladder: Vec::new(),
             probes: Vec::new(),
             peak: None,
+            capacity: None,
             departures: None,
             ending: Ending::Torn,
             resumed: 0,
@@ -229,6 +232,10 @@ impl<'a> RunView<'a> {
                 JournalRecord::PeakFound { how, bound, held_back, .. } => {
                     let held_back = held_back.as_deref();
                     view.peak = Some(PeakView { how, bound: *bound, held_back });
+                }
+                JournalRecord::CapacitySearched { how, departures } => {
+                    view.capacity = Some(how);
+                    view.departures = Some(departures);
                 }
                 JournalRecord::LadderPlanned { departures, .. } => {
                     view.departures = Some(departures);

@@ -169,6 +169,23 @@ fn intervals(
     })
 }
 
+/// Stated interval of any percentile of the response time (in hundredths of a percent); `None` where
+/// the sample is too small for it.
+pub(crate) fn response_percentile(
+    total: &OpTimes,
+    times: &PointTimes,
+    percentile_e2: u32,
+) -> Option<[f64; 2]> {
+    let known = Known {
+        name: "response",
+        measured: &total.response,
+        low: &total.response_low,
+        slices: times.slices().map(|(_, slice)| &slice.response).collect(),
+    };
+    let usable = !known.measured.is_empty() && known.low.len() == known.measured.len();
+    of_percentile(&known, percentile_e2).filter(|_| usable).map(|(_, interval)| interval)
+}
+
 fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
     let Chance { below, above } = chance_of_mean(&known.slices)?;
     let value = known.measured.mean();

@@ -321,6 +321,12 @@ impl RunBuilder {
         self
     }
 
+    /// A re-run of what a search claims.
+    pub fn with_rerun(mut self, point: PointBuilder) -> Self {
+        self.push(&point, Purpose::Verify);
+        self
+    }
+
     fn push(&mut self, point: &PointBuilder, purpose: Purpose) {
         let ordinal = self.histograms.len() as u32 + 1;
         let id = PointId { ordinal, purpose };
@@ -369,6 +375,7 @@ fn started(ladder: &[f64]) -> RunStarted {
         op_shares: None,
         departures: Vec::new(),
         command: vec!["plimsoll".to_owned(), "run".to_owned()],
+        capacity: None,
         at_unix_ns: STARTED_UNIX_NS,
     }
 }

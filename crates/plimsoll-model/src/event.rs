@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
+use crate::capacity::CapacityAsked;
 use crate::outcome::{ClientCounts, ErrorSample};
 use crate::result::Bound;
 use crate::units::Nanos;
@@ -317,6 +318,13 @@ pub enum JournalRecord {
         /// Every parameter that departs from the published method, instead of those of the start.
         departures: Vec<String>,
     },
+    /// The search for a capacity ended. The answer follows from its load points.
+    CapacitySearched {
+        /// What it came to, for a person.
+        how: String,
+        /// Every parameter that departs from the published method, instead of those of the start.
+        departures: Vec<String>,
+    },
     /// The run was interrupted (Ctrl-C); what is finished stays usable.
     Interrupted {
         /// Nanoseconds since the Unix epoch.
@@ -362,6 +370,9 @@ pub struct RunStarted {
     pub departures: Vec<String>,
     /// The command line, without passwords.
     pub command: Vec<String>,
+    /// The search for a capacity that the run is; absent in others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityAsked>,
     /// Nanoseconds since the Unix epoch.
     pub at_unix_ns: u64,
 }

@@ -14,11 +14,13 @@
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`stated`] | how a figure is written beside its stated interval |
 //! | [`limit`] | what held a load point back |
+//! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 
 pub mod assignment;
 pub mod bundle;
 pub mod calibrated;
+pub mod capacity;
 pub mod certificate;
 pub mod disclosure;
 pub mod event;

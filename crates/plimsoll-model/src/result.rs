@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
 use crate::event::{ResourceUse, UnexpectedCount};
 use crate::limit::Limit;
@@ -139,6 +140,13 @@ pub struct Summary {
     pub limit: Option<String>,
     /// How the peak was found, when it was searched.
     pub peak_search: Option<String>,
+    /// The highest load within the limits that were asked for; `null` where none was found or
+    /// none was asked for.
+    #[serde(default)]
+    pub capacity: Option<Capacity>,
+    /// How it was searched; absent where none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_search: Option<CapacitySearch>,
 }
 
 /// What a headline figure says of the server.

@@ -57,6 +57,7 @@ impl Page {
         self.list(view.targets.iter().map(|t| format!("Target {}", code(t))));
         self.verdict(view);
         self.figures(view);
+        self.capacity(view);
         if !view.points.rows.is_empty() {
             self.heading(1, "Load points");
             self.table(&view.moved);
@@ -142,6 +143,20 @@ impl Page {
             false => format!("{}: {}", escaped(place), escaped(text)),
         }));
         self.table(&view.evidence);
+    }
+
+    fn capacity(&mut self, view: &RunView) {
+        let Some(capacity) = &view.capacity else { return };
+        self.heading(1, "Capacity");
+        self.line(&format!("**{}**", escaped(&capacity.claim)));
+        if !capacity.limit.is_empty() {
+            self.line(&format!("What limited it beyond: {}", escaped(&capacity.limit)));
+        }
+        if !capacity.how.is_empty() {
+            self.line(&escaped(&capacity.how));
+        }
+        self.table(&capacity.tries);
+        self.line(&escaped(capacity.note));
     }
 
     fn errors(&mut self, view: &RunView) {

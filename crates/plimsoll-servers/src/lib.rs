@@ -4,6 +4,7 @@
 pub mod app;
 mod builtin;
 mod clock;
+mod confine;
 pub mod cores;
 pub mod delay;
 mod error;
@@ -18,6 +19,7 @@ pub mod web;
 pub use builtin::{
     ANNOUNCEMENT, BuiltinApp, BuiltinNfs, BuiltinSmb, BuiltinWeb, PASSWORD_VARIABLE,
 };
+pub use confine::{Confined, Confinement};
 pub use error::ServerError;
 pub use process::{Login, ServerProcess, ServerState, Software};
 pub use stop::Stop;

@@ -40,6 +40,8 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Suites(args) => verbs::suites::perform(&args),
         Verb::Check(args) => verbs::check::perform(&args),
         Verb::Run(args) => verbs::run::perform(&args),
+        Verb::Capacity(args) => verbs::capacity::perform(&args),
+        Verb::Scale(args) => verbs::scale::perform(&args),
         Verb::Resume(args) => verbs::resume::perform(&args),
         Verb::Calibrate(args) => verbs::calibrate::perform(&args),
         Verb::Prepare(args) => verbs::prepare::perform(&args),

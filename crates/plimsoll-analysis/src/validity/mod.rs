@@ -23,7 +23,7 @@ use plimsoll_model::suite::Suite;
 
 use crate::raw::{PointTimes, PointView};
 
-pub(crate) use run::{check_run, planned_points};
+pub(crate) use run::{check_capacity, check_run, planned_points};
 
 /// What the rules look at.
 pub(crate) struct Evidence<'a> {
@@ -123,6 +123,11 @@ fn placed(evidence: &Evidence<'_>, finding: Finding) -> Finding {
 
 fn finding(rule: &str, text: String) -> Option<Finding> {
     Some(Finding { rule: rule.to_owned(), text, point: None })
+}
+
+/// `0.0512` as `5.12`, in percent.
+pub(crate) fn short_percent(ratio: f64) -> String {
+    percent(ratio).trim_end_matches(" %").to_owned()
 }
 
 /// `0.0512` as `5.12 %`, with as many decimals as it takes to tell it from a limit.

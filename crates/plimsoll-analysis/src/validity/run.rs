@@ -49,6 +49,31 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     Verdict { valid, reasons, warnings }
 }
 
+/// Said of a search without an end.
+const NOT_ENDED: &str = "the search has not ended; run it again";
+
+/// The verdict of a search for a capacity. Its load points are tries, of which most are there to be
+/// too much: only those that re-ran the answer carry it, and those held every rule. `points` are
+/// those and the first beyond it: what must be known of them is said once.
+pub(crate) fn check_capacity<'p>(
+    view: &RunView<'_>,
+    found: bool,
+    points: impl Iterator<Item = &'p PointResult>,
+) -> Verdict {
+    let nothing = || finding("no_capacity", view.capacity.unwrap_or(NOT_ENDED).to_owned());
+    // Why it stopped says enough.
+    let ended = stopped(view).or_else(|| nothing().filter(|_| !found));
+    let reasons: Vec<Finding> = [ended, debug_build(view)].into_iter().flatten().collect();
+    let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
+    for warning in points.flat_map(|point| &point.warnings) {
+        if !warnings.iter().any(|known| known.rule == warning.rule) {
+            warnings.push(warning.clone());
+        }
+    }
+    warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
+    Verdict { valid: reasons.is_empty(), reasons, warnings }
+}
+
 /// To see a server's limit is what runs are made for, but some load it must have carried.
 fn nothing_counts(points: &[PointResult]) -> Option<Finding> {
     if points.is_empty() || points.iter().any(PointResult::counts) {

@@ -35,6 +35,7 @@ fn started() -> JournalRecord {
         op_shares: None,
         departures: vec![],
         command: vec!["plimsoll".into()],
+        capacity: None,
         at_unix_ns: 1,
     })
 }

@@ -1,6 +1,7 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
 mod budget;
+mod capacity;
 mod disclosure;
 mod errors;
 mod headline;
@@ -51,6 +52,8 @@ pub(crate) struct RunView {
     pub(crate) connections: Findings,
     pub(crate) reasons: Findings,
     pub(crate) warnings: Findings,
+    /// In runs that search one.
+    pub(crate) capacity: Option<capacity::CapacityView>,
     pub(crate) figures: Vec<Figure>,
     /// Which point the headline's response times belong to.
     pub(crate) figures_note: String,
@@ -136,6 +139,7 @@ impl RunView {
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),
             warnings: findings(warnings),
+            capacity: capacity::view(run),
             figures,
             figures_note,
             budget: budget::table(run),

@@ -1,7 +1,9 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
 mod calibrate;
+mod capacity;
 mod run;
+mod scale;
 mod serve_app;
 mod serve_nfs;
 mod serve_smb;
@@ -15,7 +17,9 @@ use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::suite::Override;
 
 pub use calibrate::{CalibrateArgs, CalibrateProtocol};
+pub use capacity::CapacityArgs;
 pub use run::{LadderArgs, Peak, RunArgs};
+pub use scale::{Over, ScaleArgs};
 pub use serve_app::{DurabilityArg, ServeAppArgs};
 pub use serve_nfs::ServeNfsArgs;
 pub use serve_smb::ServeSmbArgs;
@@ -47,6 +51,10 @@ pub enum Verb {
     Check(CheckArgs),
     /// Run a suite on a target
     Run(Box<RunArgs>),
+    /// Find the highest load within limits, and run it again five times
+    Capacity(Box<CapacityArgs>),
+    /// Run a suite on a server of ours that gets more cores, memory or threads, step by step
+    Scale(Box<ScaleArgs>),
     /// Go on with an interrupted run after its last finished load point
     Resume(ResumeArgs),
     /// Write the file set of a suite into a directory for your server, or through a file server

@@ -10,7 +10,7 @@ use plimsoll_model::units::Nanos;
 use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
 use super::{DEFAULT_SEED, Output};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,

@@ -20,6 +20,8 @@ const DISCLOSURE_FORMAT: u32 = 1;
 pub(super) const WORKERS: &str = "workers";
 pub(super) const PACING: &str = "pacing";
 pub(super) const PRIORITY: &str = "priority of the workers";
+/// What a server of ours was held to.
+pub(super) const HELD: &str = "server held to";
 /// How the value of [`PRIORITY`] begins where nothing was asked for.
 pub(super) const PRIORITY_NORMAL: &str = "normal";
 
@@ -90,6 +92,7 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
     if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
+    settings.extend(request.held.iter().map(|held| Setting::new(HELD, held.to_string())));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, outset));
     settings

@@ -40,6 +40,8 @@ pub enum LadderPlan {
         /// Share of the peak the last one asks for.
         headroom: f64,
     },
+    /// There is none: the highest load within limits is searched.
+    Capacity,
 }
 
 impl LadderPlan {
@@ -59,7 +61,7 @@ impl LadderPlan {
     pub fn known(&self) -> Option<&[f64]> {
         match self {
             Self::Fixed(loads) => Some(loads),
-            Self::Search { .. } => None,
+            Self::Search { .. } | Self::Capacity => None,
         }
     }
 }

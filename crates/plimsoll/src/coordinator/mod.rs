@@ -6,6 +6,7 @@ pub mod dial;
 mod disclose;
 pub mod errand;
 mod fetch;
+mod held;
 mod hosting;
 mod jitter;
 mod kept;
@@ -20,6 +21,7 @@ mod servers;
 pub mod signals;
 mod watcher;
 
+pub use held::Held;
 pub use merge::SecondView;
 pub use outset::{RunRequest, cores_of_program};
 pub use run::{RunEnd, resume, run};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
+use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -15,6 +16,7 @@ use plimsoll_servers::cores;
 use plimsoll_servers::listener::{self, Listening};
 
 use super::dial::SystemDial;
+use super::held::Held;
 use super::hosting::{self, Greeting};
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
@@ -49,6 +51,10 @@ pub struct RunRequest {
     pub loadfile: Option<LoadFileSource>,
     /// What the user states for the disclosure.
     pub statements: Vec<Setting>,
+    /// The limits of the load to be searched; `None` for a run of the suite's ladder.
+    pub capacity: Option<CapacityAsked>,
+    /// What the servers of ours are held to; `None`: they may have what there is.
+    pub held: Option<Held>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -83,17 +89,25 @@ impl Outset {
         let suite = &request.suite;
         let protocol = plimsoll_protocols::protocol(&suite.protocol)
             .ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))?;
-        let ladder = LadderPlan::of(&suite.ladder);
+        let ladder = match request.capacity {
+            Some(_) => LadderPlan::Capacity,
+            None => LadderPlan::of(&suite.ladder),
+        };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, protocol)?;
-        let placement = settle_placement(request, &addresses)?;
+        let mut placement = settle_placement(request, &addresses)?;
+        let held = request.held.clone().unwrap_or_default();
+        held.narrow(&mut placement.server_cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let side = hosting::side(protocol);
-        let wish = ServerWish { suite, cores: &placement.server_cores, file_set, signals };
+        let cores = &placement.server_cores;
+        let wish = ServerWish { suite, cores, threads: held.threads, file_set, signals };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
-            targets.push(servers::start(spec, address, side, &wish, live)?);
+            let mut target = servers::start(spec, address, side, &wish, live)?;
+            target.hold(&held)?;
+            targets.push(target);
         }
         let Greeting { file_set: held, software } = (side.greet)(suite, &targets, &wish)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();

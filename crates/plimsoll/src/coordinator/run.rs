@@ -1,6 +1,7 @@
 //! The run itself: search if need be, climb the ladder, keep the bundle usable at every moment.
 
 mod asked;
+mod capacity;
 mod search;
 
 use std::collections::BTreeMap;
@@ -8,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::{PointTimes, RawRun, analyse};
-use plimsoll_model::assignment::{Assignment, Endpoint, Load, PointId, Purpose};
+use plimsoll_model::assignment::{Assignment, Endpoint, Load, Phases, PointId, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
+use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
@@ -190,6 +192,7 @@ impl<'a> Run<'a> {
     fn points(&mut self, live: &mut Live) -> Result<Stop, Failure> {
         let loads = match self.outset.ladder.clone() {
             LadderPlan::Fixed(loads) => loads,
+            LadderPlan::Capacity => return self.capacity(live),
             LadderPlan::Search { steps, headroom } => match self.search(steps, live)? {
                 Found::Peak(peak) => self.plan_ladder(peak * headroom, steps, live)?,
                 Found::Nothing { reason } => return Ok(Stop::NoPeak(reason)),
@@ -213,7 +216,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs one load point; `None` when the user asked for the end.
-    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<PointResult>, Failure> {
+    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<Judged>, Failure> {
         if !self.wait_for_targets(live)? {
             return Ok(None);
         }
@@ -246,13 +249,15 @@ impl<'a> Run<'a> {
         match desk.run(&assignment, &*workload)? {
             PointEnd::Interrupted => Ok(None),
             PointEnd::Finished { record, times } => {
-                let result = self.judge(&record, times);
-                let style = live.style();
-                live.line(&match point.purpose {
-                    Purpose::Ladder => finished_line(title, &result, style),
-                    Purpose::Probe | Purpose::Verify => search_line(title, &result, style),
-                });
-                Ok(self.put_back(point, live)?.then_some(result))
+                let judged = self.judge(&record, times);
+                let (result, style) = (&judged.result, live.style());
+                match (&self.request.capacity, point.purpose) {
+                    // The search says what it makes of it.
+                    (Some(_), _) => {}
+                    (None, Purpose::Ladder) => live.line(&finished_line(title, result, style)),
+                    (None, _) => live.line(&search_line(title, result, style)),
+                }
+                Ok(self.put_back(point, live)?.then_some(judged))
             }
         }
     }
@@ -272,11 +277,12 @@ impl<'a> Run<'a> {
     fn assignment(&self, point: &Planned) -> Assignment {
         let placement = &self.outset.placement;
         let finished = self.finished(|_| true).map(|record| record.point.ordinal).max();
+        let ordinal = finished.unwrap_or(0) + 1;
         Assignment {
-            point: PointId { ordinal: finished.unwrap_or(0) + 1, purpose: point.purpose },
+            point: PointId { ordinal, purpose: point.purpose },
             load: point.load.clone(),
-            phases: ladder::phases(self.profile, point.purpose),
-            seed: self.request.seed,
+            phases: self.phases(point.purpose),
+            seed: self.seed_of(ordinal),
             workers: placement.workers.min(point.load.clients().max(1)),
             cores: placement.generator_cores.clone(),
             pacing: placement.pacing,
@@ -293,7 +299,7 @@ impl<'a> Run<'a> {
     }
 
     /// The point as the report will show it.
-    fn judge(&self, record: &PointRecord, times: PointTimes) -> PointResult {
+    fn judge(&self, record: &PointRecord, times: PointTimes) -> Judged {
         let stem = record.point.stem();
         let raw = RawRun {
             suite: &self.request.suite,
@@ -302,8 +308,14 @@ impl<'a> Run<'a> {
             disclosure: Some(self.disclosure.clone()),
         };
         let result = analyse(&raw);
-        let mut points = result.points.into_iter().chain(result.probes);
-        points.find(|point| point.stem.as_deref() == Some(&stem)).unwrap_or_default()
+        let tries = result.summary.capacity_search.map(|search| search.tries).unwrap_or_default();
+        let is_it = |point: &PointResult| point.stem.as_deref() == Some(&stem);
+        if let Some(point) = result.points.iter().find(|point| is_it(point)) {
+            let attempt = tries.into_iter().find(|attempt| attempt.point == point.position);
+            return Judged { result: point.clone(), attempt };
+        }
+        let probe = result.probes.into_iter().find(is_it);
+        Judged { result: probe.unwrap_or_default(), attempt: None }
     }
 
     /// Waits until every target answers; false when the user asked for the end.
@@ -346,8 +358,23 @@ impl<'a> Run<'a> {
     }
 
     fn point_ns(&self, purpose: Purpose) -> u64 {
-        ladder::phases(self.profile, purpose).load_end().0
+        self.phases(purpose).load_end().0
     }
+
+    fn phases(&self, purpose: Purpose) -> Phases {
+        match &self.request.capacity {
+            Some(asked) => capacity::phases(self.request.profile, self.profile, asked, purpose),
+            None => ladder::phases(self.profile, purpose),
+        }
+    }
+}
+
+/// A load point that was run.
+struct Judged {
+    /// As the report will show it.
+    result: PointResult,
+    /// Held against the limits, where a capacity is searched.
+    attempt: Option<CapacityTry>,
 }
 
 /// A load point about to be run.

@@ -6,9 +6,10 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocols::http::fileset::FileSetId;
 use plimsoll_protocols::{Protocol, ResolvedTarget};
-use plimsoll_servers::{ServerProcess, listener};
+use plimsoll_servers::{Confined, ServerProcess, listener};
 use tempfile::TempDir;
 
+use super::held::Held;
 use super::hosting::HostSide;
 use super::reach;
 use super::signals::Signals;
@@ -24,6 +25,8 @@ pub struct Target {
     pub resolved: ResolvedTarget,
     /// Its process, when this run started it.
     pub process: Option<ServerProcess>,
+    /// What holds it to less than it could have; removed after it has ended.
+    confined: Option<Confined>,
     /// Its file set, when this run wrote it.
     _files: Option<TempDir>,
 }
@@ -32,6 +35,14 @@ impl Target {
     /// As the user wrote it, without the password.
     pub fn name(&self) -> String {
         self.spec.to_string()
+    }
+
+    /// Holds a server of ours to a share of the processors and a size of memory.
+    pub fn hold(&mut self, held: &Held) -> Result<(), Failure> {
+        if let Some(process) = self.process.as_ref().filter(|_| !held.confinement.is_none()) {
+            self.confined = Some(held.confinement.hold(process)?);
+        }
+        Ok(())
     }
 
     /// Ids of the server's processes, when it is ours or was found by the socket it listens on.
@@ -94,6 +105,8 @@ pub struct ServerWish<'a> {
     pub suite: &'a Suite,
     /// Cores to hold them to.
     pub cores: &'a [u32],
+    /// Service threads, where somebody wants to have a number of them.
+    pub threads: Option<u32>,
     /// The file set they must hold.
     pub file_set: Option<FileSetId>,
     /// Whether to end early.
@@ -108,11 +121,19 @@ pub fn start(
     wish: &ServerWish<'_>,
     live: &mut Live,
 ) -> Result<Target, Failure> {
+    let has_threads = wish.suite.protocol == "app" && matches!(spec, TargetSpec::Builtin);
+    if wish.threads.is_some() && !has_threads {
+        return Err(Failure::wrong(format!(
+            "threads: the number of {spec}'s is not ours to choose; scale the reference server of \
+             transactions (plimsoll scale transactions builtin: --over threads=1,4), or cores"
+        )));
+    }
     match (spec, address) {
         (TargetSpec::Url(url), Some(address)) => Ok(Target {
             spec: spec.clone(),
             resolved: ResolvedTarget { url: url.clone(), address },
             process: None,
+            confined: None,
             _files: None,
         }),
         (TargetSpec::Managed(name), _) => (side.start_managed)(spec, name, wish, live),
@@ -129,5 +150,6 @@ pub fn of_process(
 ) -> Result<Target, Failure> {
     let url = TargetUrl::parse(url)?;
     let resolved = ResolvedTarget { url, address: process.address };
-    Ok(Target { spec: spec.clone(), resolved, process: Some(process), _files: files })
+    let process = Some(process);
+    Ok(Target { spec: spec.clone(), resolved, process, confined: None, _files: files })
 }

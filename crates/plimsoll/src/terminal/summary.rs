@@ -71,6 +71,7 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
         let value = summary.value.map_or("none".to_owned(), |value| value_text(value, result));
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
     }
+    push_capacity(out, result, extent);
     // Said already where the headline is the peak.
     let said = |peak: &f64| summary.value == Some(*peak) || metric(result) == Metric::Bytes;
     if let Some(peak) = summary.peak_ops_per_s.filter(|peak| !said(peak)) {
@@ -89,6 +90,22 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
     }
     if let Some(search) = &summary.peak_search {
         let _ = writeln!(out, "  {}", extent.headline(search));
+    }
+}
+
+/// Below the headline that it is, where one was searched.
+fn push_capacity(out: &mut String, result: &RunResult, extent: &Extent) {
+    let Some(search) = &result.summary.capacity_search else { return };
+    if let Some(capacity) = &result.summary.capacity {
+        let think = search.asked.think.map(|think| format!(" at a think time of {think}"));
+        let think = think.unwrap_or_default();
+        if let Some(users) = capacity.users {
+            let _ = writeln!(out, "  users: {}{think}", grouped(users.floor()));
+        }
+        let _ = writeln!(out, "  re-runs passed: {} of {}", capacity.passed, capacity.tries);
+    }
+    if let Some(how) = &search.how {
+        let _ = writeln!(out, "  {}", extent.headline(how));
     }
 }
 

@@ -40,6 +40,8 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             priority: Priority::Auto,
             loadfile: None,
             statements: Vec::new(),
+            capacity: None,
+            held: None,
             command: command_line(),
         };
         let exit = run_and_show(&request, &signals, args.output)?;

@@ -2,6 +2,7 @@
 
 pub mod analyse;
 pub mod calibrate;
+pub mod capacity;
 pub mod check;
 pub mod clean;
 pub mod compare;
@@ -12,6 +13,7 @@ pub mod published;
 pub mod report;
 pub mod resume;
 pub mod run;
+pub mod scale;
 pub mod serve;
 pub mod suites;
 pub mod verify;

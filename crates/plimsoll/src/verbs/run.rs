@@ -21,7 +21,7 @@ use crate::suite_source;
 use crate::terminal::{self, Live};
 
 /// The suite whose flags are `--clients`, `--rate`, `--urls`, `--for`.
-const URL_SUITE: &str = "web-url";
+pub const URL_SUITE: &str = "web-url";
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
 /// Longest think time that may be asked for: a day.
@@ -78,7 +78,8 @@ pub fn show_end(end: &RunEnd, output: Output) {
     }
 }
 
-fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
+/// The run that the flags ask for.
+pub fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let targets =
         args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let (statements, mut overrides): (Vec<_>, Vec<_>) =
@@ -102,6 +103,8 @@ fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         priority: args.priority.into(),
         loadfile,
         statements: statements.iter().map(statement).collect(),
+        capacity: None,
+        held: None,
         command: command_line(),
     })
 }

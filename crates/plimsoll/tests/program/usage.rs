@@ -18,7 +18,7 @@ fn check_suite(change: impl Fn(String) -> String, parts: &[&str]) {
 fn a_wrong_command_ends_with_2() {
     plimsoll(&[]).check(2, &["Usage"]);
     plimsoll(&["serv"]).check(2, &["serve"]);
-    plimsoll(&["capacity", "web-static"]).check(2, &["unrecognized"]);
+    plimsoll(&["capacity", "web-static"]).check(2, &["--within"]);
     plimsoll(&["run", "web-static"]).check(2, &["TARGET"]);
     plimsoll(&["--help"]).check(0, &["demo", "Exit codes"]);
     plimsoll(&["--version"]).check(0, &["plimsoll"]);

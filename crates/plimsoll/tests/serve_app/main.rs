@@ -10,7 +10,9 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
+mod capacity;
 mod durability;
 mod memory;
 mod places;
+mod scale;
 mod served;

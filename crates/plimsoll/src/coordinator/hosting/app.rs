@@ -19,7 +19,9 @@ pub const SIDE: HostSide =
 fn start_builtin(spec: &TargetSpec, wish: &ServerWish<'_>) -> Result<Target, Failure> {
     let program = own_program()?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let server = BuiltinApp { program, arguments: Vec::new(), cores: wish.cores.to_vec(), version };
+    let threads = wish.threads.map(|count| ["--threads".into(), count.to_string().into()]);
+    let arguments = threads.into_iter().flatten().collect();
+    let server = BuiltinApp { program, arguments, cores: wish.cores.to_vec(), version };
     let process = server.start()?;
     let url = process.url();
     of_process(spec, process, &url, None)

@@ -11,7 +11,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_protocols::smb::loadfile::{LOAD_FILE, LOAD_FILE_SHA256, LoadFileSource};
 
 use super::super::clock::unix_ns;
-use super::super::disclose::{PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
+use super::super::disclose::{HELD, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::ladder;
 use super::super::outset::{Outset, RunRequest};
 use crate::exit::Failure;
@@ -37,6 +37,13 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
     })?;
     let file = dir.join(SUITE_FILE).display().to_string();
     let disclosed = reader.disclosure()?.unwrap_or_default();
+    if let Some(held) = setting(&disclosed, HELD) {
+        return Err(Failure::wrong(format!(
+            "{}: this is one step of plimsoll scale, whose server was held to {held}; make the \
+             step again: plimsoll scale",
+            dir.display()
+        )));
+    }
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
     let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), &[])?)?;
     Ok(RunRequest {
@@ -55,6 +62,8 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         },
         loadfile: loadfile_of(&disclosed)?,
         statements: disclosed.statements,
+        capacity: started.capacity.clone(),
+        held: None,
         command: started.command.clone(),
     })
 }
@@ -97,6 +106,7 @@ pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
         op_shares: outset.plan.op_shares.clone(),
         departures: departures(request, outset),
         command: request.command.clone(),
+        capacity: request.capacity.clone(),
         at_unix_ns: unix_ns(),
     }
 }

@@ -61,7 +61,7 @@ impl Run<'_> {
             let countdown = time.countdown;
             let point = Planned { load, purpose, title, countdown, last: false };
             match self.point(&point, live)? {
-                Some(result) => search.report(&step, ProbeOutcome::of(&result)),
+                Some(judged) => search.report(&step, ProbeOutcome::of(&judged.result)),
                 None => return Ok(Found::Interrupted),
             }
             time.steps += 1;
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 
     /// The highest load that the targets have room for.
-    fn room(&mut self) -> Result<Option<Room>, Failure> {
+    pub(super) fn room(&mut self) -> Result<Option<Room>, Failure> {
         match &mut self.outset.plan.work {
             Work::PerPoint(preparation) => {
                 Ok(preparation.room(&SystemDial::new(self.signals.clone()))?)
@@ -176,7 +176,7 @@ impl Run<'_> {
 
     /// Before a step: probes need data of about the size that belongs to their load, a claim is
     /// verified on its own.
-    fn settle_for(
+    pub(super) fn settle_for(
         &mut self,
         load: &Load,
         purpose: Purpose,

@@ -185,6 +185,8 @@ impl Bench<'_> {
             priority: Priority::Auto,
             loadfile: None,
             statements: Vec::new(),
+            capacity: None,
+            held: None,
             command: command_line(),
         })
     }

@@ -1,0 +1,187 @@
+//! One load point, held against the limits.
+
+use plimsoll_model::capacity::{CapacityTry, Figure, LimitFigure, LoadLimit, TryStanding, Within};
+use plimsoll_model::event::{OpTimes, PointRecord};
+use plimsoll_model::result::{Finding, NotCounted, PointResult};
+use plimsoll_model::suite::Suite;
+use plimsoll_model::units::{Nanos, grouped};
+
+use super::growth::growth;
+use crate::raw::PointTimes;
+use crate::stated::response_percentile;
+use crate::times::quantile_ns;
+use crate::validity::load_was_held;
+
+/// Rules whose breach is the server's doing. Any other reason says that the measurement was at
+/// fault, and nothing of the server.
+const SERVER_RULES: [&str; 5] =
+    ["corrupt", "clients_lost", "ended_early", "nothing_done", "not_steady"];
+
+/// A load point with what it is judged by.
+pub(super) struct Tried<'a> {
+    pub suite: &'a Suite,
+    pub within: &'a Within,
+    pub record: &'a PointRecord,
+    pub result: &'a PointResult,
+    /// `None` when the interval logs are not there.
+    pub times: Option<&'a PointTimes>,
+}
+
+/// What the evidence of one load point says.
+struct Judged {
+    standing: TryStanding,
+    why: String,
+    figures: Vec<LimitFigure>,
+}
+
+impl Tried<'_> {
+    /// Holds it against the limits.
+    pub fn judge(&self) -> CapacityTry {
+        let Judged { standing, why, figures } = self.judged();
+        let held = match standing {
+            TryStanding::NotJudged => false,
+            // A load that was not held has no figures to look at.
+            _ if figures.is_empty() => false,
+            _ => figures.iter().all(LimitFigure::holds),
+        };
+        CapacityTry {
+            point: self.result.position,
+            load: self.result.requested,
+            purpose: self.record.point.purpose,
+            standing,
+            passed: held,
+            why,
+            figures,
+        }
+    }
+
+    fn judged(&self) -> Judged {
+        let plain = |standing, why| Judged { standing, why, figures: Vec::new() };
+        let mut reasons = self.result.reasons.iter();
+        let is_servers = |reason: &Finding| SERVER_RULES.contains(&reason.rule.as_str());
+        if let Some(fault) = reasons.clone().find(|reason| !is_servers(reason)) {
+            return plain(TryStanding::NotJudged, cause(fault));
+        }
+        if let Some(failed) = reasons.next() {
+            return plain(TryStanding::NotWithin, cause(failed));
+        }
+        if let Some(why) = self.not_held() {
+            return plain(TryStanding::NotWithin, why);
+        }
+        self.against_limits()
+    }
+
+    /// Why the load was not held, or ops failed beyond what the suite allows where the user names
+    /// no limit for them.
+    fn not_held(&self) -> Option<String> {
+        let left_out = || self.result.not_counted_because.as_ref().map(cause);
+        if !load_was_held(self.suite, self.record) {
+            return Some(left_out().unwrap_or_else(|| "the load was not held".to_owned()));
+        }
+        if self.result.not_counted == Some(NotCounted::Errors) && !self.within.limits_errors() {
+            return left_out();
+        }
+        let growth = growth(self.record, self.times?)?;
+        Some(format!(
+            "ops in flight grew from about {} to {} through the window: more came than was done",
+            grouped(growth.from_ops.round()),
+            grouped(growth.to_ops.round()),
+        ))
+    }
+
+    fn against_limits(&self) -> Judged {
+        let total = self.times.map(PointTimes::window_total);
+        let figures: Vec<LimitFigure> =
+            self.within.limits().iter().map(|limit| self.figure(*limit, total.as_ref())).collect();
+        let standings = || figures.iter().map(standing_of);
+        let first = |wanted| standings().position(|standing| standing == wanted);
+        let worst = [TryStanding::NotWithin, TryStanding::Undecided]
+            .into_iter()
+            .find_map(|standing| Some((standing, first(standing)?)));
+        let (standing, why) = match worst {
+            Some((standing, at)) => (standing, figure_text(&figures[at], standing)),
+            None => {
+                let texts = figures.iter().map(|it| figure_text(it, TryStanding::Within));
+                (TryStanding::Within, texts.collect::<Vec<_>>().join(", "))
+            }
+        };
+        Judged { standing, why, figures }
+    }
+
+    fn figure(&self, limit: LoadLimit, total: Option<&OpTimes>) -> LimitFigure {
+        let name = limit.name().to_owned();
+        match limit {
+            LoadLimit::Response { figure, below } => {
+                let (value, interval) = self.response(figure, total);
+                LimitFigure { name, unit: "ns".to_owned(), value, interval, below: below.0 as f64 }
+            }
+            LoadLimit::Errors { below_percent } => {
+                let totals = &self.record.totals;
+                let failed: u64 = totals.errors.values().sum::<u64>().max(totals.unfinished);
+                let value = (totals.due > 0).then(|| failed as f64 / totals.due as f64);
+                // Ops that failed were counted, one by one: this is what the server did.
+                let interval = value.map(|value| [value, value]);
+                let below = below_percent / 100.0;
+                LimitFigure { name, unit: "ratio".to_owned(), value, interval, below }
+            }
+        }
+    }
+
+    /// A figure of the response time and its stated interval.
+    fn response(&self, figure: Figure, total: Option<&OpTimes>) -> (Option<f64>, Option<[f64; 2]>) {
+        let Some(total) = total.filter(|total| !total.response.is_empty()) else {
+            return (None, None);
+        };
+        let stated = self.result.response_interval_ns.unwrap_or_default();
+        let percentile = |e2| Some(quantile_ns(&total.response, e2) as f64);
+        match figure {
+            Figure::Mean => (Some(total.response.mean()), stated.mean),
+            Figure::P50 => (percentile(5_000), stated.p50),
+            Figure::P90 => (percentile(9_000), stated.p90),
+            Figure::P95 => (percentile(9_500), stated.p95),
+            Figure::P99 => (percentile(9_900), stated.p99),
+            Figure::P999 => {
+                let times = self.times;
+                let interval = times.and_then(|times| response_percentile(total, times, 9_990));
+                (percentile(9_990), interval)
+            }
+            Figure::Max => {
+                let longest = total.response.max() as f64;
+                (Some(longest), Some([longest, longest]))
+            }
+        }
+    }
+}
+
+/// A figure is decided where its interval is: blocks of time, not single ops, say how far chance
+/// may have moved it.
+fn standing_of(figure: &LimitFigure) -> TryStanding {
+    match figure.interval {
+        Some([low, _]) if low >= figure.below => TryStanding::NotWithin,
+        Some([_, high]) if high < figure.below => TryStanding::Within,
+        _ => TryStanding::Undecided,
+    }
+}
+
+/// `p99 61.3 ms > 50 ms`.
+fn figure_text(figure: &LimitFigure, standing: TryStanding) -> String {
+    let text = |value: f64| match figure.unit.as_str() {
+        "ns" => Nanos(value.round() as u64).to_string(),
+        _ => format!("{} %", crate::validity::short_percent(value)),
+    };
+    let Some(value) = figure.value else { return format!("{}: no op was done", figure.name) };
+    let sign = if figure.holds() { "<" } else { "≥" };
+    let begin = format!("{} {} {sign} {}", figure.name, text(value), text(figure.below));
+    match (standing, figure.interval) {
+        (TryStanding::Undecided, Some([low, high])) => {
+            format!("{begin}, not certain ({} to {})", text(low), text(high))
+        }
+        (TryStanding::Undecided, None) => format!("{begin}, too few ops to be certain"),
+        _ => begin,
+    }
+}
+
+/// The remedy after the semicolon is for loads a user asked for.
+fn cause(finding: &Finding) -> String {
+    finding.text.split(';').next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,138 @@
+//! What the tries of one load come to, taken together.
+
+use plimsoll_model::capacity::{CapacityTry, LimitFigure, TryStanding};
+
+use super::Config;
+
+/// How far a figure without an interval may lie off, as a logarithm: anywhere.
+const UNKNOWN: f64 = 10.0;
+
+/// What is known of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Within,
+    NotWithin,
+    /// Once more, before it is decided.
+    Open,
+    /// The measurement was at fault each time.
+    Fault,
+}
+
+/// All tries of a load with one purpose.
+pub(super) struct Level<'a> {
+    pub load: f64,
+    pub tries: Vec<&'a CapacityTry>,
+}
+
+/// The loads in the order of their first try.
+pub(super) fn levels<'a>(tries: impl Iterator<Item = &'a CapacityTry>) -> Vec<Level<'a>> {
+    let mut levels: Vec<Level<'a>> = Vec::new();
+    for attempt in tries {
+        match levels.iter_mut().find(|level| level.load == attempt.load) {
+            Some(level) => level.tries.push(attempt),
+            None => levels.push(Level { load: attempt.load, tries: vec![attempt] }),
+        }
+    }
+    levels
+}
+
+impl Level<'_> {
+    /// Of a step of the search: figures of several tries are averaged, so that their intervals
+    /// shrink; what is still undecided after the last is decided by its figure.
+    pub fn standing(&self, config: &Config) -> Standing {
+        let judged: Vec<&CapacityTry> = self.judged().collect();
+        let n = judged.len() as u32;
+        if n == 0 {
+            let all = self.faults() >= config.faults_max;
+            return if all { Standing::Fault } else { Standing::Open };
+        }
+        // Faults beside tries that were judged are no reason to go on for ever.
+        let more = n < config.probe_tries_max && self.faults() < config.faults_max;
+        let margins: Vec<Margin> = judged.iter().filter_map(|it| Margin::of(it)).collect();
+        // A load that was not held, or that the server failed under.
+        let failed = judged.len() - margins.len();
+        match (failed, margins.is_empty()) {
+            (_, true) => return Standing::NotWithin,
+            (0, false) => {}
+            (_, false) if more => return Standing::Open,
+            (_, false) if 2 * failed >= judged.len() => return Standing::NotWithin,
+            (_, false) => {}
+        }
+        let pooled = Margin::pooled(&margins);
+        match pooled {
+            Margin { low, .. } if low >= 0.0 => Standing::NotWithin,
+            Margin { high, .. } if high < 0.0 => Standing::Within,
+            _ if more => Standing::Open,
+            Margin { at, .. } if at < 0.0 => Standing::Within,
+            _ => Standing::NotWithin,
+        }
+    }
+
+    /// Tries that say something of the server.
+    pub fn judged(&self) -> impl Iterator<Item = &CapacityTry> {
+        let said = |attempt: &&&CapacityTry| attempt.standing != TryStanding::NotJudged;
+        self.tries.iter().filter(said).copied()
+    }
+
+    /// Tries that do not.
+    pub fn faults(&self) -> u32 {
+        (self.tries.len() - self.judged().count()) as u32
+    }
+
+    /// Why it was not within the limits, as last seen.
+    pub fn why_not(&self) -> Option<&str> {
+        let failed = |attempt: &&CapacityTry| !attempt.passed;
+        let said = self.judged().find(failed);
+        said.or_else(|| self.tries.last().copied().filter(failed)).map(|it| it.why.as_str())
+    }
+}
+
+/// How far the worst figure lies from its limit: the logarithm of their ratio, below zero within.
+#[derive(Clone, Copy, Debug)]
+struct Margin {
+    at: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Margin {
+    /// `None` where the load was not held or a limit was broken that is no time.
+    fn of(attempt: &CapacityTry) -> Option<Self> {
+        let times = || attempt.figures.iter().filter(|figure| figure.unit == "ns");
+        if attempt.figures.iter().any(|figure| figure.unit != "ns" && !figure.holds()) {
+            return None;
+        }
+        if attempt.figures.is_empty() || times().any(|figure| figure.value.is_none()) {
+            return None;
+        }
+        let certain = Self { at: -1.0, low: -1.0, high: -1.0 };
+        Some(times().filter_map(Self::of_figure).reduce(Self::worse).unwrap_or(certain))
+    }
+
+    fn of_figure(figure: &LimitFigure) -> Option<Self> {
+        let ratio = |value: f64| (value.max(f64::MIN_POSITIVE) / figure.below).ln();
+        let at = ratio(figure.value?);
+        Some(match figure.interval {
+            Some([low, high]) => Self { at, low: ratio(low), high: ratio(high) },
+            None => Self { at, low: at - UNKNOWN, high: at + UNKNOWN },
+        })
+    }
+
+    fn worse(self, other: Self) -> Self {
+        Self {
+            at: self.at.max(other.at),
+            low: self.low.max(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+
+    /// Of several tries, each as good as the other.
+    fn pooled(margins: &[Self]) -> Self {
+        let n = margins.len() as f64;
+        let mean = |of: fn(&Self) -> f64| margins.iter().map(of).sum::<f64>() / n;
+        let at = mean(|margin| margin.at);
+        let below = mean(|margin| margin.at - margin.low) / n.sqrt();
+        let above = mean(|margin| margin.high - margin.at) / n.sqrt();
+        Self { at, low: at - below, high: at + above }
+    }
+}

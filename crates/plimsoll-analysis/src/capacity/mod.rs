@@ -1,0 +1,337 @@
+//! The highest load within limits. Pure: the caller runs the load points.
+//!
+//! 1. An open load begins with all clients at once, which bounds it from above, and then at half of
+//!    what they reached; a closed one begins with a few clients.
+//! 2. The load grows by steps until one is not within the limits (or shrinks until one is), then
+//!    the gap between them is halved until it is small. A try whose figure is too near its limit to
+//!    be decided is repeated, and the figures are taken together. Points at which the measurement
+//!    was at fault are repeated too.
+//! 3. The highest load within the limits is claimed and run again five times. Any of them beyond a
+//!    limit lowers the claim, and the five begin again. Five of five is a test in itself: were the
+//!    true figure above its limit, all five would stay below it once in 32 times at most.
+//!
+//! The next step follows from the tries so far and the time left, so that a resumed search goes on
+//! where it was, and the answer follows from the tries alone.
+
+mod answer;
+mod growth;
+mod judge;
+mod level;
+mod text;
+
+use plimsoll_model::assignment::Purpose;
+use plimsoll_model::capacity::CapacityTry;
+use plimsoll_model::result::Bound;
+use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_MAX, Suite};
+
+pub(crate) use self::answer::{order_points, summarise};
+use self::level::{Level, Standing, levels};
+
+/// Re-runs of a claim, all of which must stay within the limits.
+pub const RERUNS: u32 = 5;
+/// Steps that are kept for the re-runs: of the first claim, and of some that were too high.
+const RERUNS_RESERVE_STEPS: u32 = 2 * RERUNS;
+/// Loads from here on are whole numbers: nobody asks for fractions of an op.
+const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
+
+/// Bounds and steps of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// The load is a number of clients: whole, and without a closed probe before it.
+    pub clients: bool,
+    /// First load: a share of what all clients at once reached, or a number of clients.
+    pub first: f64,
+    /// Growth while the limits are kept.
+    pub growth_ratio: f64,
+    /// Loads above this share of what all clients at once reached are tried only when this one was
+    /// within the limits.
+    pub ceiling_ratio: f64,
+    /// The search ends when within and not within are this close.
+    pub resolution_ratio: f64,
+    /// Different loads of the search at most.
+    pub loads_max: u32,
+    /// Tries of a load that stays undecided, at most.
+    pub probe_tries_max: u32,
+    /// Tries of a load at which the measurement was at fault, at most.
+    pub faults_max: u32,
+    /// Claims at most.
+    pub claims_max: u32,
+    /// Loads below this are not tried.
+    pub load_min: f64,
+    /// Loads above this are not tried.
+    pub load_max: f64,
+}
+
+impl Config {
+    /// Of a suite's load and a profile.
+    pub fn of(suite: &Suite, profile: ProfileName) -> Self {
+        let clients = matches!(suite.load, LoadSpec::Closed { .. });
+        let quick = matches!(profile, ProfileName::Quick | ProfileName::Demo);
+        Self {
+            clients,
+            first: if clients { 8.0 } else { 0.5 },
+            growth_ratio: if clients { 2.0 } else { 1.6 },
+            ceiling_ratio: 1.05,
+            resolution_ratio: if quick { 0.04 } else { 0.01 },
+            loads_max: if quick { 16 } else { 24 },
+            probe_tries_max: if quick { 2 } else { 3 },
+            faults_max: 3,
+            claims_max: if quick { 6 } else { 12 },
+            load_min: 1.0,
+            load_max: if clients { CLIENTS_MAX as f64 } else { RATE_OPS_PER_S_MAX },
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Run every client without think time; report what was achieved.
+    Saturate,
+    /// Try this load.
+    Probe {
+        /// Ops per second, or clients.
+        load: f64,
+    },
+    /// Run the claimed load once more.
+    Verify {
+        /// Ops per second, or clients.
+        load: f64,
+        /// Which of the re-runs, from 1.
+        number: u32,
+    },
+    /// The answer.
+    Found(Answer),
+    /// No load was found within the limits.
+    Nothing {
+        /// Why, for a person.
+        reason: String,
+    },
+}
+
+/// A load that was measured and re-verified.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// Ops per second, or clients.
+    pub value: f64,
+    /// The lowest load above it that was not within the limits, or at which nothing could be
+    /// measured.
+    pub high: Option<f64>,
+    /// Whether the server's own limit was seen.
+    pub bound: Bound,
+    /// Re-runs within the limits.
+    pub passed: u32,
+    /// Re-runs.
+    pub tries: u32,
+}
+
+/// The search. Ask [`Search::next`], run that point, [`Search::report`] it, and so on until the
+/// answer is [`Step::Found`] or [`Step::Nothing`].
+#[derive(Clone, Debug)]
+pub struct Search {
+    config: Config,
+    closed: Option<f64>,
+    tries: Vec<CapacityTry>,
+}
+
+/// Between which loads the capacity lies.
+struct Bracket<'a> {
+    within: Option<f64>,
+    beyond: Option<(&'a Level<'a>, Standing)>,
+}
+
+impl Search {
+    /// A search that has not begun.
+    pub const fn new(config: Config) -> Self {
+        Self { config, closed: None, tries: Vec::new() }
+    }
+
+    /// What all clients at once achieved, in ops per second.
+    pub const fn saturated(&mut self, achieved: f64) {
+        self.closed = Some(achieved);
+    }
+
+    /// What became of a probe or a re-run.
+    pub fn report(&mut self, attempt: CapacityTry) {
+        self.tries.push(attempt);
+    }
+
+    /// The next step, where so many more have time; the same until one is reported.
+    pub fn next(&self, steps_left: u32) -> Step {
+        if !self.config.clients && self.closed.is_none() {
+            return Step::Saturate;
+        }
+        match self.claims().last() {
+            Some(claim) => self.after_claiming(claim, steps_left),
+            None => self.after_probing(steps_left),
+        }
+    }
+
+    fn after_probing(&self, steps_left: u32) -> Step {
+        let levels = self.probed();
+        let hurried = steps_left <= RERUNS_RESERVE_STEPS;
+        if let Some(last) = levels.last()
+            && last.standing(&self.config) == Standing::Open
+            && !hurried
+        {
+            return Step::Probe { load: last.load };
+        }
+        let bracket = self.bracket(&levels);
+        let exhausted = hurried || levels.len() as u32 >= self.config.loads_max;
+        match (bracket.within, &bracket.beyond) {
+            (None, None) => self.probe(self.first()),
+            (Some(within), None) if exhausted || within >= self.config.load_max => {
+                self.claim(within, 1)
+            }
+            (Some(within), None) => self.probe(self.above(within)),
+            (Some(within), Some((beyond, standing))) => {
+                let middle = self.bounded(f64::midpoint(within, beyond.load));
+                let is_new = middle > within && middle < beyond.load;
+                let far = beyond.load - within > self.config.resolution_ratio * beyond.load;
+                if is_new && far && !exhausted {
+                    return Step::Probe { load: middle };
+                }
+                // One bad moment of the machine must not hide what the server can do.
+                let hasty = *standing == Standing::NotWithin && beyond.tries.len() == 1;
+                match hasty && !hurried {
+                    true => Step::Probe { load: beyond.load },
+                    false => self.claim(within, 1),
+                }
+            }
+            (None, Some((beyond, _))) => {
+                let lower = self.bounded(beyond.load / 2.0);
+                let ended = beyond.load <= self.config.load_min || lower >= beyond.load;
+                match ended || steps_left <= RERUNS {
+                    true => self.nothing(),
+                    false => Step::Probe { load: lower },
+                }
+            }
+        }
+    }
+
+    fn after_claiming(&self, claim: &Level<'_>, steps_left: u32) -> Step {
+        if claim.judged().any(|attempt| !attempt.passed) || claim.faults() >= self.config.faults_max
+        {
+            return self.lower(claim.load, steps_left);
+        }
+        let done = claim.judged().count() as u32;
+        match self.answer() {
+            Some(answer) if done >= RERUNS => Step::Found(answer),
+            _ => self.claim(claim.load, done + 1),
+        }
+    }
+
+    /// A claim that did not pass gives way; the longer that goes on, the further.
+    fn lower(&self, load: f64, steps_left: u32) -> Step {
+        let claims = self.claims().len() as u32;
+        let hurry = if steps_left <= RERUNS_RESERVE_STEPS { 3.0 } else { 1.0 };
+        let step = self.config.resolution_ratio * f64::from(claims.div_ceil(2)) * hurry;
+        let lower = self.bounded(load * (1.0 - step));
+        // Whole loads give way by one at least.
+        let lower = if lower >= load { self.bounded(load - 1.0) } else { lower };
+        let ended = lower >= load || claims >= self.config.claims_max || steps_left == 0;
+        if ended { self.nothing() } else { self.claim(lower, 1) }
+    }
+
+    const fn claim(&self, load: f64, number: u32) -> Step {
+        Step::Verify { load, number }
+    }
+
+    fn nothing(&self) -> Step {
+        Step::Nothing { reason: text::nothing(self) }
+    }
+
+    /// The highest load whose re-runs all stayed within the limits.
+    pub fn answer(&self) -> Option<Answer> {
+        let claims = self.claims();
+        let passed = |claim: &&Level<'_>| {
+            claim.judged().count() as u32 >= RERUNS && claim.judged().all(|it| it.passed)
+        };
+        let claim = claims.iter().filter(passed).max_by(|a, b| a.load.total_cmp(&b.load))?;
+        let beyond = self.lowest_beyond(claim.load);
+        let tries = claim.judged().count() as u32;
+        Some(Answer {
+            value: claim.load,
+            high: beyond.map(|(load, _)| load),
+            bound: match beyond {
+                Some((_, Standing::NotWithin)) => Bound::Exact,
+                _ => Bound::AtLeast,
+            },
+            passed: tries,
+            tries,
+        })
+    }
+
+    /// The lowest load above this one that was not within the limits, or not measured.
+    fn lowest_beyond(&self, load: f64) -> Option<(f64, Standing)> {
+        let probed = self.probed();
+        let probed = probed.iter().map(|level| (level.load, level.standing(&self.config)));
+        let claims = self.claims();
+        let claimed = claims.iter().filter_map(|claim| {
+            let failed = claim.judged().any(|attempt| !attempt.passed);
+            let standing = match failed {
+                true => Standing::NotWithin,
+                false if claim.faults() >= self.config.faults_max => Standing::Fault,
+                false => return None,
+            };
+            Some((claim.load, standing))
+        });
+        probed
+            .chain(claimed)
+            .filter(|(at, standing)| {
+                *at > load && matches!(standing, Standing::NotWithin | Standing::Fault)
+            })
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Highest load within the limits below the lowest that was not.
+    fn bracket<'l>(&self, levels: &'l [Level<'l>]) -> Bracket<'l> {
+        let standings = levels.iter().map(|level| (level, level.standing(&self.config)));
+        let beyond = standings
+            .clone()
+            .filter(|(_, standing)| *standing != Standing::Within)
+            .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
+        let below = beyond.map_or(f64::INFINITY, |(level, _)| level.load);
+        let within = standings
+            .filter(|(level, standing)| *standing == Standing::Within && level.load < below)
+            .map(|(level, _)| level.load)
+            .reduce(f64::max);
+        Bracket { within, beyond }
+    }
+
+    fn probed(&self) -> Vec<Level<'_>> {
+        levels(self.tries.iter().filter(|it| it.purpose != Purpose::Verify))
+    }
+
+    fn claims(&self) -> Vec<Level<'_>> {
+        levels(self.tries.iter().filter(|it| it.purpose == Purpose::Verify))
+    }
+
+    fn first(&self) -> f64 {
+        if self.config.clients { self.config.first } else { self.closed() * self.config.first }
+    }
+
+    /// Nothing was too much yet: up to what all clients reached, then beyond.
+    fn above(&self, within: f64) -> f64 {
+        let grown = within * self.config.growth_ratio;
+        let top = self.closed() * self.config.ceiling_ratio;
+        if !self.config.clients && within < 0.99 * top { grown.min(top) } else { grown }
+    }
+
+    fn closed(&self) -> f64 {
+        self.closed.unwrap_or_default()
+    }
+
+    fn probe(&self, load: f64) -> Step {
+        Step::Probe { load: self.bounded(load) }
+    }
+
+    fn bounded(&self, load: f64) -> f64 {
+        let load = load.clamp(self.config.load_min, self.config.load_max.max(self.config.load_min));
+        let whole = self.config.clients || load >= WHOLE_FROM_OPS_PER_S;
+        if whole { load.floor() } else { load }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,399 @@
+use plimsoll_model::assignment::PointId;
+use plimsoll_model::calibrated::ServiceLaw;
+use plimsoll_model::capacity::{CapacityAsked, CapacityTry, LimitFigure, TryStanding, Within};
+use plimsoll_model::certificate::Statistic;
+use plimsoll_model::event::{JournalRecord, OpTimes, Phase};
+use plimsoll_model::result::PointResult;
+use plimsoll_model::units::Nanos;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::judge::Tried;
+use super::*;
+use crate::analyse;
+use crate::queueing::Queue;
+use crate::raw::{PointTimes, SecondTimes};
+use crate::stated::state;
+use crate::testing::{PointBuilder, RunBuilder};
+
+/// Enough for any search.
+const NO_HURRY: u32 = u32::MAX;
+/// Steps of a search that never ends would be more than this.
+const STEPS_MAX: usize = 120;
+
+fn config(clients: bool, quick: bool) -> Config {
+    let point = if clients { PointBuilder::closed(1) } else { PointBuilder::open(1.0) };
+    let profile = if quick { ProfileName::Quick } else { ProfileName::Standard };
+    Config::of(&point.build().suite, profile)
+}
+
+/// A try whose p99 is so much of its limit, known to a share of itself.
+fn attempt(step: &Step, ratio: f64, known: f64) -> CapacityTry {
+    let (load, purpose) = match step {
+        Step::Probe { load } => (*load, Purpose::Probe),
+        Step::Verify { load, .. } => (*load, Purpose::Verify),
+        other => panic!("{other:?} is no try"),
+    };
+    let interval = [ratio * (1.0 - known), ratio * (1.0 + known)];
+    let standing = match interval {
+        [low, _] if low >= 1.0 => TryStanding::NotWithin,
+        [_, high] if high < 1.0 => TryStanding::Within,
+        _ => TryStanding::Undecided,
+    };
+    let figure = LimitFigure {
+        name: "p99".to_owned(),
+        unit: "ns".to_owned(),
+        value: Some(ratio),
+        interval: Some(interval),
+        below: 1.0,
+    };
+    let (passed, why) = (ratio < 1.0, format!("p99 {ratio:.3} of its limit"));
+    CapacityTry { point: 1, load, purpose, standing, passed, why, figures: vec![figure] }
+}
+
+fn faulty(step: &Step) -> CapacityTry {
+    let why = "the busiest worker asked for 99 % of its core".to_owned();
+    let figures = Vec::new();
+    CapacityTry {
+        standing: TryStanding::NotJudged,
+        passed: false,
+        why,
+        figures,
+        ..attempt(step, 0.5, 0.0)
+    }
+}
+
+/// Runs a search to its end: the search, its last step, the steps it took.
+fn run(
+    config: Config,
+    steps_left: u32,
+    closed: f64,
+    mut run: impl FnMut(&Step) -> CapacityTry,
+) -> (Search, Step, Vec<Step>) {
+    let mut search = Search::new(config);
+    let mut steps = Vec::new();
+    for taken in 0..STEPS_MAX as u32 {
+        let step = search.next(steps_left.saturating_sub(taken));
+        assert_eq!(search.next(steps_left.saturating_sub(taken)), step, "asking changes nothing");
+        match &step {
+            Step::Found(_) | Step::Nothing { .. } => return (search, step, steps),
+            Step::Saturate => search.saturated(closed),
+            _ => search.report(run(&step)),
+        }
+        steps.push(step);
+    }
+    panic!("no end after {STEPS_MAX} steps: {search:?}");
+}
+
+fn load_of(step: &Step) -> f64 {
+    match step {
+        Step::Probe { load } | Step::Verify { load, .. } => *load,
+        _ => 0.0,
+    }
+}
+
+#[track_caller]
+fn found(step: &Step) -> Answer {
+    match step {
+        Step::Found(answer) => *answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// p99 rises straight to its limit at `capacity`.
+fn exact(capacity: f64) -> impl FnMut(&Step) -> CapacityTry {
+    move |step| attempt(step, load_of(step) / capacity, 0.001)
+}
+
+#[test]
+fn an_exact_server_is_found_within_the_resolution_and_run_again_five_times() {
+    for (quick, resolution) in [(false, 0.01), (true, 0.04)] {
+        for capacity in [33.3, 700.0, 9_000.0] {
+            let config = config(false, quick);
+            let (search, end, steps) = run(config, NO_HURRY, 10_000.0, exact(capacity));
+            let answer = found(&end);
+            let high = answer.high.unwrap();
+            assert!(answer.value < capacity && high >= capacity, "{answer:?} of {capacity}");
+            assert!(high - answer.value <= resolution * high * 1.01, "{answer:?}");
+            assert_eq!((answer.passed, answer.tries, answer.bound), (5, 5, Bound::Exact));
+            assert!(steps.len() <= 28, "{} steps", steps.len());
+            assert!(search.how(&answer).contains("5 of 5 re-runs"), "{}", search.how(&answer));
+        }
+    }
+}
+
+#[test]
+fn clients_are_whole_and_begin_with_a_few() {
+    let (search, end, steps) = run(config(true, false), NO_HURRY, 0.0, exact(61.5));
+    assert_eq!(load_of(&steps[0]), 8.0, "no closed probe before it");
+    let answer = found(&end);
+    assert_eq!((answer.value, answer.high), (61.0, Some(62.0)));
+    assert!(search.how(&answer).starts_with("61 clients stayed"), "{}", search.how(&answer));
+}
+
+#[test]
+fn no_load_within_the_limits_is_said_with_the_lowest_that_was_tried() {
+    let (_, end, steps) = run(config(true, true), NO_HURRY, 0.0, |step| attempt(step, 3.0, 0.1));
+    let Step::Nothing { reason } = end else { panic!("{end:?}") };
+    assert!(reason.contains("the lowest that was tried, 1 client, was not: p99 3.000"), "{reason}");
+    assert_eq!(steps.iter().map(load_of).collect::<Vec<_>>(), [8.0, 4.0, 2.0, 1.0]);
+}
+
+#[test]
+fn an_undecided_load_is_tried_again_and_the_figures_are_taken_together() {
+    let mut config = config(true, false);
+    config.load_max = 8.0;
+    let mut figures = [1.05, 0.9, 0.9].into_iter();
+    let (_, end, steps) = run(config, NO_HURRY, 0.0, |step| match step {
+        Step::Probe { .. } => attempt(step, figures.next().unwrap(), 0.3),
+        _ => attempt(step, 0.9, 0.3),
+    });
+    assert_eq!(steps.len(), 3 + 5, "{steps:?}");
+    assert_eq!(found(&end).value, 8.0);
+}
+
+#[test]
+fn one_bad_moment_does_not_hide_what_the_server_can_do() {
+    let mut disturbed = false;
+    let (_, end, _) = run(config(true, false), NO_HURRY, 0.0, |step| {
+        let load = load_of(step);
+        let hit = load > 40.0 && !disturbed;
+        disturbed |= hit;
+        attempt(step, if hit { 30.0 } else { load / 90.0 }, 0.001)
+    });
+    // Once 30 times its limit, then below it: the average of the logarithms is still above.
+    let answer = found(&end);
+    assert!((40.0..=90.0).contains(&answer.value), "{answer:?}");
+}
+
+#[test]
+fn a_re_run_beyond_a_limit_lowers_the_claim_and_the_five_begin_again() {
+    let mut first = true;
+    let (_, end, steps) = run(config(true, false), NO_HURRY, 0.0, |step| match step {
+        Step::Verify { number: 4, .. } if std::mem::take(&mut first) => attempt(step, 1.2, 0.1),
+        step => attempt(step, load_of(step) / 100.5, 0.001),
+    });
+    let claims: Vec<f64> =
+        steps.iter().filter(|s| matches!(s, Step::Verify { .. })).map(load_of).collect();
+    assert_eq!(claims, [100.0, 100.0, 100.0, 100.0, 99.0, 99.0, 99.0, 99.0, 99.0]);
+    let answer = found(&end);
+    assert_eq!((answer.value, answer.high), (99.0, Some(100.0)));
+    assert_eq!(answer.bound, Bound::Exact);
+}
+
+#[test]
+fn loads_at_which_the_measurement_was_at_fault_are_tried_three_times_and_bound_from_below() {
+    let (search, end, steps) = run(config(true, false), NO_HURRY, 0.0, |step| {
+        if load_of(step) > 20.0 { faulty(step) } else { attempt(step, 0.5, 0.1) }
+    });
+    let answer = found(&end);
+    assert_eq!((answer.value, answer.high, answer.bound), (20.0, Some(21.0), Bound::AtLeast));
+    assert_eq!(steps.iter().filter(|step| load_of(step) == 32.0).count(), 3);
+    let how = search.how(&answer);
+    assert!(
+        how.contains("21 clients was more than could be measured (the busiest worker"),
+        "{how}"
+    );
+}
+
+#[test]
+fn faults_beside_an_undecided_try_end_too() {
+    let mut tried = 0;
+    let (_, end, steps) = run(config(true, false), NO_HURRY, 0.0, |step| match step {
+        Step::Probe { load: 16.0 } => {
+            tried += 1;
+            if tried == 1 { attempt(step, 1.1, 0.3) } else { faulty(step) }
+        }
+        step => attempt(step, load_of(step) / 100.0, 0.001),
+    });
+    assert_eq!(steps.iter().filter(|step| load_of(step) == 16.0).count(), 4);
+    assert_eq!(found(&end).high, Some(16.0));
+}
+
+#[test]
+fn claims_that_never_pass_end_in_words() {
+    let (_, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
+        Step::Verify { .. } => attempt(step, 1.5, 0.1),
+        step => attempt(step, load_of(step) / 800.0, 0.001),
+    });
+    let Step::Nothing { reason } = end else { panic!("{end:?}") };
+    assert!(reason.starts_with("no load passed 5 re-runs; the lowest of 6 claims"), "{reason}");
+}
+
+#[test]
+fn a_search_in_a_hurry_claims_what_it_knows() {
+    let (_, end, steps) = run(config(false, true), 14, 1_000.0, exact(900.0));
+    assert!(steps.len() <= 14, "{steps:?}");
+    let answer = found(&end);
+    assert!(answer.value >= 500.0 && answer.value < 900.0, "{answer:?}");
+}
+
+/// The window of a test's points.
+const WINDOW_S: u32 = 30;
+
+/// A queue with a constant service at this rate, for a window: what analysis would read.
+fn queue(random: &mut Xoshiro256PlusPlus, rate: f64, service_s: f64) -> PointTimes {
+    const WARM_UP_S: f64 = 2.0;
+    let mut seconds: Vec<OpTimes> = (0..WINDOW_S).map(|_| OpTimes::new()).collect();
+    let (mut now_s, mut free_s) = (0.0_f64, 0.0_f64);
+    loop {
+        let unit = ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+        now_s += -unit.ln() / rate;
+        if now_s >= WARM_UP_S + f64::from(WINDOW_S) {
+            break;
+        }
+        free_s = free_s.max(now_s) + service_s;
+        if now_s >= WARM_UP_S {
+            let times = &mut seconds[(now_s - WARM_UP_S) as usize];
+            let ns = ((free_s - now_s) * 1e9) as u64;
+            for all in [&mut times.response, &mut times.response_low] {
+                all.saturating_record(ns);
+            }
+        }
+    }
+    PointTimes::from_seconds((0..).zip(seconds).map(|(second, times)| SecondTimes {
+        second,
+        start: Nanos::from_secs(u64::from(second)),
+        phase: Phase::Measure,
+        ops: vec![times],
+    }))
+}
+
+fn judged(rate: f64, purpose: Purpose, times: &PointTimes, within: &Within) -> CapacityTry {
+    let built = PointBuilder::open(rate).build();
+    let mut record = built.record;
+    record.point = PointId { ordinal: 1, purpose };
+    let total = times.window_total();
+    let stated = state(&built.suite, &record, &total, times);
+    let result = PointResult {
+        position: 1,
+        requested: rate,
+        response_interval_ns: stated.response,
+        valid: true,
+        ..PointResult::default()
+    };
+    let (suite, record, result) = (&built.suite, &record, &result);
+    Tried { suite, within, record, result, times: Some(times) }.judge()
+}
+
+/// The rate at which theory's p99 is so many services.
+fn crossing_ops_per_s(service: Nanos, services: f64) -> f64 {
+    let service_s = service.as_secs_f64();
+    let (mut low, mut high) = (0.01 / service_s, 0.999 / service_s);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        let queue = Queue::of(middle, ServiceLaw::Constant(service), 1).unwrap();
+        match queue.response_s(Statistic::P99) < services * service_s {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+#[test]
+fn a_search_on_a_queue_of_known_law_comes_within_two_percent_of_theory() {
+    let service = Nanos::from_micros(200);
+    let truth = crossing_ops_per_s(service, 20.0);
+    let within: Within = "p99<4ms".parse().unwrap();
+    let mut off = Vec::new();
+    for seed in 1..=5 {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (_, end, steps) = run(config(false, false), NO_HURRY, 5_000.0, |step| {
+            let rate = load_of(step);
+            let purpose = match step {
+                Step::Verify { .. } => Purpose::Verify,
+                _ => Purpose::Probe,
+            };
+            judged(rate, purpose, &queue(&mut random, rate, service.as_secs_f64()), &within)
+        });
+        let answer = found(&end);
+        off.push((answer.value / truth - 1.0, steps.len()));
+    }
+    assert!(off.iter().all(|(off, _)| off.abs() < 0.02), "{off:?} of {truth}");
+}
+
+#[test]
+fn a_load_just_above_what_the_server_does_is_not_held_whatever_its_limit() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let within: Within = "p99<10s".parse().unwrap();
+    let mut standing = |rate: f64| {
+        let times = queue(&mut random, rate, 1e-3);
+        judged(rate, Purpose::Probe, &times, &within)
+    };
+    let above = standing(1_020.0);
+    assert_eq!(above.standing, TryStanding::NotWithin, "{above:?}");
+    assert!(above.why.starts_with("ops in flight grew from about"), "{}", above.why);
+    for rate in [500.0, 800.0, 900.0] {
+        assert_eq!(standing(rate).standing, TryStanding::Within, "{rate}");
+    }
+}
+
+fn asked(within: &str) -> CapacityAsked {
+    CapacityAsked { within: within.parse().unwrap(), think: None, users_per_client: 5.0 }
+}
+
+/// A run of 8 and 16 clients, the last too slow, and five re-runs.
+fn searched(within: &str) -> RunBuilder {
+    let slow = PointBuilder::closed(16).response_ns(90_000_000);
+    let mut run = RunBuilder::of([]);
+    run.suite = PointBuilder::closed(1).build().suite;
+    run = run.with_probe(PointBuilder::closed(8)).with_probe(slow);
+    for _ in 0..5 {
+        run = run.with_rerun(PointBuilder::closed(8));
+    }
+    run.started_mut().capacity = Some(asked(within));
+    run.started_mut().ladder = None;
+    let how = JournalRecord::CapacitySearched { how: "so".to_owned(), departures: Vec::new() };
+    run.journal.insert(run.journal.len() - 1, how);
+    run
+}
+
+#[test]
+fn a_bundle_gives_its_capacity_again_to_the_byte() {
+    let run = searched("p99<50ms,errors<1%");
+    let result = analyse(&run.raw());
+    let json = |run: &RunBuilder| serde_json::to_string(&analyse(&run.raw())).unwrap();
+    assert_eq!(json(&run), json(&run));
+    assert!(result.verdict.valid, "{:?}", result.verdict);
+    let capacity = result.summary.capacity.unwrap();
+    assert_eq!((capacity.value, capacity.unit.as_str()), (8.0, "clients"));
+    assert_eq!((capacity.low, capacity.high), (8.0, Some(16.0)));
+    assert_eq!((capacity.passed, capacity.tries, capacity.users), (5, 5, Some(40.0)));
+    assert_eq!(result.summary.value, Some(8.0));
+    assert_eq!(result.summary.metric, "capacity within p99<50ms,errors<1%");
+    let loads: Vec<f64> = result.points.iter().map(|point| point.requested).collect();
+    assert_eq!(loads, [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 16.0], "in order of load");
+    let tries = result.summary.capacity_search.unwrap().tries;
+    assert_eq!((tries[1].point, tries[1].passed), (7, false), "in order of time");
+    assert!(tries[1].why.starts_with("p99 90.0 ms ≥ 50.0 ms"), "{}", tries[1].why);
+}
+
+#[test]
+fn a_run_without_a_load_within_the_limits_is_invalid_and_says_why() {
+    let result = analyse(&searched("p99<1us").raw());
+    assert_eq!(result.summary.capacity, None);
+    assert!(!result.verdict.valid);
+    let reason = &result.verdict.reasons[0];
+    assert_eq!((reason.rule.as_str(), reason.text.as_str()), ("no_capacity", "so"));
+    assert_eq!(result.summary.value, None);
+}
+
+#[test]
+fn a_disturbed_measurement_says_nothing_of_the_server_and_a_missed_load_does() {
+    let within: Within = "p99<50ms".parse().unwrap();
+    let standing = |point: PointBuilder| {
+        let mut run = RunBuilder::of([]).with_probe(point);
+        run.started_mut().capacity = Some(asked("p99<50ms"));
+        let search = analyse(&run.raw()).summary.capacity_search.unwrap();
+        (search.tries[0].standing, search.tries[0].why.clone())
+    };
+    let (busy, _) = standing(PointBuilder::open(1_000.0).worker_busy(0.99));
+    assert_eq!(busy, TryStanding::NotJudged);
+    let (missed, why) = standing(PointBuilder::open(1_000.0).achieved(800));
+    assert_eq!(missed, TryStanding::NotWithin);
+    assert!(why.starts_with("load not held: achieved 800 of 1,000"), "{why}");
+    let (held, why) = standing(PointBuilder::open(1_000.0));
+    assert_eq!((held, why.as_str()), (TryStanding::Within, "p99 1.00 ms < 50.0 ms"));
+    assert!(!within.limits_errors());
+}

@@ -1,0 +1,27 @@
+//! Flags of `plimsoll scale`.
+
+use clap::Args;
+
+use super::RunArgs;
+use super::values::parse_over;
+
+#[derive(Debug, Args)]
+pub struct ScaleArgs {
+    /// What the server gets, step by step: cores=0.5,1,2 (a fraction is a quota),
+    /// memory=256MiB,1GiB, or threads=1,4,16 (of the reference server of transactions)
+    #[arg(long, required = true, value_name = "WHAT=LIST", value_parser = parse_over)]
+    pub over: Over,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What is scaled, and its steps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Over {
+    /// Cores of the server.
+    Cores(Vec<f64>),
+    /// Bytes of memory.
+    Memory(Vec<u64>),
+    /// Service threads.
+    Threads(Vec<u32>),
+}

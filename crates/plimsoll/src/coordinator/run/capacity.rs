@@ -1,0 +1,222 @@
+//! The search for the highest load within limits.
+
+use plimsoll_analysis::capacity::{Config, Search, Step};
+use plimsoll_model::assignment::{Load, Phases, Purpose};
+use plimsoll_model::capacity::CapacityAsked;
+use plimsoll_model::event::JournalRecord;
+use plimsoll_model::suite::{LoadSpec, Profile, ProfileName};
+use plimsoll_model::units::Nanos;
+
+use super::super::clock::Stopwatch;
+use super::super::ladder;
+use super::asked::departures;
+use super::{Planned, Run, Stop};
+use crate::derive;
+use crate::exit::Failure;
+use crate::terminal::{Countdown, Live};
+
+/// Probes of the longer profiles: long enough to judge a percentile, short enough to take many.
+const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(5);
+const PROBE_MEASURE_MAX: Nanos = Nanos::from_secs(20);
+/// Re-runs last as long as a point of the ladder would, short of the methods' own minutes.
+const RERUN_WARM_UP_MAX: Nanos = Nanos::from_secs(30);
+const RERUN_MEASURE_MAX: Nanos = Nanos::from_secs(120);
+/// A quick re-run lasts so many quick windows: a percentile needs the blocks.
+const QUICK_RERUN_WINDOWS: u64 = 2;
+/// A quick search, short of its last re-runs: under four minutes in all.
+const QUICK_TIME: Nanos = Nanos::from_secs(185);
+/// Steps a search is thought to take, for the time left.
+const STEPS_GUESSED: u64 = 20;
+
+/// Timings of a try. Whoever names a think time has it passed once before the window.
+pub(super) fn phases(
+    name: ProfileName,
+    profile: &Profile,
+    asked: &CapacityAsked,
+    purpose: Purpose,
+) -> Phases {
+    let quick = matches!(name, ProfileName::Quick | ProfileName::Demo);
+    let rerun = purpose == Purpose::Verify;
+    let (warm_up, measure) = match (quick, rerun) {
+        (true, false) => (profile.warm_up, profile.measure),
+        (true, true) => (profile.warm_up, Nanos(profile.measure.0 * QUICK_RERUN_WINDOWS)),
+        (false, false) => {
+            (profile.warm_up.min(PROBE_WARM_UP_MAX), profile.measure.min(PROBE_MEASURE_MAX))
+        }
+        (false, true) => {
+            (profile.warm_up.min(RERUN_WARM_UP_MAX), profile.measure.min(RERUN_MEASURE_MAX))
+        }
+    };
+    Phases {
+        warm_up_ns: warm_up.max(asked.think.unwrap_or_default()),
+        measure_ns: measure,
+        ramp_down_ns: Nanos::ZERO,
+        drain_ns: profile.drain,
+    }
+}
+
+impl Run<'_> {
+    /// Searches the capacity. What a resumed run has found out already is not run again.
+    pub(super) fn capacity(&mut self, live: &mut Live) -> Result<Stop, Failure> {
+        let ended =
+            |record: &JournalRecord| matches!(record, JournalRecord::CapacitySearched { .. });
+        if self.records.iter().any(ended) {
+            return Ok(Stop::Finished);
+        }
+        let mut search = self.tries_so_far()?;
+        let mut time = self.capacity_time();
+        let mut said = String::new();
+        loop {
+            let step = search.next(time.steps_left());
+            let next = search.step_text(&step);
+            live.line(&if said.is_empty() {
+                next.clone()
+            } else {
+                format!("{said}; next: {next}")
+            });
+            let how = match &step {
+                Step::Found(answer) => Some(search.how(answer)),
+                Step::Nothing { reason } => Some(reason.clone()),
+                _ => None,
+            };
+            if let Some(how) = how {
+                live.line(&how);
+                let departures = departures(self.request, &self.outset);
+                self.record_durably(JournalRecord::CapacitySearched { how, departures })?;
+                return Ok(Stop::Finished);
+            }
+            let Some((load, purpose)) = self.load_of(&step) else { continue };
+            self.settle_for(&load, purpose, live)?;
+            let countdown = time.countdown;
+            let point = Planned { load, purpose, title: next.clone(), countdown, last: false };
+            let Some(judged) = self.point(&point, live)? else { return Ok(Stop::Interrupted) };
+            time.planned_ns += self.point_ns(purpose);
+            time.steps += 1;
+            said = match judged.attempt {
+                Some(attempt) => {
+                    let text = format!("{next}: {}: {}", attempt.standing.as_str(), attempt.why);
+                    search.report(attempt);
+                    text
+                }
+                None => {
+                    let achieved = judged.result.achieved_ops_per_s.unwrap_or_default();
+                    search.saturated(achieved);
+                    format!("{next}: {} ops/s", plimsoll_model::units::grouped(achieved))
+                }
+            };
+        }
+    }
+
+    /// Every try has a schedule of its own: a re-run of the same arrivals would show the same again.
+    pub(super) fn seed_of(&self, ordinal: u32) -> u64 {
+        match self.request.capacity {
+            Some(_) => self.request.seed.wrapping_add(u64::from(ordinal)),
+            None => self.request.seed,
+        }
+    }
+
+    fn load_of(&self, step: &Step) -> Option<(Load, Purpose)> {
+        let at = |load: f64| ladder::load_at(&self.request.suite, self.profile, load);
+        match step {
+            Step::Saturate => Some((ladder::saturating_load(&self.request.suite), Purpose::Probe)),
+            Step::Probe { load } => Some((at(*load), Purpose::Probe)),
+            Step::Verify { load, .. } => Some((at(*load), Purpose::Verify)),
+            Step::Found(_) | Step::Nothing { .. } => None,
+        }
+    }
+
+    /// A search that knows what an earlier part of this run tried.
+    fn tries_so_far(&mut self) -> Result<Search, Failure> {
+        let mut config = Config::of(&self.request.suite, self.request.profile);
+        if let LoadSpec::Open { .. } = self.request.suite.load
+            && let Some(room) = self.room()?
+        {
+            config.load_max = config.load_max.min(room.load_max_ops_per_s);
+        }
+        let mut search = Search::new(config);
+        if self.finished(|_| true).next().is_none() {
+            return Ok(search);
+        }
+        let result = derive::result_of(self.bundle.dir())?;
+        if let Some(achieved) = result.probes.first().and_then(|probe| probe.achieved_ops_per_s) {
+            search.saturated(achieved);
+        }
+        let earlier = result.summary.capacity_search.map(|search| search.tries);
+        earlier.unwrap_or_default().into_iter().for_each(|attempt| search.report(attempt));
+        Ok(search)
+    }
+
+    fn capacity_time(&self) -> SearchTime {
+        let rerun_ns = self.point_ns(Purpose::Verify);
+        let guess = Nanos(STEPS_GUESSED * self.point_ns(Purpose::Probe));
+        let earlier = self.finished(|_| true).map(|record| self.point_ns(record.point.purpose));
+        SearchTime {
+            whole: match self.request.profile {
+                ProfileName::Quick | ProfileName::Demo => Some(QUICK_TIME),
+                ProfileName::Standard | ProfileName::Full => None,
+            },
+            countdown: Countdown::start(guess),
+            watch: Stopwatch::start(),
+            earlier: Nanos(earlier.sum()),
+            rerun: Nanos(rerun_ns),
+            planned_ns: 0,
+            steps: 0,
+        }
+    }
+}
+
+/// How much time a search has.
+struct SearchTime {
+    /// `None`: any.
+    whole: Option<Nanos>,
+    countdown: Countdown,
+    watch: Stopwatch,
+    /// What an earlier part of the run took.
+    earlier: Nanos,
+    /// Load of a re-run.
+    rerun: Nanos,
+    /// Load of the steps finished since the watch was started.
+    planned_ns: u64,
+    /// How many they are.
+    steps: u32,
+}
+
+impl SearchTime {
+    /// Re-runs that fit. What a step takes beside its load is what the steps so far took.
+    fn steps_left(&self) -> u32 {
+        self.steps_left_after(self.watch.elapsed().as_secs_f64())
+    }
+
+    fn steps_left_after(&self, spent_s: f64) -> u32 {
+        let Some(whole) = self.whole else { return u32::MAX };
+        let planned_s = Nanos(self.planned_ns).as_secs_f64();
+        let beside_s = ((spent_s - planned_s) / f64::from(self.steps.max(1))).max(0.0);
+        let left_s = whole.as_secs_f64() - self.earlier.as_secs_f64() - spent_s;
+        // A float becomes the nearest number there is.
+        (left_s / (self.rerun.as_secs_f64() + beside_s)).floor() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quick_search_has_the_time_that_its_re_runs_leave() {
+        let time = |steps, earlier| SearchTime {
+            whole: Some(Nanos::from_secs(185)),
+            countdown: Countdown::start(Nanos::from_secs(100)),
+            watch: Stopwatch::start(),
+            earlier: Nanos::from_secs(earlier),
+            rerun: Nanos::from_secs(7),
+            planned_ns: 40_000_000_000,
+            steps,
+        };
+        assert_eq!(time(0, 0).steps_left_after(0.0), 26, "185 s of 7 s each");
+        // Ten steps of 4 s took a second more each: 135 s of 8 s.
+        assert_eq!(time(10, 0).steps_left_after(50.0), 16);
+        assert_eq!(time(10, 40).steps_left_after(50.0), 11, "a resumed one has less");
+        assert_eq!(time(10, 0).steps_left_after(500.0), 0);
+        assert_eq!(SearchTime { whole: None, ..time(1, 0) }.steps_left_after(1e6), u32::MAX);
+    }
+}
