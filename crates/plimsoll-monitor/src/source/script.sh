@@ -1,0 +1,112 @@
+# Answers a line on standard input with a line, or with the texts of files, until there are no more
+# lines. POSIX shell; writes nothing, installs nothing, and is gone with its input.
+LC_ALL=C
+export LC_ALL
+PATH=$PATH:/usr/sbin:/sbin
+held=
+roots=
+members=
+threads=
+turn=0
+
+# The processes that listen on the ports, and all below them. First the holders of the sockets:
+holders() {
+	[ -n "$ports" ] || return
+	sockets=$(cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/dev/null |
+		awk -v ports=" $ports " '$4 == "0A" || $4 == "07" {
+			n = split($2, part, ":")
+			if (index(ports, " " part[n] " ")) printf " %s", $10
+		}')
+	[ -n "$sockets" ] || return
+	ls -l /proc/[0-9]*/fd 2>/dev/null | awk -v sockets="$sockets " '
+		/^\/proc\// { split($0, part, "/"); pid = part[3] }
+		/ socket:\[/ {
+			inode = $NF
+			gsub(/[^0-9]/, "", inode)
+			# The first process only keeps sockets for others.
+			if (pid > 1 && index(sockets, " " inode " ")) printf " %s", pid
+		}'
+}
+
+# Roots are those of $1 whose parent is none of them. Prints roots, members, and members whose
+# threads are read one by one while they are not too many.
+tree() {
+	cat /proc/[0-9]*/stat 2>/dev/null | awk -v held=" $1 " '
+		$1 ~ /^[0-9]+$/ {
+			pid = $1
+			sub(/^.*\) /, "")
+			parent[pid] = $2
+			threads[pid] = $18
+		}
+		END {
+			for (pid in parent) {
+				top = pid
+				for (i = 0; i < 64 && (top in parent) && !index(held, " " top " "); i++)
+					top = parent[top]
+				if (!index(held, " " top " ")) continue
+				if (top == pid && !index(held, " " parent[pid] " ")) roots = roots " " pid
+				if (++n > 256) continue
+				members = members " " pid
+				if ((all += threads[pid]) <= 512) some = some " " pid
+			}
+			print roots "|" members "|" some
+		}'
+}
+
+look() {
+	[ -n "$held" ] || return
+	found=$(tree "$held")
+	roots=${found%%|*}
+	found=${found#*|}
+	members=${found%%|*}
+	threads=${found#*|}
+}
+
+alive() {
+	[ -n "$roots" ] || return 1
+	for pid in $roots; do
+		[ -d "/proc/$pid" ] || return 1
+	done
+}
+
+scan() {
+	alive || held=$(holders)
+	look
+}
+
+sample() {
+	files=
+	for pid in $members; do
+		files="$files /proc/$pid/stat /proc/$pid/status /proc/$pid/cgroup"
+	done
+	for pid in $threads; do
+		files="$files /proc/$pid/task/*/stat /proc/$pid/task/*/schedstat"
+	done
+	printf '=plimsoll begin %s\n=plimsoll servers %s\n' "$1" "$roots"
+	# One program for all files. It puts a line with its name before each.
+	head -n 100000 /proc/stat /proc/loadavg /proc/meminfo /proc/vmstat /proc/net/snmp \
+		/proc/net/netstat /proc/net/dev /proc/diskstats /proc/pressure/cpu /proc/pressure/io \
+		/proc/pressure/memory /proc/net/rpc/nfsd "/proc/$$/stat" "/proc/$PPID/stat" \
+		/sys/block/*/size /sys/class/net/*/speed $files 2>/dev/null
+	printf '\n=plimsoll end %s\n' "$1"
+}
+
+# The last line of this script calls it: a shell may have read ahead in what it executes, and must
+# not find a question there.
+answer() {
+	printf '=plimsoll hello 1 %s %s %s\n' "$$" "$PPID" "$(uname -srm)"
+	while read -r word number; do
+		case $word in
+		ping) printf '=plimsoll pong %s %s\n' "$number" "$(date +%s%N)" ;;
+		scan) scan ;;
+		sample)
+			sample "$number"
+			turn=$((turn + 1))
+			# After the answer: nobody waits for it.
+			[ $((turn % 5)) -eq 0 ] && look
+			;;
+		esac
+	done
+}
+
+answer
