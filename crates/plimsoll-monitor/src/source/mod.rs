@@ -42,8 +42,6 @@ const SAMPLE_WAIT: Duration = Duration::from_secs(3);
 /// What a source needs besides its URL.
 #[derive(Clone, Debug)]
 pub struct SourceWish {
-    /// Ports on which the servers listen: who does is watched with all its descendants.
-    pub ports: Vec<u16>,
     /// The ssh program.
     pub ssh: PathBuf,
     /// What lets an SNMP agent answer.
@@ -51,9 +49,9 @@ pub struct SourceWish {
 }
 
 impl Default for SourceWish {
-    /// The system's ssh, no port, no community.
+    /// The system's ssh, no community.
     fn default() -> Self {
-        Self { ports: Vec::new(), ssh: "ssh".into(), community: None }
+        Self { ssh: "ssh".into(), community: None }
     }
 }
 
@@ -148,8 +146,14 @@ pub(crate) trait Peer: Send + std::fmt::Debug {
     /// new yet, ask again.
     fn fetch(&mut self, frame: &Frame) -> Result<Option<Fetched>, Lost>;
 
+    /// From the next sample on, whoever listens on these ports is watched, with all descendants.
+    fn watch_ports(&mut self, _ports: &[u16]) {}
+
     /// Looks for the servers' processes again before the next sample.
     fn rescan(&mut self) {}
+
+    /// Holds programs that the source runs on this host to these cores.
+    fn keep_to(&mut self, _cores: &[u32]) {}
 
     /// Columns that the source cannot tell, as table and column; the texts have zeros there.
     fn untold(&self) -> &'static [(&'static str, &'static str)] {

@@ -3,6 +3,7 @@
 LC_ALL=C
 export LC_ALL
 PATH=$PATH:/usr/sbin:/sbin
+ports=
 held=
 roots=
 members=
@@ -98,7 +99,11 @@ answer() {
 	while read -r word number; do
 		case $word in
 		ping) printf '=plimsoll pong %s %s\n' "$number" "$(date +%s%N)" ;;
-		scan) scan ;;
+		scan)
+			[ "$ports" = "$number" ] || { roots= members= threads= held=; }
+			ports=$number
+			scan
+			;;
 		sample)
 			sample "$number"
 			turn=$((turn + 1))

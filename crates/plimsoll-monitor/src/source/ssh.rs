@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
+use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use super::clock_offset::ClockOffset;
 use super::messages::{Assembler, Message};
@@ -46,7 +47,7 @@ pub(super) struct Whom {
 pub(super) struct SshPeer {
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// First line of the script.
+    /// As `/proc/net/tcp` writes them.
     ports: String,
     channel: Option<Channel>,
     rescan: bool,
@@ -55,11 +56,10 @@ pub(super) struct SshPeer {
 impl SshPeer {
     /// Logs on, and asks for the clock.
     pub(super) fn open(whom: Whom, wish: &SourceWish) -> Result<(Self, Vec<Fact>), Lost> {
-        let ports: Vec<String> = wish.ports.iter().map(|port| format!("{port:04X}")).collect();
         let mut peer = Self {
             program: wish.ssh.clone(),
             arguments: arguments(&whom),
-            ports: format!("ports='{}'\n", ports.join(" ")),
+            ports: String::new(),
             channel: None,
             rescan: true,
         };
@@ -72,7 +72,7 @@ impl SshPeer {
     }
 
     fn connect(&self, wait: Duration) -> Result<Channel, Lost> {
-        Channel::open(&self.program, &self.arguments, &format!("{}{SCRIPT}", self.ports), wait)
+        Channel::open(&self.program, &self.arguments, wait)
     }
 }
 
@@ -86,7 +86,7 @@ impl Peer for SshPeer {
             }
         };
         if std::mem::take(&mut self.rescan) {
-            channel.send("scan 0")?;
+            channel.send(&format!("scan {}", self.ports))?;
         }
         // A channel that fails is dropped, and with it the child.
         let (fetched, texts) = channel.sample()?;
@@ -95,8 +95,26 @@ impl Peer for SshPeer {
         Ok(Some(fetched))
     }
 
+    fn watch_ports(&mut self, ports: &[u16]) {
+        let ports: Vec<String> = ports.iter().map(|port| format!("{port:04X}")).collect();
+        self.ports = ports.join(" ");
+        self.rescan = true;
+    }
+
     fn rescan(&mut self) {
         self.rescan = true;
+    }
+
+    fn keep_to(&mut self, cores: &[u32]) {
+        let Some(channel) = &self.channel else { return };
+        let mut set = CpuSet::new();
+        for core in cores.iter().filter(|core| (**core as usize) < CpuSet::MAX_CPU) {
+            set.set(*core as usize);
+        }
+        if !cores.is_empty() {
+            // Where it is not permitted ssh runs elsewhere; it needs little.
+            let _ = sched_setaffinity(Pid::from_raw(channel.child.id() as i32), &set);
+        }
     }
 }
 
@@ -138,12 +156,7 @@ struct Channel {
 }
 
 impl Channel {
-    fn open(
-        program: &PathBuf,
-        arguments: &[OsString],
-        script: &str,
-        wait: Duration,
-    ) -> Result<Self, Lost> {
+    fn open(program: &PathBuf, arguments: &[OsString], wait: Duration) -> Result<Self, Lost> {
         let cannot = |e: std::io::Error| Lost(format!("cannot run {}: {e}", program.display()));
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -169,7 +182,7 @@ impl Channel {
             start_thread(move || read_answers(output, &sender)).map_err(cannot)?;
             start_thread(move || keep_words(errors, &kept)).map_err(cannot)?;
         }
-        channel.send(script.trim_end())?;
+        channel.send(SCRIPT.trim_end())?;
         match channel.answer(wait)? {
             (_, Message::Hello { shell, parent, system }) => {
                 (channel.shell, channel.parent, channel.system) = (shell, parent, system);

@@ -11,6 +11,7 @@ use super::app_status;
 use super::jitter;
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
+use super::sources;
 use crate::certificates;
 use crate::secrets::kept_headers;
 
@@ -90,6 +91,7 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
     if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
+    settings.extend(sources::settings(&request.monitors));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, outset));
     settings

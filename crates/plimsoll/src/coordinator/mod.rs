@@ -18,6 +18,7 @@ pub mod reach;
 mod run;
 mod servers;
 pub mod signals;
+pub mod sources;
 mod watcher;
 
 pub use merge::SecondView;

@@ -28,10 +28,9 @@ impl FakeSsh {
         self.directory.path().join("ssh")
     }
 
-    fn open(&self, ports: &[u16]) -> Result<(SshPeer, Vec<Fact>), Lost> {
+    fn open(&self) -> Result<(SshPeer, Vec<Fact>), Lost> {
         let whom = Whom { user: Some("ann".into()), host: "db".into(), port: Some(2222) };
-        let wish =
-            SourceWish { ports: ports.to_vec(), ssh: self.program(), ..SourceWish::default() };
+        let wish = SourceWish { ssh: self.program(), ..SourceWish::default() };
         SshPeer::open(whom, &wish)
     }
 }
@@ -57,7 +56,7 @@ fn shells() -> Vec<&'static str> {
 #[test]
 fn ssh_is_told_never_to_ask_and_where_to_go() {
     let fake = FakeSsh::new("echo \"$*\" >&2; exit 255");
-    let Lost(words) = fake.open(&[]).unwrap_err();
+    let Lost(words) = fake.open().unwrap_err();
     for part in ["-T ", "-o BatchMode=yes", "-p 2222 -l ann -- db exec sh"] {
         assert!(words.contains(part), "{words}");
     }
@@ -66,9 +65,9 @@ fn ssh_is_told_never_to_ask_and_where_to_go() {
 #[test]
 fn an_ssh_that_is_refused_is_told_in_its_own_words() {
     let fake = FakeSsh::new("echo 'ann@db: Permission denied (publickey).' >&2; exit 255");
-    let Lost(words) = fake.open(&[]).unwrap_err();
+    let Lost(words) = fake.open().unwrap_err();
     assert_eq!(words, "ssh: ann@db: Permission denied (publickey).");
-    let Lost(words) = FakeSsh::new("exit 3").open(&[]).unwrap_err();
+    let Lost(words) = FakeSsh::new("exit 3").open().unwrap_err();
     assert!(words.contains("without a word") && words.contains('3'), "{words}");
     let missing = SourceWish { ssh: "/nowhere/ssh".into(), ..SourceWish::default() };
     let whom = Whom { user: None, host: "db".into(), port: None };
@@ -80,7 +79,7 @@ fn an_ssh_that_is_refused_is_told_in_its_own_words() {
 fn every_shell_answers_with_the_texts_of_its_host() {
     for shell in shells() {
         let fake = FakeSsh::new(&format!("echo 'Welcome to db!'; exec {shell}"));
-        let (mut peer, facts) = fake.open(&[]).unwrap();
+        let (mut peer, facts) = fake.open().unwrap();
         assert!(facts[0].1.contains("Linux"), "{facts:?}");
         assert!(facts[1].1.contains("the shortest of 8 round trips"), "{facts:?}");
         let frame = Frame::default();
@@ -105,7 +104,8 @@ fn the_servers_processes_are_found_by_the_port_they_listen_on() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let fake = FakeSsh::new("exec sh");
-    let (mut peer, _) = fake.open(&[port]).unwrap();
+    let (mut peer, _) = fake.open().unwrap();
+    peer.watch_ports(&[1, port]);
     let frame = Frame::default();
     let fetched = peer.fetch(&frame).unwrap().unwrap();
     assert_eq!(fetched.servers, [std::process::id()]);
@@ -128,7 +128,7 @@ fn a_host_that_hangs_is_lost_within_the_wait_and_reached_anew() {
     let fake = FakeSsh::new(&format!(
         "[ -e \"$0.again\" ] && exec sh\n: >\"$0.again\"\n{GREETS}sample) exec sleep 60 ;; esac; done"
     ));
-    let (mut peer, _) = fake.open(&[]).unwrap();
+    let (mut peer, _) = fake.open().unwrap();
     let frame = Frame::default();
     let asked_ns = clock::monotonic_ns();
     let lost = peer.fetch(&frame).unwrap_err();
@@ -145,7 +145,7 @@ fn an_answer_that_breaks_off_is_lost_and_leaves_the_frame_before() {
          [ $number = 1 ] || exit 9\n\
          printf '=plimsoll end %s\\n' $number ;; esac; done",
     ));
-    let (mut peer, facts) = fake.open(&[]).unwrap();
+    let (mut peer, facts) = fake.open().unwrap();
     assert!(facts[1].1.contains("give or take 50"), "a clock in whole seconds: {facts:?}");
     let frame = Frame::default();
     assert_eq!(peer.fetch(&frame).unwrap().unwrap().cost_ns, None);
@@ -157,7 +157,7 @@ fn an_answer_that_breaks_off_is_lost_and_leaves_the_frame_before() {
 #[test]
 fn garbage_for_an_answer_is_no_answer() {
     let fake = FakeSsh::new("head -c 300000 /dev/urandom; exit 1");
-    assert!(fake.open(&[]).is_err());
+    assert!(fake.open().is_err());
 }
 
 #[test]

@@ -52,6 +52,7 @@ struct State {
     stopping: bool,
     ended: bool,
     rescan: bool,
+    ports: Option<Vec<u16>>,
     point: Option<Point>,
     /// When the last sample was due, and when it was taken.
     last_due_ns: u64,
@@ -73,8 +74,13 @@ struct Point {
 
 impl RemoteMonitor {
     /// Samples a source from now on, once a second; rows go to a directory of its own below
-    /// `directory`.
-    pub fn start(source: Source, directory: &Path) -> Result<Self, MonitorError> {
+    /// `directory`. Programs that it runs on this host are held to `cores`.
+    pub fn start(
+        mut source: Source,
+        directory: &Path,
+        cores: &[u32],
+    ) -> Result<Self, MonitorError> {
+        source.peer.keep_to(cores);
         let name = source.url().name();
         let outputs = Outputs::in_directory(&directory.join(source.url().directory()))?;
         let shared = Arc::new(Shared::default());
@@ -93,6 +99,12 @@ impl RemoteMonitor {
     /// Where its figures come from, as results call it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// From now on, whoever listens on these ports is watched with all descendants, where the
+    /// source can tell; on none, nobody.
+    pub fn watch_ports(&self, ports: &[u16]) {
+        self.shared.state().ports = Some(ports.to_vec());
     }
 
     /// A load point begins: rows carry its stem from now on.
@@ -221,9 +233,7 @@ impl Watch {
     fn run(mut self) {
         let _ends = Ends(Arc::clone(&self.shared));
         while let Some(due_ns) = self.shared.wait_until_due() {
-            if std::mem::take(&mut self.shared.state().rescan) {
-                self.source.peer.rescan();
-            }
+            self.obey();
             match self.source.peer.fetch(&self.source.frame) {
                 Ok(Some(fetched)) => self.sample(&fetched, due_ns),
                 Ok(None) => self.ask_again_in(ASK_AGAIN_NS),
@@ -233,6 +243,17 @@ impl Watch {
         }
         self.writers.flush();
         self.shared.state().failed = self.writers.into_error();
+    }
+
+    fn obey(&mut self) {
+        let mut state = self.shared.state();
+        let (ports, rescan) = (state.ports.take(), std::mem::take(&mut state.rescan));
+        drop(state);
+        if let Some(ports) = ports {
+            self.source.peer.watch_ports(&ports);
+        } else if rescan {
+            self.source.peer.rescan();
+        }
     }
 
     fn sample(&mut self, fetched: &Fetched, due_ns: u64) {
