@@ -1,0 +1,258 @@
+//! Other hosts beside this one: `--monitor`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_testkit::peers::{require_peer, require_root};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Ended, command, plimsoll, result, short, wait_for, wait_until};
+
+/// Points long enough for whole samples.
+const LONG: [&str; 4] =
+    ["--set", "profiles.quick.measure=3s", "--set", "profiles.quick.warm_up=500ms"];
+
+/// A directory with a program `ssh` of this text.
+fn ssh_of(text: &str) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let program = directory.path().join("ssh");
+    fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+fn with_ssh(directory: &Path, arguments: &[&str]) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = command(arguments);
+    command.env("PATH", format!("{}:{path}", directory.display()));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(bundle: &Path, ssh: &Path, more: &[&str]) -> Ended {
+    let arguments = short("web-static", "builtin:", bundle, more);
+    wait_for(with_ssh(ssh, &arguments).spawn().unwrap())
+}
+
+/// Mean of a resource of a source, or of this host, at a point.
+fn mean(result: &Value, point: usize, name: &str, source: Option<&str>) -> Option<f64> {
+    let resources = result["points"][point]["resources"].as_array()?;
+    let found = resources
+        .iter()
+        .find(|resource| resource["name"] == name && resource["source"].as_str() == source);
+    found?["mean"].as_f64()
+}
+
+/// Asserts that a source saw what this host's own monitor saw, within 2 % or what a sample more or
+/// less makes on a busy machine.
+#[track_caller]
+fn check_alike(result: &Value, name: &str, source: &str, slack: f64) {
+    let here = mean(result, 0, name, None).unwrap_or_else(|| panic!("no {name} here"));
+    let there = mean(result, 0, name, Some(source)).unwrap_or_else(|| panic!("no {name} there"));
+    let off = (here - there).abs();
+    assert!(off <= (0.02 * here).max(slack), "{name}: {here} here, {there} there");
+}
+
+#[test]
+fn a_host_through_ssh_tells_the_same_figures_as_this_host() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = ssh_of("exec sh");
+    let monitor = ["--points", "300", "--monitor", "local", "--monitor", "ssh://ann@127.0.0.1:22"];
+    let ended = run(&bundle, ssh.path(), &[&monitor[..], &LONG].concat());
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    let source = "ssh://ann@127.0.0.1:22";
+    assert!(mean(&result, 0, "monitor.covered", Some(source)).unwrap() > 0.99);
+    let cost = mean(&result, 0, "monitor.cpu", Some(source)).unwrap();
+    assert!(cost < 0.1, "{cost} of a core");
+    for (name, slack) in [
+        ("host.cpu_busy", 0.05),
+        ("host.memory_used", 50e6),
+        ("process.server.cpu", 0.05),
+        ("process.server.rss", 5e6),
+        ("network.lo.sent", 1e6),
+    ] {
+        check_alike(&result, name, source, slack);
+    }
+    let rows = fs::read_to_string(bundle.join("monitors/ssh-ann-127.0.0.1-22/host.csv")).unwrap();
+    assert!(rows.starts_with("time_unix_ns,point,cpu_busy_ratio,"), "{rows}");
+    assert!(rows.lines().filter(|row| row.contains(",point-01,")).count() >= 3, "{rows}");
+    let disclosed = fs::read_to_string(bundle.join("disclosure.json")).unwrap();
+    for part in ["clock of ssh://ann@127.0.0.1:22", "round trips", "system of ssh://"] {
+        assert!(disclosed.contains(part), "{disclosed}");
+    }
+}
+
+#[test]
+fn an_ssh_that_is_refused_ends_the_run_before_any_load_in_its_own_words() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = ssh_of("echo 'ann@db: Permission denied (publickey).' >&2; exit 255");
+    let ended = run(&bundle, ssh.path(), &["--monitor", "ssh://ann@db"]);
+    ended.check(3, &["ssh://ann@db: ssh: ann@db: Permission denied (publickey).", "BatchMode"]);
+    assert!(!bundle.exists());
+}
+
+#[test]
+fn a_source_that_goes_away_in_mid_run_leaves_a_gap_and_the_run_goes_on() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    // The first child has an end soon after it has greeted; there is no second one.
+    let ssh = ssh_of(
+        "[ -e \"$0.gone\" ] && { echo 'no route to host' >&2; exit 255; }\n\
+         : >\"$0.gone\"; timeout 2 sh",
+    );
+    let monitor = ["--points", "200,300", "--monitor", "ssh://db"];
+    let ended = run(&bundle, ssh.path(), &[&monitor[..], &LONG].concat());
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert!(ended.err.contains("ssh://db did not answer"), "{ended:?}");
+    assert!(ended.err.contains("no route to host") && ended.err.contains("gap"), "{ended:?}");
+    let result = result(&bundle);
+    assert_eq!(result["points"].as_array().unwrap().len(), 2);
+    let covered = |point| mean(&result, point, "monitor.covered", Some("ssh://db")).unwrap();
+    assert!(covered(0) < 0.9, "{}", covered(0));
+    assert_eq!(covered(1), 0.0);
+    assert_eq!(mean(&result, 1, "host.cpu_busy", Some("ssh://db")), None, "a gap is no zero");
+    assert!(mean(&result, 1, "host.cpu_busy", None).is_some());
+}
+
+#[test]
+fn a_resumed_run_watches_the_same_sources() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = ssh_of("exec sh");
+    let more = ["--points", "100,110,120,130", "--monitor", "ssh://127.0.0.1"];
+    let mut child =
+        with_ssh(ssh.path(), &short("web-static", "builtin:", &bundle, &more)).spawn().unwrap();
+    wait_until("a point is there", || crate::support::points_finished(&bundle) > 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resume = ["resume", bundle.to_str().unwrap(), "--progress", "none"];
+    let resumed = wait_for(with_ssh(ssh.path(), &resume).spawn().unwrap());
+    assert!(matches!(resumed.code, Some(0 | 1)), "{resumed:?}");
+    let result = result(&bundle);
+    for point in 0..4 {
+        let covered = mean(&result, point, "monitor.covered", Some("ssh://127.0.0.1"));
+        assert!(covered.is_some(), "point {point}: {covered:?}");
+    }
+}
+
+#[test]
+fn a_source_that_cannot_be_is_refused_and_its_community_never_shown() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let with = |url: &str| plimsoll(&short("web-static", "builtin:", &bundle, &["--monitor", url]));
+    with("ssh://ann:s3cret@db").check(2, &["ssh is asked for no password"]);
+    with("db").check(2, &["names no source", "ssh://[user@]host[:port]"]);
+    with("snmp://env:PLIMSOLL_NOT_SET@127.0.0.1").check(2, &["PLIMSOLL_NOT_SET"]);
+    let nobody = with("snmp://s3cret@127.0.0.1:1");
+    nobody.check(3, &["--monitor snmp://127.0.0.1:1: ", "PLIMSOLL_SNMP_COMMUNITY"]);
+    for ended in [with("snmp://s3cret@127.0.0.1:x"), with("http://s3cret@127.0.0.1:1/"), nobody] {
+        assert!(!format!("{ended:?}").contains("s3cret"), "{ended:?}");
+    }
+    with("http://127.0.0.1:1/metrics").check(3, &["http://127.0.0.1:1/metrics: cannot connect"]);
+    assert!(!bundle.exists());
+}
+
+/// A real sshd of this test's own, which lets one key in. Ends when dropped.
+struct Sshd {
+    child: Child,
+    port: u16,
+    place: TempDir,
+}
+
+impl Sshd {
+    fn start() -> Option<Self> {
+        let sshd = require_peer("sshd")?;
+        require_peer("ssh")?;
+        let keygen = require_peer("ssh-keygen")?;
+        require_root("an sshd of one's own")?;
+        let place = TempDir::new().unwrap();
+        let at = |name: &str| place.path().join(name).display().to_string();
+        for name in ["host", "user", "wrong"] {
+            let made = Command::new(&keygen)
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &at(name)])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        fs::copy(at("user.pub"), at("authorized")).unwrap();
+        fs::create_dir_all("/run/sshd").unwrap();
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = port.local_addr().unwrap().port();
+        let settings = [
+            format!("ListenAddress 127.0.0.1:{port}"),
+            format!("HostKey {}", at("host")),
+            format!("AuthorizedKeysFile {}", at("authorized")),
+            format!("PidFile {}", at("pid")),
+            "StrictModes no".to_owned(),
+            "PermitRootLogin yes".to_owned(),
+            "PasswordAuthentication no".to_owned(),
+            "UsePAM no".to_owned(),
+        ];
+        fs::write(place.path().join("config"), settings.join("\n")).unwrap();
+        let child = Command::new(sshd)
+            .args(["-D", "-e", "-f", &at("config")])
+            .stderr(fs::File::create(place.path().join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let it = Self { child, port, place };
+        wait_until("sshd listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(it)
+    }
+
+    /// The system's ssh with a key of this test, and nothing of the user's.
+    fn ssh_with(&self, key: &str) -> TempDir {
+        let place = self.place.path().display();
+        ssh_of(&format!(
+            "exec /usr/bin/ssh -F /dev/null -i {place}/{key} -o IdentitiesOnly=yes \
+             -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={place}/known \"$@\""
+        ))
+    }
+
+    fn url(&self) -> String {
+        format!("ssh://root@127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        crate::support::signal(&self.child, Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_real_sshd_lets_a_run_watch_its_host_at_little_cost() {
+    let Some(sshd) = Sshd::start() else { return };
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = sshd.ssh_with("user");
+    let url = sshd.url();
+    let monitor = ["--points", "300", "--monitor", &url];
+    let ended = run(&bundle, ssh.path(), &[&monitor[..], &LONG].concat());
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    let covered = mean(&result, 0, "monitor.covered", Some(&url)).unwrap();
+    assert!(covered > 0.99, "{covered} {ended:?}");
+    check_alike(&result, "host.cpu_busy", &url, 0.05);
+    check_alike(&result, "process.server.cpu", &url, 0.05);
+    let cost = mean(&result, 0, "monitor.cpu", Some(&url)).unwrap();
+    // Half a percent is what it takes; an idle machine would be needed to hold it to that.
+    assert!(cost < 0.05, "{cost} of a core");
+}
+
+#[test]
+fn a_wrong_key_is_told_before_any_load() {
+    let Some(sshd) = Sshd::start() else { return };
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = sshd.ssh_with("wrong");
+    let ended = run(&bundle, ssh.path(), &["--monitor", &sshd.url()]);
+    ended.check(3, &["Permission denied (publickey", "must work without a password"]);
+    assert!(!bundle.exists());
+}
