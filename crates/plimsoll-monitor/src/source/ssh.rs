@@ -32,6 +32,8 @@ const PINGS: u64 = 8;
 const LINE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Messages that wait to be taken. Beyond, the other side waits.
 const MESSAGES_MAX: usize = 4;
+/// Longest wait for them to arrive, after its end.
+const WORDS_WAIT: Duration = Duration::from_secs(1);
 /// What is kept of the words of a failing ssh.
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
@@ -149,6 +151,8 @@ struct Channel {
     /// Each with the instant at which its last line arrived.
     answers: Receiver<(u64, Message)>,
     words: Arc<Mutex<String>>,
+    /// Closed when there are no more of them.
+    all_said: Receiver<()>,
     shell: u32,
     parent: u32,
     system: String,
@@ -166,6 +170,7 @@ impl Channel {
         let words = Arc::new(Mutex::new(String::new()));
         let (sender, answers) = sync_channel(MESSAGES_MAX);
         let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let (saying, all_said) = sync_channel(0);
         let kept = Arc::clone(&words);
         let questions = child.stdin.take();
         let mut channel = Self {
@@ -173,6 +178,7 @@ impl Channel {
             questions,
             answers,
             words,
+            all_said,
             shell: 0,
             parent: 0,
             system: String::new(),
@@ -180,7 +186,11 @@ impl Channel {
         };
         if let (Some(output), Some(errors)) = (output, errors) {
             start_thread(move || read_answers(output, &sender)).map_err(cannot)?;
-            start_thread(move || keep_words(errors, &kept)).map_err(cannot)?;
+            let keep = move || {
+                keep_words(errors, &kept);
+                drop(saying);
+            };
+            start_thread(keep).map_err(cannot)?;
         }
         channel.send(SCRIPT.trim_end())?;
         match channel.answer(wait)? {
@@ -257,7 +267,7 @@ impl Channel {
         self.questions = None;
         let status = self.child.wait();
         // Its words arrive on another thread, which ends with it.
-        std::thread::sleep(Duration::from_millis(50));
+        let _ = self.all_said.recv_timeout(WORDS_WAIT);
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let words: Vec<&str> = words.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         Lost(match (&words[..], status) {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_testkit::peers::{require_peer, require_root};
 use rustix::process::Signal;
@@ -15,6 +16,12 @@ use crate::support::{Ended, command, plimsoll, result, short, wait_for, wait_unt
 /// Points long enough for whole samples.
 const LONG: [&str; 4] =
     ["--set", "profiles.quick.measure=3s", "--set", "profiles.quick.warm_up=500ms"];
+
+/// Figures are compared one run at a time: a machine that is too full samples late.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A directory with a program `ssh` of this text.
 fn ssh_of(text: &str) -> TempDir {
@@ -59,6 +66,7 @@ fn check_alike(result: &Value, name: &str, source: &str, slack: f64) {
 
 #[test]
 fn a_host_through_ssh_tells_the_same_figures_as_this_host() {
+    let _alone = alone();
     let place = TempDir::new().unwrap();
     let bundle = place.path().join("run");
     let ssh = ssh_of("exec sh");
@@ -100,6 +108,7 @@ fn an_ssh_that_is_refused_ends_the_run_before_any_load_in_its_own_words() {
 
 #[test]
 fn a_source_that_goes_away_in_mid_run_leaves_a_gap_and_the_run_goes_on() {
+    let _alone = alone();
     let place = TempDir::new().unwrap();
     let bundle = place.path().join("run");
     // The first child has an end soon after it has greeted; there is no second one.
@@ -123,6 +132,7 @@ fn a_source_that_goes_away_in_mid_run_leaves_a_gap_and_the_run_goes_on() {
 
 #[test]
 fn a_resumed_run_watches_the_same_sources() {
+    let _alone = alone();
     let place = TempDir::new().unwrap();
     let bundle = place.path().join("run");
     let ssh = ssh_of("exec sh");
@@ -182,8 +192,9 @@ impl Sshd {
         }
         fs::copy(at("user.pub"), at("authorized")).unwrap();
         fs::create_dir_all("/run/sshd").unwrap();
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = port.local_addr().unwrap().port();
+        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
         let settings = [
             format!("ListenAddress 127.0.0.1:{port}"),
             format!("HostKey {}", at("host")),
@@ -228,6 +239,7 @@ impl Drop for Sshd {
 
 #[test]
 fn a_real_sshd_lets_a_run_watch_its_host_at_little_cost() {
+    let _alone = alone();
     let Some(sshd) = Sshd::start() else { return };
     let place = TempDir::new().unwrap();
     let bundle = place.path().join("run");
@@ -255,4 +267,100 @@ fn a_wrong_key_is_told_before_any_load() {
     let ended = run(&bundle, ssh.path(), &["--monitor", &sshd.url()]);
     ended.check(3, &["Permission denied (publickey", "must work without a password"]);
     assert!(!bundle.exists());
+}
+
+/// A program of this test's own that serves until it is dropped.
+struct Peer(Child);
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        crate::support::signal(&self.0, Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+impl Peer {
+    fn start(program: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+#[test]
+fn node_exporter_tells_the_same_figures_as_this_host() {
+    let _alone = alone();
+    let Some(exporter) = require_peer("prometheus-node-exporter") else { return };
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let _peer = Peer::start(&exporter, &[&format!("--web.listen-address={address}")]);
+    wait_until("it listens", || std::net::TcpStream::connect(&address).is_ok());
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let url = format!("http://{address}/metrics");
+    let more = [&["--points", "300", "--monitor", &url][..], &LONG].concat();
+    let ended = plimsoll(&short("web-static", "builtin:", &bundle, &more));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    assert!(mean(&result, 0, "monitor.covered", Some(&url)).unwrap() > 0.99);
+    for (name, slack) in [
+        ("host.cpu_busy", 0.05),
+        ("host.cpu_user", 0.05),
+        ("host.memory_used", 50e6),
+        ("host.context_switches", 500.0),
+        ("host.pressure_cpu_some", 0.1),
+    ] {
+        check_alike(&result, name, &url, slack);
+    }
+}
+
+#[test]
+fn snmpd_tells_the_same_traffic_as_this_host_and_no_file_holds_its_community() {
+    let _alone = alone();
+    let Some(snmpd) = require_peer("snmpd") else { return };
+    let free = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let place = TempDir::new().unwrap();
+    let config = place.path().join("snmpd.conf");
+    fs::write(&config, format!("agentAddress udp:{address}\nrocommunity s3cret 127.0.0.1\n"))
+        .unwrap();
+    let (config, pid) = (config.display().to_string(), place.path().join("pid"));
+    let pid = pid.display().to_string();
+    let _peer = Peer::start(&snmpd, &["-f", "-Ln", "-C", "-c", &config, "-p", &pid]);
+    let bundle = place.path().join("run");
+    let url = format!("snmp://s3cret@{address}");
+    // The agent renews its counters every three seconds.
+    let long = ["--set", "profiles.quick.measure=12s", "--set", "profiles.quick.warm_up=4s"];
+    let more = [&["--points", "300", "--monitor", &url][..], &long].concat();
+    let mut ended = None;
+    wait_until("the agent answers", || {
+        let run = plimsoll(&short("web-static", "builtin:", &bundle, &more));
+        let answered = run.code != Some(3);
+        ended = Some(run);
+        answered
+    });
+    let ended = ended.unwrap();
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    let source = format!("snmp://{address}");
+    let covered = mean(&result, 0, "monitor.covered", Some(&source)).unwrap();
+    assert!(covered > 0.7, "{covered} {ended:?}");
+    // Its samples are three seconds long, so that some of them lie across the window's borders.
+    let here = mean(&result, 0, "network.lo.sent", None).unwrap();
+    check_alike(&result, "network.lo.sent", &source, 0.2 * here);
+    assert_eq!(mean(&result, 0, "host.cpu_user", Some(&source)), None, "it tells no such thing");
+    let mut files = vec![bundle.clone()];
+    let mut seen = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        seen += 1;
+        let bytes = fs::read(&path).unwrap();
+        assert!(!bytes.windows(6).any(|part| part == b"s3cret"), "{}", path.display());
+    }
+    assert!(seen > 10 && !format!("{ended:?}").contains("s3cret"));
 }

@@ -176,7 +176,7 @@ impl Peer for SnmpPeer {
             &self.names,
             &self.speeds,
             &self.storage,
-        );
+        )?;
         frame.replace(texts);
         Ok(Some(Fetched { at, servers: Vec::new(), cost_ns: None }))
     }

@@ -6,6 +6,7 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::walk::Column;
 use crate::frame::Texts;
+use crate::source::Lost;
 use crate::source::proc_texts::{CpuSeconds, NetworkTotals, ProcTexts};
 
 /// hrStorageRam and hrStorageVirtualMemory (RFC 2790, hrStorageTypes).
@@ -13,6 +14,10 @@ const RAM: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 2];
 const VIRTUAL: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 3];
 /// Size of a 32-bit counter.
 const WRAP: u64 = 1 << 32;
+/// Where a counter stands that was not told, and how far it goes back each time: the samplers give
+/// no rate of a counter that goes back, and a missing one is no zero.
+const UNTOLD: f64 = 1.8e19;
+const UNTOLD_STEP: f64 = 1e6;
 const BYTES_PER_MBIT: f64 = 125_000.0;
 
 /// Counters of all interfaces.
@@ -58,6 +63,8 @@ pub(super) struct Accounts {
     cpus: BTreeMap<u64, CpuSeconds>,
     /// 32-bit counters, by what they count and row: as told last, and made 64-bit.
     wide: BTreeMap<(&'static str, u64), (u64, u64)>,
+    /// How often it was asked.
+    turns: u32,
 }
 
 impl Accounts {
@@ -68,7 +75,7 @@ impl Accounts {
         names: &Column<String>,
         speeds: &Column<u64>,
         storage: &Storage,
-    ) -> Texts {
+    ) -> Result<Texts, Lost> {
         // An agent that began anew counts from zero: that is no wrap.
         let began_anew =
             matches!((self.up_time, observed.up_time), (Some(was), Some(is)) if is < was);
@@ -76,14 +83,15 @@ impl Accounts {
             self.wide.clear();
         }
         self.up_time = observed.up_time;
+        self.turns = self.turns.saturating_add(1);
         let mut texts = ProcTexts::default();
         self.add_loads(&observed.loads, at_ns);
         let cpus: Vec<(u32, CpuSeconds)> = (0..).zip(self.cpus.values().copied()).collect();
         texts.stat(&cpus, &[]);
         texts.memory(memory(observed, storage));
-        let networks = self.networks(&observed.interfaces, names, speeds);
+        let networks = self.networks(&observed.interfaces, names, speeds)?;
         texts.networks(networks.iter().map(|(name, network)| (name.as_str(), *network)));
-        texts.into_texts()
+        Ok(texts.into_texts())
     }
 
     fn add_loads(&mut self, loads: &Column<u64>, at_ns: u64) {
@@ -103,12 +111,18 @@ impl Accounts {
         interfaces: &Interfaces,
         names: &Column<String>,
         speeds: &Column<u64>,
-    ) -> BTreeMap<String, NetworkTotals> {
+    ) -> Result<BTreeMap<String, NetworkTotals>, Lost> {
         let mut networks = BTreeMap::new();
+        let mut has_holes = false;
         for (row, received) in &interfaces.received {
             // Counters of 64 bits do not wrap in a century; what goes back there began anew.
-            let mut wide = |what, column: &Column<u64>| {
-                column.get(row).map_or(0.0, |told| self.widened(what, *row, *told) as f64)
+            let untold = UNTOLD - f64::from(self.turns) * UNTOLD_STEP;
+            let mut wide = |what, column: &Column<u64>| match column.get(row) {
+                Some(told) => self.widened(what, *row, *told) as f64,
+                None => {
+                    has_holes |= self.wide.contains_key(&(what, *row));
+                    untold
+                }
             };
             let network = NetworkTotals {
                 received_bytes: wide("received", &[(*row, *received)].into()),
@@ -128,7 +142,10 @@ impl Accounts {
             }
             networks.insert(name, network);
         }
-        networks
+        match has_holes {
+            true => Err(Lost("it leaves out counters that it told before".to_owned())),
+            false => Ok(networks),
+        }
     }
 
     /// A counter that went back is taken to have wrapped where both readings fit in 32 bits and the
@@ -137,7 +154,7 @@ impl Accounts {
         let (was, wide) = self.wide.get(&(what, row)).copied().unwrap_or((told, told));
         let wide = match told.checked_sub(was) {
             Some(grown) => wide.saturating_add(grown),
-            None if was < WRAP && was >= WRAP / 2 && told < WRAP / 2 => {
+            None if (WRAP / 2..WRAP).contains(&was) && told < WRAP / 2 => {
                 wide.saturating_add(WRAP - was + told)
             }
             // Back to what is told: the samplers see a counter that went back.
@@ -194,8 +211,9 @@ mod tests {
     fn received(accounts: &mut Accounts, told: u64, up_time: u64) -> u64 {
         let names = [(2, "Port 2: up".to_owned())].into();
         let speeds = [(2, 1_000)].into();
-        let texts =
-            accounts.texts(&observed(told, up_time), 0, &names, &speeds, &Storage::default());
+        let texts = accounts
+            .texts(&observed(told, up_time), 0, &names, &speeds, &Storage::default())
+            .unwrap();
         let networks = parse_net_dev(&texts["proc/net/dev"]);
         assert_eq!(networks[0].name, "Port_2__up");
         assert_eq!(texts["sys/class/net/Port_2__up/speed"], "1000\n");
@@ -222,6 +240,23 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_that_is_not_told_goes_back_so_that_it_has_no_rate() {
+        let mut accounts = Accounts::default();
+        let (names, none) = ([(2, "lo".to_owned())].into(), Column::new());
+        let mut sent = |told: Option<u64>| -> Result<u64, Lost> {
+            let mut seen = observed(1, 1);
+            seen.interfaces.sent = told.map(|told| (2, told)).into_iter().collect();
+            let texts = accounts.texts(&seen, 0, &names, &none, &Storage::default())?;
+            Ok(parse_net_dev(&texts["proc/net/dev"])[0].sent_bytes)
+        };
+        let seen = [None, None, Some(488), Some(490)].map(|told| sent(told).unwrap());
+        assert!(seen[0] > seen[1] && seen[1] > seen[2], "{seen:?}");
+        assert_eq!((seen[2], seen[3]), (488, 490));
+        let Lost(words) = sent(None).unwrap_err();
+        assert!(words.contains("leaves out"), "one that was told before: {words}");
+    }
+
+    #[test]
     fn a_load_in_percent_becomes_time() {
         let mut accounts = Accounts::default();
         let mut seen = Observed { loads: [(196_608, 25), (196_609, 100)].into(), ..observed(0, 1) };
@@ -234,6 +269,7 @@ mod tests {
                 &Column::new(),
                 &Storage::default(),
             );
+            let texts = texts.unwrap();
             parse_stat(&texts["proc/stat"])
         };
         stat(&seen, 10);
@@ -263,7 +299,7 @@ mod tests {
             ..Observed::default()
         };
         let (none, speeds) = (Column::new(), Column::new());
-        let texts = Accounts::default().texts(&seen, 0, &none, &speeds, &storage);
+        let texts = Accounts::default().texts(&seen, 0, &none, &speeds, &storage).unwrap();
         let memory = parse_meminfo(&texts["proc/meminfo"]);
         assert_eq!((memory.total, memory.available), (Some(8_000 << 10), Some(3_000 << 10)));
         assert_eq!((memory.swap_total, memory.swap_free), (Some(1_000 << 10), Some(900 << 10)));

@@ -21,7 +21,8 @@ pub(super) type Column<T> = BTreeMap<u64, T>;
 
 /// A session with an agent.
 pub(super) struct Walker {
-    session: SyncSession,
+    /// It holds a datagram of the largest size.
+    session: Box<SyncSession>,
     until_ns: u64,
 }
 
@@ -38,7 +39,7 @@ impl Walker {
         let first = (clock::monotonic_ns() / 1_000) as i32 & 0x3fff_ffff;
         let session = SyncSession::new_v2c(address, community.as_bytes(), Some(ANSWER_WAIT), first)
             .map_err(|e| Lost(format!("cannot open a socket: {e}")))?;
-        let mut walker = Self { session, until_ns: 0 };
+        let mut walker = Self { session: Box::new(session), until_ns: 0 };
         walker.begin();
         Ok(walker)
     }
