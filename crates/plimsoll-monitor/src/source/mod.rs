@@ -79,7 +79,7 @@ pub struct Source {
     pub(crate) url: MonitorUrl,
     pub(crate) frame: Frame,
     pub(crate) peer: Box<dyn Peer>,
-    facts: Vec<Setting>,
+    pub(crate) facts: Vec<Setting>,
 }
 
 impl Source {
