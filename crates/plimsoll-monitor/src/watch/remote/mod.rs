@@ -257,10 +257,8 @@ impl Watch {
     }
 
     fn sample(&mut self, fetched: &Fetched, due_ns: u64) {
-        // Other servers than before: their figures begin anew.
         if self.servers != fetched.servers {
-            self.servers.clone_from(&fetched.servers);
-            self.sampler = None;
+            self.follow(&fetched.servers);
         }
         let root = Root::of_frame(self.source.frame.clone());
         let processes = || self.servers.iter().map(|pid| WatchedProcess::new("server", *pid));
@@ -291,6 +289,20 @@ impl Watch {
         }
         drop(state);
         self.writers.write(&sample, &stem);
+    }
+
+    /// Servers that are found at last are watched besides; with others than before, everything
+    /// begins anew.
+    fn follow(&mut self, servers: &[u32]) {
+        match &mut self.sampler {
+            Some(sampler) if self.servers.is_empty() => {
+                for pid in servers {
+                    sampler.watch(WatchedProcess::new("server", *pid));
+                }
+            }
+            _ => self.sampler = None,
+        }
+        self.servers = servers.to_vec();
     }
 
     fn ask_again_in(&self, ns: u64) {
