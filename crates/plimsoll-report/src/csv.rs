@@ -342,13 +342,12 @@ fn errors(run: &RunResult) -> Sheet {
 /// The unit of mean and max is a column, since each resource has its own.
 fn resources(run: &RunResult) -> Sheet {
     let mut header = key_headers(run);
-    header.extend(headers(&["resource", "unit", "mean", "max", "source"]));
+    header.extend(headers(&["resource", "unit", "mean", "max"]));
     let mut sheet = Sheet::new(&header);
     for (kind, point) in all(run) {
         for r in &point.resources {
             let mut row = key(kind, point);
             row.extend([r.name.clone(), r.unit.clone(), r.mean.to_string(), r.max.to_string()]);
-            row.push(r.source.clone().unwrap_or_default());
             sheet.row(row);
         }
     }

@@ -19,28 +19,21 @@ pub(super) fn table(run: &RunResult) -> Table {
     columns.extend(watched.iter().map(|p| figures(&number(Some(p.requested)), &run.axis.unit)));
     let caption = "Use of resources at each requested load: mean, and highest sample in brackets";
     let mut table = Table::new(caption, columns);
-    let mut names = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for resource in watched.iter().flat_map(|p| &p.resources) {
-        if !names.contains(&name_of(resource)) {
-            names.push(name_of(resource));
+        if !names.contains(&resource.name.as_str()) {
+            names.push(&resource.name);
         }
     }
     for name in names {
         let uses: Vec<Option<&ResourceUse>> =
-            watched.iter().map(|p| p.resources.iter().find(|r| name_of(r) == name)).collect();
+            watched.iter().map(|p| p.resources.iter().find(|r| r.name == name)).collect();
         let scale = scale(uses.iter().copied().flatten());
-        let (resource, source) = name;
-        let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
-        let mut row = vec![format!("{resource}{source}"), scale.unit.clone()];
+        let mut row = vec![name.to_owned(), scale.unit.clone()];
         row.extend(uses.into_iter().map(|found| cell(found, &scale)));
         table.push(row);
     }
     table
-}
-
-/// Its name, and its source unless that is the generator's host.
-fn name_of(resource: &ResourceUse) -> (&str, Option<&str>) {
-    (&resource.name, resource.source.as_deref())
 }
 
 fn cell(found: Option<&ResourceUse>, scale: &Scale) -> String {

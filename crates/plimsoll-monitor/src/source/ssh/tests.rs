@@ -121,13 +121,6 @@ fn the_servers_processes_are_found_by_the_port_they_listen_on() {
     // The loop itself is a child of this process.
     assert!(sample.processes.value("server", "processes").unwrap() >= 2.0);
     assert!(sample.processes.value("server", "rss").unwrap() > 1e6);
-    let mut forked = Command::new("sleep").arg("60").spawn().unwrap();
-    let stat = format!("proc/{}/stat", forked.id());
-    // It is noticed after an answer, and is in the next.
-    let found = (0..2).any(|_| peer.fetch(&frame).is_ok() && root.has(&stat));
-    forked.kill().unwrap();
-    forked.wait().unwrap();
-    assert!(found, "a child of the server is followed as soon as it is there");
 }
 
 #[test]
