@@ -87,9 +87,19 @@ impl Root {
         names
     }
 
-    /// Last part of a symbolic link's destination (`driver -> ../../virtio_net`). A frame has no
-    /// links.
+    /// Last part of a symbolic link's destination (`driver -> ../../virtio_net`). Of links, a frame
+    /// has those of block devices (`sys/dev/block/254:0`), by what its `diskstats` call them.
     pub(crate) fn link_name(&self, link: impl AsRef<Path>) -> Option<String> {
+        if let Some(frame) = self.frame() {
+            let numbers = link.as_ref().strip_prefix("sys/dev/block").ok()?.to_str()?;
+            let wanted = numbers.split_once(':')?;
+            let disks = frame.text("proc/diskstats")?;
+            let mut lines = disks.lines().map(str::split_ascii_whitespace);
+            return lines.find_map(|mut words| {
+                let device = (words.next()?, words.next()?);
+                (device == wanted).then(|| words.next().map(str::to_owned))?
+            });
+        }
         let target = fs::read_link(self.path(link)).ok()?;
         Some(target.file_name()?.to_string_lossy().into_owned())
     }
@@ -111,7 +121,11 @@ mod tests {
     #[test]
     fn a_frame_is_read_like_a_directory_and_never_falls_back_on_this_host() {
         let frame = Frame::default();
-        let texts = [("proc/stat", "cpu 1\n"), ("/sys/block/vda/size", "7\n")];
+        let texts = [
+            ("proc/stat", "cpu 1\n"),
+            ("/sys/block/vda/size", "7\n"),
+            ("proc/diskstats", " 254  0 vda 1\n 254 1 vda1 1\n8\n"),
+        ];
         frame.replace(Texts::from_iter(texts.map(|(path, text)| (path.into(), text.into()))));
         let root = Root::of_frame(frame.clone());
         assert_eq!(root.read("/proc/stat").as_deref(), Some("cpu 1\n"));
@@ -120,6 +134,9 @@ mod tests {
         assert_eq!(root.names("sys/block"), ["vda"]);
         assert_eq!(root.names("/"), ["proc", "sys"]);
         assert!(root.has("sys/block/vda") && root.has("proc/stat") && !root.has("sys/bl"));
+        assert_eq!(root.link_name("sys/dev/block/254:1").as_deref(), Some("vda1"));
+        assert_eq!(root.link_name("sys/dev/block/8:0"), None);
+        assert_eq!(root.link_name("proc/1/ns/net"), None);
         assert_eq!(root.read("proc/self/stat"), None, "there is one on this host");
         assert!(!root.path("/proc").exists() && !root.path("proc/self/stat").exists());
         frame.replace(Texts::new());
