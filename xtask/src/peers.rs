@@ -16,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 17] = [
+const PEERS: [Peer; 21] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -85,6 +85,22 @@ const PEERS: [Peer; 17] = [
         program: "ip",
         packages: &["iproute2"],
         tests: "op counts compared with those of a capture; `bench web` with `reno`",
+    },
+    Peer {
+        program: "ssh",
+        packages: &["openssh-client"],
+        tests: "a host watched through a real ssh: keys taken and refused",
+    },
+    Peer { program: "sshd", packages: &["openssh-server"], tests: "the same" },
+    Peer {
+        program: "prometheus-node-exporter",
+        packages: &["prometheus-node-exporter"],
+        tests: "a host watched through a real exporter",
+    },
+    Peer {
+        program: "snmpd",
+        packages: &["snmpd"],
+        tests: "a host watched through a real SNMP agent",
     },
 ];
 

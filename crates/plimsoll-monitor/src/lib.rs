@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | [`mod@inventory`] | every field of [`plimsoll_model::disclosure::Host`] |
 //! | [`sampler`] | one sample of everything, as rows of tables |
+//! | [`source`] | other hosts: through ssh, from Prometheus exporters, over SNMP |
 //! | [`watch`] | a thread that samples on schedule and sums up per load point |
 //! | [`process`] | CPU time and memory of this and other processes |
 //! | [`mod@clock_step`] | did somebody set the clock while we measured |
@@ -20,11 +21,13 @@ mod cgroups;
 mod clock;
 pub mod clock_step;
 mod core_users;
+mod frame;
 pub mod inventory;
 pub mod parse;
 pub mod process;
 mod root;
 pub mod sampler;
+pub mod source;
 pub mod watch;
 
 pub use clock_step::{ClockReading, clock_step_ns};
@@ -32,6 +35,8 @@ pub use core_users::WatchedCores;
 pub use inventory::inventory;
 pub use root::Root;
 pub use sampler::ServerProbe;
+pub use source::{Community, MonitorUrl, MonitorUrlError, Source, SourceError, SourceWish};
 pub use watch::{
-    Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, Scope, WatchedProcess,
+    Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor, Scope,
+    WatchedProcess,
 };

@@ -2,6 +2,7 @@
 
 use plimsoll_model::suite::{Override, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_monitor::{Community, MonitorUrl};
 use plimsoll_protocols::http::headers::{Header, HeaderValue, LEFT_OUT, is_public};
 use plimsoll_protocols::http::wire::request::is_field;
 use toml::Value;
@@ -104,8 +105,41 @@ pub fn kept_headers(suite: &Suite) -> Vec<String> {
     fields.into_iter().flatten().filter_map(text).collect()
 }
 
+/// Holds what lets an SNMP agent answer, where its URL does not say.
+const COMMUNITY_VARIABLE: &str = "PLIMSOLL_SNMP_COMMUNITY";
+const SNMP: &str = "snmp://";
+
+/// What lets a source answer, where it is an SNMP agent and a community was given.
+pub fn community(url: &MonitorUrl) -> Result<Option<String>, Failure> {
+    let MonitorUrl::Snmp { community, .. } = url else { return Ok(None) };
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match community {
+        Community::Given(community) => Ok(Some(community.clone())),
+        Community::NotGiven => Ok(variable(COMMUNITY_VARIABLE)),
+        Community::Variable(name) => variable(name).map(Some).ok_or_else(|| {
+            Failure::wrong(format!(
+                "--monitor {url}: the environment variable {name} holds no text; set it to the \
+                 agent's community"
+            ))
+        }),
+        Community::LeftOut => variable(COMMUNITY_VARIABLE).map(Some).ok_or_else(|| {
+            Failure::wrong(format!(
+                "--monitor {url}: its community is a secret and was left out of the bundle; set \
+                 the environment variable {COMMUNITY_VARIABLE} to it"
+            ))
+        }),
+    }
+}
+
 /// An argument of the command line as bundles keep it.
 pub fn kept_argument(text: &str) -> String {
+    if let Some((flag, agent)) = text.split_once(SNMP) {
+        let kept = MonitorUrl::parse(&format!("{SNMP}{agent}"));
+        return format!(
+            "{flag}{}",
+            kept.map_or(format!("{SNMP}{LEFT_OUT}"), |url| url.to_string())
+        );
+    }
     let (flag, setting) = match text.strip_prefix("--set=") {
         Some(setting) => ("--set=", setting),
         None => ("", text),
@@ -214,6 +248,11 @@ mod tests {
             ("workload.urls=['http://u:pw@h/x']", "workload.urls=['http://(left out)@h/x']"),
             ("X=\"Proxy-Authorization: Basic Zm9v\"", "X=\"Proxy-Authorization: (left out)"),
             ("COOKIE:a=b", "COOKIE: (left out)"),
+            ("snmp://s3cret@sw1", "snmp://(left out)@sw1"),
+            ("--monitor=snmp://s3:cret@sw1:1161", "--monitor=snmp://(left out)@sw1:1161"),
+            ("--monitor=snmp://env:NAME@sw1", "--monitor=snmp://env:NAME@sw1"),
+            ("snmp://s3 cret@sw1", "snmp://(left out)"),
+            ("ssh://ann@db:22", "ssh://ann@db:22/"),
             ("--points", "--points"),
             ("builtin:", "builtin:"),
             ("disclosure.tester=Ada", "disclosure.tester=Ada"),

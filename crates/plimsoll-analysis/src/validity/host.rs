@@ -1,6 +1,7 @@
 //! Who else was at work on the generator's host: what makes a generator late without its fault.
 
 use plimsoll_model::assignment::Pacing;
+use plimsoll_model::event::ResourceUse;
 use plimsoll_model::result::Finding;
 
 use super::{Evidence, finding, percent};
@@ -20,7 +21,8 @@ pub(super) fn other_work(e: &Evidence<'_>) -> Option<Finding> {
         // A server that somebody else started here is not told apart from the rest.
         return None;
     }
-    let cores = e.view.record.resources.iter().filter(|r| is_core(&r.name)).count() as f64;
+    let cores =
+        e.view.record.resources.iter().filter(|r| is_here(r) && is_core(&r.name)).count() as f64;
     let busy = resource("host.cpu_busy")? * cores;
     let others = busy - ours.iter().filter_map(|name| resource(name)).sum::<f64>();
     if others < OTHER_WORK_MIN_CORES.max(OTHER_WORK_MIN_RATIO * cores) {
@@ -63,7 +65,12 @@ pub(super) fn pacing(e: &Evidence<'_>) -> Option<Finding> {
 
 /// Mean of a watched resource over the window.
 pub(super) fn mean(e: &Evidence<'_>, name: &str) -> Option<f64> {
-    e.view.record.resources.iter().find(|r| r.name == name).map(|r| r.mean)
+    e.view.record.resources.iter().find(|r| is_here(r) && r.name == name).map(|r| r.mean)
+}
+
+/// It was read on the generator's host, not on that of a source.
+fn is_here(resource: &ResourceUse) -> bool {
+    resource.source.is_none()
 }
 
 /// `cpu.0.busy`, `cpu.1.busy` …

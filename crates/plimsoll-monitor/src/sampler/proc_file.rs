@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::frame::{Frame, key};
 use crate::root::Root;
 
 /// First size of a buffer; most files fit.
@@ -14,17 +15,35 @@ const BUFFER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Saves the path lookup of an open at every sample, and never follows a reused process id.
 #[derive(Debug)]
-pub(crate) struct ProcFile(Option<File>);
+pub(crate) struct ProcFile(Place);
+
+#[derive(Debug)]
+enum Place {
+    Absent,
+    File(File),
+    /// A text of another host, by its path: each frame has a new one.
+    Frame(Frame, String),
+}
 
 impl ProcFile {
-    /// A file that cannot be opened reads as absent for good.
+    /// A file that cannot be opened reads as absent for good; one of a frame may come later.
     pub(crate) fn open(root: &Root, file: impl AsRef<Path>) -> Self {
-        Self(File::open(root.path(file)).ok())
+        Self(match root.frame() {
+            Some(frame) => Place::Frame(frame.clone(), key(file)),
+            None => File::open(root.path(file)).map_or(Place::Absent, Place::File),
+        })
     }
 
     /// The whole text as of now; `None` when there is no such file or its process is gone.
     pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
-        let file = self.0.as_ref()?;
+        let file = match &self.0 {
+            Place::Absent => return None,
+            Place::File(file) => file,
+            Place::Frame(frame, path) => {
+                let length = frame.copy(path, buffer)?;
+                return Some(String::from_utf8_lossy(&buffer[..length]));
+            }
+        };
         if buffer.is_empty() {
             buffer.resize(BUFFER_BYTES, 0);
         }
@@ -66,5 +85,20 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         assert_eq!(file.read(&mut buffer).unwrap(), "");
         assert_eq!(ProcFile::open(&root, "missing").read(&mut buffer), None);
+    }
+
+    #[test]
+    fn a_file_of_a_frame_is_that_of_the_last_frame() {
+        let frame = Frame::default();
+        let root = Root::of_frame(frame.clone());
+        let file = ProcFile::open(&root, "/proc/stat");
+        let mut buffer = Vec::new();
+        assert_eq!(file.read(&mut buffer), None);
+        for text in ["one and more", "two", ""] {
+            frame.replace([("proc/stat".to_owned(), text.to_owned())].into());
+            assert_eq!(file.read(&mut buffer).unwrap(), text);
+        }
+        frame.replace([].into());
+        assert_eq!(file.read(&mut buffer), None);
     }
 }

@@ -155,6 +155,14 @@ impl Rows {
         row.values.extend(values.iter().map(|value| value.filter(|v| v.is_finite())));
     }
 
+    /// Makes a column of this table absent in every row: it holds what nobody told.
+    pub(crate) fn forget(&mut self, column: &str) {
+        let Some(index) = self.table.columns.iter().position(|c| c.name == column) else { return };
+        for row in &mut self.rows[..self.used] {
+            row.values[index] = None;
+        }
+    }
+
     /// Appends the rows as CSV lines.
     pub fn write_csv(&self, time_unix_ns: u64, point: &str, out: &mut String) {
         for row in self.rows() {

@@ -1,6 +1,7 @@
 //! A thread that samples on schedule, writes the rows, and sums up per load point.
 
 mod outputs;
+mod remote;
 mod schedule;
 mod sums;
 mod thread;
@@ -18,6 +19,7 @@ use plimsoll_model::units::Nanos;
 use thiserror::Error;
 
 pub use outputs::{Output, Outputs};
+pub use remote::RemoteMonitor;
 
 use crate::core_users::WatchedCores;
 use crate::root::Root;
@@ -139,6 +141,16 @@ pub enum MonitorError {
         table: &'static str,
         /// Why.
         source: io::Error,
+    },
+    /// A source did not answer for a time.
+    #[error(
+        "{name} {what}; its figures have a gap there: look at that host, and run again if they are missed"
+    )]
+    Away {
+        /// Which source.
+        name: String,
+        /// How often, how long, why.
+        what: String,
     },
     /// A bug.
     #[error("the monitor thread panicked; this is a bug, please report it")]

@@ -20,7 +20,7 @@ use crate::root::Root;
 use crate::sampler::Sampler;
 
 /// The lowest of ordinary priorities: the monitor still gets its turn on a core that is full.
-const NICE: i32 = 19;
+pub(super) const NICE: i32 = 19;
 
 /// All processes are looked at so long before the window, for the monitor to be done with it when
 /// the window begins (measured: 17 µs a process or thread, unoptimised).
@@ -249,7 +249,7 @@ impl Watch {
 }
 
 /// The monotonic clock's reading at an instant of the wall clock, as both stand now.
-fn monotonic_at(now: ClockReading, unix_ns: u64) -> u64 {
+pub(super) fn monotonic_at(now: ClockReading, unix_ns: u64) -> u64 {
     let from_now = i128::from(unix_ns) - i128::from(now.unix_ns);
     let at = i128::from(now.monotonic_ns) + from_now;
     u64::try_from(at.max(0)).unwrap_or(u64::MAX)

@@ -11,6 +11,7 @@ use super::app_status;
 use super::jitter;
 use super::outset::{Outset, RunRequest};
 use super::servers::Target;
+use super::sources;
 use crate::certificates;
 use crate::secrets::kept_headers;
 
@@ -93,6 +94,7 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
     settings.extend(request.held.iter().map(|held| Setting::new(HELD, held.to_string())));
+    settings.extend(sources::settings(&request.monitors));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, outset));
     settings

@@ -19,6 +19,7 @@ pub mod reach;
 mod run;
 mod servers;
 pub mod signals;
+pub mod sources;
 mod watcher;
 
 pub use held::Held;

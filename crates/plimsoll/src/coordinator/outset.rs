@@ -9,6 +9,7 @@ use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_monitor::MonitorUrl;
 use plimsoll_protocols::net::ErrandError;
 use plimsoll_protocols::smb::loadfile::LoadFileSource;
 use plimsoll_protocols::{Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
@@ -49,6 +50,8 @@ pub struct RunRequest {
     pub priority: Priority,
     /// What the clients replay instead of the suite's pattern.
     pub loadfile: Option<LoadFileSource>,
+    /// What is watched besides this host.
+    pub monitors: Vec<MonitorUrl>,
     /// What the user states for the disclosure.
     pub statements: Vec<Setting>,
     /// The limits of the load to be searched; `None` for a run of the suite's ladder.

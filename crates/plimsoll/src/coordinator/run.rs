@@ -17,6 +17,7 @@ use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Profile;
 use plimsoll_model::units::Nanos;
+use plimsoll_monitor::Source;
 use plimsoll_protocols::Work;
 use plimsoll_protocols::net::ErrandError;
 
@@ -28,7 +29,7 @@ use super::outset::{Outset, RunRequest};
 use super::point::{PointDesk, PointEnd};
 use super::signals::Signals;
 use super::watcher::Watcher;
-use super::{disclose, reach};
+use super::{disclose, reach, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line, note, search_line};
@@ -53,12 +54,14 @@ pub struct RunEnd {
 /// Makes a run.
 pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
     BundleWriter::refuse_occupied(&request.out)?;
+    let sources = sources::open(&request.monitors)?;
     let outset = Outset::prepare(request, None, signals, live)?;
     let disclosure = disclose::disclosure(request, &outset);
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
     let started = run_started(request, &outset);
-    let mut run = Run::new(request, outset, bundle, disclosure, signals)?;
+    let mut run = Run::new(request, (outset, sources), bundle, disclosure, signals)?;
+    run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
     run.complete(live)
 }
@@ -74,6 +77,7 @@ pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, 
     let bundle = BundleWriter::resume(&reader)?;
     let found = planned_loads(&reader.journal().records);
     let highest = found.and_then(|loads| loads.iter().copied().reduce(f64::max));
+    let sources = sources::open(&request.monitors)?;
     let outset = Outset::prepare(&request, highest, signals, live)?;
     bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
@@ -81,7 +85,7 @@ pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, 
         None => disclose::disclosure(&request, &outset),
     };
     bundle.write_disclosure(&disclosure)?;
-    let mut run = Run::new(&request, outset, bundle, disclosure, signals)?;
+    let mut run = Run::new(&request, (outset, sources), bundle, disclosure, signals)?;
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let debug_build = cfg!(debug_assertions);
@@ -125,12 +129,13 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         request: &'a RunRequest,
-        outset: Outset,
+        (outset, sources): (Outset, Vec<Source>),
         bundle: BundleWriter,
         disclosure: Disclosure,
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
-        let watcher = Watcher::start(&bundle.dir().join(MONITORS_DIR), &outset.targets)?;
+        let (dir, cores) = (bundle.dir().join(MONITORS_DIR), &outset.placement.rest_cores);
+        let watcher = Watcher::start(&dir, &outset.targets, sources, cores)?;
         Ok(Self {
             profile: request.suite.profiles.get(request.profile),
             endpoints: outset.endpoints(),
@@ -142,6 +147,15 @@ impl<'a> Run<'a> {
             signals,
             watcher,
         })
+    }
+
+    /// What sources tell of their hosts goes to the disclosure too.
+    fn disclose_sources(&mut self) -> Result<(), Failure> {
+        if self.watcher.facts().is_empty() {
+            return Ok(());
+        }
+        self.disclosure.setup.extend_from_slice(self.watcher.facts());
+        Ok(self.bundle.write_disclosure(&self.disclosure)?)
     }
 
     fn record_durably(&mut self, record: JournalRecord) -> Result<(), Failure> {
@@ -177,7 +191,7 @@ impl<'a> Run<'a> {
             return Err(failure.with_bundle(dir));
         }
         recorded.map_err(|failure| failure.with_bundle(dir))?;
-        if let Err(problem) = watched {
+        for problem in watched {
             live.clear();
             note(&format!("warning: {problem}"));
         }

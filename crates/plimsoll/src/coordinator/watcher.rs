@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use plimsoll_model::assignment::Assignment;
+use plimsoll_model::disclosure::Setting;
 use plimsoll_model::event::{CoreUser, ResourceUse};
 use plimsoll_monitor::{
-    Monitor, MonitorConfig, MonitorError, Outputs, WatchedCores, WatchedProcess,
+    Monitor, MonitorConfig, MonitorError, MonitorUrl, Outputs, RemoteMonitor, Source, WatchedCores,
+    WatchedProcess,
 };
 
-use super::app_status;
 use super::servers::Target;
+use super::{app_status, sources};
 use crate::exit::Failure;
 
 /// Resource use of one point.
@@ -34,28 +36,59 @@ fn watched_server(target: &Target) -> Option<WatchedProcess> {
     (!pids.is_empty()).then(|| WatchedProcess::of("server", pids, vec![port]))
 }
 
-/// Watches this host while points run.
+/// Watches this host, and those of sources, while points run.
 #[derive(Debug)]
 pub struct Watcher {
     monitor: Monitor,
+    remotes: Vec<(MonitorUrl, RemoteMonitor)>,
+    facts: Vec<Setting>,
 }
 
 impl Watcher {
-    /// Starts the monitors; their samples go to `dir`. Watched are the processes of the targets, and
-    /// those that tell figures of their own are asked for them.
-    pub fn start(dir: &Path, targets: &[Target]) -> Result<Self, Failure> {
+    /// Starts the monitors; their samples go to `dir`. Programs that sources run on this host are
+    /// held to `cores`.
+    pub fn start(
+        dir: &Path,
+        targets: &[Target],
+        sources: Vec<Source>,
+        cores: &[u32],
+    ) -> Result<Self, Failure> {
+        let mut watcher =
+            Self { monitor: Self::local(dir, targets)?, remotes: Vec::new(), facts: Vec::new() };
+        for source in sources {
+            watcher.facts.extend_from_slice(source.facts());
+            let url = source.url().clone();
+            let remote = RemoteMonitor::start(source, dir, cores);
+            let remote = remote.map_err(|e| Failure::unusable(e.to_string()))?;
+            remote.watch_ports(&sources::ports_on(&url, targets));
+            watcher.remotes.push((url, remote));
+        }
+        Ok(watcher)
+    }
+
+    /// What sources tell of their hosts, for the disclosure.
+    pub fn facts(&self) -> &[Setting] {
+        &self.facts
+    }
+
+    /// Watched are the processes of the targets, and those that tell figures of their own are asked
+    /// for them.
+    fn local(dir: &Path, targets: &[Target]) -> Result<Monitor, Failure> {
         let mut processes = vec![WatchedProcess::own("generator")];
         processes.extend(targets.iter().filter_map(watched_server));
         let unusable = |e: MonitorError| Failure::unusable(e.to_string());
         let outputs = Outputs::in_directory(dir).map_err(unusable)?;
         let probes = app_status::probes(targets);
         let config = MonitorConfig { processes, probes, outputs, ..MonitorConfig::default() };
-        Ok(Self { monitor: Monitor::start(config).map_err(unusable)? })
+        Monitor::start(config).map_err(unusable)
     }
 
     /// Watches other servers from now on; what was written so far stays.
     pub fn restart(&mut self, dir: &Path, targets: &[Target]) -> Result<(), Failure> {
-        let before = std::mem::replace(self, Self::start(dir, targets)?);
+        for (url, remote) in &self.remotes {
+            remote.watch_ports(&sources::ports_on(url, targets));
+        }
+        let before = std::mem::replace(&mut self.monitor, Self::local(dir, targets)?);
         before.stop().map_err(|e| Failure::unusable(e.to_string()))
     }
 
@@ -63,6 +96,9 @@ impl Watcher {
     /// that no worker is among them.
     pub fn begin_point(&mut self, assignment: &Assignment, threads: Vec<u32>) {
         self.monitor.point_started(&assignment.point.stem());
+        for (_, remote) in &self.remotes {
+            remote.point_started(&assignment.point.stem());
+        }
         let cores = assignment.cores.iter().copied().take(assignment.workers.max(1) as usize);
         self.monitor.point_cores(WatchedCores { cores: cores.collect(), own_threads: threads });
     }
@@ -72,16 +108,24 @@ impl Watcher {
         let begin = at_unix_ns + assignment.phases.warm_up_ns.0;
         let end = at_unix_ns + assignment.phases.window_end().0;
         self.monitor.point_window(begin, end);
+        for (_, remote) in &self.remotes {
+            remote.point_window(begin, end);
+        }
     }
 
-    /// Ends the monitors; the error is the first that came up.
-    pub fn stop(self) -> Result<(), MonitorError> {
-        self.monitor.stop()
+    /// Ends the monitors; of each, the first thing that came up.
+    pub fn stop(self) -> Vec<MonitorError> {
+        let remotes = self.remotes.into_iter().map(|(_, remote)| remote.stop());
+        let stopped = std::iter::once(self.monitor.stop()).chain(remotes);
+        stopped.filter_map(Result::err).collect()
     }
 
     /// After the agent has ended.
     pub fn end_point(&mut self) -> PointUse {
-        let seen = self.monitor.point_finished();
+        let mut seen = self.monitor.point_finished();
+        for (_, remote) in &self.remotes {
+            seen.resources.extend(remote.point_finished());
+        }
         PointUse {
             process_cpu_ns: seen.process_cpu_ns,
             monitor_cpu_ns: seen.monitor_cpu_ns,

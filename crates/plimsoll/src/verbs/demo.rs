@@ -39,6 +39,7 @@ pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             pacing: Pacing::Auto,
             priority: Priority::Auto,
             loadfile: None,
+            monitors: Vec::new(),
             statements: Vec::new(),
             capacity: None,
             held: None,

@@ -12,6 +12,7 @@ use toml::Value;
 use crate::cli::{LadderArgs, Output, Peak, RunArgs};
 use crate::coordinator::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
+use crate::coordinator::sources;
 use crate::coordinator::{RunEnd, RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -102,6 +103,7 @@ pub fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         pacing: args.pacing.into(),
         priority: args.priority.into(),
         loadfile,
+        monitors: sources::parse(&args.monitor)?,
         statements: statements.iter().map(statement).collect(),
         capacity: None,
         held: None,

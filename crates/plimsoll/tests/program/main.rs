@@ -8,6 +8,7 @@
 mod bad_days;
 mod demo;
 mod interruption;
+mod monitors;
 mod own_way;
 mod search;
 mod secrets;

@@ -8,12 +8,14 @@ use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_monitor::MonitorUrl;
 use plimsoll_protocols::smb::loadfile::{LOAD_FILE, LOAD_FILE_SHA256, LoadFileSource};
 
 use super::super::clock::unix_ns;
 use super::super::disclose::{HELD, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::ladder;
 use super::super::outset::{Outset, RunRequest};
+use super::super::sources;
 use crate::exit::Failure;
 use crate::load_file;
 use crate::secrets::separate;
@@ -61,6 +63,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
             _ => Priority::Auto,
         },
         loadfile: loadfile_of(&disclosed)?,
+        monitors: monitors_of(&disclosed)?,
         statements: disclosed.statements,
         capacity: started.capacity.clone(),
         held: None,
@@ -72,6 +75,13 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
 fn loadfile_of(disclosed: &Disclosure) -> Result<Option<LoadFileSource>, Failure> {
     let known = setting(disclosed, LOAD_FILE).zip(setting(disclosed, LOAD_FILE_SHA256));
     known.map(|(path, sum)| load_file::read_again(Path::new(path), sum)).transpose()
+}
+
+/// The sources the run watched, without the communities of agents.
+fn monitors_of(disclosed: &Disclosure) -> Result<Vec<MonitorUrl>, Failure> {
+    let kept = disclosed.setup.iter().filter(|setting| setting.name == sources::MONITOR);
+    let urls: Vec<String> = kept.map(|setting| setting.value.clone()).collect();
+    sources::parse(&urls)
 }
 
 fn setting<'d>(disclosed: &'d Disclosure, name: &str) -> Option<&'d str> {

@@ -215,7 +215,7 @@ impl Run<'_> {
         self.watcher.restart(&self.bundle.dir().join(MONITORS_DIR), &self.outset.targets)?;
         self.disclosure = disclose::disclosure(self.request, &self.outset);
         self.bundle.write_disclosure(&self.disclosure)?;
-        Ok(())
+        self.disclose_sources()
     }
 
     fn search_time(&self, ladder_points: u32, earlier: u32) -> SearchTime {

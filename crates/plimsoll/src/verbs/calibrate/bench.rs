@@ -184,6 +184,7 @@ impl Bench<'_> {
             pacing: trial.pacing.unwrap_or(self.placement.pacing),
             priority: Priority::Auto,
             loadfile: None,
+            monitors: Vec::new(),
             statements: Vec::new(),
             capacity: None,
             held: None,

@@ -1,0 +1,186 @@
+//! Other hosts as sources of the same figures.
+//!
+//! Whatever a source speaks, it ends as a frame: the texts of `/proc` and `/sys` of one instant, in
+//! memory. The samplers of this host read a frame as they read files, so a figure has one name and
+//! one meaning wherever it comes from.
+//!
+//! | source | how the texts come |
+//! | --- | --- |
+//! | `ssh://` | the system's ssh runs a POSIX loop (`script.sh`, given on its standard input; nothing is installed) that answers each request with the texts themselves |
+//! | `http://` | a Prometheus exporter's metrics, written as those texts |
+//! | `snmp://` | counters of IF-MIB and HOST-RESOURCES-MIB, written as those texts |
+//!
+//! Every source is asked when a sample is due, so its samples fall on the borders of the window
+//! like those of this host, and carry this host's time: the middle between question and answer. No
+//! clock of another host is in any figure; how far it is off is told all the same, by the exchange
+//! with the shortest round trip. Every source has a thread of its own ([`crate::RemoteMonitor`]).
+//! One that does not answer leaves a gap: its next sample is a new base, so no rate spans the gap.
+
+mod clock_offset;
+mod exporter;
+mod http;
+mod messages;
+mod proc_texts;
+mod snmp;
+mod ssh;
+mod url;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plimsoll_model::disclosure::Setting;
+use thiserror::Error;
+
+pub use url::{COMMUNITY_LEFT_OUT, Community, MonitorUrl, MonitorUrlError};
+
+use crate::clock_step::ClockReading;
+use crate::frame::Frame;
+
+/// Longest wait for a sample. A source that takes longer is away.
+const SAMPLE_WAIT: Duration = Duration::from_secs(3);
+
+/// What a source needs besides its URL.
+#[derive(Clone, Debug)]
+pub struct SourceWish {
+    /// The ssh program.
+    pub ssh: PathBuf,
+    /// What lets an SNMP agent answer.
+    pub community: Option<String>,
+}
+
+impl Default for SourceWish {
+    /// The system's ssh, no community.
+    fn default() -> Self {
+        Self { ssh: "ssh".into(), community: None }
+    }
+}
+
+/// Why a source cannot be used.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// It is this host, which needs none.
+    #[error("local is this host, which is always watched")]
+    Local,
+    /// It let us not in, or is not there.
+    #[error("{source_name}: {words}; {remedy}")]
+    Refused {
+        /// Which source.
+        source_name: String,
+        /// In its own words where it has any.
+        words: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+}
+
+/// A source that has answered once.
+#[derive(Debug)]
+pub struct Source {
+    pub(crate) url: MonitorUrl,
+    pub(crate) frame: Frame,
+    pub(crate) peer: Box<dyn Peer>,
+    pub(crate) facts: Vec<Setting>,
+}
+
+impl Source {
+    /// Reaches a source and has it answer, before there is any load. It may take 15 s.
+    pub fn open(url: &MonitorUrl, wish: &SourceWish) -> Result<Self, SourceError> {
+        let refused = |Lost(words): Lost, remedy| SourceError::Refused {
+            source_name: url.name(),
+            words,
+            remedy,
+        };
+        let frame = Frame::default();
+        let opened = match url {
+            MonitorUrl::Local => return Err(SourceError::Local),
+            MonitorUrl::Ssh { user, host, port } => {
+                let whom = ssh::Whom { user: user.clone(), host: host.clone(), port: *port };
+                let remedy = "the command `ssh -o BatchMode=yes` to this host must work without a \
+                              password: try it";
+                ssh::SshPeer::open(whom, wish).map(boxed).map_err(|lost| refused(lost, remedy))
+            }
+            MonitorUrl::Prometheus { host, port, path } => {
+                let remedy = "is node_exporter or windows_exporter there?";
+                exporter::ExporterPeer::open(host, *port, path)
+                    .map(boxed)
+                    .map_err(|lost| refused(lost, remedy))
+            }
+            MonitorUrl::Snmp { host, port, .. } => {
+                let remedy = "is an agent there, does it let this host in, and is the community \
+                              right (PLIMSOLL_SNMP_COMMUNITY)?";
+                let community = wish.community.as_deref().unwrap_or(snmp::COMMUNITY_DEFAULT);
+                snmp::SnmpPeer::open(host, *port, community)
+                    .map(boxed)
+                    .map_err(|lost| refused(lost, remedy))
+            }
+        };
+        let (peer, facts) = opened?;
+        let name = url.name();
+        let fact = |(what, value): (&str, String)| Setting::new(format!("{what} of {name}"), value);
+        Ok(Self { url: url.clone(), frame, peer, facts: facts.into_iter().map(fact).collect() })
+    }
+
+    /// What is disclosed of it: what the host says it is, and how far its clock is off.
+    pub fn facts(&self) -> &[Setting] {
+        &self.facts
+    }
+
+    /// Which one it is.
+    pub const fn url(&self) -> &MonitorUrl {
+        &self.url
+    }
+}
+
+/// A fact of a source: its name, to which the source's is added, and its value.
+type Fact = (&'static str, String);
+type Boxed = (Box<dyn Peer>, Vec<Fact>);
+
+fn boxed<P: Peer + 'static>((peer, facts): (P, Vec<Fact>)) -> Boxed {
+    (Box::new(peer), facts)
+}
+
+/// Another host that answers questions.
+pub(crate) trait Peer: Send + std::fmt::Debug {
+    /// Puts the texts of now into the frame. Returns within [`SAMPLE_WAIT`] where the source is
+    /// connected, and in some seconds more where it must be reached anew. `None`: it has nothing
+    /// new yet, ask again.
+    fn fetch(&mut self, frame: &Frame) -> Result<Option<Fetched>, Lost>;
+
+    /// From the next sample on, whoever listens on these ports is watched, with all descendants.
+    fn watch_ports(&mut self, _ports: &[u16]) {}
+
+    /// Looks for the servers' processes again before the next sample.
+    fn rescan(&mut self) {}
+
+    /// Holds programs that the source runs on this host to these cores.
+    fn keep_to(&mut self, _cores: &[u32]) {}
+
+    /// Columns that the source cannot tell, as table and column; the texts have zeros there.
+    fn untold(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
+
+/// What came with a frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Fetched {
+    /// When the texts were read, by the clocks of this host.
+    pub(crate) at: ClockReading,
+    /// The servers' first processes, where the source can tell.
+    pub(crate) servers: Vec<u32>,
+    /// CPU time that the source has used on its host so far, where that can be had.
+    pub(crate) cost_ns: Option<u64>,
+}
+
+/// Why a source did not answer, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lost(pub(crate) String);
+
+/// The instant between question and answer, by both clocks of this host.
+fn middle(asked: ClockReading, answered_ns: u64) -> ClockReading {
+    let half = answered_ns.saturating_sub(asked.monotonic_ns) / 2;
+    ClockReading {
+        unix_ns: asked.unix_ns.saturating_add(half),
+        monotonic_ns: asked.monotonic_ns.saturating_add(half),
+    }
+}

@@ -1,0 +1,308 @@
+//! What an agent told at one instant, written as the texts of `/proc`. Pure.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::units::NANOS_PER_SECOND;
+
+use super::walk::Column;
+use crate::frame::Texts;
+use crate::source::Lost;
+use crate::source::proc_texts::{CpuSeconds, NetworkTotals, ProcTexts};
+
+/// hrStorageRam and hrStorageVirtualMemory (RFC 2790, hrStorageTypes).
+const RAM: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 2];
+const VIRTUAL: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 3];
+/// Size of a 32-bit counter.
+const WRAP: u64 = 1 << 32;
+/// Where a counter stands that was not told, and how far it goes back each time: the samplers give
+/// no rate of a counter that goes back, and a missing one is no zero.
+const UNTOLD: f64 = 1.8e19;
+const UNTOLD_STEP: f64 = 1e6;
+const BYTES_PER_MBIT: f64 = 125_000.0;
+
+/// Counters of all interfaces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interfaces {
+    pub(super) received: Column<u64>,
+    pub(super) sent: Column<u64>,
+    pub(super) received_packets: Column<u64>,
+    pub(super) sent_packets: Column<u64>,
+    pub(super) receive_errors: Column<u64>,
+    pub(super) receive_drops: Column<u64>,
+    pub(super) send_errors: Column<u64>,
+    pub(super) send_drops: Column<u64>,
+}
+
+/// Kinds of storage, which stay as they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Storage {
+    pub(super) kinds: Column<Vec<u64>>,
+    pub(super) names: Column<String>,
+    pub(super) units: Column<u64>,
+}
+
+/// All of one instant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    /// Hundredths of a second since the agent began.
+    pub(super) up_time: Option<u64>,
+    pub(super) interfaces: Interfaces,
+    /// Percent, a mean over a minute.
+    pub(super) loads: Column<u64>,
+    /// In units of the storage.
+    pub(super) sizes: Column<u64>,
+    pub(super) used: Column<u64>,
+}
+
+/// What must be carried from one instant to the next.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    at_ns: Option<u64>,
+    up_time: Option<u64>,
+    /// Seconds of each processor, which the agent gives as a load only.
+    cpus: BTreeMap<u64, CpuSeconds>,
+    /// 32-bit counters, by what they count and row: as told last, and made 64-bit.
+    wide: BTreeMap<(&'static str, u64), (u64, u64)>,
+    /// How often it was asked.
+    turns: u32,
+}
+
+impl Accounts {
+    pub(super) fn texts(
+        &mut self,
+        observed: &Observed,
+        at_ns: u64,
+        names: &Column<String>,
+        speeds: &Column<u64>,
+        storage: &Storage,
+    ) -> Result<Texts, Lost> {
+        // An agent that began anew counts from zero: that is no wrap.
+        let began_anew =
+            matches!((self.up_time, observed.up_time), (Some(was), Some(is)) if is < was);
+        if began_anew {
+            self.wide.clear();
+        }
+        self.up_time = observed.up_time;
+        self.turns = self.turns.saturating_add(1);
+        let mut texts = ProcTexts::default();
+        self.add_loads(&observed.loads, at_ns);
+        let cpus: Vec<(u32, CpuSeconds)> = (0..).zip(self.cpus.values().copied()).collect();
+        texts.stat(&cpus, &[]);
+        texts.memory(memory(observed, storage));
+        let networks = self.networks(&observed.interfaces, names, speeds)?;
+        texts.networks(networks.iter().map(|(name, network)| (name.as_str(), *network)));
+        Ok(texts.into_texts())
+    }
+
+    fn add_loads(&mut self, loads: &Column<u64>, at_ns: u64) {
+        let elapsed_ns = self.at_ns.replace(at_ns).map_or(0, |was| at_ns.saturating_sub(was));
+        let elapsed_s = elapsed_ns as f64 / NANOS_PER_SECOND as f64;
+        self.cpus.retain(|row, _| loads.contains_key(row));
+        for (row, percent) in loads {
+            let cpu = self.cpus.entry(*row).or_default();
+            let busy = (*percent).min(100) as f64 / 100.0;
+            cpu.user += elapsed_s * busy;
+            cpu.idle += elapsed_s * (1.0 - busy);
+        }
+    }
+
+    fn networks(
+        &mut self,
+        interfaces: &Interfaces,
+        names: &Column<String>,
+        speeds: &Column<u64>,
+    ) -> Result<BTreeMap<String, NetworkTotals>, Lost> {
+        let mut networks = BTreeMap::new();
+        let mut has_holes = false;
+        for (row, received) in &interfaces.received {
+            // Counters of 64 bits do not wrap in a century; what goes back there began anew.
+            let untold = UNTOLD - f64::from(self.turns) * UNTOLD_STEP;
+            let mut wide = |what, column: &Column<u64>| match column.get(row) {
+                Some(told) => self.widened(what, *row, *told) as f64,
+                None => {
+                    has_holes |= self.wide.contains_key(&(what, *row));
+                    untold
+                }
+            };
+            let network = NetworkTotals {
+                received_bytes: wide("received", &[(*row, *received)].into()),
+                sent_bytes: wide("sent", &interfaces.sent),
+                received_packets: wide("received_packets", &interfaces.received_packets),
+                sent_packets: wide("sent_packets", &interfaces.sent_packets),
+                receive_errors: wide("receive_errors", &interfaces.receive_errors),
+                receive_drops: wide("receive_drops", &interfaces.receive_drops),
+                send_errors: wide("send_errors", &interfaces.send_errors),
+                send_drops: wide("send_drops", &interfaces.send_drops),
+                speed: speeds.get(row).map(|mbit| *mbit as f64 * BYTES_PER_MBIT),
+            };
+            let name = names.get(row).cloned().filter(|name| !name.is_empty());
+            let mut name = name.unwrap_or_else(|| format!("if{row}"));
+            if networks.contains_key(&name) {
+                name = format!("{name}-{row}");
+            }
+            networks.insert(name, network);
+        }
+        match has_holes {
+            true => Err(Lost("it leaves out counters that it told before".to_owned())),
+            false => Ok(networks),
+        }
+    }
+
+    /// A counter that went back is taken to have wrapped where both readings fit in 32 bits and the
+    /// one before lay in the upper half: one that began anew is near zero and was anywhere.
+    fn widened(&mut self, what: &'static str, row: u64, told: u64) -> u64 {
+        let (was, wide) = self.wide.get(&(what, row)).copied().unwrap_or((told, told));
+        let wide = match told.checked_sub(was) {
+            Some(grown) => wide.saturating_add(grown),
+            None if (WRAP / 2..WRAP).contains(&was) && told < WRAP / 2 => {
+                wide.saturating_add(WRAP - was + told)
+            }
+            // Back to what is told: the samplers see a counter that went back.
+            None => told,
+        };
+        self.wide.insert((what, row), (told, wide));
+        wide
+    }
+}
+
+fn memory(observed: &Observed, storage: &Storage) -> Vec<(&'static str, f64)> {
+    let rows_of = |kind: &[u64]| -> Vec<u64> {
+        storage.kinds.iter().filter(|(_, k)| *k == kind).map(|(row, _)| *row).collect()
+    };
+    let is_named = |row: &u64, text: &str| {
+        storage.names.get(row).is_some_and(|name| name.to_ascii_lowercase().contains(text))
+    };
+    let bytes = |column: &Column<u64>, row: u64| {
+        Some(*column.get(&row)? as f64 * *storage.units.get(&row)? as f64)
+    };
+    let mut sizes = Vec::new();
+    let ram = rows_of(RAM);
+    let physical = ram.iter().find(|row| is_named(row, "physical")).or(ram.first());
+    if let Some(&row) = physical
+        && let (Some(size), Some(used)) = (bytes(&observed.sizes, row), bytes(&observed.used, row))
+    {
+        // Some agents count the page cache as used, and tell it besides.
+        let cached = storage.names.keys().find(|row| is_named(row, "cached"));
+        let cached = cached.and_then(|&row| bytes(&observed.used, row));
+        sizes.push(("MemTotal", size));
+        sizes.push(("MemAvailable", (size - used + cached.unwrap_or(0.0)).min(size)));
+        sizes.extend(cached.map(|cached| ("Cached", cached)));
+    }
+    let swap = rows_of(VIRTUAL).into_iter().find(|row| is_named(row, "swap"));
+    if let Some(row) = swap
+        && let (Some(size), Some(used)) = (bytes(&observed.sizes, row), bytes(&observed.used, row))
+    {
+        sizes.push(("SwapTotal", size));
+        sizes.push(("SwapFree", size - used));
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::{parse_meminfo, parse_net_dev, parse_stat};
+
+    fn observed(received: u64, up_time: u64) -> Observed {
+        let interfaces = Interfaces { received: [(2, received)].into(), ..Interfaces::default() };
+        Observed { up_time: Some(up_time), interfaces, ..Observed::default() }
+    }
+
+    fn received(accounts: &mut Accounts, told: u64, up_time: u64) -> u64 {
+        let names = [(2, "Port 2: up".to_owned())].into();
+        let speeds = [(2, 1_000)].into();
+        let texts = accounts
+            .texts(&observed(told, up_time), 0, &names, &speeds, &Storage::default())
+            .unwrap();
+        let networks = parse_net_dev(&texts["proc/net/dev"]);
+        assert_eq!(networks[0].name, "Port_2__up");
+        assert_eq!(texts["sys/class/net/Port_2__up/speed"], "1000\n");
+        networks[0].received_bytes
+    }
+
+    #[test]
+    fn a_32_bit_counter_that_wraps_goes_on() {
+        let mut accounts = Accounts::default();
+        assert_eq!(received(&mut accounts, WRAP - 100, 1), WRAP - 100);
+        assert_eq!(received(&mut accounts, 50, 2), WRAP + 50);
+        assert_eq!(received(&mut accounts, 70, 3), WRAP + 70);
+    }
+
+    #[test]
+    fn an_agent_that_begins_anew_is_seen_to_go_back() {
+        let mut accounts = Accounts::default();
+        assert_eq!(received(&mut accounts, WRAP - 100, 9_000), WRAP - 100);
+        assert_eq!(received(&mut accounts, 50, 3), 50, "its up time went back");
+        assert_eq!(received(&mut accounts, 9_999, 4), 9_999);
+        assert_eq!(received(&mut accounts, 7, 5), 7, "it was nowhere near a wrap");
+        assert_eq!(received(&mut accounts, WRAP * 8, 6), WRAP * 8);
+        assert_eq!(received(&mut accounts, 7, 7), 7, "64 bits do not wrap");
+    }
+
+    #[test]
+    fn a_counter_that_is_not_told_goes_back_so_that_it_has_no_rate() {
+        let mut accounts = Accounts::default();
+        let (names, none) = ([(2, "lo".to_owned())].into(), Column::new());
+        let mut sent = |told: Option<u64>| -> Result<u64, Lost> {
+            let mut seen = observed(1, 1);
+            seen.interfaces.sent = told.map(|told| (2, told)).into_iter().collect();
+            let texts = accounts.texts(&seen, 0, &names, &none, &Storage::default())?;
+            Ok(parse_net_dev(&texts["proc/net/dev"])[0].sent_bytes)
+        };
+        let seen = [None, None, Some(488), Some(490)].map(|told| sent(told).unwrap());
+        assert!(seen[0] > seen[1] && seen[1] > seen[2], "{seen:?}");
+        assert_eq!((seen[2], seen[3]), (488, 490));
+        let Lost(words) = sent(None).unwrap_err();
+        assert!(words.contains("leaves out"), "one that was told before: {words}");
+    }
+
+    #[test]
+    fn a_load_in_percent_becomes_time() {
+        let mut accounts = Accounts::default();
+        let mut seen = Observed { loads: [(196_608, 25), (196_609, 100)].into(), ..observed(0, 1) };
+        let mut stat = |seen: &Observed, at_s: u64| {
+            let none = Column::new();
+            let texts = accounts.texts(
+                seen,
+                at_s * NANOS_PER_SECOND,
+                &none,
+                &Column::new(),
+                &Storage::default(),
+            );
+            let texts = texts.unwrap();
+            parse_stat(&texts["proc/stat"])
+        };
+        stat(&seen, 10);
+        let now = stat(&seen, 14);
+        let times: Vec<_> = now.cpus.iter().map(|(n, cpu)| (*n, cpu.user, cpu.idle)).collect();
+        assert_eq!(times, [(0, 100, 300), (1, 400, 0)]);
+        seen.loads.remove(&196_609);
+        assert_eq!(stat(&seen, 15).cpus.len(), 1);
+    }
+
+    #[test]
+    fn physical_memory_is_what_is_used_less_the_page_cache() {
+        let storage = Storage {
+            kinds: [(1, RAM.to_vec()), (3, VIRTUAL.to_vec()), (10, VIRTUAL.to_vec())].into(),
+            names: [
+                (1, "Physical memory".to_owned()),
+                (3, "Virtual memory".to_owned()),
+                (7, "Cached memory".to_owned()),
+                (10, "Swap space".to_owned()),
+            ]
+            .into(),
+            units: [(1, 1024), (3, 1024), (7, 1024), (10, 1024)].into(),
+        };
+        let seen = Observed {
+            sizes: [(1, 8_000), (3, 9_000), (7, 1_000), (10, 1_000)].into(),
+            used: [(1, 6_000), (3, 6_100), (7, 1_000), (10, 100)].into(),
+            ..Observed::default()
+        };
+        let (none, speeds) = (Column::new(), Column::new());
+        let texts = Accounts::default().texts(&seen, 0, &none, &speeds, &storage).unwrap();
+        let memory = parse_meminfo(&texts["proc/meminfo"]);
+        assert_eq!((memory.total, memory.available), (Some(8_000 << 10), Some(3_000 << 10)));
+        assert_eq!((memory.swap_total, memory.swap_free), (Some(1_000 << 10), Some(900 << 10)));
+        assert!(!texts.contains_key("proc/stat") && !texts.contains_key("proc/net/dev"));
+    }
+}

@@ -1,0 +1,226 @@
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use plimsoll_model::units::NANOS_PER_SECOND;
+
+use super::*;
+use crate::root::Root;
+use crate::sampler::Sampler;
+use crate::source::SAMPLE_WAIT;
+
+/// BER of a value, written by hand: tests must not take the crate's word for it.
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len();
+    let mut bytes = vec![tag];
+    match length {
+        ..=127 => bytes.push(length as u8),
+        _ => bytes.extend([0x82, (length >> 8) as u8, length as u8]),
+    }
+    bytes.extend_from_slice(content);
+    bytes
+}
+
+fn unsigned(tag: u8, value: u64) -> Vec<u8> {
+    let bytes = value.to_be_bytes();
+    let skip = bytes.iter().take_while(|byte| **byte == 0).count().min(7);
+    let mut content = bytes[skip..].to_vec();
+    if content[0] & 0x80 != 0 {
+        content.insert(0, 0);
+    }
+    element(tag, &content)
+}
+
+fn oid(id: &[u64]) -> Vec<u8> {
+    let mut content = vec![(id[0] * 40 + id[1]) as u8];
+    for part in &id[2..] {
+        let mut groups = vec![(part & 0x7f) as u8];
+        let mut rest = part >> 7;
+        while rest > 0 {
+            groups.push((rest & 0x7f) as u8 | 0x80);
+            rest >>= 7;
+        }
+        content.extend(groups.iter().rev());
+    }
+    element(6, &content)
+}
+
+/// The content of the next element, and what follows it.
+fn content(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let (start, length) = match bytes[1] {
+        0x81 => (3, usize::from(bytes[2])),
+        0x82 => (4, usize::from(bytes[2]) << 8 | usize::from(bytes[3])),
+        short => (2, usize::from(short)),
+    };
+    (&bytes[start..start + length], &bytes[start + length..])
+}
+
+fn id_of(bytes: &[u8]) -> Vec<u64> {
+    let mut id = vec![u64::from(bytes[0] / 40), u64::from(bytes[0] % 40)];
+    let mut part = 0;
+    for byte in &bytes[1..] {
+        part = part << 7 | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            id.push(part);
+            part = 0;
+        }
+    }
+    id
+}
+
+type Table = BTreeMap<Vec<u64>, Vec<u8>>;
+
+/// An agent with these values, until it is told to be silent.
+struct Agent {
+    port: u16,
+    table: Arc<Mutex<Table>>,
+    silent: Arc<AtomicBool>,
+}
+
+impl Agent {
+    fn start() -> Self {
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let (table, silent) =
+            (Arc::new(Mutex::new(Table::new())), Arc::new(AtomicBool::new(false)));
+        let (told, hush) = (Arc::clone(&table), Arc::clone(&silent));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                let answer = answer(&buffer[..length], &told.lock().unwrap());
+                if let (Some(answer), false) = (answer, hush.load(Ordering::Relaxed)) {
+                    socket.send_to(&answer, from).unwrap();
+                }
+            }
+        });
+        Self { port, table, silent }
+    }
+
+    fn tell(&self, column: &[u64], row: u64, value: Vec<u8>) {
+        self.table.lock().unwrap().insert([column, &[row]].concat(), value);
+    }
+
+    fn open(&self) -> Result<SnmpPeer, Lost> {
+        SnmpPeer::open("127.0.0.1", self.port, "s3cret").map(|(peer, _)| peer)
+    }
+}
+
+/// Of a GetBulk with the right community (RFC 3416 §4.2.3).
+fn answer(question: &[u8], table: &Table) -> Option<Vec<u8>> {
+    let (message, _) = content(question);
+    let (_, rest) = content(message);
+    let (community, pdu) = content(rest);
+    if community != b"s3cret" {
+        return None;
+    }
+    let (fields, _) = content(pdu);
+    let (number, rest) = content(fields);
+    let (_, rest) = content(rest);
+    let (repetitions, rest) = content(rest);
+    let (binding, _) = content(content(rest).0);
+    let asked = id_of(content(binding).0);
+    let mut bindings = Vec::new();
+    let after = table.range(asked.clone()..).filter(|(id, _)| **id > asked);
+    for (id, value) in after.take(usize::from(repetitions[0])) {
+        bindings.extend(element(0x30, &[oid(id), value.clone()].concat()));
+    }
+    if bindings.is_empty() {
+        bindings = element(0x30, &[oid(&asked), vec![0x82, 0]].concat());
+    }
+    let none = unsigned(2, 0);
+    let body = [element(2, number), none.clone(), none, element(0x30, &bindings)].concat();
+    let message = [unsigned(2, 1), element(4, community), element(0xa2, &body)].concat();
+    Some(element(0x30, &message))
+}
+
+/// A switch with a port of a gigabit, and a processor.
+fn switch(agent: &Agent, octets: u64) {
+    agent.tell(SYS_DESCR, 0, element(4, b"Switch 9000"));
+    agent.tell(SYS_UP_TIME, 0, unsigned(0x43, 9_000));
+    agent.tell(IF_NAME, 7, element(4, b"Gi1/0/7"));
+    agent.tell(IF_HIGH_SPEED, 7, unsigned(0x42, 1_000));
+    agent.tell(IF_HC_IN_OCTETS, 7, unsigned(0x46, octets));
+    agent.tell(IF_HC_OUT_OCTETS, 7, unsigned(0x46, 2 * octets));
+    agent.tell(HR_PROCESSOR_LOAD, 196_608, unsigned(2, 40));
+}
+
+#[test]
+fn an_agents_64_bit_counters_become_rates_and_its_load_a_share() {
+    let agent = Agent::start();
+    let begin = u64::MAX / 1_000;
+    switch(&agent, begin);
+    let mut peer = agent.open().unwrap();
+    let frame = Frame::default();
+    let root = Root::of_frame(frame.clone());
+    let mut fetched = peer.fetch(&frame).unwrap().unwrap();
+    let mut sampler = Sampler::new(&root, Vec::new());
+    sampler.sample(fetched.at);
+    assert_eq!(peer.fetch(&frame).unwrap(), None, "the agent tells nothing new");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    switch(&agent, begin + 50_000_000);
+    let before = fetched.at;
+    fetched = peer.fetch(&frame).unwrap().unwrap();
+    let elapsed_ns = fetched.at.monotonic_ns - before.monotonic_ns;
+    let sample = sampler.sample(fetched.at);
+    let sent = sample.networks.value("Gi1_0_7", "sent").unwrap();
+    let wanted = 1e8 * NANOS_PER_SECOND as f64 / elapsed_ns as f64;
+    assert!((sent / wanted - 1.0).abs() < 0.01, "{sent}, not {wanted}");
+    assert_eq!(sample.networks.value("Gi1_0_7", "sent_packets"), None, "not told");
+    let busy = sample.cpus.value("0", "busy").unwrap();
+    assert!((busy - 0.4).abs() < 0.05, "{busy}");
+    assert_eq!(root.number("sys/class/net/Gi1_0_7/speed"), Some(1_000));
+}
+
+#[test]
+fn an_agent_that_falls_silent_is_lost_within_the_wait_and_answers_again_later() {
+    let agent = Agent::start();
+    switch(&agent, 1);
+    let mut peer = agent.open().unwrap();
+    assert!(!format!("{peer:?}").contains("s3cret"));
+    agent.silent.store(true, Ordering::Relaxed);
+    let begin_ns = clock::monotonic_ns();
+    let Lost(words) = peer.fetch(&Frame::default()).unwrap_err();
+    assert_eq!(words, "no answer within 1.5 s");
+    assert!(clock::monotonic_ns() - begin_ns < SAMPLE_WAIT.as_nanos() as u64);
+    agent.silent.store(false, Ordering::Relaxed);
+    assert!(peer.fetch(&Frame::default()).unwrap().is_some());
+}
+
+#[test]
+fn an_agent_that_tells_nothing_of_use_or_lets_nobody_in_is_refused() {
+    let agent = Agent::start();
+    agent.tell(SYS_DESCR, 0, element(4, b"Printer"));
+    let Lost(words) = agent.open().unwrap_err();
+    assert!(words.contains("neither interfaces nor processors"), "{words}");
+    let Lost(words) = SnmpPeer::open("127.0.0.1", agent.port, "public").map(drop).unwrap_err();
+    assert!(words.contains("no answer"), "{words}");
+}
+
+#[test]
+fn garbage_for_an_answer_never_panics() {
+    let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let agent = Agent::start();
+    switch(&agent, 1);
+    let table = agent.table.lock().unwrap().clone();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let mut turn = 0_usize;
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            // A good answer with one byte of it another, or cut.
+            let mut bytes = answer(&buffer[..length], &table).unwrap();
+            turn += 1;
+            let at = turn * 7 % bytes.len();
+            match turn % 3 {
+                0 => bytes.truncate(at),
+                1 => bytes[at] ^= 0x80,
+                _ => bytes[at] = 0xff,
+            }
+            socket.send_to(&bytes, from).unwrap();
+        }
+    });
+    for _ in 0..400 {
+        let _ = SnmpPeer::open("127.0.0.1", port, "s3cret");
+    }
+}

@@ -1,0 +1,355 @@
+//! Watches another host through a source, in a thread of its own: what it does, and whether it
+//! answers at all, never delays a load point.
+
+mod gaps;
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_model::event::ResourceUse;
+use rustix::process::setpriority_process;
+
+use super::outputs::{CsvWriters, Outputs};
+use super::schedule::next_sample_ns;
+use super::sums::{OwnCpu, Sums};
+use super::thread::{NICE, monotonic_at};
+use super::{INTERVAL_DEFAULT, MonitorError, WatchedProcess};
+use crate::clock;
+use crate::clock_step::ClockReading;
+use crate::root::Root;
+use crate::sampler::{Sample, Sampler};
+use crate::source::{Fetched, Lost, Source};
+use gaps::Gaps;
+
+/// After a point, so long is waited for a sample under way: the load has ended by then.
+const LAST_SAMPLE_WAIT: Duration = Duration::from_millis(500);
+/// At the end, so long is waited for the thread; one that is held up ends with the program.
+const END_WAIT: Duration = Duration::from_secs(1);
+/// A source that did not answer is asked again so much later.
+const RETRY_NS: u64 = 2_000_000_000;
+/// A source that had nothing new is asked again so much later.
+const ASK_AGAIN_NS: u64 = 200_000_000;
+
+/// Samples another host until stopped or dropped.
+#[derive(Debug)]
+pub struct RemoteMonitor {
+    name: String,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What owner and thread share. Held for moments only, never while the source is asked.
+#[derive(Debug, Default)]
+struct State {
+    stopping: bool,
+    ended: bool,
+    rescan: bool,
+    ports: Option<Vec<u16>>,
+    point: Option<Point>,
+    /// When the last sample was due, and when it was taken.
+    last_due_ns: u64,
+    last_taken_ns: u64,
+    gaps: Gaps,
+    failed: Option<MonitorError>,
+}
+
+/// The load point that runs.
+#[derive(Debug, Default)]
+struct Point {
+    stem: String,
+    window: Option<(u64, u64)>,
+    sums: Sums,
+    /// CPU time the source used on its host in the window, and its largest rate.
+    cost_ns: f64,
+    cost_max: Option<f64>,
+}
+
+impl RemoteMonitor {
+    /// Samples a source from now on, once a second; rows go to a directory of its own below
+    /// `directory`. Programs that it runs on this host are held to `cores`.
+    pub fn start(
+        mut source: Source,
+        directory: &Path,
+        cores: &[u32],
+    ) -> Result<Self, MonitorError> {
+        source.peer.keep_to(cores);
+        let name = source.url().name();
+        let outputs = Outputs::in_directory(&directory.join(source.url().directory()))?;
+        let shared = Arc::new(Shared::default());
+        let seen = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("plimsoll-source".into())
+            .spawn(move || {
+                // Whatever is watched goes first, and the load before all.
+                let _ = setpriority_process(None, NICE);
+                Watch::new(source, outputs, seen).run();
+            })
+            .map_err(MonitorError::Start)?;
+        Ok(Self { name, shared, thread: Some(thread) })
+    }
+
+    /// Where its figures come from, as results call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// From now on, whoever listens on these ports is watched with all descendants, where the
+    /// source can tell; on none, nobody.
+    pub fn watch_ports(&self, ports: &[u16]) {
+        self.shared.state().ports = Some(ports.to_vec());
+    }
+
+    /// A load point begins: rows carry its stem from now on.
+    pub fn point_started(&self, stem: &str) {
+        let mut state = self.shared.state();
+        state.rescan = true;
+        state.point = Some(Point { stem: stem.to_owned(), ..Point::default() });
+    }
+
+    /// The point's measurement window, in nanoseconds since the Unix epoch.
+    pub fn point_window(&self, start_unix_ns: u64, end_unix_ns: u64) {
+        let now = ClockReading::now();
+        let window = (monotonic_at(now, start_unix_ns), monotonic_at(now, end_unix_ns));
+        if let Some(point) = &mut self.shared.state().point {
+            point.window = Some(window);
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// The point ended: mean and maximum of everything the source told in its window, with the part
+    /// of the window that its samples cover (`monitor.covered`) and what it cost its host
+    /// (`monitor.cpu`). Waits half a second at most for the last sample.
+    pub fn point_finished(&self) -> Vec<ResourceUse> {
+        let mut state = self.shared.state();
+        let is_missing = |state: &mut State| {
+            let window = state.point.as_ref().and_then(|point| point.window);
+            let last_ns = state.last_taken_ns;
+            !state.gaps.is_away() && window.is_some_and(|(_, end)| last_ns < end)
+        };
+        let end = state.point.as_ref().and_then(|point| point.window).map(|(_, end)| end);
+        if end.is_some_and(|end| end <= clock::monotonic_ns()) {
+            let waited =
+                self.shared.changed.wait_timeout_while(state, LAST_SAMPLE_WAIT, is_missing);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let point = state.point.take();
+        drop(state);
+        let mut resources = point.map(Point::resources).unwrap_or_default();
+        for resource in &mut resources {
+            resource.source = Some(self.name.clone());
+        }
+        resources
+    }
+
+    /// Stops. The error tells that the source was away for a time, or what else came up.
+    pub fn stop(mut self) -> Result<(), MonitorError> {
+        self.end();
+        let mut state = self.shared.state();
+        if let Some(failed) = state.failed.take() {
+            return Err(failed);
+        }
+        let away = state.gaps.text();
+        away.map_or(Ok(()), |what| Err(MonitorError::Away { name: self.name.clone(), what }))
+    }
+
+    fn end(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        let mut state = self.shared.state();
+        state.stopping = true;
+        self.shared.changed.notify_all();
+        let waited = self.shared.changed.wait_timeout_while(state, END_WAIT, |s| !s.ended);
+        let ended = waited.unwrap_or_else(PoisonError::into_inner).0.ended;
+        if ended && thread.join().is_err() {
+            self.shared.state().failed = Some(MonitorError::Panicked);
+        }
+    }
+}
+
+impl Drop for RemoteMonitor {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a sample is due; when that was. `None`: the owner wants the end.
+    fn wait_until_due(&self) -> Option<u64> {
+        let mut state = self.state();
+        loop {
+            if state.stopping {
+                return None;
+            }
+            let window = state.point.as_ref().and_then(|point| point.window);
+            let due_ns = next_sample_ns(state.last_due_ns, INTERVAL_DEFAULT.0, window);
+            let wait_ns = due_ns.saturating_sub(clock::monotonic_ns());
+            if wait_ns == 0 {
+                return Some(due_ns);
+            }
+            let waited = self.changed.wait_timeout(state, Duration::from_nanos(wait_ns));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The thread's side.
+struct Watch {
+    source: Source,
+    shared: Arc<Shared>,
+    writers: CsvWriters,
+    /// None before the first answer, and after a gap: no rate spans it.
+    sampler: Option<Sampler>,
+    servers: Vec<u32>,
+    cost_ns: Option<u64>,
+}
+
+/// Says that the thread has ended, however it did.
+struct Ends(Arc<Shared>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.state().ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Watch {
+    fn new(source: Source, outputs: Outputs, shared: Arc<Shared>) -> Self {
+        let writers = CsvWriters::new(outputs);
+        Self { source, shared, writers, sampler: None, servers: Vec::new(), cost_ns: None }
+    }
+
+    fn run(mut self) {
+        let _ends = Ends(Arc::clone(&self.shared));
+        while let Some(due_ns) = self.shared.wait_until_due() {
+            self.obey();
+            match self.source.peer.fetch(&self.source.frame) {
+                Ok(Some(fetched)) => self.sample(&fetched, due_ns),
+                Ok(None) => self.ask_again_in(ASK_AGAIN_NS),
+                Err(lost) => self.note_gap(lost),
+            }
+            self.shared.changed.notify_all();
+        }
+        self.writers.flush();
+        self.shared.state().failed = self.writers.into_error();
+    }
+
+    fn obey(&mut self) {
+        let mut state = self.shared.state();
+        let (ports, rescan) = (state.ports.take(), std::mem::take(&mut state.rescan));
+        drop(state);
+        if let Some(ports) = ports {
+            self.source.peer.watch_ports(&ports);
+        } else if rescan {
+            self.source.peer.rescan();
+        }
+    }
+
+    fn sample(&mut self, fetched: &Fetched, due_ns: u64) {
+        if self.servers != fetched.servers {
+            self.follow(&fetched.servers);
+        }
+        let root = Root::of_frame(self.source.frame.clone());
+        let processes = || self.servers.iter().map(|pid| WatchedProcess::new("server", *pid));
+        let sampler =
+            self.sampler.get_or_insert_with(|| Sampler::new(&root, processes().collect()));
+        let mut sample = sampler.sample(fetched.at).clone();
+        for (table, column) in self.source.peer.untold() {
+            for rows in [&mut sample.host, &mut sample.cpus] {
+                if rows.table.name == *table {
+                    rows.forget(column);
+                }
+            }
+        }
+        let cost_ns = match (self.cost_ns, fetched.cost_ns) {
+            (Some(before), Some(now)) if sample.elapsed_ns > 0 => now.checked_sub(before),
+            _ => None,
+        };
+        self.cost_ns = fetched.cost_ns;
+        let mut state = self.shared.state();
+        let stem = state.point.as_ref().map(|point| point.stem.clone()).unwrap_or_default();
+        let now_ns = clock::monotonic_ns();
+        let late = now_ns.saturating_sub(due_ns) > INTERVAL_DEFAULT.0 / 2;
+        state.last_due_ns = if late { now_ns } else { due_ns };
+        state.last_taken_ns = fetched.at.monotonic_ns;
+        state.gaps.end(fetched.at.monotonic_ns);
+        if let Some(point) = &mut state.point {
+            point.add(&sample, cost_ns);
+        }
+        drop(state);
+        self.writers.write(&sample, &stem);
+    }
+
+    /// Servers that are found at last are watched besides; with others than before, everything
+    /// begins anew.
+    fn follow(&mut self, servers: &[u32]) {
+        match &mut self.sampler {
+            Some(sampler) if self.servers.is_empty() => {
+                for pid in servers {
+                    sampler.watch(WatchedProcess::new("server", *pid));
+                }
+            }
+            _ => self.sampler = None,
+        }
+        self.servers = servers.to_vec();
+    }
+
+    fn ask_again_in(&self, ns: u64) {
+        let mut state = self.shared.state();
+        state.last_due_ns = (clock::monotonic_ns() + ns).saturating_sub(INTERVAL_DEFAULT.0);
+    }
+
+    fn note_gap(&mut self, Lost(words): Lost) {
+        self.sampler = None;
+        self.ask_again_in(RETRY_NS);
+        self.shared.state().gaps.begin(clock::monotonic_ns(), words);
+    }
+}
+
+impl Point {
+    fn add(&mut self, sample: &Sample, cost_ns: Option<u64>) {
+        let Some(window) = self.window else { return };
+        let before = self.sums.covered_ns();
+        self.sums.add(sample, OwnCpu::default(), window);
+        let covered = self.sums.covered_ns() - before;
+        if let Some(cost_ns) = cost_ns.filter(|_| covered > 0) {
+            let rate = cost_ns as f64 / sample.elapsed_ns as f64;
+            self.cost_ns += rate * covered as f64;
+            self.cost_max = Some(self.cost_max.map_or(rate, |max| max.max(rate)));
+        }
+    }
+
+    fn resources(self) -> Vec<ResourceUse> {
+        let Some((start, end)) = self.window else { return Vec::new() };
+        let covered = self.sums.covered_ns() as f64;
+        let window = end.saturating_sub(start).max(1) as f64;
+        let resource = |name: &str, unit: &str, mean, max| ResourceUse {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            mean,
+            max,
+            source: None,
+        };
+        let share = covered / window;
+        let mut resources = vec![resource("monitor.covered", "ratio", share, share)];
+        if let Some(max) = self.cost_max {
+            resources.push(resource("monitor.cpu", "cores", self.cost_ns / covered, max));
+        }
+        resources.extend(self.sums.resources());
+        resources
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! Other hosts beside this one: `--monitor`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_testkit::peers::{require_peer, require_root};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Ended, command, plimsoll, result, short, wait_for, wait_until};
+
+/// Points long enough for whole samples.
+const LONG: [&str; 4] =
+    ["--set", "profiles.quick.measure=3s", "--set", "profiles.quick.warm_up=500ms"];
+
+/// Figures are compared one run at a time: a machine that is too full samples late.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A directory with a program `ssh` of this text.
+fn ssh_of(text: &str) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let program = directory.path().join("ssh");
+    fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+fn with_ssh(directory: &Path, arguments: &[&str]) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = command(arguments);
+    command.env("PATH", format!("{}:{path}", directory.display()));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(bundle: &Path, ssh: &Path, more: &[&str]) -> Ended {
+    let arguments = short("web-static", "builtin:", bundle, more);
+    wait_for(with_ssh(ssh, &arguments).spawn().unwrap())
+}
+
+/// Mean of a resource of a source, or of this host, at a point.
+fn mean(result: &Value, point: usize, name: &str, source: Option<&str>) -> Option<f64> {
+    let resources = result["points"][point]["resources"].as_array()?;
+    let found = resources
+        .iter()
+        .find(|resource| resource["name"] == name && resource["source"].as_str() == source);
+    found?["mean"].as_f64()
+}
+
+/// Runs until a source saw what this host's own monitor saw, within 2 % or the slack given, at the
+/// first point: three times at most, since a machine that is too full reads both late.
+#[track_caller]
+fn check_alike(source: &str, alike: &[(&str, f64)], mut run: impl FnMut(&Path) -> Ended) -> Value {
+    let mut off = Vec::new();
+    for _ in 0..3 {
+        let place = TempDir::new().unwrap();
+        let bundle = place.path().join("run");
+        let ended = run(&bundle);
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        let result = result(&bundle);
+        let covered = mean(&result, 0, "monitor.covered", Some(source));
+        off = alike
+            .iter()
+            .filter_map(|(name, slack)| differs(&result, name, source, *slack))
+            .collect();
+        if covered.is_none_or(|covered| covered < 0.9) {
+            off.push(format!("covered {covered:?}"));
+        }
+        if off.is_empty() {
+            return result;
+        }
+        eprintln!("{off:?}");
+    }
+    panic!("{off:?}");
+}
+
+fn differs(result: &Value, name: &str, source: &str, slack: f64) -> Option<String> {
+    let here = mean(result, 0, name, None).unwrap_or_else(|| panic!("no {name} here"));
+    let there = mean(result, 0, name, Some(source));
+    let alike = there.is_some_and(|there| (here - there).abs() <= (0.02 * here).max(slack));
+    (!alike).then(|| format!("{name}: {here} here, {there:?} there"))
+}
+
+#[test]
+fn a_host_through_ssh_tells_the_same_figures_as_this_host() {
+    let _alone = alone();
+    let ssh = ssh_of("exec sh");
+    let source = "ssh://ann@127.0.0.1:22";
+    let monitor = ["--points", "300", "--monitor", "local", "--monitor", source];
+    let alike = [
+        ("host.cpu_busy", 0.05),
+        ("host.memory_used", 50e6),
+        ("process.server.cpu", 0.05),
+        ("process.server.rss", 5e6),
+        ("network.lo.sent", 1e6),
+    ];
+    let result = check_alike(source, &alike, |bundle| {
+        let ended = run(bundle, ssh.path(), &[&monitor[..], &LONG].concat());
+        let rows = fs::read_to_string(bundle.join("monitors/ssh-ann-127.0.0.1-22/host.csv"));
+        let rows = rows.unwrap();
+        assert!(rows.starts_with("time_unix_ns,point,cpu_busy_ratio,"), "{rows}");
+        assert!(rows.contains(",point-01,"), "{rows}");
+        let disclosed = fs::read_to_string(bundle.join("disclosure.json")).unwrap();
+        for part in ["clock of ssh://ann@127.0.0.1:22", "round trips", "system of ssh://"] {
+            assert!(disclosed.contains(part), "{disclosed}");
+        }
+        ended
+    });
+    let cost = mean(&result, 0, "monitor.cpu", Some(source)).unwrap();
+    assert!(cost < 0.1, "{cost} of a core");
+}
+
+#[test]
+fn an_ssh_that_is_refused_ends_the_run_before_any_load_in_its_own_words() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = ssh_of("echo 'ann@db: Permission denied (publickey).' >&2; exit 255");
+    let ended = run(&bundle, ssh.path(), &["--monitor", "ssh://ann@db"]);
+    ended.check(3, &["ssh://ann@db: ssh: ann@db: Permission denied (publickey).", "BatchMode"]);
+    assert!(!bundle.exists());
+}
+
+#[test]
+fn a_source_that_goes_away_in_mid_run_leaves_a_gap_and_the_run_goes_on() {
+    let _alone = alone();
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    // The first child has an end soon after it has greeted; there is no second one.
+    let ssh = ssh_of(
+        "[ -e \"$0.gone\" ] && { echo 'no route to host' >&2; exit 255; }\n\
+         : >\"$0.gone\"; timeout 2 sh",
+    );
+    let monitor = ["--points", "200,300", "--monitor", "ssh://db"];
+    let ended = run(&bundle, ssh.path(), &[&monitor[..], &LONG].concat());
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert!(ended.err.contains("ssh://db did not answer"), "{ended:?}");
+    assert!(ended.err.contains("no route to host") && ended.err.contains("gap"), "{ended:?}");
+    let result = result(&bundle);
+    assert_eq!(result["points"].as_array().unwrap().len(), 2);
+    let covered = |point| mean(&result, point, "monitor.covered", Some("ssh://db")).unwrap();
+    assert!(covered(0) < 0.9, "{}", covered(0));
+    assert_eq!(covered(1), 0.0);
+    assert_eq!(mean(&result, 1, "host.cpu_busy", Some("ssh://db")), None, "a gap is no zero");
+    assert!(mean(&result, 1, "host.cpu_busy", None).is_some());
+}
+
+#[test]
+fn a_resumed_run_watches_the_same_sources() {
+    let _alone = alone();
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = ssh_of("exec sh");
+    let more = ["--points", "100,110,120,130", "--monitor", "ssh://127.0.0.1"];
+    let mut child =
+        with_ssh(ssh.path(), &short("web-static", "builtin:", &bundle, &more)).spawn().unwrap();
+    wait_until("a point is there", || crate::support::points_finished(&bundle) > 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resume = ["resume", bundle.to_str().unwrap(), "--progress", "none"];
+    let resumed = wait_for(with_ssh(ssh.path(), &resume).spawn().unwrap());
+    assert!(matches!(resumed.code, Some(0 | 1)), "{resumed:?}");
+    let result = result(&bundle);
+    for point in 0..4 {
+        let covered = mean(&result, point, "monitor.covered", Some("ssh://127.0.0.1"));
+        assert!(covered.is_some(), "point {point}: {covered:?}");
+    }
+}
+
+#[test]
+fn a_source_that_cannot_be_is_refused_and_its_community_never_shown() {
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let with = |url: &str| plimsoll(&short("web-static", "builtin:", &bundle, &["--monitor", url]));
+    with("ssh://ann:s3cret@db").check(2, &["ssh is asked for no password"]);
+    with("db").check(2, &["names no source", "ssh://[user@]host[:port]"]);
+    with("snmp://env:PLIMSOLL_NOT_SET@127.0.0.1").check(2, &["PLIMSOLL_NOT_SET"]);
+    let nobody = with("snmp://s3cret@127.0.0.1:1");
+    nobody.check(3, &["--monitor snmp://127.0.0.1:1: ", "PLIMSOLL_SNMP_COMMUNITY"]);
+    for ended in [with("snmp://s3cret@127.0.0.1:x"), with("http://s3cret@127.0.0.1:1/"), nobody] {
+        assert!(!format!("{ended:?}").contains("s3cret"), "{ended:?}");
+    }
+    with("http://127.0.0.1:1/metrics").check(3, &["http://127.0.0.1:1/metrics: cannot connect"]);
+    assert!(!bundle.exists());
+}
+
+/// A real sshd of this test's own, which lets one key in. Ends when dropped.
+struct Sshd {
+    child: Child,
+    port: u16,
+    place: TempDir,
+}
+
+impl Sshd {
+    fn start() -> Option<Self> {
+        let sshd = require_peer("sshd")?;
+        require_peer("ssh")?;
+        let keygen = require_peer("ssh-keygen")?;
+        require_root("an sshd of one's own")?;
+        let place = TempDir::new().unwrap();
+        let at = |name: &str| place.path().join(name).display().to_string();
+        for name in ["host", "user", "wrong"] {
+            let made = Command::new(&keygen)
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &at(name)])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        fs::copy(at("user.pub"), at("authorized")).unwrap();
+        fs::create_dir_all("/run/sshd").unwrap();
+        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let settings = [
+            format!("ListenAddress 127.0.0.1:{port}"),
+            format!("HostKey {}", at("host")),
+            format!("AuthorizedKeysFile {}", at("authorized")),
+            format!("PidFile {}", at("pid")),
+            "StrictModes no".to_owned(),
+            "PermitRootLogin yes".to_owned(),
+            "PasswordAuthentication no".to_owned(),
+            "UsePAM no".to_owned(),
+        ];
+        fs::write(place.path().join("config"), settings.join("\n")).unwrap();
+        let child = Command::new(sshd)
+            .args(["-D", "-e", "-f", &at("config")])
+            .stderr(fs::File::create(place.path().join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let it = Self { child, port, place };
+        wait_until("sshd listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(it)
+    }
+
+    /// The system's ssh with a key of this test, and nothing of the user's.
+    fn ssh_with(&self, key: &str) -> TempDir {
+        let place = self.place.path().display();
+        ssh_of(&format!(
+            "exec /usr/bin/ssh -F /dev/null -i {place}/{key} -o IdentitiesOnly=yes \
+             -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={place}/known \"$@\""
+        ))
+    }
+
+    fn url(&self) -> String {
+        format!("ssh://root@127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        crate::support::signal(&self.child, Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_real_sshd_lets_a_run_watch_its_host_at_little_cost() {
+    let _alone = alone();
+    let Some(sshd) = Sshd::start() else { return };
+    let ssh = sshd.ssh_with("user");
+    let url = sshd.url();
+    let monitor = ["--points", "300", "--monitor", &url];
+    let alike = [("host.cpu_busy", 0.05), ("process.server.cpu", 0.05)];
+    let result = check_alike(&url, &alike, |bundle| {
+        run(bundle, ssh.path(), &[&monitor[..], &LONG].concat())
+    });
+    let cost = mean(&result, 0, "monitor.cpu", Some(&url)).unwrap();
+    // Half a percent is what it takes; an idle machine would be needed to hold it to that.
+    assert!(cost < 0.05, "{cost} of a core");
+}
+
+#[test]
+fn a_wrong_key_is_told_before_any_load() {
+    let Some(sshd) = Sshd::start() else { return };
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let ssh = sshd.ssh_with("wrong");
+    let ended = run(&bundle, ssh.path(), &["--monitor", &sshd.url()]);
+    ended.check(3, &["Permission denied (publickey", "must work without a password"]);
+    assert!(!bundle.exists());
+}
+
+/// A program of this test's own that serves until it is dropped.
+struct Peer(Child);
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        crate::support::signal(&self.0, Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+impl Peer {
+    fn start(program: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+#[test]
+fn node_exporter_tells_the_same_figures_as_this_host() {
+    let _alone = alone();
+    let Some(exporter) = require_peer("prometheus-node-exporter") else { return };
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let _peer = Peer::start(&exporter, &[&format!("--web.listen-address={address}")]);
+    wait_until("it listens", || std::net::TcpStream::connect(&address).is_ok());
+    let url = format!("http://{address}/metrics");
+    let more = [&["--points", "300", "--monitor", &url][..], &LONG].concat();
+    let alike = [
+        ("host.cpu_busy", 0.05),
+        ("host.cpu_user", 0.05),
+        ("host.memory_used", 50e6),
+        ("host.context_switches", 500.0),
+        ("host.pressure_cpu_some", 0.1),
+    ];
+    check_alike(&url, &alike, |bundle| plimsoll(&short("web-static", "builtin:", bundle, &more)));
+}
+
+#[test]
+fn snmpd_tells_the_same_traffic_as_this_host_and_no_file_holds_its_community() {
+    let _alone = alone();
+    let Some(snmpd) = require_peer("snmpd") else { return };
+    let free = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let place = TempDir::new().unwrap();
+    let config = place.path().join("snmpd.conf");
+    fs::write(&config, format!("agentAddress udp:{address}\nrocommunity s3cret 127.0.0.1\n"))
+        .unwrap();
+    let (config, pid) = (config.display().to_string(), place.path().join("pid"));
+    let pid = pid.display().to_string();
+    let _peer = Peer::start(&snmpd, &["-f", "-Ln", "-C", "-c", &config, "-p", &pid]);
+    let url = format!("snmp://s3cret@{address}");
+    // The agent renews its counters every three seconds.
+    let long = ["--set", "profiles.quick.measure=12s", "--set", "profiles.quick.warm_up=4s"];
+    let more = [&["--points", "300", "--monitor", &url][..], &long].concat();
+    let source = format!("snmp://{address}");
+    // Its samples are three seconds long, so that some lie across the window's borders.
+    let result = check_alike(&source, &[("network.lo.sent", 1.5e6)], |bundle| {
+        let mut ended = None;
+        wait_until("the agent answers", || {
+            let run = plimsoll(&short("web-static", "builtin:", bundle, &more));
+            ended.insert(run).code != Some(3)
+        });
+        let ended = ended.unwrap();
+        assert!(files_below(bundle) > 10 && !format!("{ended:?}").contains("s3cret"));
+        ended
+    });
+    assert_eq!(mean(&result, 0, "host.cpu_user", Some(&source)), None, "it tells no such thing");
+}
+
+/// Counts them, and asserts that none holds the community.
+fn files_below(directory: &Path) -> usize {
+    let mut files = vec![directory.to_owned()];
+    let mut seen = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        seen += 1;
+        let bytes = fs::read(&path).unwrap();
+        assert!(!bytes.windows(6).any(|part| part == b"s3cret"), "{}", path.display());
+    }
+    seen
+}
