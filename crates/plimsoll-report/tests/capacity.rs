@@ -1,5 +1,8 @@
 //! A search for a capacity, as a report tells it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[allow(unused_imports, reason = "other tests use the rest")]
 mod fixture;
 
 use plimsoll_model::assignment::Purpose;
