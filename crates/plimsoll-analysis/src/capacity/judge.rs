@@ -17,6 +17,10 @@ use crate::validity::load_was_held;
 const SERVER_RULES: [&str; 5] =
     ["corrupt", "clients_lost", "ended_early", "nothing_done", "not_steady"];
 
+/// The generator's own delays are too large a part of the median. They make times longer only, and
+/// the lower end of an interval is without them: what is decided all the same stands.
+const LATE_RULE: &str = "generator_error";
+
 /// A load point with what it is judged by.
 pub(super) struct Tried<'a> {
     pub suite: &'a Suite,
@@ -59,16 +63,23 @@ impl Tried<'_> {
         let plain = |standing, why| Judged { standing, why, figures: Vec::new() };
         let mut reasons = self.result.reasons.iter();
         let is_servers = |reason: &Finding| SERVER_RULES.contains(&reason.rule.as_str());
-        if let Some(fault) = reasons.clone().find(|reason| !is_servers(reason)) {
+        let is_late = |reason: &Finding| reason.rule == LATE_RULE;
+        if let Some(fault) = reasons.clone().find(|it| !is_servers(it) && !is_late(it)) {
             return plain(TryStanding::NotJudged, cause(fault));
         }
-        if let Some(failed) = reasons.next() {
+        if let Some(failed) = reasons.clone().find(|reason| is_servers(reason)) {
             return plain(TryStanding::NotWithin, cause(failed));
         }
         if let Some(why) = self.not_held() {
             return plain(TryStanding::NotWithin, why);
         }
-        self.against_limits()
+        let judged = self.against_limits();
+        let decided = judged.standing == TryStanding::NotWithin
+            || judged.figures.iter().all(LimitFigure::holds);
+        match reasons.find(|reason| is_late(reason)) {
+            Some(late) if !decided => plain(TryStanding::NotJudged, cause(late)),
+            _ => judged,
+        }
     }
 
     /// Why the load was not held, or ops failed beyond what the suite allows where the user names

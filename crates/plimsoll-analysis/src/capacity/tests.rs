@@ -390,6 +390,12 @@ fn a_disturbed_measurement_says_nothing_of_the_server_and_a_missed_load_does() {
     };
     let (busy, _) = standing(PointBuilder::open(1_000.0).worker_busy(0.99));
     assert_eq!(busy, TryStanding::NotJudged);
+    // Of 40 ms the generator's own delay is 30: below the limit with it, the server is within.
+    let late = |ms: u64| PointBuilder::open(1_000.0).response_ns(ms * 1_000_000);
+    let (late_within, _) = standing(late(40).receive_lag_ns(30_000_000));
+    assert_eq!(late_within, TryStanding::Within);
+    let (late_beyond, _) = standing(late(60).receive_lag_ns(40_000_000));
+    assert_eq!(late_beyond, TryStanding::NotJudged);
     let (missed, why) = standing(PointBuilder::open(1_000.0).achieved(800));
     assert_eq!(missed, TryStanding::NotWithin);
     assert!(why.starts_with("load not held: achieved 800 of 1,000"), "{why}");

@@ -53,7 +53,7 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
 const NOT_ENDED: &str = "the search has not ended; run it again";
 
 /// The verdict of a search for a capacity. Its load points are tries, of which most are there to be
-/// too much: only those that re-ran the answer carry it, and those held every rule. `points` are
+/// too much: only those that re-ran the answer carry it, and those were judged. `points` are
 /// those and the first beyond it: what must be known of them is said once.
 pub(crate) fn check_capacity<'p>(
     view: &RunView<'_>,
@@ -65,7 +65,7 @@ pub(crate) fn check_capacity<'p>(
     let ended = stopped(view).or_else(|| nothing().filter(|_| !found));
     let reasons: Vec<Finding> = [ended, debug_build(view)].into_iter().flatten().collect();
     let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
-    for warning in points.flat_map(|point| &point.warnings) {
+    for warning in points.flat_map(|point| point.reasons.iter().chain(&point.warnings)) {
         if !warnings.iter().any(|known| known.rule == warning.rule) {
             warnings.push(warning.clone());
         }

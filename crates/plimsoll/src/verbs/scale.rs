@@ -32,6 +32,12 @@ pub fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
     if args.run.repeat > 1 {
         return Err(Failure::wrong("--repeat: plimsoll scale makes one run for each step"));
     }
+    if args.run.output.json {
+        return Err(Failure::wrong(
+            "--json: the result of plimsoll scale is a table; the result.json of each step is in \
+             its bundle, below --out",
+        ));
+    }
     let dir = match &args.run.out {
         Some(out) => out.clone(),
         None => default_out(&format!("scale-{}", request.suite.name)),
