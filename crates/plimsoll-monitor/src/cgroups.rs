@@ -54,7 +54,7 @@ impl<'a> Cgroups<'a> {
         let below = path.strip_prefix(&mount.subtree).or_else(|_| path.strip_prefix("/"));
         let own = mount.mount_point.join(below.unwrap_or(Path::new("")));
         let inside = own.ancestors().take_while(|dir| dir.starts_with(&mount.mount_point));
-        inside.filter(|dir| self.root.path(dir).is_dir()).map(Path::to_owned).collect()
+        inside.filter(|dir| self.root.has(dir)).map(Path::to_owned).collect()
     }
 
     /// The file that counts how often a quota held the group back: that of the smallest quota,

@@ -116,7 +116,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "web: core and shaped link at once",
-        server: Server::Shaped("80mbit", "1", "threads=16 cpu=1900 reply=20000"),
+        server: Server::Shaped("80mbit", "1", "threads=16 cpu=1950 reply=20000"),
         groups: NO_GROUPS,
         run: CLOSED,
         generator_quota: None,

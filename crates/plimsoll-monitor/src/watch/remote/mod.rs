@@ -211,6 +211,7 @@ struct Watch {
     /// None before the first answer, and after a gap: no rate spans it.
     sampler: Option<Sampler>,
     servers: Vec<u32>,
+    ports: Vec<u16>,
     cost_ns: Option<u64>,
 }
 
@@ -227,7 +228,15 @@ impl Drop for Ends {
 impl Watch {
     fn new(source: Source, outputs: Outputs, shared: Arc<Shared>) -> Self {
         let writers = CsvWriters::new(outputs);
-        Self { source, shared, writers, sampler: None, servers: Vec::new(), cost_ns: None }
+        Self {
+            source,
+            shared,
+            writers,
+            sampler: None,
+            servers: Vec::new(),
+            ports: Vec::new(),
+            cost_ns: None,
+        }
     }
 
     fn run(mut self) {
@@ -251,6 +260,7 @@ impl Watch {
         drop(state);
         if let Some(ports) = ports {
             self.source.peer.watch_ports(&ports);
+            self.ports = ports;
         } else if rescan {
             self.source.peer.rescan();
         }
@@ -261,9 +271,10 @@ impl Watch {
             self.follow(&fetched.servers);
         }
         let root = Root::of_frame(self.source.frame.clone());
-        let processes = || self.servers.iter().map(|pid| WatchedProcess::new("server", *pid));
-        let sampler =
-            self.sampler.get_or_insert_with(|| Sampler::new(&root, processes().collect()));
+        let (servers, ports) = (&self.servers, &self.ports);
+        let sampler = self.sampler.get_or_insert_with(|| {
+            Sampler::new(&root, server(servers, ports).into_iter().collect())
+        });
         let mut sample = sampler.sample(fetched.at).clone();
         for (table, column) in self.source.peer.untold() {
             for rows in [&mut sample.host, &mut sample.cpus] {
@@ -296,8 +307,8 @@ impl Watch {
     fn follow(&mut self, servers: &[u32]) {
         match &mut self.sampler {
             Some(sampler) if self.servers.is_empty() => {
-                for pid in servers {
-                    sampler.watch(WatchedProcess::new("server", *pid));
+                if let Some(server) = server(servers, &self.ports) {
+                    sampler.watch(server);
                 }
             }
             _ => self.sampler = None,
@@ -315,6 +326,12 @@ impl Watch {
         self.ask_again_in(RETRY_NS);
         self.shared.state().gaps.begin(clock::monotonic_ns(), words);
     }
+}
+
+/// The processes that were found on the ports, as one server.
+fn server(pids: &[u32], ports: &[u16]) -> Option<WatchedProcess> {
+    let server = || WatchedProcess::of("server", pids.to_vec(), ports.to_vec());
+    (!pids.is_empty()).then(server)
 }
 
 impl Point {
