@@ -22,9 +22,6 @@ use crate::bench::process::now;
 const LIFE: Duration = Duration::from_secs(120);
 /// What one read takes, and how its buffer must lie (open(2), `O_DIRECT`).
 const BLOCK_BYTES: usize = 4_096;
-/// Of alternating steps, how long it is one's turn.
-const TURN: Duration = Duration::from_millis(100);
-
 /// What a request takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
@@ -36,8 +33,6 @@ enum Step {
     Lock(Duration),
     /// A block of the file, past the page cache.
     Read,
-    /// By turns of 100 ms time on a core or a block of the file written to the disk.
-    CpuOrWrite(Duration),
 }
 
 /// What the server is to be.
@@ -64,7 +59,6 @@ impl Staged {
                 "sleep" => staged.steps.push(Step::Sleep(time()?)),
                 "lock" => staged.steps.push(Step::Lock(time()?)),
                 "read" => staged.steps.push(Step::Read),
-                "cpu-or-write" => staged.steps.push(Step::CpuOrWrite(time()?)),
                 _ => return Err(format!("{word}: no such part of a staged server")),
             }
         }
@@ -109,8 +103,7 @@ pub fn serve(address: &str, staged: Staged) -> Result<()> {
 fn open(path: &PathBuf) -> Result<(File, u64)> {
     let wrong = |e: std::io::Error| format!("{}: {e}", path.display());
     let mut options = File::options();
-    let file =
-        options.read(true).write(true).custom_flags(libc::O_DIRECT).open(path).map_err(wrong)?;
+    let file = options.read(true).custom_flags(libc::O_DIRECT).open(path).map_err(wrong)?;
     let blocks = file.metadata().map_err(wrong)?.len() / BLOCK_BYTES as u64;
     Ok((file, blocks.max(1)))
 }
@@ -173,31 +166,16 @@ impl Shared {
                 std::thread::sleep(time);
             }
             Step::Read => self.read(),
-            Step::CpuOrWrite(time) => {
-                let turn = clock_gettime(ClockId::Monotonic);
-                let turns = turn.tv_nsec as u128 / TURN.as_nanos();
-                if turns.is_multiple_of(2) { burn(time) } else { self.write() }
-            }
         }
     }
 
     fn read(&self) {
-        self.with_block(|file, block, at| file.read_at(block, at).map(drop));
-    }
-
-    /// To the disk itself, one at a time: each waits for it alone.
-    fn write(&self) {
-        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.with_block(|file, block, at| file.write_at(block, at).and(file.sync_data()));
-    }
-
-    fn with_block(&self, act: impl Fn(&File, &mut [u8], u64) -> std::io::Result<()>) {
         let Some((file, blocks)) = &self.file else { return };
         let mut buffer = vec![0; 2 * BLOCK_BYTES];
         let skip = buffer.as_ptr().align_offset(BLOCK_BYTES);
         // Far apart, so that nobody merges them.
         let block = self.next_block.fetch_add(1, Ordering::Relaxed).wrapping_mul(7_919) % blocks;
-        let _ = act(file, &mut buffer[skip..skip + BLOCK_BYTES], block * BLOCK_BYTES as u64);
+        let _ = file.read_at(&mut buffer[skip..skip + BLOCK_BYTES], block * BLOCK_BYTES as u64);
     }
 }
 

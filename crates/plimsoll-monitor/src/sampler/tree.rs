@@ -117,18 +117,32 @@ impl Tree {
         self.descriptors = counts.map(|counts| counts.iter().sum());
     }
 
-    /// Which cores its threads may run on.
+    /// Which cores its threads may run on: those that have done nine tenths of its work. A thread
+    /// that waits for signals is often not held to the server's cores.
     pub(super) fn look_for_cores(&mut self, root: &Root) {
-        self.cores.clear();
+        let mut threads: Vec<(u64, u32, u32)> = Vec::new();
         for member in &self.members {
-            let own = format!("proc/{}/status", member.pid);
-            let threads = member.threads.keys();
-            let threads = threads.map(|tid| format!("proc/{}/task/{tid}/status", member.pid));
-            for file in threads.chain([own]) {
-                let Some(text) = root.read(file) else { continue };
-                let list = parse_status_field(&text, "Cpus_allowed_list");
-                self.cores.extend(list.and_then(parse_cpu_numbers).unwrap_or_default());
-            }
+            threads.extend(member.threads.iter().map(|(tid, s)| (s.run_ns, member.pid, *tid)));
+        }
+        threads.sort_unstable_by(|a, b| b.cmp(a));
+        let all_ns: u64 = threads.iter().map(|(run_ns, ..)| run_ns).sum();
+        let mut seen_ns = 0;
+        let workers = threads.iter().take_while(|(run_ns, ..)| {
+            let before_ns = seen_ns;
+            seen_ns += run_ns;
+            before_ns == 0 || before_ns < all_ns / 10 * 9
+        });
+        let workers = workers.map(|(_, pid, tid)| format!("proc/{pid}/task/{tid}/status"));
+        let processes = self.members.iter().map(|member| format!("proc/{}/status", member.pid));
+        let files: Vec<String> = match threads.is_empty() {
+            true => processes.collect(),
+            false => workers.collect(),
+        };
+        self.cores.clear();
+        for file in files {
+            let Some(text) = root.read(file) else { continue };
+            let list = parse_status_field(&text, "Cpus_allowed_list");
+            self.cores.extend(list.and_then(parse_cpu_numbers).unwrap_or_default());
         }
     }
 

@@ -12,7 +12,7 @@ use plimsoll_servers::delay::{DelayConfig, DelayLaw};
 use plimsoll_servers::nfs::{self, Flush, NfsConfig, NfsFiles, NfsServer};
 use plimsoll_servers::smb::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 use plimsoll_servers::web::{TlsSource, WebConfig, WebContent, WebServer};
-use plimsoll_servers::{ANNOUNCEMENT, Login, Stop};
+use plimsoll_servers::{ANNOUNCEMENT, Login, Stop, cores};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -24,6 +24,13 @@ use crate::terminal;
 
 /// Serves until Ctrl-C.
 pub fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
+    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    let _ = cores::pin_current_thread(match &args.server {
+        ServeKind::Web(args) => &args.cores,
+        ServeKind::Nfs(args) => &args.cores,
+        ServeKind::Smb(args) => &args.cores,
+        ServeKind::App(args) => &args.cores,
+    });
     match &args.server {
         ServeKind::Web(args) => serve_web(args),
         ServeKind::Nfs(args) => serve_nfs(args),

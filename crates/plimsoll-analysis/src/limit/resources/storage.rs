@@ -129,7 +129,7 @@ pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
     let (used, max) = (now.group("memory")?, now.group("memory_max")?);
     let refaults = now.group("refaults")?;
     let full = used >= MEMORY_FULL_MIN_RATIO * max && refaults >= REFAULTS_MIN_PER_OP * rate;
-    (full && cpu_is_idle(now)).then(|| {
+    full.then(|| {
         let text = format!(
             "memory: the server's control group used {} of its {:.0} MiB, and {:.1} pages an op \
              were read again that had no room",

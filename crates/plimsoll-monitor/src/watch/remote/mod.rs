@@ -88,7 +88,6 @@ impl RemoteMonitor {
         let thread = std::thread::Builder::new()
             .name("plimsoll-source".into())
             .spawn(move || {
-                // Whatever is watched goes first, and the load before all.
                 let _ = setpriority_process(None, NICE);
                 Watch::new(source, outputs, seen).run();
             })
