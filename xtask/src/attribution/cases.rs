@@ -109,7 +109,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "web: core and shaped link at once",
-        server: Server::Shaped("60mbit", "1", "threads=16 cpu=2450 reply=20000"),
+        server: Server::Shaped("60mbit", "1", "threads=16 cpu=2050 reply=20000"),
         groups: NO_GROUPS,
         run: CLOSED,
         generator_quota: None,
@@ -174,9 +174,9 @@ pub const CASES: &[Case] = &[
         run: &[
             "transactions-disk",
             "--points",
-            "1,8",
+            "1,16",
             "--set",
-            "profiles.quick.workload_scale=1.0",
+            "profiles.quick.workload_scale=0.5",
         ],
         generator_quota: None,
         kind: "memory",
