@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::parse::{
     CgroupPath, DeviceRates, Mount, parse_cgroup_paths, parse_cpu_max, parse_device_limits,
-    parse_device_lines, parse_mountinfo,
+    parse_mountinfo,
 };
 use crate::root::Root;
 
@@ -126,20 +126,16 @@ impl<'a> Cgroups<'a> {
         limits.filter(|(_, bytes)| *bytes < MEMORY_LIMIT_BYTES_MAX).min_by_key(|(_, bytes)| *bytes)
     }
 
-    /// Transfers of the group since it was made, by device (`254:0`).
-    pub(crate) fn storage(&self) -> Vec<(String, DeviceRates)> {
-        if let Some(dir) = self.v1_directories("blkio").first() {
-            let mut devices = Vec::new();
-            for (file, bytes) in [("io_serviced", false), ("io_service_bytes", true)] {
-                let path = dir.join(format!("blkio.throttle.{file}_recursive"));
-                let text = self.root.read(path).unwrap_or_default();
-                parse_device_lines(&text, bytes, &mut devices);
-            }
-            return devices;
+    /// Files that count the group's transfers since it was made: version 1 has one of requests and
+    /// one of bytes, version 2 one of both.
+    pub(crate) fn storage_files(&self) -> Vec<PathBuf> {
+        match (self.v1_directories("blkio").first(), self.v2_directories().first()) {
+            (Some(dir), _) => ["io_serviced", "io_service_bytes"]
+                .map(|file| dir.join(format!("blkio.throttle.{file}_recursive")))
+                .to_vec(),
+            (None, Some(dir)) => vec![dir.join("io.stat")],
+            (None, None) => Vec::new(),
         }
-        let text =
-            self.v2_directories().first().and_then(|dir| self.root.read(dir.join("io.stat")));
-        parse_device_limits(&text.unwrap_or_default())
     }
 
     /// What the group and those above it are allowed per second, by device.

@@ -9,7 +9,10 @@ use super::Elapsed;
 use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
 use crate::cgroups::Cgroups;
-use crate::parse::{DeviceRates, Throttling, parse_refaults, parse_throttling};
+use crate::parse::{
+    DeviceRates, Throttling, parse_device_limits, parse_device_lines, parse_refaults,
+    parse_throttling,
+};
 use crate::root::Root;
 use crate::watch::{Scope, WatchedProcess};
 
@@ -76,6 +79,7 @@ struct Files {
     memory: Option<ProcFile>,
     memory_full: Option<ProcFile>,
     memory_stat: Option<ProcFile>,
+    storage: Vec<ProcFile>,
 }
 
 #[derive(Debug, Default)]
@@ -114,7 +118,7 @@ impl GroupSource {
             if values.iter().any(Option::is_some) {
                 groups.push(&group.name, &values);
             }
-            group.push_storage(&self.root, elapsed, storage);
+            group.push_storage(&self.root, elapsed, &mut self.buffer, storage);
         }
     }
 }
@@ -151,6 +155,11 @@ impl Group {
             memory: of_memory(["memory.current", "memory.usage_in_bytes"]),
             memory_full: of_memory(["memory.events", "memory.failcnt"]),
             memory_stat: of_memory(["memory.stat", "memory.stat"]),
+            storage: groups
+                .storage_files()
+                .into_iter()
+                .map(|path| ProcFile::open(root, path))
+                .collect(),
         };
         self.quota = groups.cpu_quota_cores();
         self.memory_max = groups.memory_bytes();
@@ -181,8 +190,31 @@ impl Group {
         ]
     }
 
-    fn push_storage(&mut self, root: &Root, elapsed: Elapsed, rows: &mut Rows) {
-        let now = Cgroups::of(root, &self.pid.to_string()).storage();
+    /// Since the group was made, by device (`254:0`).
+    fn transfers(&self, buffer: &mut Vec<u8>) -> Vec<(String, DeviceRates)> {
+        match self.files.storage.as_slice() {
+            [requests, bytes] => {
+                let mut devices = Vec::new();
+                for (file, bytes) in [(requests, false), (bytes, true)] {
+                    if let Some(text) = file.read(buffer) {
+                        parse_device_lines(&text, bytes, &mut devices);
+                    }
+                }
+                devices
+            }
+            [both] => both.read(buffer).map(|text| parse_device_limits(&text)).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn push_storage(
+        &mut self,
+        root: &Root,
+        elapsed: Elapsed,
+        buffer: &mut Vec<u8>,
+        rows: &mut Rows,
+    ) {
+        let now = self.transfers(buffer);
         for (device, is) in &now {
             let was = self.devices.iter().find(|(known, _)| known == device);
             let was = was.map(|(_, was)| *was).unwrap_or_default();

@@ -58,7 +58,8 @@ fn a_point_is_summed_over_exactly_its_window() {
     assert_eq!(point.stem, "point-03");
     assert!(point.window_ns.abs_diff(100 * MS) < MS / 10, "{} ns", point.window_ns);
     assert!(point.clock_step_ns.unsigned_abs() < MS, "{} ns", point.clock_step_ns);
-    assert!(point.monitor_cpu_ns > 0 && point.process_cpu_ns >= point.monitor_cpu_ns);
+    // The two clocks are read one after the other, and somebody else may run in between.
+    assert!(point.monitor_cpu_ns > 0 && point.process_cpu_ns + 20 * MS >= point.monitor_cpu_ns);
     assert!(monitor.cpu_ns() >= point.monitor_cpu_ns);
     let find = |name: &str| point.resources.iter().find(|resource| resource.name == name);
     let busy = find("host.cpu_busy").unwrap();

@@ -36,8 +36,8 @@ pub struct RunArgs {
     /// Set a value of the suite, or disclosure.KEY for a statement; may be given often
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
-    /// Another host to watch besides this one: ssh://[user@]host, http://host:9100/metrics
-    /// (node_exporter, windows_exporter) or snmp://[community@]host; may be given often.
+    /// Another host to watch besides this one: ssh://user@host, http://host:9100/metrics
+    /// (node_exporter, windows_exporter) or snmp://community@host; may be given often.
     /// PLIMSOLL_SNMP_COMMUNITY holds a community, or the variable in snmp://env:VARIABLE@host
     #[arg(long, value_name = "URL")]
     pub monitor: Vec<String>,
