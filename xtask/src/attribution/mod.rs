@@ -23,8 +23,8 @@ use stage::{Group, INSIDE, Running, Shaped};
 pub const STAGED: &str = "attribution-server";
 /// The page that holds the table.
 const PAGE: &str = "docs/attribution.md";
-const BEGIN: &str = "<!-- attribution: begin -->";
-const END: &str = "<!-- attribution: end -->";
+/// What its markers are called.
+const MARKERS: &str = "attribution";
 /// Blocks are read from a file of this size.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
 /// No run takes longer.
@@ -100,10 +100,8 @@ pub fn attribution(words: &[&str]) -> Result<()> {
     if write {
         let path = workspace::root().join(PAGE);
         let page = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
-        let missing = || format!("{PAGE}: the markers {BEGIN} and {END} are missing");
-        let (before, rest) = page.split_once(BEGIN).ok_or_else(missing)?;
-        let (_, after) = rest.split_once(END).ok_or_else(missing)?;
-        let page = format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim_end());
+        let page = workspace::placed(&page, MARKERS, text.trim_end())
+            .ok_or_else(|| format!("{PAGE}: the markers of {MARKERS} are missing"))?;
         fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))?;
     }
     Ok(())
@@ -184,7 +182,7 @@ fn stage_and_run(
     command.args(options).arg("--out").arg(&bundle);
     let throttle = case
         .generator_quota
-        .map(|quota| Group::new("cpuacct/../cpu", &[("cpu.cfs_quota_us", quota.to_owned())]));
+        .map(|quota| Group::new("cpu", &[("cpu.cfs_quota_us", quota.to_owned())]));
     let throttle = throttle.transpose()?;
     let mut put_in = false;
     let finished = process::run(&mut command, RUN_LIMIT, |pid, since| {

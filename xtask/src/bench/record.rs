@@ -77,11 +77,7 @@ pub fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String 
 
 /// The page with everything between the two markers replaced.
 fn placed(page: &str, part: &str, text: &str) -> Option<String> {
-    let begin = format!("<!-- bench {part}: begin -->");
-    let end = format!("<!-- bench {part}: end -->");
-    let (before, rest) = page.split_once(&begin)?;
-    let (_, after) = rest.split_once(&end)?;
-    Some(format!("{before}{begin}\n\n{text}\n\n{end}{after}"))
+    workspace::placed(page, &format!("bench {part}"), text)
 }
 
 #[cfg(test)]

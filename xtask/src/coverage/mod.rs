@@ -23,8 +23,8 @@ use outcome::Outcome;
 pub const DISTURBER: &str = "coverage-disturber";
 /// The page that holds the table.
 const PAGE: &str = "docs/calibration.md";
-const BEGIN: &str = "<!-- coverage: begin -->";
-const END: &str = "<!-- coverage: end -->";
+/// What its markers are called.
+const MARKERS: &str = "coverage";
 const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
 /// The window of `--profile quick`.
 const QUICK_S: u64 = 3;
@@ -170,10 +170,8 @@ fn page() -> Result<String> {
 
 /// The page with everything between the two markers replaced.
 fn placed(page: &str, text: &str) -> Result<String> {
-    let missing = || format!("{PAGE}: the markers {BEGIN} and {END} are missing");
-    let (before, rest) = page.split_once(BEGIN).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(END).ok_or_else(missing)?;
-    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim_end()))
+    workspace::placed(page, MARKERS, text.trim_end())
+        .ok_or_else(|| format!("{PAGE}: the markers of {MARKERS} are missing"))
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use scratch::Scratch;
 
 /// The page that holds the table.
 const PAGE: &str = "docs/calibration.md";
-const BEGIN: &str = "<!-- faults: begin -->";
-const END: &str = "<!-- faults: end -->";
+/// What its markers are called.
+const MARKERS: &str = "faults";
 /// What is asked of each program. Its own protocol shows all of them.
 const CALIBRATE: [&str; 7] =
     ["calibrate", "--quick", "--protocol", "app", "--json", "--progress", "none"];
@@ -204,9 +204,6 @@ fn page() -> Result<String> {
 
 /// The page with this text between its marks.
 fn placed(page: &str, text: &str) -> Result<String> {
-    let marks = page.split_once(BEGIN).zip(page.split_once(END));
-    let Some(((before, _), (_, after))) = marks else {
-        return Err(format!("{PAGE} has no {BEGIN} and {END}"));
-    };
-    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim()))
+    workspace::placed(page, MARKERS, text.trim())
+        .ok_or_else(|| format!("{PAGE}: the markers of {MARKERS} are missing"))
 }

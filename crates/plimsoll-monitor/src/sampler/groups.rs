@@ -154,7 +154,7 @@ impl Group {
             throttling: open(groups.throttling_file()),
             memory: of_memory(["memory.current", "memory.usage_in_bytes"]),
             memory_full: of_memory(["memory.events", "memory.failcnt"]),
-            memory_stat: of_memory(["memory.stat", "memory.stat"]),
+            memory_stat: open(memory.as_ref().map(|dir| dir.join("memory.stat"))),
             storage: groups
                 .storage_files()
                 .into_iter()
