@@ -42,6 +42,11 @@ impl Root {
         }
     }
 
+    /// It is the host this process runs on, which can be asked for more than texts.
+    pub(crate) fn is_this_host(&self) -> bool {
+        matches!(&self.0, Place::Directory(directory) if directory == Path::new("/"))
+    }
+
     /// Path of a file below the root; a leading slash does not lead out of it. No file of this
     /// host has the path of one in a frame.
     pub fn path(&self, file: impl AsRef<Path>) -> PathBuf {

@@ -29,7 +29,7 @@ pub use process::{
     parse_schedstat, parse_thread_stat,
 };
 pub use prometheus::{PrometheusSample, parse_prometheus, sum_of};
-pub use sockets::{SocketQueues, parse_socket_queues};
+pub use sockets::{SocketQueues, SocketState, parse_socket_queues};
 pub use system::{Pressure, parse_os_release, parse_pressure, parse_selected, parse_status_field};
 
 /// The n-th word as a number; `None` when it is missing or not a number.

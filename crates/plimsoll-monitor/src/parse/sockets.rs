@@ -1,11 +1,30 @@
 //! `/proc/net/tcp` and `tcp6`: what waits in the queues of a server's sockets.
 
-/// State of an established connection (`TCP_ESTABLISHED` of the kernel).
-const ESTABLISHED: &str = "01";
-/// The peer has closed, we have not (`TCP_CLOSE_WAIT`).
-const CLOSE_WAIT: &str = "08";
-/// Waits for connections (`TCP_LISTEN`).
-const LISTENS: &str = "0A";
+/// States of a TCP socket in which something may wait (the kernel's numbers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketState {
+    /// Open on both sides.
+    Established = 1,
+    /// The peer has closed, we have not.
+    CloseWait = 8,
+    /// Waits for connections.
+    Listens = 10,
+}
+
+impl SocketState {
+    /// All of them.
+    pub const QUEUED: [Self; 3] = [Self::Established, Self::CloseWait, Self::Listens];
+
+    /// As the kernel numbers it.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// None of other states.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::QUEUED.into_iter().find(|state| state.number() == number)
+    }
+}
 
 /// Queues of the sockets of some ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,39 +39,39 @@ pub struct SocketQueues {
     pub accept: u64,
 }
 
-/// Adds up the sockets of these local ports (proc_net(5)).
-pub fn parse_socket_queues(text: &str, ports: &[u16], queues: &mut SocketQueues) {
-    for line in text.lines().skip(1) {
-        // Most lines are of other sockets: no more of them is read than needed.
-        if let Some(socket) = parse_line(line, ports) {
-            match socket.state {
-                LISTENS => queues.accept += socket.receive,
-                ESTABLISHED | CLOSE_WAIT => {
-                    queues.connections += 1;
-                    queues.send_bytes = queues.send_bytes.saturating_add(socket.send);
-                    queues.receive_bytes = queues.receive_bytes.saturating_add(socket.receive);
-                }
-                _ => {}
+impl SocketQueues {
+    /// One socket more.
+    pub fn add(&mut self, state: SocketState, send_bytes: u64, receive: u64) {
+        match state {
+            SocketState::Listens => self.accept = self.accept.saturating_add(receive),
+            SocketState::Established | SocketState::CloseWait => {
+                self.connections += 1;
+                self.send_bytes = self.send_bytes.saturating_add(send_bytes);
+                self.receive_bytes = self.receive_bytes.saturating_add(receive);
             }
         }
     }
 }
 
-struct Socket<'t> {
-    state: &'t str,
-    send: u64,
-    receive: u64,
+/// Adds up the sockets of these local ports (proc_net(5)).
+pub fn parse_socket_queues(text: &str, ports: &[u16], queues: &mut SocketQueues) {
+    for line in text.lines().skip(1) {
+        // Most lines are of other sockets: no more of them is read than needed.
+        if let Some((state, send, receive)) = parse_line(line, ports) {
+            queues.add(state, send, receive);
+        }
+    }
 }
 
-fn parse_line<'t>(line: &'t str, ports: &[u16]) -> Option<Socket<'t>> {
+fn parse_line(line: &str, ports: &[u16]) -> Option<(SocketState, u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let (_, port) = words.nth(1)?.rsplit_once(':')?;
     let port = u16::from_str_radix(port, 16).ok().filter(|port| ports.contains(port));
     port?;
-    let state = words.nth(1)?;
+    let state = SocketState::of_number(u8::from_str_radix(words.nth(1)?, 16).ok()?)?;
     let (send, receive) = words.next()?.split_once(':')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
-    Some(Socket { state, send: number(send)?, receive: number(receive)? })
+    Some((state, number(send)?, number(receive)?))
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub(super) static STORAGE: Table = Table {
 };
 
 /// Groups are looked for anew once in so many samples: a process may be put into another.
-const SAMPLES_PER_LOOK: u32 = 5;
+const SAMPLES_PER_LOOK: u32 = 10;
 
 #[derive(Debug)]
 pub(super) struct GroupSource {
@@ -92,6 +92,10 @@ struct Counters {
 impl GroupSource {
     pub(super) fn new(root: Root) -> Self {
         Self { root, groups: Vec::new(), buffer: Vec::new() }
+    }
+
+    pub(super) fn rescan(&mut self) {
+        self.groups.iter_mut().for_each(|group| group.samples_to_look = 0);
     }
 
     pub(super) fn sample<'w>(

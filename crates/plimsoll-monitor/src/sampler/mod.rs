@@ -12,8 +12,10 @@ mod proc_file;
 mod processes;
 mod servers;
 mod shaping;
+mod socket_diag;
 mod sockets;
 mod table;
+mod threads;
 mod tree;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
@@ -132,9 +134,11 @@ impl Sampler {
         self.processes.watch(process);
     }
 
-    /// Looks for new descendants of watched processes at the next sample.
+    /// Looks for new descendants of watched processes, and for their control groups, at the next
+    /// sample.
     pub fn rescan(&mut self) {
         self.processes.rescan();
+        self.groups.rescan();
     }
 
     /// Cores that the first server may use, as far as they are known.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::frame::{Frame, key};
 use crate::root::Root;
@@ -21,6 +21,8 @@ pub(crate) struct ProcFile(Place);
 enum Place {
     Absent,
     File(File),
+    /// Opened at each read.
+    Path(PathBuf),
     /// A text of another host, by its path: each frame has a new one.
     Frame(Frame, String),
 }
@@ -34,11 +36,24 @@ impl ProcFile {
         })
     }
 
+    /// A file that holds no descriptor between reads.
+    pub(crate) fn reopened(root: &Root, file: impl AsRef<Path>) -> Self {
+        Self(match root.frame() {
+            Some(frame) => Place::Frame(frame.clone(), key(file)),
+            None => Place::Path(root.path(file)),
+        })
+    }
+
     /// The whole text as of now; `None` when there is no such file or its process is gone.
     pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+        let opened;
         let file = match &self.0 {
             Place::Absent => return None,
             Place::File(file) => file,
+            Place::Path(path) => {
+                opened = File::open(path).ok()?;
+                &opened
+            }
             Place::Frame(frame, path) => {
                 let length = frame.copy(path, buffer)?;
                 return Some(String::from_utf8_lossy(&buffer[..length]));

@@ -4,14 +4,15 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::Elapsed;
 use super::table::{Column, Rows, Table, Unit};
-use super::tree::{ThreadsUse, Tree, all_processes};
+use super::threads::ThreadsUse;
+use super::tree::{Tree, all_processes};
 use crate::root::Root;
 use crate::watch::WatchedProcess;
 
 /// All processes are looked through for descendants, descriptors counted and cores asked for once
 /// in so many samples: all of them walk directories. Children of known processes are looked for at
 /// each.
-const SAMPLES_PER_SCAN: u32 = 5;
+const SAMPLES_PER_SCAN: u32 = 10;
 
 pub(super) static PROCESSES: Table = Table {
     name: "process",

@@ -1,9 +1,10 @@
 //! Queues of the sockets of watched servers, in the server's own network namespace.
 //!
-//! The kernel writes a line for each socket of the host, those of closed connections too: where
-//! there are thousands it takes milliseconds, so the queues are then looked at less often.
+//! Either way the kernel looks through all sockets of the host, those of closed connections too:
+//! where it takes long, the queues are looked at less often.
 
 use super::proc_file::ProcFile;
+use super::socket_diag::SocketDiag;
 use super::table::{Column, Rows, Table, Unit};
 use crate::clock;
 use crate::parse::{SocketQueues, parse_socket_queues};
@@ -25,7 +26,7 @@ pub(super) static SOCKETS: Table = Table {
 };
 
 /// Looking at the sockets may take one part in so many of the time.
-const PARTS: u64 = 300;
+const PARTS: u64 = 1_000;
 
 #[derive(Debug)]
 pub(super) struct SocketSource {
@@ -37,9 +38,18 @@ pub(super) struct SocketSource {
 #[derive(Debug)]
 struct Server {
     name: String,
-    files: [ProcFile; 2],
+    place: Place,
     /// Not looked at again before.
     not_before_ns: u64,
+}
+
+/// Where its sockets are seen.
+#[derive(Debug)]
+enum Place {
+    /// In the network namespace of this process.
+    Kernel(SocketDiag),
+    /// In another one, on another host, or where the kernel does not answer.
+    Texts([ProcFile; 2]),
 }
 
 impl SocketSource {
@@ -57,13 +67,13 @@ impl SocketSource {
             let Some(&pid) = process.pids.first() else { continue };
             let known = self.servers.iter().position(|server| server.name == process.name);
             let index = known.unwrap_or_else(|| {
-                let files = ["tcp", "tcp6"].map(|name| format!("proc/{pid}/net/{name}"));
-                let files = files.map(|file| ProcFile::open(&self.root, file));
+                let place = Place::of(&self.root, pid);
                 let name = process.name.clone();
-                self.servers.push(Server { name, files, not_before_ns: 0 });
+                self.servers.push(Server { name, place, not_before_ns: 0 });
                 self.servers.len() - 1
             });
-            if let Some(queues) = self.servers[index].look(&process.ports, &mut self.buffer) {
+            let server = &mut self.servers[index];
+            if let Some(queues) = server.look(&self.root, pid, &process.ports, &mut self.buffer) {
                 let values =
                     [queues.connections, queues.send_bytes, queues.receive_bytes, queues.accept];
                 rows.push(&process.name, &values.map(|value| Some(value as f64)));
@@ -72,20 +82,60 @@ impl SocketSource {
     }
 }
 
-impl Server {
+impl Place {
+    fn of(root: &Root, pid: u32) -> Self {
+        let namespace = |of: &str| root.link_name(format!("proc/{of}/ns/net"));
+        let own = root.is_this_host() && namespace("self") == namespace(&pid.to_string());
+        let diag = own.then(SocketDiag::open).flatten();
+        diag.map_or_else(|| Self::texts(root, pid), Self::Kernel)
+    }
+
+    fn texts(root: &Root, pid: u32) -> Self {
+        let files = ["tcp", "tcp6"].map(|name| format!("proc/{pid}/net/{name}"));
+        Self::Texts(files.map(|file| ProcFile::open(root, file)))
+    }
+
     fn look(&mut self, ports: &[u16], buffer: &mut Vec<u8>) -> Option<SocketQueues> {
-        let begin_ns = clock::monotonic_ns();
-        if begin_ns < self.not_before_ns {
-            return None;
-        }
-        let mut queues = None;
-        for file in &self.files {
-            if let Some(text) = file.read(buffer) {
-                parse_socket_queues(&text, ports, queues.get_or_insert_with(SocketQueues::default));
+        match self {
+            Self::Kernel(diag) => {
+                let mut queues = SocketQueues::default();
+                for &port in ports {
+                    diag.look(port, &mut queues)?;
+                }
+                Some(queues)
+            }
+            Self::Texts(files) => {
+                let mut queues = None;
+                for file in files {
+                    if let Some(text) = file.read(buffer) {
+                        let queues = queues.get_or_insert_with(SocketQueues::default);
+                        parse_socket_queues(&text, ports, queues);
+                    }
+                }
+                queues
             }
         }
-        let end_ns = clock::monotonic_ns();
-        self.not_before_ns = end_ns + end_ns.saturating_sub(begin_ns).saturating_mul(PARTS);
+    }
+}
+
+impl Server {
+    fn look(
+        &mut self,
+        root: &Root,
+        pid: u32,
+        ports: &[u16],
+        buffer: &mut Vec<u8>,
+    ) -> Option<SocketQueues> {
+        if clock::monotonic_ns() < self.not_before_ns {
+            return None;
+        }
+        let begin_ns = clock::thread_cpu_ns();
+        let queues = self.place.look(ports, buffer);
+        if queues.is_none() && matches!(self.place, Place::Kernel(_)) {
+            self.place = Place::texts(root, pid);
+        }
+        let cost_ns = clock::thread_cpu_ns().saturating_sub(begin_ns);
+        self.not_before_ns = clock::monotonic_ns() + cost_ns.saturating_mul(PARTS);
         queues
     }
 }

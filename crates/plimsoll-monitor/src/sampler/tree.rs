@@ -1,13 +1,11 @@
 //! A watched process, alone or with its descendants, followed as it forks and ends.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::proc_file::ProcFile;
-use crate::parse::{
-    ProcessStat, SchedStat, parse_cpu_numbers, parse_process_stat, parse_schedstat,
-    parse_status_field, parse_thread_stat,
-};
+use super::threads::{Threads, ThreadsUse};
+use crate::parse::{ProcessStat, parse_cpu_numbers, parse_process_stat, parse_status_field};
 use crate::process::{ProcessUse, ticks_to_ns};
 use crate::root::Root;
 use crate::watch::{Scope, WatchedProcess};
@@ -31,7 +29,7 @@ struct Member {
     pid: u32,
     stat: ProcFile,
     before: Option<Seen>,
-    threads: HashMap<u32, SchedStat>,
+    threads: Threads,
 }
 
 /// What a process had used at a sample.
@@ -52,21 +50,8 @@ pub(super) struct TreeUse {
     pub(super) rss_bytes: u64,
     pub(super) threads: u64,
     pub(super) processes: u64,
-    /// Absent where threads are not looked at one by one.
+    /// Absent where threads are not looked at one by one, or the kernel does not count their waiting.
     pub(super) by_thread: Option<ThreadsUse>,
-}
-
-/// What the threads of a tree did since the sample before, and are doing now.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ThreadsUse {
-    /// Ready to run while others had the core.
-    pub(super) wait_ns: u64,
-    /// Time on a core of the thread that had most.
-    pub(super) busiest_ns: u64,
-    /// Threads that wait for a disk.
-    pub(super) for_disk: u64,
-    /// Threads that wait for another one.
-    pub(super) for_lock: u64,
 }
 
 impl Tree {
@@ -122,7 +107,7 @@ impl Tree {
     pub(super) fn look_for_cores(&mut self, root: &Root) {
         let mut threads: Vec<(u64, u32, u32)> = Vec::new();
         for member in &self.members {
-            threads.extend(member.threads.iter().map(|(tid, s)| (s.run_ns, member.pid, *tid)));
+            threads.extend(member.threads.run_ns().map(|(run_ns, tid)| (run_ns, member.pid, tid)));
         }
         threads.sort_unstable_by(|a, b| b.cmp(a));
         let all_ns: u64 = threads.iter().map(|(run_ns, ..)| run_ns).sum();
@@ -180,74 +165,20 @@ impl Tree {
         });
         if self.follows() {
             total.ended_ns = ended_ns.saturating_sub(known_ns);
-            total.by_thread =
-                (total.threads <= THREADS_MAX).then(|| self.sample_threads(root)).flatten();
-        }
-        total
-    }
-
-    /// `None` where the kernel does not count the waiting of threads.
-    fn sample_threads(&mut self, root: &Root) -> Option<ThreadsUse> {
-        let mut total = None;
-        for member in &mut self.members {
-            for (tid, now) in member.look_at_threads(root) {
-                let total = total.get_or_insert_with(ThreadsUse::default);
-                if let Some(before) = member.threads.insert(tid, now) {
-                    let grown = |now: u64, before: u64| now.saturating_sub(before);
-                    total.wait_ns =
-                        total.wait_ns.saturating_add(grown(now.wait_ns, before.wait_ns));
-                    total.busiest_ns = total.busiest_ns.max(grown(now.run_ns, before.run_ns));
-                }
-                match member.waits_for(root, tid) {
-                    Some(Wait::Disk) => total.for_disk += 1,
-                    Some(Wait::Lock) => total.for_lock += 1,
-                    None => {}
+            if total.threads <= THREADS_MAX {
+                for member in &mut self.members {
+                    member.threads.sample(root, member.pid, buffer, &mut total.by_thread);
                 }
             }
         }
         total
     }
-}
-
-/// What a thread waits for.
-enum Wait {
-    Disk,
-    Lock,
 }
 
 impl Member {
     fn open(root: &Root, pid: u32) -> Self {
         let stat = ProcFile::open(root, format!("proc/{pid}/stat"));
-        Self { pid, stat, before: None, threads: HashMap::new() }
-    }
-
-    fn look_at_threads(&mut self, root: &Root) -> Vec<(u32, SchedStat)> {
-        let pid = self.pid;
-        let names = root.names(format!("proc/{pid}/task"));
-        let seen: Vec<(u32, SchedStat)> = names
-            .iter()
-            .filter_map(|name| {
-                let text = root.read(format!("proc/{pid}/task/{name}/schedstat"))?;
-                Some((name.parse().ok()?, parse_schedstat(&text)?))
-            })
-            .collect();
-        self.threads.retain(|tid, _| seen.iter().any(|(now, _)| now == tid));
-        seen
-    }
-
-    /// The kernel says in which of its functions a thread sleeps, where that may be known.
-    fn waits_for(&self, root: &Root, tid: u32) -> Option<Wait> {
-        let directory = format!("proc/{}/task/{tid}", self.pid);
-        let stat = parse_thread_stat(&root.read(format!("{directory}/stat"))?)?;
-        match stat.state {
-            'D' => Some(Wait::Disk),
-            'S' => {
-                let place = root.read(format!("{directory}/wchan"))?;
-                let locked = ["futex", "lock"].iter().any(|word| place.contains(word));
-                locked.then_some(Wait::Lock)
-            }
-            _ => None,
-        }
+        Self { pid, stat, before: None, threads: Threads::default() }
     }
 }
 

@@ -151,17 +151,13 @@ impl Watch {
         match command {
             Command::Watch(process) => self.sampler.watch(process),
             Command::PointStarted(stem) => {
-                self.sampler.rescan();
-                let started = ClockReading::now();
-                let (sums, cores) = (Sums::default(), Cores::default());
-                let turns = Turns::open(&self.root, self.sampler.server_cores());
                 self.point = Some(Point {
                     stem,
-                    started,
+                    started: ClockReading::now(),
                     window: None,
-                    sums,
-                    cores,
-                    turns,
+                    sums: Sums::default(),
+                    cores: Cores::default(),
+                    turns: None,
                     turns_taken_ns: 0,
                 });
             }
@@ -209,8 +205,12 @@ impl Watch {
         }
     }
 
+    /// What walks directories is done before the window.
     fn look(&mut self) {
+        self.sampler.rescan();
+        self.sample(clock::monotonic_ns());
         if let Some(point) = &mut self.point {
+            point.turns = Turns::open(&self.root, self.sampler.server_cores());
             point.cores.begin(&self.root);
         }
     }

@@ -1,0 +1,119 @@
+//! The threads of a watched process, one by one.
+
+use std::collections::HashMap;
+
+use super::proc_file::ProcFile;
+use crate::parse::{SchedStat, parse_schedstat, parse_thread_stat};
+use crate::root::Root;
+
+/// Files of so many threads of a process stay open: opening one costs more than reading it.
+const KEPT_OPEN_MAX: usize = 128;
+
+/// What the threads of a tree did since the sample before, and are doing now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ThreadsUse {
+    /// Ready to run while others had the core.
+    pub(super) wait_ns: u64,
+    /// Time on a core of the thread that had most.
+    pub(super) busiest_ns: u64,
+    /// Threads that wait for a disk.
+    pub(super) for_disk: u64,
+    /// Threads that wait for another one.
+    pub(super) for_lock: u64,
+}
+
+/// Those of one process, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Threads(HashMap<u32, Thread>);
+
+#[derive(Debug)]
+struct Thread {
+    schedstat: ProcFile,
+    stat: ProcFile,
+    before: Option<SchedStat>,
+    waits: Option<Wait>,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Disk,
+    Lock,
+}
+
+impl Threads {
+    /// Adds what they did to a sum, which is made where the kernel counts the waiting of threads.
+    pub(super) fn sample(
+        &mut self,
+        root: &Root,
+        pid: u32,
+        buffer: &mut Vec<u8>,
+        sum: &mut Option<ThreadsUse>,
+    ) {
+        let tids = root.names(format!("proc/{pid}/task"));
+        let tids: Vec<u32> = tids.iter().filter_map(|name| name.parse().ok()).collect();
+        self.0.retain(|tid, _| tids.contains(tid));
+        let kept_open = tids.len() <= KEPT_OPEN_MAX;
+        for tid in tids {
+            let directory = format!("proc/{pid}/task/{tid}");
+            let thread =
+                self.0.entry(tid).or_insert_with(|| Thread::new(root, &directory, kept_open));
+            thread.sample(root, &directory, buffer, sum);
+        }
+    }
+
+    /// CPU time since each began, by thread id.
+    pub(super) fn run_ns(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.0.iter().filter_map(|(tid, thread)| Some((thread.before?.run_ns, *tid)))
+    }
+}
+
+impl Thread {
+    fn new(root: &Root, directory: &str, kept_open: bool) -> Self {
+        let open = |name: &str| {
+            let file = format!("{directory}/{name}");
+            if kept_open { ProcFile::open(root, file) } else { ProcFile::reopened(root, file) }
+        };
+        Self { schedstat: open("schedstat"), stat: open("stat"), before: None, waits: None }
+    }
+
+    fn sample(
+        &mut self,
+        root: &Root,
+        directory: &str,
+        buffer: &mut Vec<u8>,
+        sum: &mut Option<ThreadsUse>,
+    ) {
+        let now = self.schedstat.read(buffer).and_then(|text| parse_schedstat(&text));
+        let Some(now) = now else { return };
+        let before = self.before.replace(now);
+        // One that has not run since is where it was.
+        if before != Some(now) {
+            self.waits = self.waits_for(root, directory, buffer);
+        }
+        let sum = sum.get_or_insert_with(ThreadsUse::default);
+        if let Some(before) = before {
+            let waited_ns = now.wait_ns.saturating_sub(before.wait_ns);
+            sum.wait_ns = sum.wait_ns.saturating_add(waited_ns);
+            sum.busiest_ns = sum.busiest_ns.max(now.run_ns.saturating_sub(before.run_ns));
+        }
+        match self.waits {
+            Some(Wait::Disk) => sum.for_disk += 1,
+            Some(Wait::Lock) => sum.for_lock += 1,
+            None => {}
+        }
+    }
+
+    /// The kernel says in which of its functions a thread sleeps, where that may be known.
+    fn waits_for(&self, root: &Root, directory: &str, buffer: &mut Vec<u8>) -> Option<Wait> {
+        match parse_thread_stat(&self.stat.read(buffer)?)?.state {
+            'D' => Some(Wait::Disk),
+            'S' => {
+                let place = root.read(format!("{directory}/wchan"))?;
+                let locked = ["futex", "lock"].iter().any(|word| place.contains(word));
+                locked.then_some(Wait::Lock)
+            }
+            _ => None,
+        }
+    }
+}
