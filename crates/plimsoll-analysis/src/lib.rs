@@ -21,6 +21,7 @@
 
 mod analyse;
 mod blocks;
+mod bursts;
 pub mod capacity;
 pub mod compare;
 pub mod curve;

@@ -7,6 +7,7 @@ use plimsoll_model::event::{PointRecord, RunStarted, WorkerTotals};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{OpResult, PointResult, TargetResult};
 
+use crate::bursts::bursts;
 use crate::health::generator_result;
 use crate::raw::{PointTimes, PointView};
 use crate::timeline::timeline;
@@ -23,6 +24,7 @@ pub(crate) fn point_result(
 ) -> PointResult {
     let record = view.record;
     let totals = &record.totals;
+    let closed = matches!(record.load, Load::Closed { .. });
     let mut result = PointResult {
         position: view.position,
         stem: Some(record.point.stem()),
@@ -56,7 +58,7 @@ pub(crate) fn point_result(
         generator: generator_result(record),
         timeline: timeline(record, times),
         per_target: per_target(record),
-        resources: record.resources.clone(),
+        resources: [record.resources.clone(), bursts(totals, closed)].concat(),
         ..PointResult::default()
     };
     if let Some(times) = times {

@@ -9,4 +9,5 @@ pub mod pacer;
 pub mod recorder;
 pub mod rng;
 pub mod seam;
+mod ticks;
 pub mod worker;

@@ -15,6 +15,7 @@ use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpStatus, Outcom
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
 use crate::fresh::FreshTimes;
+use crate::ticks::Ticks;
 
 /// Error samples one worker keeps per class and point: enough to see a pattern.
 const SAMPLES_PER_CLASS: u32 = 5;
@@ -84,6 +85,7 @@ pub struct Recorder {
     samples: BTreeMap<ErrorClass, u32>,
     samples_total: u32,
     totals: WorkerTotals,
+    ticks: Ticks,
     clients: Clients,
 }
 
@@ -125,6 +127,7 @@ impl Recorder {
             .collect();
         let mut recorder = Self {
             worker,
+            ticks: Ticks::new(&phases),
             phases,
             op_names,
             second: 0,
@@ -187,6 +190,7 @@ impl Recorder {
             done.bytes_read += outcome.bytes_read;
             done.bytes_written += outcome.bytes_written;
         }
+        self.ticks.count(flight.sent, landing.done);
         self.ended(flight, outcome, target, landing);
     }
 
@@ -346,6 +350,7 @@ impl Recorder {
     pub fn into_totals(self) -> WorkerTotals {
         let mut totals = self.totals;
         let names = &self.op_names.0;
+        (totals.done_by_tick, totals.sent_by_tick) = self.ticks.into_counts();
         totals.per_client = self.clients.into_counts(names.len());
         totals.ops = names.iter().cloned().zip(self.counts).collect();
         let text = |(class, n): (ErrorClass, u64)| (class.to_string(), n);

@@ -241,7 +241,18 @@ pub struct WorkerTotals {
     /// By client, in the order of their numbers; empty when the assignment did not ask for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_client: Vec<ClientCounts>,
+    /// Ops that ended in each [`TICK`] of the window's first minute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done_by_tick: Vec<u32>,
+    /// Ops that were sent in each, of those that ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent_by_tick: Vec<u32>,
 }
+
+/// Time over which ops are counted for what changes within a second.
+pub const TICK: Nanos = Nanos::from_millis(50);
+/// Ticks of a load point that are kept: a minute.
+pub const TICKS_MAX: usize = 1_200;
 
 impl WorkerTotals {
     /// By op name, the ops from which shares of the mix are taken: those that ended within the

@@ -1,12 +1,14 @@
 //! The limit of one load point.
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::Suite;
 
 use super::saturation::{Saturation, saturation};
 use super::seen::{Scene, Seen};
+use crate::bursts::{FAST_RATE, SLOW_RATE};
+
 use super::{cap_of, clients_limit, failed, generator_limited, resources};
 
 /// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
@@ -57,13 +59,36 @@ pub(super) fn limit_of(
             LimitKind::Unknown,
             "the server failed ops; which resource is not known".to_owned(),
         ),
-        None => plain(LimitKind::Unknown, unknown_text(scene.as_ref())),
+        None => match changing(point) {
+            Some(limit) => limit,
+            None => plain(LimitKind::Unknown, unknown_text(scene.as_ref())),
+        },
     }
 }
 
 /// One load tells what was full at it, and not that more would bring no more.
 fn at_this_load(limit: Limit) -> Limit {
     Limit { text: format!("{}, at this one load", limit.text), ..limit }
+}
+
+/// What the generator alone sees: throughput that changes within a second.
+fn changing(point: &PointResult) -> Option<Limit> {
+    let find = |name: &str| point.resources.iter().find(|found| found.name == name);
+    let (slow, fast) = (find(SLOW_RATE)?, find(FAST_RATE)?);
+    let text = format!(
+        "saturated; which resource is not known: throughput changes within a second, {:.0} ops/s in \
+         the slowest quarter of the time and {:.0} in the fastest, so that two take turns or one \
+         pauses, which means over the window do not show",
+        slow.mean, fast.mean
+    );
+    let evidence = [slow, fast].map(|found| Evidence {
+        name: found.name.clone(),
+        value: found.mean,
+        unit: found.unit.clone(),
+        ..Evidence::default()
+    });
+    let kind = LimitKind::Unknown;
+    Some(Limit { kind, text, evidence: evidence.into(), ..Limit::default() })
 }
 
 fn unknown_text(scene: Option<&Scene<'_>>) -> String {

@@ -126,3 +126,21 @@ fn closed_loads_are_judged_over_a_doubling_of_clients() {
     let close = [(8, 8_000), (9, 8_100)];
     check(close.map(|(n, ops)| PointBuilder::closed(n).achieved(ops)), "unknown");
 }
+
+#[test]
+fn throughput_that_changes_within_a_second_is_said_where_nothing_else_is_known() {
+    let points = [
+        PointBuilder::closed(1),
+        PointBuilder::closed(8).achieved(1_000),
+        PointBuilder::closed(16),
+    ];
+    let mut run = RunBuilder::of(points);
+    let text = |run: &RunBuilder| analyse(&run.raw()).points[1].limit.text.clone();
+    assert!(!text(&run).contains("within a second"), "{}", text(&run));
+    let record = run.finished_mut(1);
+    let ticks = (0..60).map(|tick| if tick / 2 % 2 == 0 { 100 } else { 20 });
+    record.totals.done_by_tick = ticks.collect();
+    let told = text(&run);
+    assert!(told.contains("400 ops/s in the slowest quarter"), "{told}");
+    assert!(told.contains("and 2000 in the fastest"), "{told}");
+}

@@ -256,6 +256,11 @@ fn add_counts_of(known: &mut SecondRecord, record: &SecondRecord) {
     known.bytes_written += record.bytes_written;
 }
 
+fn add_ticks(sum: &mut Vec<u32>, part: &[u32]) {
+    sum.resize(sum.len().max(part.len()), 0);
+    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+}
+
 /// Adds one worker's totals to the sum.
 pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.due += part.due;
@@ -295,6 +300,8 @@ pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.pieces += part.pieces;
     sum.piece_ns_total += part.piece_ns_total;
     sum.think_ns_total += part.think_ns_total;
+    add_ticks(&mut sum.done_by_tick, &part.done_by_tick);
+    add_ticks(&mut sum.sent_by_tick, &part.sent_by_tick);
     sum.per_client.extend(part.per_client);
     sum.per_client.sort_by_key(|counts| counts.client);
     // By place: the same server may be named twice, for twice the connections.
