@@ -374,6 +374,25 @@ fn the_limit_moves_with_the_load_and_contention_is_a_finding_of_its_own() {
 }
 
 #[test]
+fn a_full_core_is_not_called_unsaturated_because_of_scatter_at_the_end() {
+    let of = |busy: f64| {
+        [
+            ("process.server.cores_allowed", 1.0),
+            ("process.server.cores_busy", busy),
+            ("process.server.cpu", busy),
+            ("process.server.run_delay", 3.0 * busy),
+        ]
+    };
+    let (low, full, half) = (of(0.4), of(0.99), of(0.5));
+    let text = sentence(&[(800, &low), (990, &full), (1_040, &full)]);
+    let only = "server saturated at about 1,040 ops/s: more clients brought only 5 % more at the \
+                last doubling";
+    assert!(text.starts_with(only), "{text}");
+    let text = sentence(&[(800, &low), (990, &half), (1_040, &half)]);
+    assert!(text.starts_with("not saturated"), "{text}");
+}
+
+#[test]
 fn one_load_names_what_is_full_with_a_queue_and_says_that_it_is_one() {
     let of = |delay| {
         [
