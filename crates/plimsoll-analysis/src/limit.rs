@@ -58,11 +58,8 @@ pub(crate) fn limit_text(
     if points.is_empty() {
         return None;
     }
-    if let Some(point) = points.iter().find(|p| generator_limited(p)) {
-        return Some(format!(
-            "generator-limited from {} on: what the server can do beyond that is unknown",
-            load_text(suite, point),
-        ));
+    if let Some(point) = by_load(suite, points).into_iter().find(|p| generator_limited(p)) {
+        return Some(generator_text(suite, points, point));
     }
     if let Some(point) = points.iter().find(|p| failed(p)) {
         return Some(format!(
@@ -82,6 +79,21 @@ pub(crate) fn limit_text(
             points.first().filter(|p| p.limit.kind.is_resource()).map(|p| p.limit.text.clone())
         }
         LoadSpec::Closed { .. } => closed_text(suite, points),
+    }
+}
+
+/// The generator was the limit from one load on; what limited the loads below it is told too.
+fn generator_text(suite: &Suite, points: &[PointResult], first: &PointResult) -> String {
+    let climb = by_load(suite, points);
+    let below: Vec<&PointResult> =
+        climb.into_iter().take_while(|point| !generator_limited(point)).collect();
+    let beyond = format!(
+        "generator-limited from {} on: what the server can do beyond that is unknown",
+        load_text(suite, first),
+    );
+    match story::story(suite, &below) {
+        Some(story) => format!("{beyond}; below that the limit is {story}"),
+        None => beyond,
     }
 }
 
