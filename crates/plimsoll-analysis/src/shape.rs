@@ -11,7 +11,7 @@ mod scalability;
 mod tests;
 
 use plimsoll_model::result::{NotCounted, PointResult};
-use plimsoll_model::shape::{Asymptotes, Peak, Shape};
+use plimsoll_model::shape::{Asymptotes, Knee, Peak, Shape};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::grouped;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,7 +19,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::summary::throughput;
 
-pub use knee::{KNEE_POINTS_MIN, knee};
+pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};
 
 /// A load that gives less than the peak by this share has fallen; less may be scatter.
@@ -51,15 +51,16 @@ pub fn closed_shape(points: &[Loaded], unit: &str) -> Option<Shape> {
         return None;
     }
     let peak = peak(&points)?;
+    let knee = knee(&points);
     let mut shape = Shape {
         unit: unit.to_owned(),
         asymptotes: asymptotes(&points, &peak),
-        knee: knee(&points),
+        knee: knee.ok(),
         peak: Some(peak),
         scalability: scalability(&points),
         ..Shape::default()
     };
-    shape.text = closed_text(&shape, &peak, loads, points.last()?.load);
+    shape.text = closed_text(&shape, &peak, knee, points.last()?.load);
     Some(shape)
 }
 
@@ -134,7 +135,7 @@ fn asymptotes(points: &[Loaded], peak: &Peak) -> Option<Asymptotes> {
     Some(Asymptotes { per_client, ceiling, queueing_from: left.then_some(ceiling / per_client) })
 }
 
-fn closed_text(shape: &Shape, peak: &Peak, loads: usize, last: f64) -> String {
+fn closed_text(shape: &Shape, peak: &Peak, knee: Result<Knee, NoKnee>, last: f64) -> String {
     let number = |load: f64| match load < 10.0 {
         true => format!("{load:.1}").trim_end_matches(".0").to_owned(),
         false => format!("{load:.0}"),
@@ -147,15 +148,12 @@ fn closed_text(shape: &Shape, peak: &Peak, loads: usize, last: f64) -> String {
         Some(clients) => format!("queueing must begin at {} clients", number(clients)),
         None => "throughput grows with the clients at every load".to_owned(),
     };
-    let knee = match shape.knee {
-        Some(knee) => {
+    let knee = match knee {
+        Ok(knee) => {
             let [load, low, high] = [knee.load, knee.low, knee.high].map(number);
             format!("knee at {load} ({low}–{high}) clients")
         }
-        None if loads < KNEE_POINTS_MIN => {
-            format!("too few loads to look for a knee, which takes {KNEE_POINTS_MIN}")
-        }
-        None => "no knee reached".to_owned(),
+        Err(none) => none.to_string(),
     };
     let place = number(peak.load);
     let highest = match peak.falls {

@@ -262,11 +262,11 @@ fn curve(run: &RunResult) -> Sheet {
     let mut sheet = Sheet::new(&headers(&["figure", "unit", "value", "low", "high"]));
     let Some(shape) = &run.summary.curve else { return sheet };
     let (load, unit) = (run.axis.unit.as_str(), shape.unit.as_str());
-    let per_load = format!("{unit} per {load}");
+    let per_client = format!("{unit} per client");
     let bounds = shape.asymptotes;
     let law = shape.scalability;
     let rows = [
-        ("per_client", per_load.as_str(), bounds.map(|it| it.per_client), None),
+        ("per_client", per_client.as_str(), bounds.map(|it| it.per_client), None),
         ("ceiling", unit, bounds.map(|it| it.ceiling), None),
         ("queueing_from", load, bounds.and_then(|it| it.queueing_from), None),
         ("knee", load, shape.knee.map(|it| it.load), shape.knee.map(|it| [it.low, it.high])),

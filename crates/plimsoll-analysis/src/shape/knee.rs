@@ -5,8 +5,22 @@ use plimsoll_model::shape::Knee;
 
 use super::{Loaded, by_load, middle, peak, resampled};
 
+/// Why there is no knee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKnee {
+    /// Two lines need more points.
+    #[error("too few loads to look for a knee, which takes {KNEE_LOADS_MIN}")]
+    FewLoads,
+    /// The first line would rest on one load.
+    #[error("no knee seen: the lowest load is at it or beyond it")]
+    BelowLowest,
+    /// Throughput goes on rising, or it is not certain that it does not.
+    #[error("no knee reached")]
+    NotReached,
+}
+
 /// Fewer loads than this cannot tell two lines from scatter.
-pub const KNEE_POINTS_MIN: usize = 5;
+pub const KNEE_LOADS_MIN: usize = 5;
 /// The second line must rise by less than this share of the first.
 const BREAK_MAX_RATIO: f64 = 0.5;
 /// Share of the bootstrap's samples that must have a knee too.
@@ -14,26 +28,31 @@ const AGREE_MIN_RATIO: f64 = 0.95;
 /// Slope and knee of the first line, slope of the second.
 const PARAMETERS: usize = 3;
 
-/// The knee with its interval, or `None`: no knee reached. Where throughput falls, what comes
-/// after the peak has no part in it.
-pub fn knee(points: &[Loaded]) -> Option<Knee> {
+/// The knee with its interval. Where throughput falls, what comes after the peak has no part in it.
+///
+/// # Errors
+/// When the points have none.
+pub fn knee(points: &[Loaded]) -> Result<Knee, NoKnee> {
     let mut points = by_load(points);
     if let Some(peak) = peak(&points).filter(|peak| peak.falls) {
         points.retain(|point| point.load <= peak.load);
     }
-    if points.chunk_by(|a, b| a.load == b.load).count() < KNEE_POINTS_MIN {
-        return None;
+    if points.chunk_by(|a, b| a.load == b.load).count() < KNEE_LOADS_MIN {
+        return Err(NoKnee::FewLoads);
     }
-    let best = broken_line(&points)?;
-    best.place()?;
+    let best = broken_line(&points).filter(|best| best.place().is_some());
+    let best = best.ok_or(NoKnee::NotReached)?;
+    if best.knee <= points[0].load {
+        return Err(NoKnee::BelowLowest);
+    }
     let fitted: Vec<f64> = points.iter().map(|point| best.at(point.load)).collect();
     let drawn = resampled(&points, &fitted, PARAMETERS, |points| broken_line(points)?.place());
     let places: Vec<f64> = drawn.iter().copied().flatten().collect();
     if (places.len() as f64) < AGREE_MIN_RATIO * drawn.len() as f64 {
-        return None;
+        return Err(NoKnee::NotReached);
     }
-    let [low, high] = middle(places)?;
-    Some(Knee { load: best.knee, low: low.min(best.knee), high: high.max(best.knee) })
+    let [low, high] = middle(places).ok_or(NoKnee::NotReached)?;
+    Ok(Knee { load: best.knee, low: low.min(best.knee), high: high.max(best.knee) })
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,8 @@ use super::{Loaded, by_load, middle, peak, resampled};
 /// γ, α and β, and one load more.
 const LOADS_MIN: usize = 4;
 const PARAMETERS: usize = 3;
+/// All work is contended.
+const ALPHA_MAX: f64 = 1.0;
 const STEPS_MAX: usize = 200;
 /// A step that betters the fit by less ends it.
 const BETTER_MIN_RATIO: f64 = 1e-13;
@@ -49,7 +51,8 @@ pub fn predict(fit: &Scalability, load: f64) -> Result<f64, PredictError> {
     Ok(law([fit.gamma, fit.alpha, fit.beta], load))
 }
 
-/// The fit with α, β ≥ 0; `None` below four loads.
+/// The fit with α, β ≥ 0; `None` below four loads, and where the points leave α open: then each of
+/// the three can stand in for the others.
 pub fn scalability(points: &[Loaded]) -> Option<Scalability> {
     let points = by_load(points);
     if points.chunk_by(|a, b| a.load == b.load).count() < LOADS_MIN {
@@ -62,10 +65,11 @@ pub fn scalability(points: &[Loaded]) -> Option<Scalability> {
         let [low, high] = middle(drawn.iter().flatten().map(|found| found[at]).collect())?;
         Some([low.min(best[at]), high.max(best[at])])
     };
+    let alpha_interval = interval(1).filter(|interval| interval[1] <= ALPHA_MAX)?;
     Some(Scalability {
         gamma: best[0],
         alpha: best[1],
-        alpha_interval: interval(1)?,
+        alpha_interval,
         beta: best[2],
         beta_interval: interval(2)?,
         measured_to: points.last()?.load,

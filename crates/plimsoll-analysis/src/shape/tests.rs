@@ -50,19 +50,28 @@ fn scatter_widens_the_interval_of_a_knee_and_every_time_in_the_same_way() {
     let found = knee(&points).unwrap();
     assert!(found.low < 11.0 && 11.0 < found.high && found.high - found.low > 0.2, "{found:?}");
     assert!(found.low > 9.0 && found.high < 13.0, "{found:?}");
-    assert_eq!(knee(&points), Some(found));
+    assert_eq!(knee(&points), Ok(found));
 }
 
 #[test]
 fn a_line_that_goes_on_rising_has_no_knee() {
-    assert_eq!(knee(&broken(1_000.0, 0.0)), None);
-    assert_eq!(knee(&broken(8.0, 60.0)), None);
+    assert_eq!(knee(&broken(1_000.0, 0.0)), Err(NoKnee::NotReached));
+    assert_eq!(knee(&broken(8.0, 60.0)), Err(NoKnee::NotReached));
     let text = closed_shape(&broken(1_000.0, 0.0), "ops/s").unwrap().text;
     assert_eq!(
         text,
         "throughput grows with the clients at every load; no knee reached; highest at 48, the last \
          load"
     );
+}
+
+#[test]
+fn a_ladder_that_begins_saturated_has_neither_knee_nor_law() {
+    let flat = points([8.0, 12.0, 16.0, 20.0, 24.0, 32.0, 40.0].map(|n| (n, 1_000.0 + n % 3.0)));
+    assert_eq!(knee(&flat), Err(NoKnee::BelowLowest));
+    assert_eq!(scalability(&flat), None);
+    let three = broken(8.0, 0.0)[..3].to_vec();
+    assert_eq!(knee(&three), Err(NoKnee::FewLoads));
 }
 
 #[test]
