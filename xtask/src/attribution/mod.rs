@@ -17,7 +17,8 @@ use crate::bench::process;
 use crate::{Result, workspace};
 use cases::{CASES, Case, Server};
 use server::Staged;
-use stage::{Group, INSIDE, Running, Shaped};
+pub use stage::Group;
+use stage::{INSIDE, Running, Shaped};
 
 /// Word that makes this program the staged server.
 pub const STAGED: &str = "attribution-server";
@@ -246,7 +247,7 @@ fn start(
 }
 
 /// Starts a server and waits for the line that says where it is.
-fn first_line(mut command: Command) -> Result<(Running, String)> {
+pub fn first_line(mut command: Command) -> Result<(Running, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = crate::command::shown(&command);
     let mut child = command.spawn().map_err(|e| format!("cannot start {shown}: {e}"))?;
