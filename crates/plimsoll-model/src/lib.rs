@@ -16,6 +16,7 @@
 //! | [`limit`] | what held a load point back |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
+//! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
 pub mod assignment;
 pub mod bundle;
@@ -27,6 +28,7 @@ pub mod event;
 pub mod limit;
 pub mod outcome;
 pub mod result;
+pub mod scaling;
 pub mod stated;
 pub mod suite;
 pub mod target;
