@@ -7,6 +7,7 @@
 
 mod attribution;
 mod bench;
+mod capacity;
 mod ci;
 mod command;
 mod coverage;
@@ -48,6 +49,9 @@ usage: cargo xtask VERB
                   --program FILE [-- OPTIONS OF plimsoll run]
   attribution     is the right limit named? Staged runs, some six minutes; needs root:
                   --only WORD --program FILE --write
+  capacity        does a claim of plimsoll capacity hold, and is it not too low? nginx under a CPU
+                  quota, a queue of known law; needs root: --only nginx|queue --times 5
+                  --program FILE
   faults          does the certificate refuse an instrument that is broken? Each patch of
                   xtask/faults in a copy of the sources, some 25 minutes: --only NAME,NAME --write";
 
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         ["licences"] => licences::licences(),
         ["attribution", rest @ ..] => attribution::attribution(rest),
         [attribution::STAGED, rest @ ..] => attribution::serve(rest),
+        ["capacity", rest @ ..] => capacity::capacity(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["mutants", rest @ ..] => mutants::mutants(rest),
         ["bench", rest @ ..] => bench::bench(rest),

@@ -17,6 +17,7 @@
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
+//! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
 pub mod assignment;
 pub mod bundle;
@@ -28,6 +29,7 @@ pub mod event;
 pub mod limit;
 pub mod outcome;
 pub mod result;
+pub mod scaling;
 pub mod shape;
 pub mod stated;
 pub mod suite;

@@ -49,7 +49,7 @@ struct RunPage {
 
 /// The same chart for wide and narrow pages. The text was escaped where it was drawn.
 #[derive(Serialize)]
-struct Chart {
+pub(crate) struct Chart {
     wide: Value,
     narrow: Value,
 }
@@ -73,14 +73,9 @@ struct Timeline {
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
-    let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
-    environment.set_syntax(syntax);
+    let mut environment = environment()?;
     environment.add_template("report.html", include_str!("../templates/report.html"))?;
     environment.add_template("run.html", include_str!("../templates/run.html"))?;
-    environment.add_template("parts.html", include_str!("../templates/parts.html"))?;
-    environment.add_global("css", Value::from_safe_string(STYLE.to_owned()));
-    environment.add_global("script", Value::from_safe_string(SCRIPT.to_owned()));
     let runs_pages: Vec<_> = runs.iter().enumerate().map(|(i, r)| run_page(i + 1, r)).collect();
     let title = match runs_pages.as_slice() {
         [only] => only.view.title.clone(),
@@ -88,6 +83,17 @@ pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
     };
     let page = Page { title, runs: runs_pages, comparison: comparison(runs), closing: CLOSING };
     Ok(environment.get_template("report.html")?.render(Serde(&page))?)
+}
+
+/// What every page has in common.
+pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    environment.set_syntax(syntax);
+    environment.add_template("parts.html", include_str!("../templates/parts.html"))?;
+    environment.add_global("css", Value::from_safe_string(STYLE.to_owned()));
+    environment.add_global("script", Value::from_safe_string(SCRIPT.to_owned()));
+    Ok(environment)
 }
 
 const STYLE: &str = include_str!("../templates/style.css");
@@ -137,7 +143,7 @@ fn resources(id: &str, run: &RunResult) -> Vec<Small> {
     drawn.collect()
 }
 
-fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
+pub(crate) fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
     let at = |id: &str, width| draw(Frame { id, width }).map(Value::from_safe_string);
     let wide = at(id, WIDE)?;
     let narrow = at(&format!("{id}-narrow"), NARROW)?;

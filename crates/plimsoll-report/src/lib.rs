@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`html`] | one self-contained page, no network, readable without scripts |
 //! | [`markdown`] | the same tables as text for a repository |
+//! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`csv`] | the numbers, unrounded, units in the headers |
 //!
 //! Text in a result is untrusted, since error samples hold what a server sent: it is escaped on
@@ -13,6 +14,7 @@
 mod csv;
 mod html;
 mod markdown;
+mod scaling;
 mod svg;
 mod table;
 mod text;
@@ -21,4 +23,5 @@ mod view;
 pub use csv::csv;
 pub use html::{ReportError, html};
 pub use markdown::markdown;
+pub use scaling::{scaling_html, scaling_markdown};
 pub use view::limit_name;

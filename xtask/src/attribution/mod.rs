@@ -22,7 +22,8 @@ use crate::{Result, workspace};
 use cases::{CASES, Case, Server};
 use remote::Remote;
 use server::Staged;
-use stage::{Group, INSIDE, Namespace, Running};
+pub use stage::Group;
+use stage::{INSIDE, Namespace, Running};
 
 /// Word that makes this program the staged server.
 pub const STAGED: &str = "attribution-server";
@@ -296,7 +297,7 @@ fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {
 }
 
 /// Starts a server and waits for the line that says where it is.
-fn first_line(mut command: Command) -> Result<(Running, String)> {
+pub fn first_line(mut command: Command) -> Result<(Running, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = crate::command::shown(&command);
     let mut child = command.spawn().map_err(|e| format!("cannot start {shown}: {e}"))?;

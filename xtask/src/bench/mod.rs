@@ -18,6 +18,9 @@ mod web;
 
 use std::path::PathBuf;
 
+pub use nginx::Nginx;
+pub use place::Place;
+
 use crate::{Result, command, workspace};
 
 /// Core of the server under test.

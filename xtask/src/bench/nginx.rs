@@ -52,11 +52,20 @@ impl Nginx {
         format!("http://{}{path}", self.address)
     }
 
-    /// nginx writes its process id after it has bound its port.
+    /// Its processes: the master and its worker.
+    pub fn ids(&self) -> Vec<u32> {
+        let id = self.process.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|word| word.parse().ok());
+        std::iter::once(id).chain(children).collect()
+    }
+
+    /// nginx writes its process id after it has bound its port, and starts its worker then.
     fn wait_until_ready(&mut self) -> Result<()> {
         for _ in 0..20 {
             let id = fs::read_to_string(self.folder.join("pid")).unwrap_or_default();
-            if !id.trim().is_empty() {
+            if !id.trim().is_empty() && self.ids().len() > 1 {
                 return Ok(());
             }
             if let Ok(Some(status)) = self.process.try_wait() {

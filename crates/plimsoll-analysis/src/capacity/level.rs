@@ -2,7 +2,7 @@
 
 use plimsoll_model::capacity::{CapacityTry, LimitFigure, TryStanding};
 
-use super::Config;
+use super::{BOUND_TRIES_MAX, CHALLENGE_LEAD, Config};
 
 /// How far a figure without an interval may lie off, as a logarithm: anywhere.
 const UNKNOWN: f64 = 10.0;
@@ -16,6 +16,23 @@ pub(super) enum Standing {
     Open,
     /// The measurement was at fault each time.
     Fault,
+}
+
+/// How tries came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Votes {
+    pub within: u32,
+    pub beyond: u32,
+}
+
+impl Votes {
+    /// Of all these loads.
+    pub fn of<'a>(levels: impl Iterator<Item = &'a Level<'a>>) -> Self {
+        levels.map(Level::votes).fold(Self::default(), |sum, votes| Self {
+            within: sum.within + votes.within,
+            beyond: sum.beyond + votes.beyond,
+        })
+    }
 }
 
 /// All tries of a load with one purpose.
@@ -37,8 +54,10 @@ pub(super) fn levels<'a>(tries: impl Iterator<Item = &'a CapacityTry>) -> Vec<Le
 }
 
 impl Level<'_> {
-    /// Of a step of the search: figures of several tries are averaged, so that their intervals
-    /// shrink; what is still undecided after the last is decided by its figure.
+    /// Of a step of the search: figures of several tries are taken together, so that their
+    /// intervals shrink; what is still undecided after the last is decided by its figure. Tries
+    /// that contradict each other are no average: one bad moment of the machine is many times its
+    /// limit. Another is made, and the middle one counts.
     pub fn standing(&self, config: &Config) -> Standing {
         let judged: Vec<&CapacityTry> = self.judged().collect();
         let n = judged.len() as u32;
@@ -58,11 +77,14 @@ impl Level<'_> {
             (_, false) if 2 * failed >= judged.len() => return Standing::NotWithin,
             (_, false) => {}
         }
-        let pooled = Margin::pooled(&margins);
-        match pooled {
+        let beyond = margins.iter().filter(|margin| margin.at >= 0.0).count();
+        if beyond > 0 && beyond < margins.len() && more {
+            return Standing::Open;
+        }
+        match Margin::pooled(&margins) {
             Margin { low, .. } if low >= 0.0 => Standing::NotWithin,
             Margin { high, .. } if high < 0.0 => Standing::Within,
-            _ if more => Standing::Open,
+            _ if more && n < config.alike_tries_max => Standing::Open,
             Margin { at, .. } if at < 0.0 => Standing::Within,
             _ => Standing::NotWithin,
         }
@@ -77,6 +99,21 @@ impl Level<'_> {
     /// Tries that do not.
     pub fn faults(&self) -> u32 {
         (self.tries.len() - self.judged().count()) as u32
+    }
+
+    /// Whether a bad moment of the machine may still have been all: it must not hide what the
+    /// server can do.
+    pub fn is_hasty(&self, config: &Config) -> bool {
+        let votes = self.votes();
+        votes.beyond < votes.within + CHALLENGE_LEAD
+            && (self.tries.len() as u32) < BOUND_TRIES_MAX
+            && self.faults() < config.faults_max
+    }
+
+    /// Tries within the limits and tries beyond them.
+    pub fn votes(&self) -> Votes {
+        let within = self.judged().filter(|attempt| attempt.passed).count() as u32;
+        Votes { within, beyond: self.judged().count() as u32 - within }
     }
 
     /// Why it was not within the limits, as last seen.
@@ -126,11 +163,13 @@ impl Margin {
         }
     }
 
-    /// Of several tries, each as good as the other.
+    /// Of several tries, each as good as the other: the middle of their figures.
     fn pooled(margins: &[Self]) -> Self {
         let n = margins.len() as f64;
         let mean = |of: fn(&Self) -> f64| margins.iter().map(of).sum::<f64>() / n;
-        let at = mean(|margin| margin.at);
+        let mut sorted: Vec<f64> = margins.iter().map(|margin| margin.at).collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
         let below = mean(|margin| margin.at - margin.low) / n.sqrt();
         let above = mean(|margin| margin.high - margin.at) / n.sqrt();
         Self { at, low: at - below, high: at + above }

@@ -6,9 +6,13 @@
 //!    the gap between them is halved until it is small. A try whose figure is too near its limit to
 //!    be decided is repeated, and the figures are taken together. Points at which the measurement
 //!    was at fault are repeated too.
-//! 3. The highest load within the limits is claimed and run again five times. Any of them beyond a
-//!    limit lowers the claim, and the five begin again. Five of five is a test in itself: were the
-//!    true figure above its limit, all five would stay below it once in 32 times at most.
+//! 3. The highest load within the limits is claimed and run again until five stayed within the
+//!    limits. One beyond a limit may be the machine's bad moment and is made up for by another; a
+//!    second lowers the claim, and the five begin again. That is a test in itself: were the true
+//!    figure above its limit, five of at most six would stay below it seven times in 64 at most.
+//! 4. A claim that passed is held against loads a tenth above it, unless what bounds it was too
+//!    much three times more often than not: an earlier bad moment may have hidden what the server
+//!    can do. Where most of them are within the limits, the search goes on above.
 //!
 //! The next step follows from the tries so far and the time left, so that a resumed search goes on
 //! where it was, and the answer follows from the tries alone.
@@ -25,10 +29,22 @@ use plimsoll_model::result::Bound;
 use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_MAX, Suite};
 
 pub(crate) use self::answer::{order_points, summarise};
-use self::level::{Level, Standing, levels};
+use self::level::{Level, Standing, Votes, levels};
 
-/// Re-runs of a claim, all of which must stay within the limits.
+/// Re-runs of a claim that must stay within the limits.
 pub const RERUNS: u32 = 5;
+/// Re-runs beyond a limit that lower a claim: one may be a bad moment of the machine.
+const RERUNS_BEYOND: u32 = 2;
+/// A claim is held against loads up to this ratio above it.
+const CHALLENGE_RATIO: f64 = 1.1;
+/// What bounds a claim must have been too much so many times more often than not.
+const CHALLENGE_LEAD: u32 = 3;
+/// Tries of what bounds a claim, at most.
+const BOUND_TRIES_MAX: u32 = 5;
+/// Tries of a challenge at most.
+const CHALLENGE_TRIES_MAX: u32 = 6;
+/// Steps a challenge is not begun without: it and, should it succeed, a claim.
+const CHALLENGE_STEPS: u32 = RERUNS + 3;
 /// Steps that are kept for the re-runs: of the first claim, and of some that were too high.
 const RERUNS_RESERVE_STEPS: u32 = 2 * RERUNS;
 /// Loads from here on are whole numbers: nobody asks for fractions of an op.
@@ -52,6 +68,8 @@ pub struct Config {
     pub loads_max: u32,
     /// Tries of a load that stays undecided, at most.
     pub probe_tries_max: u32,
+    /// So many of them that came out alike decide it.
+    pub alike_tries_max: u32,
     /// Tries of a load at which the measurement was at fault, at most.
     pub faults_max: u32,
     /// Claims at most.
@@ -72,9 +90,10 @@ impl Config {
             first: if clients { 8.0 } else { 0.5 },
             growth_ratio: if clients { 2.0 } else { 1.6 },
             ceiling_ratio: 1.05,
-            resolution_ratio: if quick { 0.04 } else { 0.01 },
+            resolution_ratio: if quick { 0.02 } else { 0.01 },
             loads_max: if quick { 16 } else { 24 },
-            probe_tries_max: if quick { 2 } else { 3 },
+            probe_tries_max: 3,
+            alike_tries_max: if quick { 2 } else { 3 },
             faults_max: 3,
             claims_max: if quick { 6 } else { 12 },
             load_min: 1.0,
@@ -119,9 +138,9 @@ pub struct Answer {
     pub high: Option<f64>,
     /// Whether the server's own limit was seen.
     pub bound: Bound,
-    /// Re-runs within the limits.
+    /// Re-runs within the limits: five.
     pub passed: u32,
-    /// Re-runs.
+    /// Re-runs: one may have been beyond a limit.
     pub tries: u32,
 }
 
@@ -163,13 +182,13 @@ impl Search {
         }
         match self.claims().last() {
             Some(claim) => self.after_claiming(claim, steps_left),
-            None => self.after_probing(steps_left),
+            None => self.after_probing(steps_left, RERUNS_RESERVE_STEPS),
         }
     }
 
-    fn after_probing(&self, steps_left: u32) -> Step {
+    fn after_probing(&self, steps_left: u32, reserve: u32) -> Step {
         let levels = self.probed();
-        let hurried = steps_left <= RERUNS_RESERVE_STEPS;
+        let hurried = steps_left <= reserve;
         if let Some(last) = levels.last()
             && last.standing(&self.config) == Standing::Open
             && !hurried
@@ -191,9 +210,8 @@ impl Search {
                 if is_new && far && !exhausted {
                     return Step::Probe { load: middle };
                 }
-                // One bad moment of the machine must not hide what the server can do.
-                let hasty = *standing == Standing::NotWithin && beyond.tries.len() == 1;
-                match hasty && !hurried {
+                match *standing == Standing::NotWithin && beyond.is_hasty(&self.config) && !hurried
+                {
                     true => Step::Probe { load: beyond.load },
                     false => self.claim(within, 1),
                 }
@@ -210,27 +228,78 @@ impl Search {
     }
 
     fn after_claiming(&self, claim: &Level<'_>, steps_left: u32) -> Step {
-        if claim.judged().any(|attempt| !attempt.passed) || claim.faults() >= self.config.faults_max
-        {
-            return self.lower(claim.load, steps_left);
+        if self.fell(claim) {
+            return self.lower(claim, steps_left);
         }
-        let done = claim.judged().count() as u32;
         match self.answer() {
-            Some(answer) if done >= RERUNS => Step::Found(answer),
-            _ => self.claim(claim.load, done + 1),
+            Some(answer) if claim.votes().within >= RERUNS => self.challenge(&answer, steps_left),
+            _ => self.claim(claim.load, claim.judged().count() as u32 + 1),
         }
     }
 
-    /// A claim that did not pass gives way; the longer that goes on, the further.
-    fn lower(&self, load: f64, steps_left: u32) -> Step {
-        let claims = self.claims().len() as u32;
-        let hurry = if steps_left <= RERUNS_RESERVE_STEPS { 3.0 } else { 1.0 };
-        let step = self.config.resolution_ratio * f64::from(claims.div_ceil(2)) * hurry;
-        let lower = self.bounded(load * (1.0 - step));
+    /// Whether a claim gives way.
+    fn fell(&self, claim: &Level<'_>) -> bool {
+        claim.votes().beyond >= RERUNS_BEYOND || claim.faults() >= self.config.faults_max
+    }
+
+    /// A claim that did not pass gives way: by little where some of its re-runs stayed within the
+    /// limits, and by more each time where none did.
+    fn lower(&self, claim: &Level<'_>, steps_left: u32) -> Step {
+        let load = claim.load;
+        let claims = self.claims();
+        let clear = claims.iter().rev().take_while(|claim| claim.votes().within == 0).count();
+        let hurry = if steps_left < RERUNS { 3.0 } else { 1.0 };
+        let step = self.config.resolution_ratio / 2.0 * 2_f64.powi(clear as i32) * hurry;
+        let lower = self.bounded(load * (1.0 - step.min(0.5)));
         // Whole loads give way by one at least.
         let lower = if lower >= load { self.bounded(load - 1.0) } else { lower };
+        match self.answer() {
+            // One passed before this was tried above it.
+            Some(answer) if lower <= answer.value || steps_left < RERUNS => {
+                return Step::Found(answer);
+            }
+            _ => {}
+        }
+        let claims = claims.len() as u32;
         let ended = lower >= load || claims >= self.config.claims_max || steps_left == 0;
         if ended { self.nothing() } else { self.claim(lower, 1) }
+    }
+
+    /// Is what passed all there is? What bounds it may have been a bad moment of the machine.
+    fn challenge(&self, answer: &Answer, steps_left: u32) -> Step {
+        let above = self.bounded(answer.value * CHALLENGE_RATIO);
+        if above <= answer.value || steps_left < CHALLENGE_STEPS {
+            return Step::Found(*answer);
+        }
+        let levels = self.probed();
+        let near = |level: &&Level<'_>| level.load > answer.value && level.load <= above;
+        let votes = Votes::of(levels.iter().filter(near));
+        let tried = levels.iter().find(|level| level.load == above);
+        let enough = |level: &Level<'_>| {
+            level.tries.len() as u32 >= CHALLENGE_TRIES_MAX
+                || level.faults() >= self.config.faults_max
+        };
+        if votes.within > votes.beyond {
+            return self.above_claim(answer, steps_left);
+        }
+        let settled = votes.beyond >= votes.within + CHALLENGE_LEAD || tried.is_some_and(enough);
+        match settled || answer.bound != Bound::Exact {
+            true => Step::Found(*answer),
+            false => Step::Probe { load: above },
+        }
+    }
+
+    /// The search goes on above a claim that passed, and ends with it where nothing above passes.
+    fn above_claim(&self, answer: &Answer, steps_left: u32) -> Step {
+        match self.after_probing(steps_left, RERUNS) {
+            Step::Verify { load, .. }
+                if load <= answer.value || self.claims().iter().any(|it| it.load == load) =>
+            {
+                Step::Found(*answer)
+            }
+            Step::Nothing { .. } => Step::Found(*answer),
+            step => step,
+        }
     }
 
     const fn claim(&self, load: f64, number: u32) -> Step {
@@ -241,15 +310,13 @@ impl Search {
         Step::Nothing { reason: text::nothing(self) }
     }
 
-    /// The highest load whose re-runs all stayed within the limits.
+    /// The highest load whose re-runs stayed within the limits.
     pub fn answer(&self) -> Option<Answer> {
         let claims = self.claims();
-        let passed = |claim: &&Level<'_>| {
-            claim.judged().count() as u32 >= RERUNS && claim.judged().all(|it| it.passed)
-        };
+        let passed = |claim: &&Level<'_>| claim.votes().within >= RERUNS && !self.fell(claim);
         let claim = claims.iter().filter(passed).max_by(|a, b| a.load.total_cmp(&b.load))?;
         let beyond = self.lowest_beyond(claim.load);
-        let tries = claim.judged().count() as u32;
+        let votes = claim.votes();
         Some(Answer {
             value: claim.load,
             high: beyond.map(|(load, _)| load),
@@ -257,24 +324,22 @@ impl Search {
                 Some((_, Standing::NotWithin)) => Bound::Exact,
                 _ => Bound::AtLeast,
             },
-            passed: tries,
-            tries,
+            passed: votes.within,
+            tries: votes.within + votes.beyond,
         })
     }
 
     /// The lowest load above this one that was not within the limits, or not measured.
     fn lowest_beyond(&self, load: f64) -> Option<(f64, Standing)> {
         let probed = self.probed();
-        let probed = probed.iter().map(|level| (level.load, level.standing(&self.config)));
+        let probed = probed.iter().filter(|level| !outvoted(level, &probed));
+        let probed = probed.map(|level| (level.load, level.standing(&self.config)));
         let claims = self.claims();
-        let claimed = claims.iter().filter_map(|claim| {
-            let failed = claim.judged().any(|attempt| !attempt.passed);
-            let standing = match failed {
-                true => Standing::NotWithin,
-                false if claim.faults() >= self.config.faults_max => Standing::Fault,
-                false => return None,
-            };
-            Some((claim.load, standing))
+        let claimed = claims.iter().filter(|claim| self.fell(claim)).map(|claim| {
+            match claim.votes().beyond >= RERUNS_BEYOND {
+                true => (claim.load, Standing::NotWithin),
+                false => (claim.load, Standing::Fault),
+            }
         });
         probed
             .chain(claimed)
@@ -289,7 +354,7 @@ impl Search {
         let standings = levels.iter().map(|level| (level, level.standing(&self.config)));
         let beyond = standings
             .clone()
-            .filter(|(_, standing)| *standing != Standing::Within)
+            .filter(|(level, standing)| *standing != Standing::Within && !outvoted(level, levels))
             .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
         let below = beyond.map_or(f64::INFINITY, |(level, _)| level.load);
         let within = standings
@@ -333,5 +398,18 @@ impl Search {
     }
 }
 
+/// Whether loads above this one stayed within the limits more often than it and they did not: more
+/// load cannot help a server, so that a bad moment was at fault.
+fn outvoted(level: &Level<'_>, levels: &[Level<'_>]) -> bool {
+    let tops = levels.iter().map(|top| top.load).filter(|top| *top > level.load);
+    tops.into_iter().any(|top| {
+        let between = levels.iter().filter(|it| it.load >= level.load && it.load <= top);
+        let votes = Votes::of(between);
+        votes.within > votes.beyond
+    })
+}
+
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod tests;

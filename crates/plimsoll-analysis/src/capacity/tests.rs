@@ -1,27 +1,16 @@
-use plimsoll_model::assignment::PointId;
-use plimsoll_model::calibrated::ServiceLaw;
 use plimsoll_model::capacity::{CapacityAsked, CapacityTry, LimitFigure, TryStanding, Within};
-use plimsoll_model::certificate::Statistic;
-use plimsoll_model::event::{JournalRecord, OpTimes, Phase};
-use plimsoll_model::result::PointResult;
-use plimsoll_model::units::Nanos;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use plimsoll_model::event::JournalRecord;
 
-use super::judge::Tried;
 use super::*;
 use crate::analyse;
-use crate::queueing::Queue;
-use crate::raw::{PointTimes, SecondTimes};
-use crate::stated::state;
 use crate::testing::{PointBuilder, RunBuilder};
 
 /// Enough for any search.
-const NO_HURRY: u32 = u32::MAX;
+pub(super) const NO_HURRY: u32 = u32::MAX;
 /// Steps of a search that never ends would be more than this.
 const STEPS_MAX: usize = 120;
 
-fn config(clients: bool, quick: bool) -> Config {
+pub(super) fn config(clients: bool, quick: bool) -> Config {
     let point = if clients { PointBuilder::closed(1) } else { PointBuilder::open(1.0) };
     let profile = if quick { ProfileName::Quick } else { ProfileName::Standard };
     Config::of(&point.build().suite, profile)
@@ -64,7 +53,7 @@ fn faulty(step: &Step) -> CapacityTry {
 }
 
 /// Runs a search to its end: the search, its last step, the steps it took.
-fn run(
+pub(super) fn run(
     config: Config,
     steps_left: u32,
     closed: f64,
@@ -85,7 +74,7 @@ fn run(
     panic!("no end after {STEPS_MAX} steps: {search:?}");
 }
 
-fn load_of(step: &Step) -> f64 {
+pub(super) fn load_of(step: &Step) -> f64 {
     match step {
         Step::Probe { load } | Step::Verify { load, .. } => *load,
         _ => 0.0,
@@ -93,7 +82,7 @@ fn load_of(step: &Step) -> f64 {
 }
 
 #[track_caller]
-fn found(step: &Step) -> Answer {
+pub(super) fn found(step: &Step) -> Answer {
     match step {
         Step::Found(answer) => *answer,
         other => panic!("{other:?}"),
@@ -166,19 +155,42 @@ fn one_bad_moment_does_not_hide_what_the_server_can_do() {
     assert!((40.0..=90.0).contains(&answer.value), "{answer:?}");
 }
 
-#[test]
-fn a_re_run_beyond_a_limit_lowers_the_claim_and_the_five_begin_again() {
-    let mut first = true;
+/// A search for a load near 100 whose re-runs of 100 with these numbers are beyond the limit.
+fn re_run_failing(numbers: &[u32]) -> (Answer, Vec<f64>) {
     let (_, end, steps) = run(config(true, false), NO_HURRY, 0.0, |step| match step {
-        Step::Verify { number: 4, .. } if std::mem::take(&mut first) => attempt(step, 1.2, 0.1),
+        Step::Verify { load: 100.0, number } if numbers.contains(number) => attempt(step, 1.2, 0.1),
         step => attempt(step, load_of(step) / 100.5, 0.001),
     });
-    let claims: Vec<f64> =
-        steps.iter().filter(|s| matches!(s, Step::Verify { .. })).map(load_of).collect();
-    assert_eq!(claims, [100.0, 100.0, 100.0, 100.0, 99.0, 99.0, 99.0, 99.0, 99.0]);
-    let answer = found(&end);
+    let claims = steps.iter().filter(|s| matches!(s, Step::Verify { .. })).map(load_of).collect();
+    (found(&end), claims)
+}
+
+#[test]
+fn one_re_run_beyond_a_limit_is_made_up_for_by_another() {
+    let (answer, claims) = re_run_failing(&[4]);
+    assert_eq!(claims, [100.0; 6]);
+    assert_eq!((answer.value, answer.passed, answer.tries), (100.0, 5, 6));
+}
+
+#[test]
+fn a_second_re_run_beyond_a_limit_lowers_the_claim_and_the_five_begin_again() {
+    let (answer, claims) = re_run_failing(&[2, 4]);
+    assert_eq!(claims, [[100.0; 4].as_slice(), &[99.0; 5]].concat());
     assert_eq!((answer.value, answer.high), (99.0, Some(100.0)));
+    assert_eq!((answer.passed, answer.tries), (5, 5));
     assert_eq!(answer.bound, Bound::Exact);
+}
+
+#[test]
+fn a_load_that_was_too_much_twice_by_chance_is_tried_again_before_it_bounds_the_answer() {
+    let mut bad = 0;
+    let (_, end, _) = run(config(true, false), NO_HURRY, 0.0, |step| {
+        let hit = load_of(step) == 32.0 && bad < 2;
+        bad += u32::from(hit);
+        attempt(step, if hit { 30.0 } else { load_of(step) / 90.5 }, 0.001)
+    });
+    let answer = found(&end);
+    assert_eq!((answer.value, answer.high), (90.0, Some(91.0)), "32 was too much twice");
 }
 
 #[test]
@@ -226,107 +238,6 @@ fn a_search_in_a_hurry_claims_what_it_knows() {
     assert!(steps.len() <= 14, "{steps:?}");
     let answer = found(&end);
     assert!(answer.value >= 500.0 && answer.value < 900.0, "{answer:?}");
-}
-
-/// The window of a test's points.
-const WINDOW_S: u32 = 30;
-
-/// A queue with a constant service at this rate, for a window: what analysis would read.
-fn queue(random: &mut Xoshiro256PlusPlus, rate: f64, service_s: f64) -> PointTimes {
-    const WARM_UP_S: f64 = 2.0;
-    let mut seconds: Vec<OpTimes> = (0..WINDOW_S).map(|_| OpTimes::new()).collect();
-    let (mut now_s, mut free_s) = (0.0_f64, 0.0_f64);
-    loop {
-        let unit = ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        now_s += -unit.ln() / rate;
-        if now_s >= WARM_UP_S + f64::from(WINDOW_S) {
-            break;
-        }
-        free_s = free_s.max(now_s) + service_s;
-        if now_s >= WARM_UP_S {
-            let times = &mut seconds[(now_s - WARM_UP_S) as usize];
-            let ns = ((free_s - now_s) * 1e9) as u64;
-            for all in [&mut times.response, &mut times.response_low] {
-                all.saturating_record(ns);
-            }
-        }
-    }
-    PointTimes::from_seconds((0..).zip(seconds).map(|(second, times)| SecondTimes {
-        second,
-        start: Nanos::from_secs(u64::from(second)),
-        phase: Phase::Measure,
-        ops: vec![times],
-    }))
-}
-
-fn judged(rate: f64, purpose: Purpose, times: &PointTimes, within: &Within) -> CapacityTry {
-    let built = PointBuilder::open(rate).build();
-    let mut record = built.record;
-    record.point = PointId { ordinal: 1, purpose };
-    let total = times.window_total();
-    let stated = state(&built.suite, &record, &total, times);
-    let result = PointResult {
-        position: 1,
-        requested: rate,
-        response_interval_ns: stated.response,
-        valid: true,
-        ..PointResult::default()
-    };
-    let (suite, record, result) = (&built.suite, &record, &result);
-    Tried { suite, within, record, result, times: Some(times) }.judge()
-}
-
-/// The rate at which theory's p99 is so many services.
-fn crossing_ops_per_s(service: Nanos, services: f64) -> f64 {
-    let service_s = service.as_secs_f64();
-    let (mut low, mut high) = (0.01 / service_s, 0.999 / service_s);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        let queue = Queue::of(middle, ServiceLaw::Constant(service), 1).unwrap();
-        match queue.response_s(Statistic::P99) < services * service_s {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    low
-}
-
-#[test]
-fn a_search_on_a_queue_of_known_law_comes_within_two_percent_of_theory() {
-    let service = Nanos::from_micros(200);
-    let truth = crossing_ops_per_s(service, 20.0);
-    let within: Within = "p99<4ms".parse().unwrap();
-    let mut off = Vec::new();
-    for seed in 1..=5 {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let (_, end, steps) = run(config(false, false), NO_HURRY, 5_000.0, |step| {
-            let rate = load_of(step);
-            let purpose = match step {
-                Step::Verify { .. } => Purpose::Verify,
-                _ => Purpose::Probe,
-            };
-            judged(rate, purpose, &queue(&mut random, rate, service.as_secs_f64()), &within)
-        });
-        let answer = found(&end);
-        off.push((answer.value / truth - 1.0, steps.len()));
-    }
-    assert!(off.iter().all(|(off, _)| off.abs() < 0.02), "{off:?} of {truth}");
-}
-
-#[test]
-fn a_load_just_above_what_the_server_does_is_not_held_whatever_its_limit() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
-    let within: Within = "p99<10s".parse().unwrap();
-    let mut standing = |rate: f64| {
-        let times = queue(&mut random, rate, 1e-3);
-        judged(rate, Purpose::Probe, &times, &within)
-    };
-    let above = standing(1_020.0);
-    assert_eq!(above.standing, TryStanding::NotWithin, "{above:?}");
-    assert!(above.why.starts_with("ops in flight grew from about"), "{}", above.why);
-    for rate in [500.0, 800.0, 900.0] {
-        assert_eq!(standing(rate).standing, TryStanding::Within, "{rate}");
-    }
 }
 
 fn asked(within: &str) -> CapacityAsked {

@@ -7,6 +7,7 @@ mod load;
 mod percentiles;
 mod resources;
 mod scale;
+mod scaling;
 mod stacked;
 mod strip;
 mod timeline;
@@ -16,6 +17,7 @@ pub(crate) use course::course_chart;
 pub(crate) use load::{generator_chart, load_chart};
 pub(crate) use percentiles::{percentile_chart, selected_points};
 pub(crate) use resources::{resource_chart, resource_topics};
+pub(crate) use scaling::scaling_chart;
 pub(crate) use timeline::{timeline_chart, timeline_spans, timeline_time};
 
 /// Identity and width of one drawing.

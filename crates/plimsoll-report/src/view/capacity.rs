@@ -13,7 +13,7 @@ use crate::text::ABSENT;
 const NOTE: &str = "Behind a figure stands its stated interval (95 %), from blocks of time. A try \
     of the search is within the limits when figure and interval are, undecided when a limit lies \
     inside the interval; it is repeated then. Re-runs of the claim are judged by their figures: \
-    all five must stay below.";
+    five must stay below, and a second that does not lowers the claim.";
 
 /// What a report says of a search for a capacity.
 #[derive(Debug, Serialize)]

@@ -25,3 +25,14 @@ pub enum Over {
     /// Service threads.
     Threads(Vec<u32>),
 }
+
+impl Over {
+    /// What the server gets more of.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Cores(_) => "cores",
+            Self::Memory(_) => "memory",
+            Self::Threads(_) => "threads",
+        }
+    }
+}

@@ -1,13 +1,14 @@
 //! `plimsoll scale SUITE managed:X|builtin: --over cores=0.5,1,2`: one suite while the server gets
 //! more.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_model::bundle::BundleWriter;
-use plimsoll_model::result::{Bound, RunResult};
+use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::scaling::{SCALING_FORMAT, Scaling, ScalingStep};
 use plimsoll_model::target::TargetSpec;
-use plimsoll_model::units::{Bytes, grouped, three_digits};
+use plimsoll_model::units::Bytes;
+use plimsoll_report::{scaling_html, scaling_markdown};
 use plimsoll_servers::Confinement;
 
 use super::run::{default_out, request_of};
@@ -17,8 +18,10 @@ use crate::coordinator::{Held, RunRequest, run};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
 
-/// What was measured, for the eye; each step's bundle has the rest.
+/// What was measured, as text, as a document and as a page; each step's bundle has the rest.
 const TABLE_FILE: &str = "scale.md";
+const JSON_FILE: &str = "scale.json";
+const REPORT_FILE: &str = "scale.html";
 
 /// Makes a run for each step, and lays them side by side.
 pub fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
@@ -32,12 +35,6 @@ pub fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
     if args.run.repeat > 1 {
         return Err(Failure::wrong("--repeat: plimsoll scale makes one run for each step"));
     }
-    if args.run.output.json {
-        return Err(Failure::wrong(
-            "--json: the result of plimsoll scale is a table; the result.json of each step is in \
-             its bundle, below --out",
-        ));
-    }
     let dir = match &args.run.out {
         Some(out) => out.clone(),
         None => default_out(&format!("scale-{}", request.suite.name)),
@@ -47,31 +44,80 @@ pub fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
         BundleWriter::refuse_occupied(&dir.join(&step.place))?;
     }
     let signals = Signals::listen()?;
-    let mut rows = Vec::new();
+    let mut scaling = Scaling {
+        format: SCALING_FORMAT,
+        suite: request.suite.name.clone(),
+        over: args.over.name().to_owned(),
+        unit: String::new(),
+        steps: Vec::new(),
+    };
     let mut worst = Exit::Valid;
     for step in steps {
         let mut live = Live::new(args.run.output.progress);
         live.line(&format!("{}:", step.name));
         let out = dir.join(&step.place);
-        let step_request = RunRequest { out, held: Some(step.held), ..request.clone() };
+        let step_request = RunRequest { out, held: Some(step.held.clone()), ..request.clone() };
         let end = run(&step_request, &signals, &mut live)?;
         worst = worst.max(end.exit);
-        rows.push(Row { name: step.name, size: step.size, result: end.result });
+        scaling.unit.clone_from(&end.result.summary.unit);
+        scaling.steps.push(measured(step, &end.result));
+        scaling.compare();
+        // After each step: what was measured is not lost with the next.
+        keep(&dir, &scaling)?;
         if end.exit == Exit::Interrupted {
             break;
         }
     }
-    let table = table(&rows);
-    terminal::print(&table);
-    keep(&dir, &table)?;
+    let table = scaling_markdown(&scaling);
+    match args.run.output.json {
+        true => {
+            terminal::note(&table);
+            terminal::print(&json(&scaling));
+        }
+        false => terminal::print(&table),
+    }
+    terminal::note(&format!("report: {}\n", dir.join(REPORT_FILE).display()));
     Ok(worst)
 }
 
-fn keep(dir: &Path, table: &str) -> Result<(), Failure> {
-    let file = dir.join(TABLE_FILE);
-    std::fs::write(&file, table).map_err(|e| {
-        Failure::unusable(format!("{}: cannot write it: {e}; make room", file.display()))
-    })
+/// Writes the document, its table and its page.
+fn keep(dir: &Path, scaling: &Scaling) -> Result<(), Failure> {
+    let page = scaling_html(scaling).map_err(|e| Failure::unusable(e.to_string()))?;
+    let files =
+        [(TABLE_FILE, scaling_markdown(scaling)), (JSON_FILE, json(scaling)), (REPORT_FILE, page)];
+    for (name, text) in files {
+        let file = dir.join(name);
+        std::fs::write(&file, text).map_err(|e| {
+            Failure::unusable(format!("{}: cannot write it: {e}; make room", file.display()))
+        })?;
+    }
+    Ok(())
+}
+
+fn json(scaling: &Scaling) -> String {
+    let text = serde_json::to_string_pretty(scaling);
+    text.expect("numbers and text become JSON") + "\n"
+}
+
+/// A step with what its run came to.
+fn measured(step: Step, result: &RunResult) -> ScalingStep {
+    let summary = &result.summary;
+    let counted = result.points.iter().filter(|point| point.counts());
+    let rate = |point: &&PointResult| point.achieved_ops_per_s.unwrap_or_default();
+    let top = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    ScalingStep {
+        name: step.name,
+        value: step.size,
+        throughput: summary.value,
+        interval: summary.value_interval,
+        bound: summary.bound,
+        ratio: None,
+        efficiency: None,
+        limit: top.map(|point| point.limit.clone()).unwrap_or_default(),
+        limit_text: summary.limit.clone(),
+        valid: result.verdict.valid,
+        bundle: step.place,
+    }
 }
 
 /// One size of the server.
@@ -116,38 +162,4 @@ fn steps(over: &Over) -> Vec<Step> {
             list.iter().map(step).collect()
         }
     }
-}
-
-/// A step with what was measured.
-struct Row {
-    name: String,
-    size: f64,
-    result: RunResult,
-}
-
-/// Ratio to the first step that has a figure, and that over the ratio of the sizes.
-fn table(rows: &[Row]) -> String {
-    let unit = rows.first().map(|row| row.result.summary.unit.clone()).unwrap_or_default();
-    let mut out = format!("| step | {unit} | ratio | efficiency | verdict | limit |\n");
-    out.push_str("| --- | ---: | ---: | ---: | --- | --- |\n");
-    let first = rows.iter().find_map(|row| Some((row.size, row.result.summary.value?)));
-    for row in rows {
-        let summary = &row.result.summary;
-        let ratio = first.zip(summary.value).map(|((_, first), value)| value / first);
-        let grown = first.map(|(size, _)| row.size / size);
-        let efficiency = ratio.zip(grown).map(|(ratio, grown)| ratio / grown);
-        let text = |value: Option<f64>| value.map_or("–".to_owned(), three_digits);
-        let least = if summary.bound == Bound::AtLeast { "at least " } else { "" };
-        let value = summary.value.map_or("none".to_owned(), |v| format!("{least}{}", grouped(v)));
-        let verdict = if row.result.verdict.valid { "valid" } else { "invalid" };
-        let limit = summary.limit.as_deref().unwrap_or("–").replace('|', "/");
-        let _ = writeln!(
-            out,
-            "| {} | {value} | {} | {} | {verdict} | {limit} |",
-            row.name,
-            text(ratio),
-            efficiency.map_or("–".to_owned(), |e| format!("{:.0} %", e * 100.0)),
-        );
-    }
-    out
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::support::{Ended, plimsoll, result};
 
 fn scale(over: &str, out: &Path, more: &[&str]) -> Ended {
@@ -40,6 +42,39 @@ fn each_step_has_a_bundle_and_a_row() {
     for (step, said) in [("threads-1", "1 service threads"), ("threads-2", "2 service threads")] {
         let setup = result(&out.join(step))["disclosure"]["setup"].to_string();
         assert!(setup.contains("server held to") && setup.contains(said), "{setup}");
+    }
+}
+
+#[test]
+fn json_is_one_document_and_the_page_draws_and_links_its_steps() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("scaled");
+    let ended = scale("threads=1,2", &out, &["--json"]);
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(document["format"], 1);
+    assert_eq!(document["suite"], "transactions-processor");
+    assert_eq!(document["over"], "threads");
+    let steps = document["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    let figure = |step: usize, name: &str| steps[step][name].as_f64().unwrap();
+    for step in 0..2 {
+        let ratio = figure(step, "throughput") / figure(0, "throughput");
+        assert!((figure(step, "ratio") - ratio).abs() < 1e-9, "{document}");
+        let efficiency = ratio / figure(step, "value");
+        assert!((figure(step, "efficiency") - efficiency).abs() < 1e-9, "{document}");
+        assert!(steps[step]["valid"].is_boolean() && steps[step]["limit"]["kind"].is_string());
+    }
+    assert_eq!(std::fs::read_to_string(out.join("scale.json")).unwrap(), ended.out);
+    let page = std::fs::read_to_string(out.join("scale.html")).unwrap();
+    for step in steps {
+        let report = format!("{}/report.html", step["bundle"].as_str().unwrap());
+        assert!(page.contains(&format!("href=\"{report}\"")), "{report}");
+        assert!(out.join(&report).is_file(), "{report}");
+    }
+    for part in ["<svg", "straight growth", "Efficiency, %", "transactions-processor over threads"]
+    {
+        assert!(page.contains(part), "{part:?}");
     }
 }
 

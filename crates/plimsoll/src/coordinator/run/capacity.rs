@@ -24,7 +24,7 @@ const RERUN_MEASURE_MAX: Nanos = Nanos::from_secs(120);
 /// A quick re-run lasts so many quick windows: a percentile needs the blocks.
 const QUICK_RERUN_WINDOWS: u64 = 2;
 /// A quick search, short of its last re-runs: under four minutes in all.
-const QUICK_TIME: Nanos = Nanos::from_secs(185);
+const QUICK_TIME: Nanos = Nanos::from_secs(180);
 /// Steps a search is thought to take, for the time left.
 const STEPS_GUESSED: u64 = 20;
 
