@@ -8,6 +8,7 @@ mod disks;
 mod groups;
 mod host;
 mod networks;
+mod nfsd;
 mod proc_file;
 mod processes;
 mod servers;
@@ -30,7 +31,7 @@ use crate::root::Root;
 use crate::watch::WatchedProcess;
 
 /// Tables of a sample.
-pub const TABLES: usize = 9;
+pub const TABLES: usize = 10;
 
 /// Everything seen at one instant. Rates are over the time since the sample before, those of
 /// servers over the time between their answers.
@@ -58,6 +59,8 @@ pub struct Sample {
     pub sockets: Rows,
     /// Each server that tells its own figures and answered.
     pub servers: Rows,
+    /// The kernel's NFS server, where it runs.
+    pub nfsd: Rows,
 }
 
 impl Sample {
@@ -74,6 +77,7 @@ impl Sample {
             storage: Rows::new(&groups::STORAGE),
             sockets: Rows::new(&sockets::SOCKETS),
             servers: Rows::new(&servers::SERVERS),
+            nfsd: Rows::new(&nfsd::NFSD),
         }
     }
 
@@ -89,6 +93,7 @@ impl Sample {
             &self.storage,
             &self.sockets,
             &self.servers,
+            &self.nfsd,
         ]
     }
 }
@@ -103,6 +108,7 @@ pub struct Sampler {
     groups: groups::GroupSource,
     sockets: sockets::SocketSource,
     servers: servers::ServerSource,
+    nfsd: nfsd::NfsdSource,
     sample: Sample,
     sampled: bool,
 }
@@ -118,6 +124,7 @@ impl Sampler {
             groups: groups::GroupSource::new(root.clone()),
             sockets: sockets::SocketSource::new(root.clone()),
             servers: servers::ServerSource::new(Vec::new()),
+            nfsd: nfsd::NfsdSource::open(root),
             sample: Sample::empty(),
             sampled: false,
         }
@@ -160,6 +167,7 @@ impl Sampler {
         std::thread::sleep(BREATH);
         self.disks.sample(elapsed, &mut sample.disks);
         self.networks.sample(elapsed, self.processes.watched(), &mut sample.networks);
+        self.nfsd.sample(elapsed, &mut sample.nfsd);
         std::thread::sleep(BREATH);
         self.processes.sample(elapsed, &sample.cpus, &mut sample.processes);
         std::thread::sleep(BREATH);
