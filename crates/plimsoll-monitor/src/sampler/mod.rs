@@ -22,6 +22,7 @@ mod tree;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 pub(crate) use proc_file::ProcFile;
+pub(crate) use servers::SERVER_TEXT;
 pub use servers::ServerProbe;
 pub use table::{Column, Row, Rows, Table, Unit};
 
@@ -123,7 +124,7 @@ impl Sampler {
             processes: processes::ProcessSource::new(root.clone(), processes),
             groups: groups::GroupSource::new(root.clone()),
             sockets: sockets::SocketSource::new(root.clone()),
-            servers: servers::ServerSource::new(Vec::new()),
+            servers: servers::ServerSource::new(servers::of_frame(root)),
             nfsd: nfsd::NfsdSource::open(root),
             sample: Sample::empty(),
             sampled: false,
