@@ -14,6 +14,7 @@ mod faults;
 mod fuzz;
 mod invariants;
 mod licences;
+mod monitors;
 mod mutants;
 mod peers;
 mod skips;
@@ -48,6 +49,8 @@ usage: cargo xtask VERB
                   --program FILE [-- OPTIONS OF plimsoll run]
   attribution     is the right limit named? Staged runs, some six minutes; needs root:
                   --only WORD --program FILE --write
+  monitors        our monitors beside sar, iostat and vmstat under a bounded load; needs
+                  sysstat: --seconds 30 --write
   faults          does the certificate refuse an instrument that is broken? Each patch of
                   xtask/faults in a copy of the sources, some 25 minutes: --only NAME,NAME --write";
 
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         ["licences"] => licences::licences(),
         ["attribution", rest @ ..] => attribution::attribution(rest),
         [attribution::STAGED, rest @ ..] => attribution::serve(rest),
+        ["monitors", rest @ ..] => monitors::monitors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["mutants", rest @ ..] => mutants::mutants(rest),
         ["bench", rest @ ..] => bench::bench(rest),
