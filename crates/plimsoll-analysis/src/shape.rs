@@ -54,13 +54,17 @@ pub fn closed_shape(points: &[Loaded], unit: &str) -> Option<Shape> {
     let knee = knee(&points);
     let mut shape = Shape {
         unit: unit.to_owned(),
-        asymptotes: asymptotes(&points, &peak),
+        // Beyond its knee the lowest load says nothing of clients who never wait.
+        asymptotes: match knee {
+            Err(NoKnee::BelowLowest) => None,
+            _ => asymptotes(&points, &peak),
+        },
         knee: knee.ok(),
         peak: Some(peak),
         scalability: scalability(&points),
         ..Shape::default()
     };
-    shape.text = closed_text(&shape, &peak, knee, points.last()?.load);
+    shape.text = closed_text(&shape, &peak, knee, (points.first()?.load, points.last()?.load));
     Some(shape)
 }
 
@@ -108,7 +112,7 @@ fn open_shape(metric: Metric, points: &[&PointResult]) -> Option<Shape> {
             grouped(load),
             grouped(peak.load)
         ),
-        None => "throughput follows the request at every load: no knee reached".to_owned(),
+        None => "throughput follows the request at every valid load: no knee reached".to_owned(),
     };
     let unit = metric.unit().to_owned();
     let peak = Some(peak);
@@ -135,7 +139,12 @@ fn asymptotes(points: &[Loaded], peak: &Peak) -> Option<Asymptotes> {
     Some(Asymptotes { per_client, ceiling, queueing_from: left.then_some(ceiling / per_client) })
 }
 
-fn closed_text(shape: &Shape, peak: &Peak, knee: Result<Knee, NoKnee>, last: f64) -> String {
+fn closed_text(
+    shape: &Shape,
+    peak: &Peak,
+    knee: Result<Knee, NoKnee>,
+    (first, last): (f64, f64),
+) -> String {
     let number = |load: f64| match load < 10.0 {
         true => format!("{load:.1}").trim_end_matches(".0").to_owned(),
         false => format!("{load:.0}"),
@@ -146,6 +155,9 @@ fn closed_text(shape: &Shape, peak: &Peak, knee: Result<Knee, NoKnee>, last: f64
             format!("queueing must begin at {} clients or later", number(clients))
         }
         Some(clients) => format!("queueing must begin at {} clients", number(clients)),
+        None if knee == Err(NoKnee::BelowLowest) => {
+            format!("queueing begins at or below {} clients, the lowest load", number(first))
+        }
         None => "throughput grows with the clients at every load".to_owned(),
     };
     let knee = match knee {

@@ -239,7 +239,7 @@ fn asymptotes_knee_and_peak_are_marked_in_the_curve_and_said_below_it() {
     for word in [">queueing</text>", ">knee</text>", ">peak</text>"] {
         assert_eq!(html.matches(word).count(), 2, "wide and narrow: {word}");
     }
-    assert!(html.contains("Band: the knee with its 95 % interval."));
+    assert!(html.contains("Line and band: the knee with its 95 % interval."));
     assert!(!page(&[fixture::valid(3)]).contains("Shape of the curve"));
     let markdown = plimsoll_report::markdown(std::slice::from_ref(&run));
     assert!(markdown.contains("Shape of the curve: queueing must begin at 4.4 clients; knee at"));
@@ -249,6 +249,17 @@ fn asymptotes_knee_and_peak_are_marked_in_the_curve_and_said_below_it() {
     assert_eq!(lines[0], "figure,unit,value,low,high");
     assert!(lines.contains(&"knee,clients,5.1,4,8"), "{curve}");
     assert!(lines.contains(&"peak,bytes/s,1950885,,"), "{curve}");
+}
+
+#[test]
+fn the_name_of_the_line_of_held_loads_does_not_stand_in_the_peaks_name() {
+    let html = page(&[fixture::valid(3)]);
+    let height = |name: &str| -> f64 {
+        let end = html.find(&format!(">{name}</text>")).unwrap();
+        let y = html[..end].rfind(" y=\"").unwrap() + 4;
+        html[y..].split('"').next().unwrap().parse().unwrap()
+    };
+    assert!((height("achieved = requested") - height("peak")).abs() > 20.0);
 }
 
 #[test]

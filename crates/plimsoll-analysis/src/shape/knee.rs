@@ -12,7 +12,7 @@ pub enum NoKnee {
     #[error("too few loads to look for a knee, which takes {KNEE_LOADS_MIN}")]
     FewLoads,
     /// The first line would rest on one load.
-    #[error("no knee seen: the lowest load is at it or beyond it")]
+    #[error("no knee among the loads, which begin beyond it")]
     BelowLowest,
     /// Throughput goes on rising, or it is not certain that it does not.
     #[error("no knee reached")]
@@ -25,6 +25,8 @@ pub const KNEE_LOADS_MIN: usize = 5;
 const BREAK_MAX_RATIO: f64 = 0.5;
 /// Share of the bootstrap's samples that must have a knee too.
 const AGREE_MIN_RATIO: f64 = 0.95;
+/// A knee this close above the lowest load is scatter of a ladder that began beyond it.
+const BEGIN_MAX_RATIO: f64 = 1.1;
 /// Slope and knee of the first line, slope of the second.
 const PARAMETERS: usize = 3;
 
@@ -42,7 +44,7 @@ pub fn knee(points: &[Loaded]) -> Result<Knee, NoKnee> {
     }
     let best = broken_line(&points).filter(|best| best.place().is_some());
     let best = best.ok_or(NoKnee::NotReached)?;
-    if best.knee <= points[0].load {
+    if begins_beyond(&points, best.knee) {
         return Err(NoKnee::BelowLowest);
     }
     let fitted: Vec<f64> = points.iter().map(|point| best.at(point.load)).collect();
@@ -53,6 +55,13 @@ pub fn knee(points: &[Loaded]) -> Result<Knee, NoKnee> {
     }
     let [low, high] = middle(places).ok_or(NoKnee::NotReached)?;
     Ok(Knee { load: best.knee, low: low.min(best.knee), high: high.max(best.knee) })
+}
+
+/// Does the first line rest on the lowest load alone, and go hardly beyond it?
+fn begins_beyond(points: &[Loaded], knee: f64) -> bool {
+    let Some(lowest) = points.first() else { return true };
+    let alone = points.iter().all(|point| point.load == lowest.load || point.load > knee);
+    alone && knee <= BEGIN_MAX_RATIO * lowest.load
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -154,8 +154,9 @@ fn solve(normal: &[[f64; 3]; 3], gradient: [f64; 3], free: [bool; 3], damping: f
     for i in 0..3 {
         for below in i + 1..3 {
             let factor = matrix[below][i] / matrix[i][i];
-            for column in i..3 {
-                matrix[below][column] -= factor * matrix[i][column];
+            let pivot = matrix[i];
+            for (value, above) in matrix[below].iter_mut().zip(pivot).skip(i) {
+                *value -= factor * above;
             }
             right[below] -= factor * right[i];
         }

@@ -67,9 +67,19 @@ fn a_line_that_goes_on_rising_has_no_knee() {
 
 #[test]
 fn a_ladder_that_begins_saturated_has_neither_knee_nor_law() {
-    let flat = points([8.0, 12.0, 16.0, 20.0, 24.0, 32.0, 40.0].map(|n| (n, 1_000.0 + n % 3.0)));
+    let flat = points([8.0, 12.0, 16.0, 20.0, 24.0, 32.0, 40.0].map(|n| (n, 1_000.0 - n % 3.0)));
     assert_eq!(knee(&flat), Err(NoKnee::BelowLowest));
     assert_eq!(scalability(&flat), None);
+    let shape = closed_shape(&flat, "ops/s").unwrap();
+    assert_eq!(shape.asymptotes, None);
+    assert!(
+        shape.text.starts_with(
+            "queueing begins at or below 8 clients, the lowest load; no knee among the loads, which \
+             begin beyond it; highest at 12 clients, no fall beyond"
+        ),
+        "{}",
+        shape.text
+    );
     let three = broken(8.0, 0.0)[..3].to_vec();
     assert_eq!(knee(&three), Err(NoKnee::FewLoads));
 }

@@ -44,10 +44,12 @@ impl Bounds {
 
     /// Draws what lies behind the curve: to be called before it.
     pub(super) fn draw(&self, drawing: &mut Drawing, place: &Place) {
-        if let Some([_, low, high]) = self.knee {
+        if let Some([load, low, high]) = self.knee {
             let (from, to) = (place.x.at(low), place.x.at(high));
             let width = (to - from).max(2.0);
-            drawing.rect("shade", (from, place.top), (width, place.bottom - place.top));
+            drawing.rect("band", (from, place.top), (width, place.bottom - place.top));
+            let x = place.x.at(load);
+            drawing.line("knee", (x, place.top), (x, place.bottom));
         }
         if let Some((per_load, ceiling)) = self.asymptotes.filter(|found| found.0 > 0.0) {
             let end = match self.queueing_from {
@@ -73,7 +75,7 @@ impl Bounds {
     pub(super) fn label(&self, drawing: &mut Drawing, place: &Place) {
         let mut words: Vec<(f64, &str)> = [
             (self.queueing_from, "queueing"),
-            (self.knee.map(|knee| f64::midpoint(knee[1], knee[2])), "knee"),
+            (self.knee.map(|[load, ..]| load), "knee"),
             (self.not_followed_from, "no longer followed"),
         ]
         .into_iter()
@@ -111,7 +113,7 @@ pub(crate) fn bounds_legend(run: &RunResult) -> String {
             bounds.asymptotes.is_some() && !crossing,
             "Dotted: what the clients would do if none waited for another.",
         ),
-        (bounds.knee.is_some(), "Band: the knee with its 95 % interval."),
+        (bounds.knee.is_some(), "Line and band: the knee with its 95 % interval."),
         (
             bounds.not_followed_from.is_some(),
             "Dotted upright: from here on throughput no longer follows the request.",

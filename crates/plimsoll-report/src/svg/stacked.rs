@@ -183,7 +183,9 @@ fn draw_guide(drawing: &mut Drawing, place: &Place, guide: &Guide) {
             let end = place.x.max().min(place.y.max());
             let at = (place.x.at(end), place.y.at(end));
             drawing.line("guide", (place.left, place.bottom), at);
-            let anchor = (at.0 - 10.0, at.1 + 4.0);
+            // At its end it would stand in the way of the peak's name.
+            let middle = (place.x.at(end * 0.55), place.y.at(end * 0.55));
+            let anchor = (middle.0 - 10.0, middle.1 - 2.0);
             drawing.text("guide-name", anchor, Anchor::End, label);
         }
         Guide::Level(level, label) => {
