@@ -48,7 +48,7 @@ pub(crate) fn bursts(totals: &WorkerTotals, closed: bool) -> Vec<ResourceUse> {
         unit: "1/s".to_owned(),
         mean: rate * per_second,
         max: rate * per_second,
-        source: None,
+        ..ResourceUse::default()
     };
     [(SLOW_RATE, slow), (FAST_RATE, fast)].map(use_).into()
 }

@@ -112,7 +112,14 @@ fn overall_interval<'p>(
             curve.push(CurvePoint { achieved_ops_per_s, response_ms: end / 1e6 });
         }
     }
-    Some(curves.map(|curve| overall_response(&curve)))
+    let [low, high] = curves.map(|curve| overall_response(&curve));
+    // Where throughput falls along the ladder, areas are taken off, and the ends may change places.
+    let holds = |value: Option<f64>, low: Option<f64>, high: Option<f64>| match (value, low, high) {
+        (Some(value), Some(low), Some(high)) => low <= value && value <= high,
+        _ => true,
+    };
+    let sound = holds(origin, low.origin, high.origin) && holds(span, low.span, high.span);
+    sound.then_some([low, high])
 }
 
 /// Response p50, and how far the generator's own delays may have moved it. `None` without ops or

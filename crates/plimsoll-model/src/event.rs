@@ -460,6 +460,10 @@ pub struct ResourceUse {
     /// Where it was read, as given to `--monitor`, without secrets; absent for this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Its samples, for resources that are drawn over time: seconds from the window's start to the
+    /// sample's middle, and its value. Of long windows, means of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<(f64, f64)>,
 }
 
 /// One second of a point over all workers.

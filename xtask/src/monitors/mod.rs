@@ -140,8 +140,13 @@ mod tests {
 
     fn verdict(ours: f64, max: f64, theirs: f64) -> bool {
         let figure = Figure { name: "n".into(), judge: "sar", value: theirs, step: 0.0 };
-        let resource =
-            ResourceUse { name: "n".into(), unit: String::new(), mean: ours, max, source: None };
+        let resource = ResourceUse {
+            name: "n".into(),
+            unit: String::new(),
+            mean: ours,
+            max,
+            ..ResourceUse::default()
+        };
         Compared::of(&figure, &[resource], 10).unwrap().is_alike()
     }
 

@@ -96,7 +96,7 @@ mod tests {
             unit: String::new(),
             mean: *mean,
             max: *mean,
-            source: None,
+            ..ResourceUse::default()
         };
         point.record.resources = resources.iter().map(entry).collect();
         point

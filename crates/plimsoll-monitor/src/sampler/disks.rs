@@ -23,7 +23,7 @@ pub(super) static DISKS: Table = Table {
         Column::summed("per_write", Unit::Seconds),
         Column::written("in_flight", Unit::Count),
         Column::summed("queue_mean", Unit::Count),
-        Column::summed("busy", Unit::Ratio),
+        Column::drawn("busy", Unit::Ratio),
     ],
 };
 

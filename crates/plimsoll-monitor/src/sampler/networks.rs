@@ -16,8 +16,8 @@ pub(super) static NETWORKS: Table = Table {
     keyed: true,
     idle_left_out: true,
     columns: &[
-        Column::summed("received", Unit::BytesPerSecond),
-        Column::summed("sent", Unit::BytesPerSecond),
+        Column::drawn("received", Unit::BytesPerSecond),
+        Column::drawn("sent", Unit::BytesPerSecond),
         // Of what the link carries one way, or is shaped to; absent where that is not known.
         Column::summed("received_share", Unit::Ratio),
         Column::summed("sent_share", Unit::Ratio),

@@ -19,7 +19,7 @@ pub(super) static PROCESSES: Table = Table {
     keyed: true,
     idle_left_out: false,
     columns: &[
-        Column::summed("cpu", Unit::Cores),
+        Column::drawn("cpu", Unit::Cores),
         Column::written("cpu_user", Unit::Cores),
         Column::written("cpu_system", Unit::Cores),
         // Ready to run while others had the core, over all threads.

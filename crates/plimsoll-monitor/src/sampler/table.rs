@@ -58,17 +58,24 @@ pub struct Column {
     pub unit: Unit,
     /// It is summed up per load point, not only written to the CSV file.
     pub summed: bool,
+    /// Its samples are kept per load point, to be drawn over time.
+    pub drawn: bool,
 }
 
 impl Column {
     /// A column that is only written.
     pub(super) const fn written(name: &'static str, unit: Unit) -> Self {
-        Self { name, unit, summed: false }
+        Self { name, unit, summed: false, drawn: false }
+    }
+
+    /// The same, and its samples are kept.
+    pub(super) const fn drawn(name: &'static str, unit: Unit) -> Self {
+        Self { drawn: true, ..Self::summed(name, unit) }
     }
 
     /// A column that is summed up per load point too.
     pub(super) const fn summed(name: &'static str, unit: Unit) -> Self {
-        Self { name, unit, summed: true }
+        Self { name, unit, summed: true, drawn: false }
     }
 }
 

@@ -1,11 +1,15 @@
 //! Means and maxima over the window of a load point. Pure.
 
 use plimsoll_model::event::ResourceUse;
+use plimsoll_model::units::NANOS_PER_SECOND;
 
 use crate::sampler::{Column, Row, Rows, Sample, Table};
 
+/// Samples of a resource that are kept.
+const DRAWN_MAX: usize = 120;
+
 /// A mean by time and a maximum.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Mean {
     weighted_sum: f64,
     weight: f64,
@@ -13,6 +17,8 @@ struct Mean {
     max: Option<f64>,
     /// Of the others; stands in when the window is too short to hold a sample.
     edge_max: Option<f64>,
+    /// Samples by the middle of their time in the window, where they are kept.
+    over_time: Vec<(f64, f64)>,
 }
 
 impl Mean {
@@ -71,7 +77,9 @@ impl Sums {
             if self.tables.len() <= index {
                 self.tables.push((rows.table, Vec::new()));
             }
-            add_rows(&mut self.tables[index].1, rows, overlap as f64, part >= 0.5);
+            let middle_ns = u64::midpoint(start.max(window.0), end.min(window.1)) - window.0;
+            let at = Weight { ns: overlap as f64, whole: part >= 0.5, middle_ns };
+            add_rows(&mut self.tables[index].1, rows, at);
         }
     }
 
@@ -109,15 +117,28 @@ impl Series {
     }
 }
 
-fn add_rows(all: &mut Vec<Series>, rows: &Rows, weight: f64, whole: bool) {
+/// What of a sample lies in the window.
+#[derive(Clone, Copy)]
+struct Weight {
+    ns: f64,
+    /// By half or more.
+    whole: bool,
+    /// From the window's start to the middle of it.
+    middle_ns: u64,
+}
+
+fn add_rows(all: &mut Vec<Series>, rows: &Rows, part: Weight) {
     for Row { key, values } in rows.rows() {
         let position = all.iter().position(|series| series.key == *key).unwrap_or_else(|| {
             all.push(Series { key: key.clone(), columns: vec![Mean::default(); values.len()] });
             all.len() - 1
         });
-        for (mean, value) in all[position].columns.iter_mut().zip(values) {
-            if let Some(value) = value {
-                mean.add(*value, weight, whole);
+        let columns = all[position].columns.iter_mut().zip(rows.table.columns);
+        for ((mean, column), value) in columns.zip(values) {
+            let Some(value) = *value else { continue };
+            mean.add(value, part.ns, part.whole);
+            if column.drawn {
+                mean.over_time.push((part.middle_ns as f64 / NANOS_PER_SECOND as f64, value));
             }
         }
     }
@@ -128,8 +149,21 @@ fn resource(table: &Table, key: &str, column: &Column, mean: &Mean) -> Option<Re
         true => format!("{}.{key}.{}", table.name, column.name),
         false => format!("{}.{}", table.name, column.name),
     };
+    let unit = column.unit.label().to_owned();
+    let over_time = thinned(&mean.over_time);
     let (mean, max) = mean.summary()?;
-    Some(ResourceUse { name, unit: column.unit.label().to_owned(), mean, max, source: None })
+    Some(ResourceUse { name, unit, mean, max, over_time, source: None })
+}
+
+/// Samples that a drawing has room for: means of several where there are more.
+fn thinned(samples: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let together = samples.len().div_ceil(DRAWN_MAX).max(1);
+    let mean = |part: &[(f64, f64)]| {
+        let n = part.len() as f64;
+        let sum = part.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        (sum.0 / n, sum.1 / n)
+    };
+    samples.chunks(together).map(mean).collect()
 }
 
 #[cfg(test)]
@@ -142,6 +176,14 @@ mod tests {
         mean.add(5.0, 1.0, false);
         mean.add(1.0, 3.0, true);
         assert_eq!(mean.summary(), Some((2.0, 1.0)));
+    }
+
+    #[test]
+    fn more_samples_than_a_drawing_holds_are_taken_together() {
+        let samples: Vec<(f64, f64)> = (0..240).map(|n| (f64::from(n), f64::from(n % 2))).collect();
+        let thinned = thinned(&samples);
+        assert_eq!((thinned.len(), thinned[0], thinned[119]), (120, (0.5, 0.5), (238.5, 0.5)));
+        assert_eq!(super::thinned(&samples[..3]), samples[..3]);
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Turns {
             unit: "ratio".to_owned(),
             mean: value,
             max: value,
-            source: None,
+            ..ResourceUse::default()
         };
         told.into_iter().map(use_).collect()
     }

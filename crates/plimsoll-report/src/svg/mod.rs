@@ -4,6 +4,7 @@ mod bounds;
 mod course;
 mod draw;
 mod load;
+mod over_time;
 mod percentiles;
 mod resources;
 mod scale;

@@ -4,6 +4,7 @@ use plimsoll_model::result::{PointResult, TimelineSecond};
 
 use super::Frame;
 use super::draw::{Anchor, Drawing};
+use super::over_time::used_over_time;
 use super::scale::{Scale, tick_text, ticks};
 use crate::text::TimeUnit;
 
@@ -69,21 +70,20 @@ pub(crate) fn timeline_chart(
     ];
     let mut top = 26.0;
     for (number, (title, largest, value, class)) in panels.into_iter().enumerate() {
-        let bottom = top + HEIGHT;
-        shade(&mut drawing, point, x, (top, bottom), number == 1);
-        let y_ticks = ticks(largest, 2);
-        let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
-        drawing.text("panel small", (0.0, top - 11.0), Anchor::Start, title);
-        for tick in &y_ticks {
-            let class = if *tick == 0.0 { "base" } else { "grid" };
-            drawing.line(class, (LEFT, y.at(*tick)), (frame.width - MARGIN, y.at(*tick)));
-            let at = (LEFT - 6.0, y.at(*tick) + 4.0);
-            drawing.text("tick", at, Anchor::End, &tick_text(*tick));
-        }
+        shade(&mut drawing, point, x, (top, top + HEIGHT), number == 1);
+        let y = panel(&mut drawing, frame.width, top, title, largest);
         for piece in pieces(point, (x, y), value) {
             drawing.polyline(&format!("curve thin {class}"), &piece);
         }
-        top = bottom + GAP;
+        top += HEIGHT + GAP;
+    }
+    for used in used_over_time(point) {
+        shade(&mut drawing, point, x, (top, top + HEIGHT), false);
+        let y = panel(&mut drawing, frame.width, top, &used.title, used.largest());
+        let at = |(second, value): &(f64, f64)| (x.at(f64::from(first) + second), y.at(*value));
+        let line: Vec<(f64, f64)> = used.values.iter().map(at).collect();
+        drawing.polyline("curve thin s2", &line);
+        top += HEIGHT + GAP;
     }
     let bottom = top - GAP;
     for tick in ticks(f64::from(last) + 1.0, 4).iter().filter(|t| **t <= f64::from(last) + 1.0) {
@@ -93,8 +93,22 @@ pub(crate) fn timeline_chart(
     }
     drawing.text("axis-name", (0.0, bottom + 16.0), Anchor::Start, "second");
     let title = format!("Load point {} second by second", point.position);
-    let desc = "Throughput above, response time below; warm-up and drain are shaded.";
+    let desc = "Throughput above, response time below it, then what the server used; warm-up and \
+                drain are shaded.";
     Some(drawing.finish(frame.id, (frame.width, bottom + 22.0), &title, desc))
+}
+
+/// Title, grid and ticks of a panel; answers with its scale.
+fn panel(drawing: &mut Drawing, width: f64, top: f64, title: &str, largest: f64) -> Scale {
+    let y_ticks = ticks(largest, 2);
+    let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), top + HEIGHT, top);
+    drawing.text("panel small", (0.0, top - 11.0), Anchor::Start, title);
+    for tick in &y_ticks {
+        let class = if *tick == 0.0 { "base" } else { "grid" };
+        drawing.line(class, (LEFT, y.at(*tick)), (width - MARGIN, y.at(*tick)));
+        drawing.text("tick", (LEFT - 6.0, y.at(*tick) + 4.0), Anchor::End, &tick_text(*tick));
+    }
+    y
 }
 
 fn shade(

@@ -33,7 +33,7 @@ fn who_had_the_workers_core_is_told_by_name() {
         point.record.core_users = users;
         let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
         point.record.resources =
-            vec![ResourceUse { name, unit, mean: steal, max: steal, source: None }];
+            vec![ResourceUse { name, unit, mean: steal, max: steal, ..ResourceUse::default() }];
         point.verdict().reasons[0].text.clone()
     };
     let user =
@@ -48,7 +48,7 @@ fn who_had_the_workers_core_is_told_by_name() {
         let mut point = PointBuilder::open(1_000.0).worker_busy(0.95).build();
         let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
         point.record.resources =
-            vec![ResourceUse { name, unit, mean: 0.05, max: 0.05, source: None }];
+            vec![ResourceUse { name, unit, mean: 0.05, max: 0.05, ..ResourceUse::default() }];
         point.verdict().reasons[0].text.clone()
     };
     assert!(hypervisor.contains("the hypervisor kept 5 %"), "{hypervisor}");

@@ -355,7 +355,7 @@ impl Point {
             unit: unit.to_owned(),
             mean,
             max,
-            source: None,
+            ..ResourceUse::default()
         };
         let share = covered / window;
         let mut resources = vec![resource("monitor.covered", "ratio", share, share)];
