@@ -15,6 +15,7 @@ mod faults;
 mod fuzz;
 mod invariants;
 mod licences;
+mod monitors;
 mod mutants;
 mod peers;
 mod skips;
@@ -52,6 +53,8 @@ usage: cargo xtask VERB
   capacity        does a claim of plimsoll capacity hold, and is it not too low? nginx under a CPU
                   quota, a queue of known law; needs root: --only nginx|queue --times 5
                   --program FILE
+  monitors        our monitors beside sar, iostat and vmstat under a bounded load; needs
+                  sysstat: --seconds 30 --write
   faults          does the certificate refuse an instrument that is broken? Each patch of
                   xtask/faults in a copy of the sources, some 25 minutes: --only NAME,NAME --write";
 
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         ["attribution", rest @ ..] => attribution::attribution(rest),
         [attribution::STAGED, rest @ ..] => attribution::serve(rest),
         ["capacity", rest @ ..] => capacity::capacity(rest),
+        ["monitors", rest @ ..] => monitors::monitors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["mutants", rest @ ..] => mutants::mutants(rest),
         ["bench", rest @ ..] => bench::bench(rest),

@@ -11,6 +11,7 @@
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | two results side by side, or why not |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
+//! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
 //! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
@@ -35,6 +36,7 @@ pub mod queueing;
 pub mod raw;
 pub mod score;
 pub mod search;
+pub mod shape;
 mod stated;
 mod summary;
 #[cfg(test)]

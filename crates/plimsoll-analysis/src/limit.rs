@@ -23,6 +23,8 @@ const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "generator_error"];
 const GROWTH_MIN_RATIO: f64 = 0.5;
 /// Closed loads that gain less than this over half as many clients have stopped growing.
 const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
+/// The same where a resource was full with a queue: so much may be scatter then.
+const FULL_GROWTH_MIN_RATIO: f64 = 0.15;
 /// A closed load that gives less than the peak by this share has fallen; less may be scatter.
 const FALL_MIN_RATIO: f64 = 0.1;
 
@@ -56,11 +58,8 @@ pub(crate) fn limit_text(
     if points.is_empty() {
         return None;
     }
-    if let Some(point) = points.iter().find(|p| generator_limited(p)) {
-        return Some(format!(
-            "generator-limited from {} on: what the server can do beyond that is unknown",
-            load_text(suite, point),
-        ));
+    if let Some(point) = by_load(suite, points).into_iter().find(|p| generator_limited(p)) {
+        return Some(generator_text(suite, points, point));
     }
     if let Some(point) = points.iter().find(|p| failed(p)) {
         return Some(format!(
@@ -80,6 +79,21 @@ pub(crate) fn limit_text(
             points.first().filter(|p| p.limit.kind.is_resource()).map(|p| p.limit.text.clone())
         }
         LoadSpec::Closed { .. } => closed_text(suite, points),
+    }
+}
+
+/// The generator was the limit from one load on; what limited the loads below it is told too.
+fn generator_text(suite: &Suite, points: &[PointResult], first: &PointResult) -> String {
+    let climb = by_load(suite, points);
+    let below: Vec<&PointResult> =
+        climb.into_iter().take_while(|point| !generator_limited(point)).collect();
+    let beyond = format!(
+        "generator-limited from {} on: what the server can do beyond that is unknown",
+        load_text(suite, first),
+    );
+    match story::story(suite, &below) {
+        Some(story) => format!("{beyond}; below that the limit is {story}"),
+        None => beyond,
     }
 }
 
@@ -112,7 +126,8 @@ pub(crate) fn bound_of(
             points.iter().any(by_server) || (searched == Some(Bound::Exact) && by_search())
         }
         LoadSpec::Closed { .. } => {
-            let stopped = matches!(closed_growth(suite, points), Growth::Fell | Growth::Stopped);
+            let growth = closed_growth(suite, points);
+            let stopped = matches!(growth, Growth::Fell | Growth::Stopped(_));
             stopped && !points.iter().any(generator_limited)
         }
     };
@@ -287,12 +302,12 @@ fn still_grew(held: &PointResult, missed: &[PointResult]) -> bool {
 }
 
 /// What came of the last doubling of a closed load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Growth {
     /// Less than at the peak.
     Fell,
-    /// No more than before.
-    Stopped,
+    /// No more than before, but for this part.
+    Stopped(f64),
     Grew,
     /// The load was not doubled.
     Unknown,
@@ -308,10 +323,14 @@ fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
     }
     let half = closed_load(suite, last) / 2.0;
     match climb.iter().rfind(|point| closed_load(suite, point) <= half) {
-        Some(before) if rate(last) <= rate(before) * (1.0 + CLOSED_GROWTH_MIN_RATIO) => {
-            Growth::Stopped
+        Some(before) => {
+            let gain = rate(last) / rate(before) - 1.0;
+            let least = match last.limit.kind.is_resource() {
+                true => FULL_GROWTH_MIN_RATIO,
+                false => CLOSED_GROWTH_MIN_RATIO,
+            };
+            if gain > least { Growth::Grew } else { Growth::Stopped(gain) }
         }
-        Some(_) => Growth::Grew,
         None => Growth::Unknown,
     }
 }
@@ -363,11 +382,17 @@ fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
             place_text(suite, last),
             resource(),
         ),
-        Growth::Stopped => format!(
-            "server saturated at about {peak_text}: {more} brought no more throughput while the \
-             generator had headroom; {}",
-            resource(),
-        ),
+        Growth::Stopped(gain) => {
+            let brought = match gain > CLOSED_GROWTH_MIN_RATIO {
+                true => format!("only {:.0} % more at the last doubling", gain * 100.0),
+                false => "no more throughput".to_owned(),
+            };
+            format!(
+                "server saturated at about {peak_text}: {more} brought {brought} while the \
+                 generator had headroom; {}",
+                resource(),
+            )
+        }
         Growth::Grew => format!(
             "not saturated: throughput still grew with {} at the last points",
             if more == "more clients" { "the clients" } else { more },

@@ -7,6 +7,7 @@ use crate::limit::{bound_of, limit_text, place_text};
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
 use crate::score::score_of_run;
+use crate::shape::shape_of_run;
 use crate::validity::planned_points;
 
 /// The headline from the ladder's points; the search only tells what limited them.
@@ -40,6 +41,7 @@ pub(crate) fn summarise_run(
         score_note,
         limit: limit_text(suite, points, probes, held_back),
         peak_search: view.peak.map(|peak| peak.how.to_owned()),
+        curve: shape_of_run(suite, points),
         ..Summary::default()
     }
 }

@@ -14,6 +14,7 @@
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`stated`] | how a figure is written beside its stated interval |
 //! | [`limit`] | what held a load point back |
+//! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
@@ -29,6 +30,7 @@ pub mod limit;
 pub mod outcome;
 pub mod result;
 pub mod scaling;
+pub mod shape;
 pub mod stated;
 pub mod suite;
 pub mod target;

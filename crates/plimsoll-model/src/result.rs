@@ -10,6 +10,7 @@ use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
 use crate::event::{ResourceUse, UnexpectedCount};
 use crate::limit::Limit;
+use crate::shape::Shape;
 use crate::suite::Metric;
 
 /// Version of the result format.
@@ -147,6 +148,9 @@ pub struct Summary {
     /// How it was searched; absent where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_search: Option<CapacitySearch>,
+    /// The shape of throughput over load; absent where the ladder has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Shape>,
 }
 
 /// What a headline figure says of the server.

@@ -35,7 +35,9 @@ pub use core_users::WatchedCores;
 pub use inventory::inventory;
 pub use root::Root;
 pub use sampler::ServerProbe;
-pub use source::{Community, MonitorUrl, MonitorUrlError, Source, SourceError, SourceWish};
+pub use source::{
+    Community, MonitorUrl, MonitorUrlError, NginxStatus, Source, SourceError, SourceWish,
+};
 pub use watch::{
     Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor, Scope,
     WatchedProcess,

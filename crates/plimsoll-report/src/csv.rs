@@ -9,8 +9,8 @@ use plimsoll_model::units::BytesPerSec;
 
 use crate::view::metric;
 
-/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv`, `resources.csv` and `limits.csv`
-/// as (file name, text).
+/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv`, `resources.csv`, `limits.csv` and
+/// `curve.csv` as (file name, text).
 /// Times are in nanoseconds; `kind` tells points of the ladder from probes of the search.
 pub fn csv(run: &RunResult) -> Vec<(String, String)> {
     [
@@ -20,6 +20,7 @@ pub fn csv(run: &RunResult) -> Vec<(String, String)> {
         ("errors.csv", errors(run)),
         ("resources.csv", resources(run)),
         ("limits.csv", limits(run)),
+        ("curve.csv", curve(run)),
     ]
     .map(|(name, sheet)| (name.to_owned(), sheet.text))
     .to_vec()
@@ -254,6 +255,35 @@ fn headline_bound(run: &RunResult, kind: &str) -> String {
 
 fn limit_kind(limit: &Limit) -> String {
     limit.kind.as_str().to_owned()
+}
+
+/// The shape of throughput over load: each figure that there is, with its interval.
+fn curve(run: &RunResult) -> Sheet {
+    let mut sheet = Sheet::new(&headers(&["figure", "unit", "value", "low", "high"]));
+    let Some(shape) = &run.summary.curve else { return sheet };
+    let (load, unit) = (run.axis.unit.as_str(), shape.unit.as_str());
+    let per_client = format!("{unit} per client");
+    let bounds = shape.asymptotes;
+    let law = shape.scalability;
+    let rows = [
+        ("per_client", per_client.as_str(), bounds.map(|it| it.per_client), None),
+        ("ceiling", unit, bounds.map(|it| it.ceiling), None),
+        ("queueing_from", load, bounds.and_then(|it| it.queueing_from), None),
+        ("knee", load, shape.knee.map(|it| it.load), shape.knee.map(|it| [it.low, it.high])),
+        ("not_followed_from", load, shape.not_followed_from, None),
+        ("peak_load", load, shape.peak.map(|it| it.load), None),
+        ("peak", unit, shape.peak.map(|it| it.throughput), None),
+        ("scalability_gamma", unit, law.map(|it| it.gamma), None),
+        ("scalability_alpha", "", law.map(|it| it.alpha), law.map(|it| it.alpha_interval)),
+        ("scalability_beta", "", law.map(|it| it.beta), law.map(|it| it.beta_interval)),
+    ];
+    for (figure, unit, value, interval) in rows {
+        if let Some(value) = value {
+            let begin = [figure.to_owned(), unit.to_owned(), value.to_string()];
+            sheet.row(begin.into_iter().chain(self::bounds(interval)));
+        }
+    }
+    sheet
 }
 
 /// Each limit of a point with each figure that says so; what held it back as much has a later

@@ -7,8 +7,8 @@ use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
 use crate::svg::{
-    Frame, course_chart, generator_chart, load_chart, percentile_chart, resource_chart,
-    resource_topics, timeline_chart,
+    Frame, bounds_legend, course_chart, generator_chart, load_chart, percentile_chart,
+    resource_chart, resource_topics, timeline_chart,
 };
 use crate::table::{Mark, Table};
 use crate::view::{CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
@@ -38,6 +38,8 @@ struct RunPage {
     id: String,
     view: RunView,
     load: Option<Chart>,
+    /// What the marks of its curve are.
+    legend: String,
     course: Option<Chart>,
     resources: Vec<Small>,
     percentiles: Option<Chart>,
@@ -121,6 +123,7 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
     RunPage {
         view,
         load,
+        legend: bounds_legend(run),
         course: chart(&format!("{id}-course"), |frame| course_chart(frame, run)),
         resources: resources(&id, run),
         percentiles: chart(&format!("{id}-percentiles"), |frame| percentile_chart(frame, run)),

@@ -62,6 +62,9 @@ impl Page {
             self.heading(1, "Load points");
             self.table(&view.moved);
             self.table(&view.points);
+            if !view.curve.is_empty() {
+                self.line(&format!("Shape of the curve: {}", escaped(&view.curve)));
+            }
             if !view.points_note.is_empty() {
                 self.line(&escaped(&view.points_note));
             }

@@ -229,6 +229,29 @@ fn the_chart_of_a_suite_of_bytes_is_drawn_in_mib_per_second() {
 }
 
 #[test]
+fn asymptotes_knee_and_peak_are_marked_in_the_curve_and_said_below_it() {
+    let run = fixture::smb(3);
+    let html = page(std::slice::from_ref(&run));
+    assert!(html.contains(
+        "queueing must begin at 4.4 clients; knee at 5.1 (4–8) clients; highest at 16 clients, on \
+         a plateau to 28"
+    ));
+    for word in [">queueing</text>", ">knee</text>", ">peak</text>"] {
+        assert_eq!(html.matches(word).count(), 2, "wide and narrow: {word}");
+    }
+    assert!(html.contains("Band: the knee with its 95 % interval."));
+    assert!(!page(&[fixture::valid(3)]).contains("Shape of the curve"));
+    let markdown = plimsoll_report::markdown(std::slice::from_ref(&run));
+    assert!(markdown.contains("Shape of the curve: queueing must begin at 4.4 clients; knee at"));
+    let sheets = plimsoll_report::csv(&run);
+    let (_, curve) = sheets.iter().find(|(name, _)| name == "curve.csv").unwrap();
+    let lines: Vec<&str> = curve.lines().collect();
+    assert_eq!(lines[0], "figure,unit,value,low,high");
+    assert!(lines.contains(&"knee,clients,5.1,4,8"), "{curve}");
+    assert!(lines.contains(&"peak,bytes/s,1950885,,"), "{curve}");
+}
+
+#[test]
 fn each_point_has_a_cell_with_its_limit_below_the_curve() {
     let html = page(&[fixture::invalid(3)]);
     assert_eq!(html.matches("class=\"cell none\"").count(), 2 * 7, "wide and narrow");

@@ -68,6 +68,8 @@ pub struct ServerProcess {
     /// The directory it serves, for servers whose path does not say. One with a size of its own
     /// lies in the server's namespace and is seen empty.
     pub shared: Option<PathBuf>,
+    /// A Unix socket on which it tells of itself, for servers that do.
+    pub status: Option<PathBuf>,
     process: Process,
 }
 
@@ -90,8 +92,18 @@ impl fmt::Debug for Login {
 impl ServerProcess {
     pub(crate) fn new(process: Process, address: SocketAddr, facts: Facts) -> Self {
         let Facts { scheme, path, software, configuration, cores } = facts;
-        let (login, shared) = (None, None);
-        Self { address, scheme, path, software, configuration, cores, login, shared, process }
+        Self {
+            address,
+            scheme,
+            path,
+            software,
+            configuration,
+            cores,
+            login: None,
+            shared: None,
+            status: None,
+            process,
+        }
     }
 
     /// Id of the process that was started (the master, where there are workers).

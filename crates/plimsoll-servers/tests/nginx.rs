@@ -3,6 +3,8 @@
 
 mod processes;
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -52,6 +54,12 @@ fn it_serves_a_directory_and_leaves_nothing_behind() {
         assert_eq!((reply.exit, reply.output.as_slice()), (0, b"from nginx".as_slice()));
     }
     server.check().unwrap();
+    assert!(server.configuration.contains("stub_status;"), "{}", server.configuration);
+    let mut status = UnixStream::connect(server.status.as_ref().unwrap()).unwrap();
+    status.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut page = String::new();
+    status.read_to_string(&mut page).unwrap();
+    assert!(page.contains("\r\n\r\nActive connections: "), "{page}");
     assert!(server.stop().unwrap().success());
     assert!(!pids.into_iter().any(is_alive));
     assert!(!scratch.exists());

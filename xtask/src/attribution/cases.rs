@@ -28,6 +28,15 @@ pub enum Server {
     Plimsoll(&'static str, &'static [&'static str]),
     /// A server that the run starts itself.
     Managed(&'static str, &'static str),
+    /// nginx, started by hand on one core.
+    Nginx,
+}
+
+impl Server {
+    /// It can be put into another network namespace.
+    pub fn may_be_elsewhere(&self) -> bool {
+        !matches!(self, Self::Managed(..) | Self::Nginx)
+    }
 }
 
 const CLOSED: &[&str] = &["--points", "1,16"];
@@ -135,6 +144,23 @@ pub const CASES: &[Case] = &[
         generator_quota: Some("15000"),
         kind: "generator",
         place: "",
+        also: None,
+    },
+    web(
+        "web: core and disk by turns",
+        "1",
+        "threads=16 turns=300",
+        NO_GROUPS,
+        ("core", "core 1", Some("disk")),
+    ),
+    Case {
+        name: "web: nginx on one core by taskset",
+        server: Server::Nginx,
+        groups: NO_GROUPS,
+        run: CLOSED,
+        generator_quota: None,
+        kind: "core",
+        place: "core 1",
         also: None,
     },
     Case {

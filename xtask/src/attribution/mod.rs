@@ -2,9 +2,11 @@
 //! at a time, and what the program said of them.
 
 mod cases;
+mod remote;
 mod server;
 mod stage;
 
+use std::any::Any;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,19 +15,22 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::bench::nginx::Nginx;
+use crate::bench::place::Place;
 use crate::bench::process;
 use crate::{Result, workspace};
 use cases::{CASES, Case, Server};
+use remote::Remote;
 use server::Staged;
 pub use stage::Group;
-use stage::{INSIDE, Running, Shaped};
+use stage::{INSIDE, Namespace, Running};
 
 /// Word that makes this program the staged server.
 pub const STAGED: &str = "attribution-server";
 /// The page that holds the table.
 const PAGE: &str = "docs/attribution.md";
-/// What its markers are called.
-const MARKERS: &str = "attribution";
+/// What its markers are called: seen by monitors of this host, and through ssh.
+const MARKERS: [&str; 2] = ["attribution", "attribution through ssh"];
 /// Blocks are read from a file of this size.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
 /// No run takes longer.
@@ -69,9 +74,10 @@ impl Outcome {
     }
 }
 
-/// Runs the cases and prints the table; `--only WORD` takes those whose names hold it.
+/// Runs the cases and prints the table; `--only WORD` takes those whose names hold it,
+/// `--through ssh` puts the servers into a network namespace that is watched through its sshd.
 pub fn attribution(words: &[&str]) -> Result<()> {
-    let (mut only, mut write, mut program) = ("", false, None);
+    let (mut only, mut write, mut program, mut through) = ("", false, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().copied().ok_or_else(|| format!("{word} needs a value"));
@@ -79,15 +85,22 @@ pub fn attribution(words: &[&str]) -> Result<()> {
             "--only" => only = value()?,
             "--program" => program = Some(PathBuf::from(value()?)),
             "--write" => write = true,
+            "--through" => match value()? {
+                "ssh" => through = Some("ssh"),
+                other => return Err(format!("{other}: servers are watched through ssh")),
+            },
             other => return Err(format!("{other}: no such option of attribution")),
         }
     }
     let program = program.map_or_else(crate::coverage::build, Ok)?;
     let scratch = Scratch::new()?;
     let disk = Disk::of(&scratch.0)?;
+    let remote = through.map(|_| Remote::new(&scratch.0)).transpose()?;
+    let stage = Stage { program, scratch: &scratch.0, disk: &disk, remote };
     let mut found = Vec::new();
-    for case in CASES.iter().filter(|case| case.name.contains(only)) {
-        match stage_and_run(case, &program, &scratch.0, &disk) {
+    let fits = |case: &&Case| stage.remote.is_none() || case.server.may_be_elsewhere();
+    for case in CASES.iter().filter(|case| case.name.contains(only)).filter(fits) {
+        match stage.make(case) {
             Ok(outcome) => {
                 let word = outcome.word(&disk.name);
                 eprintln!("{word}: {} — {} {}", case.name, outcome.kind, outcome.text);
@@ -101,8 +114,9 @@ pub fn attribution(words: &[&str]) -> Result<()> {
     if write {
         let path = workspace::root().join(PAGE);
         let page = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
-        let page = workspace::placed(&page, MARKERS, text.trim_end())
-            .ok_or_else(|| format!("{PAGE}: the markers of {MARKERS} are missing"))?;
+        let markers = MARKERS[usize::from(stage.remote.is_some())];
+        let page = workspace::placed(&page, markers, text.trim_end())
+            .ok_or_else(|| format!("{PAGE}: the markers of {markers} are missing"))?;
         fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))?;
     }
     Ok(())
@@ -144,59 +158,128 @@ impl Disk {
     }
 }
 
-fn stage_and_run(
-    case: &'static Case,
-    program: &Path,
-    scratch: &Path,
-    disk: &Disk,
-) -> Result<Outcome> {
-    let link = match case.server {
-        Server::Shaped(rate, ..) => {
-            let number = CASES.iter().position(|one| std::ptr::eq(one, case)).unwrap_or_default();
-            Some(Shaped::new(rate, number)?)
+/// Where cases are made.
+struct Stage<'s> {
+    program: PathBuf,
+    scratch: &'s Path,
+    disk: &'s Disk,
+    /// Servers are in this namespace, and watched through it.
+    remote: Option<Remote>,
+}
+
+/// A server that was started, and its target.
+struct Started {
+    /// Its process, which is the one that groups hold.
+    pid: u32,
+    target: String,
+    /// Ends it when it goes.
+    _server: Box<dyn Any>,
+}
+
+impl Stage<'_> {
+    fn make(&self, case: &'static Case) -> Result<Outcome> {
+        let number = CASES.iter().position(|one| std::ptr::eq(one, case)).unwrap_or_default();
+        let link = match (&case.server, &self.remote) {
+            (Server::Shaped(..), None) => Some(Namespace::new(number)?),
+            _ => None,
+        };
+        let namespace = link.as_ref().or(self.remote.as_ref().map(|remote| &remote.namespace));
+        if let (Server::Shaped(rate, ..), Some(namespace)) = (&case.server, namespace) {
+            namespace.shape(rate)?;
         }
-        _ => None,
-    };
-    let started = start(case, program, scratch, link.as_ref())?;
-    let mut groups = Vec::new();
-    for (controller, file, value) in case.groups {
-        let value = value.replace("DISK", &disk.number);
-        let group = Group::new(controller, &[(file, value)])?;
-        if let Some((running, _)) = &started {
-            group.add(running.0.id())?;
+        let started = self.start(case, namespace)?;
+        let mut groups = Vec::new();
+        for (controller, file, value) in case.groups {
+            let value = value.replace("DISK", &self.disk.number);
+            let group = Group::new(controller, &[(file, value)])?;
+            if let Some(started) = &started {
+                group.add(started.pid)?;
+            }
+            groups.push(group);
         }
-        groups.push(group);
+        let outcome = self.run(case, started.as_ref());
+        drop((started, groups));
+        if let (Server::Shaped(..), Some(remote)) = (&case.server, &self.remote) {
+            remote.namespace.unshape()?;
+        }
+        outcome
     }
-    let (suite, target) = match (&case.server, &started) {
-        (Server::Managed(suite, target), _) => (*suite, (*target).to_owned()),
-        (_, Some((_, url))) => ("web-url", url.clone()),
-        _ => return Err("no server".to_owned()),
-    };
-    let (suite, options) = match case.run {
-        [first, rest @ ..] if !first.starts_with("--") => (*first, rest),
-        all => (suite, all),
-    };
-    let bundle = scratch.join("run");
-    let _ = fs::remove_dir_all(&bundle);
-    let mut command = Command::new(program);
-    command.args(["run", suite, &target, "--profile", "quick", "--progress", "none", "--json"]);
-    command.args(options).arg("--out").arg(&bundle);
-    let throttle = case
-        .generator_quota
-        .map(|quota| Group::new("cpu", &[("cpu.cfs_quota_us", quota.to_owned())]));
-    let throttle = throttle.transpose()?;
-    let mut put_in = false;
-    let finished = process::run(&mut command, RUN_LIMIT, |pid, since| {
-        // The set-up is not what is to be slow.
-        if !put_in && since > Duration::from_millis(800) {
-            put_in = throttle.as_ref().is_some_and(|group| group.add(pid).is_ok());
+
+    fn run(&self, case: &'static Case, started: Option<&Started>) -> Result<Outcome> {
+        let (suite, target) = match (&case.server, started) {
+            (Server::Managed(suite, target), _) => (*suite, *target),
+            (_, Some(started)) => ("web-url", started.target.as_str()),
+            _ => return Err("no server".to_owned()),
+        };
+        let (suite, options) = match case.run {
+            [first, rest @ ..] if !first.starts_with("--") => (*first, rest),
+            all => (suite, all),
+        };
+        let bundle = self.scratch.join("run");
+        let _ = fs::remove_dir_all(&bundle);
+        let mut command = Command::new(&self.program);
+        command.args(["run", suite, target, "--profile", "quick", "--progress", "none", "--json"]);
+        command.args(options).arg("--out").arg(&bundle);
+        if let Some(remote) = &self.remote {
+            remote.watch(&mut command);
         }
-    })?;
-    drop((started, groups));
-    let text = fs::read_to_string(bundle.join("result.json"))
-        .map_err(|_| finished.errors.lines().last().unwrap_or("no result").to_owned())?;
-    let result: Value = serde_json::from_str(&text).map_err(|e| format!("result.json: {e}"))?;
-    outcome(case, &result)
+        let throttle = case
+            .generator_quota
+            .map(|quota| Group::new("cpu", &[("cpu.cfs_quota_us", quota.to_owned())]));
+        let throttle = throttle.transpose()?;
+        let mut put_in = false;
+        let finished = process::run(&mut command, RUN_LIMIT, |pid, since| {
+            // The set-up is not what is to be slow.
+            if !put_in && since > Duration::from_millis(800) {
+                put_in = throttle.as_ref().is_some_and(|group| group.add(pid).is_ok());
+            }
+        })?;
+        let text = fs::read_to_string(bundle.join("result.json"))
+            .map_err(|_| finished.errors.lines().last().unwrap_or("no result").to_owned())?;
+        let result: Value = serde_json::from_str(&text).map_err(|e| format!("result.json: {e}"))?;
+        outcome(case, &result)
+    }
+
+    /// The server, and where it is; the run starts a managed one itself.
+    fn start(&self, case: &Case, namespace: Option<&Namespace>) -> Result<Option<Started>> {
+        let address = namespace.map_or("127.0.0.1", |_| INSIDE);
+        let command = |program: &Path| {
+            namespace.map_or_else(|| Command::new(program), |namespace| namespace.inside(program))
+        };
+        let (command, protocol) = match &case.server {
+            Server::Managed(..) => return Ok(None),
+            Server::Nginx => {
+                let nginx = Nginx::start(&Place::Host)?;
+                let (pid, target) = (nginx.id(), nginx.url("/1k"));
+                return Ok(Some(Started { pid, target, _server: Box::new(nginx) }));
+            }
+            Server::Staged(cores, words) | Server::Shaped(_, cores, words) => {
+                let own = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+                let mut command = command(Path::new("taskset"));
+                command.args(["-c", cores]).arg(own).arg(STAGED).arg(format!("{address}:0"));
+                command.args(words.split(' '));
+                command.arg(format!("file={}", self.scratch.join("blocks").display()));
+                (command, None)
+            }
+            Server::Plimsoll(protocol, words) => {
+                let mut command = command(&self.program);
+                command.args(["serve", protocol, "--listen", &format!("{address}:0")]);
+                command.args(*words).env("TMPDIR", self.scratch);
+                (command, Some(*protocol))
+            }
+        };
+        let (running, line) = first_line(command)?;
+        let target = match protocol {
+            None => format!("http://{address}:{}/", line.trim()),
+            Some(protocol) => {
+                let url = line.split_whitespace().find(|word| word.contains("://"));
+                let url = url.ok_or_else(|| format!("no address in {line:?}"))?;
+                if protocol == "web" { format!("{url}bytes/100") } else { url.to_owned() }
+            }
+        };
+        let pid = running.0.id();
+        Ok(Some(Started { pid, target, _server: Box::new(running) }))
+    }
 }
 
 fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {
@@ -211,39 +294,6 @@ fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {
         also: also.map(|also| text(&also["kind"])).collect(),
         text: text(&limit["text"]),
     })
-}
-
-/// The server, and where it is.
-fn start(
-    case: &Case,
-    program: &Path,
-    scratch: &Path,
-    link: Option<&Shaped>,
-) -> Result<Option<(Running, String)>> {
-    let staged = |cores: &str, words: &str, address: &str, link: Option<&Shaped>| {
-        let own = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
-        let taskset = Path::new("taskset");
-        let mut command = link.map_or_else(|| Command::new(taskset), |link| link.inside(taskset));
-        command.args(["-c", cores]).arg(own).arg(STAGED).arg(format!("{address}:0"));
-        command.args(words.split(' ')).arg(format!("file={}", scratch.join("blocks").display()));
-        let (running, port) = first_line(command)?;
-        Ok(Some((running, format!("http://{address}:{}/", port.trim()))))
-    };
-    match &case.server {
-        Server::Staged(cores, words) => staged(cores, words, "127.0.0.1", None),
-        Server::Shaped(_, cores, words) => staged(cores, words, INSIDE, link),
-        Server::Managed(..) => Ok(None),
-        Server::Plimsoll(protocol, words) => {
-            let mut command = Command::new(program);
-            command.args(["serve", protocol, "--listen", "127.0.0.1:0"]).args(*words);
-            command.env("TMPDIR", scratch);
-            let (running, line) = first_line(command)?;
-            let url = line.split_whitespace().find(|word| word.contains("://"));
-            let url = url.ok_or_else(|| format!("no address in {line:?}"))?.to_owned();
-            let url = if *protocol == "web" { format!("{url}bytes/100") } else { url };
-            Ok(Some((running, url)))
-        }
-    }
 }
 
 /// Starts a server and waits for the line that says where it is.

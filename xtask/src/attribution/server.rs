@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, clock_gettime};
@@ -22,6 +22,11 @@ use crate::bench::process::now;
 const LIFE: Duration = Duration::from_secs(120);
 /// What one read takes, and how its buffer must lie (open(2), `O_DIRECT`).
 const BLOCK_BYTES: usize = 4_096;
+/// So long a read takes time on the disk, and little on a core.
+const LONG_BYTES: usize = 2 * 1_024 * 1_024;
+/// How long each of two takes its turn.
+const TURN: Duration = Duration::from_millis(100);
+
 /// What a request takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
@@ -33,6 +38,8 @@ enum Step {
     Lock(Duration),
     /// A block of the file, past the page cache.
     Read,
+    /// Time on a core in one tenth of a second, a long read of the file in the next.
+    Turns(Duration),
 }
 
 /// What the server is to be.
@@ -59,6 +66,7 @@ impl Staged {
                 "sleep" => staged.steps.push(Step::Sleep(time()?)),
                 "lock" => staged.steps.push(Step::Lock(time()?)),
                 "read" => staged.steps.push(Step::Read),
+                "turns" => staged.steps.push(Step::Turns(time()?)),
                 _ => return Err(format!("{word}: no such part of a staged server")),
             }
         }
@@ -73,6 +81,7 @@ struct Shared {
     file: Option<(File, u64)>,
     lock: Mutex<()>,
     next_block: AtomicU64,
+    begin: Instant,
 }
 
 /// Serves until its time is over; prints the port first.
@@ -89,6 +98,7 @@ pub fn serve(address: &str, staged: Staged) -> Result<()> {
         file,
         lock: Mutex::new(()),
         next_block: AtomicU64::new(0),
+        begin: now(),
     });
     let (work, taken) = channel();
     let (back, returned) = channel();
@@ -165,17 +175,22 @@ impl Shared {
                 let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
                 std::thread::sleep(time);
             }
-            Step::Read => self.read(),
+            Step::Read => self.read(BLOCK_BYTES),
+            Step::Turns(time) => match self.begin.elapsed().as_millis() / TURN.as_millis() % 2 {
+                0 => burn(time),
+                _ => self.read(LONG_BYTES),
+            },
         }
     }
 
-    fn read(&self) {
+    fn read(&self, bytes: usize) {
         let Some((file, blocks)) = &self.file else { return };
-        let mut buffer = vec![0; 2 * BLOCK_BYTES];
+        let mut buffer = vec![0; bytes + BLOCK_BYTES];
         let skip = buffer.as_ptr().align_offset(BLOCK_BYTES);
         // Far apart, so that nobody merges them.
         let block = self.next_block.fetch_add(1, Ordering::Relaxed).wrapping_mul(7_919) % blocks;
-        let _ = file.read_at(&mut buffer[skip..skip + BLOCK_BYTES], block * BLOCK_BYTES as u64);
+        let at = (block * BLOCK_BYTES as u64).min(blocks * BLOCK_BYTES as u64 - bytes as u64);
+        let _ = file.read_at(&mut buffer[skip..skip + bytes], at);
     }
 }
 

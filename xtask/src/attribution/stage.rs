@@ -46,27 +46,27 @@ impl Drop for Group {
     }
 }
 
-/// A network namespace behind a link that is shaped on the server's side; removed when dropped.
-pub struct Shaped {
+/// A network namespace behind a link; removed when dropped.
+pub struct Namespace {
     name: String,
     near: String,
     /// The interface on the server's side.
-    pub far: String,
+    far: String,
 }
 
-impl Shaped {
-    /// `rate` in tc's words, `20mbit`.
-    pub fn new(rate: &str, number: usize) -> Result<Self> {
-        let shaped = Self {
+impl Namespace {
+    /// One of this number.
+    pub fn new(number: usize) -> Result<Self> {
+        let namespace = Self {
             name: format!("plimsoll{}-{number}", std::process::id()),
             // At most fifteen bytes.
             near: format!("pls{number}n"),
             far: format!("pls{number}f"),
         };
-        let Self { name, near, far } = &shaped;
+        let Self { name, near, far } = &namespace;
         let inside = format!("{INSIDE}/24");
         let outside = format!("{OUTSIDE}/24");
-        let lines: [&[&str]; 8] = [
+        let lines: [&[&str]; 7] = [
             &["ip", "netns", "add", name],
             &["ip", "link", "add", near, "type", "veth", "peer", "name", far, "netns", name],
             &["ip", "addr", "add", &outside, "dev", near],
@@ -74,16 +74,23 @@ impl Shaped {
             &["ip", "-n", name, "addr", "add", &inside, "dev", far],
             &["ip", "-n", name, "link", "set", far, "up"],
             &["ip", "-n", name, "link", "set", "lo", "up"],
-            &[
-                "tc", "-n", name, "qdisc", "add", "dev", far, "root", "tbf", "rate", rate, "burst",
-                "32kbit", "latency", "400ms",
-            ],
         ];
-        for line in lines {
-            let [program, arguments @ ..] = line else { continue };
-            command::run(Command::new(program).args(arguments))?;
-        }
-        Ok(shaped)
+        lines.into_iter().try_for_each(run)?;
+        Ok(namespace)
+    }
+
+    /// Holds what is sent on the server's side to a rate in tc's words, `20mbit`.
+    pub fn shape(&self, rate: &str) -> Result<()> {
+        let Self { name, far, .. } = self;
+        run(&[
+            "tc", "-n", name, "qdisc", "replace", "dev", far, "root", "tbf", "rate", rate, "burst",
+            "32kbit", "latency", "400ms",
+        ])
+    }
+
+    /// Takes that back.
+    pub fn unshape(&self) -> Result<()> {
+        run(&["tc", "-n", &self.name, "qdisc", "del", "dev", &self.far, "root"])
     }
 
     /// A command that runs in it.
@@ -94,11 +101,16 @@ impl Shaped {
     }
 }
 
-impl Drop for Shaped {
+fn run(words: &[&str]) -> Result<()> {
+    let [program, arguments @ ..] = words else { return Ok(()) };
+    command::run(Command::new(program).args(arguments))
+}
+
+impl Drop for Namespace {
     fn drop(&mut self) {
         // The kernel takes the link away some time after the namespace.
-        let _ = command::run(Command::new("ip").args(["link", "del", &self.near]));
-        let _ = command::run(Command::new("ip").args(["netns", "del", &self.name]));
+        let _ = run(&["ip", "link", "del", &self.near]);
+        let _ = run(&["ip", "netns", "del", &self.name]);
     }
 }
 

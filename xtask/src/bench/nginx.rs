@@ -42,6 +42,11 @@ impl Nginx {
         Ok(server)
     }
 
+    /// Its master's process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)

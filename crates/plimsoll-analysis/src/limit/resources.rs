@@ -14,7 +14,7 @@ use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 use super::seen::Scene;
 use cpu::{hypervisor, processors, quota};
 use network::{link, unsent};
-use storage::{busy_disk, held_disk, memory, turns, waited_disk};
+use storage::{busy_disk, caused, held_disk, memory, turns, waited_disk};
 use threads::{lock, threads, unread};
 
 /// Share of a ceiling from which it is reached.
@@ -32,8 +32,14 @@ const STORAGE_STALL_MIN_RATIO: f64 = 0.4;
 pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     let exact = [hypervisor, quota, processors, held_disk, busy_disk, link, threads];
     let found: Vec<Limit> = exact.iter().filter_map(|judge| judge(scene)).collect();
-    if !found.is_empty() || scene.low.is_none() {
+    if scene.low.is_none() {
         return found;
+    }
+    if !found.is_empty() {
+        return match memory(scene).filter(|_| found.iter().all(|limit| caused(scene, limit))) {
+            Some(memory) => vec![with_symptoms(memory, found)],
+            None => found,
+        };
     }
     let by_turns = turns(scene);
     if !by_turns.is_empty() {
@@ -51,6 +57,17 @@ fn limit(
 ) -> Limit {
     let evidence = evidence.into_iter().flatten().collect();
     Limit { kind, place, text, evidence, also: Vec::new() }
+}
+
+/// What memory filled is told with it, and is no limit of its own.
+fn with_symptoms(memory: Limit, symptoms: Vec<Limit>) -> Limit {
+    let mut evidence = memory.evidence;
+    let mut text = memory.text;
+    for symptom in symptoms {
+        text = format!("{text}, which fills {}", symptom.text);
+        evidence.extend(symptom.evidence);
+    }
+    Limit { text, evidence, ..memory }
 }
 
 fn cores_text(cores: f64) -> String {

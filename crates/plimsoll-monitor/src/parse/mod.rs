@@ -7,6 +7,8 @@ mod disk;
 mod memory;
 mod mounts;
 mod network;
+mod nfsd;
+mod nginx;
 mod process;
 mod prometheus;
 mod sockets;
@@ -24,6 +26,8 @@ pub use disk::{DiskCounters, parse_diskstats};
 pub use memory::{MemInfo, VmStat, parse_meminfo, parse_vmstat};
 pub use mounts::{Mount, parse_mountinfo};
 pub use network::{NetworkCounters, parse_net_dev, parse_paired};
+pub use nfsd::{NfsdCounters, parse_nfsd};
+pub use nginx::{StubStatus, parse_stub_status};
 pub use process::{
     ProcessStat, SchedStat, ThreadStat, parse_limit, parse_process_stat, parse_resident_pages,
     parse_schedstat, parse_thread_stat,

@@ -8,6 +8,7 @@ mod disks;
 mod groups;
 mod host;
 mod networks;
+mod nfsd;
 mod proc_file;
 mod processes;
 mod servers;
@@ -21,6 +22,7 @@ mod tree;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 pub(crate) use proc_file::ProcFile;
+pub(crate) use servers::SERVER_TEXT;
 pub use servers::ServerProbe;
 pub use table::{Column, Row, Rows, Table, Unit};
 
@@ -30,7 +32,7 @@ use crate::root::Root;
 use crate::watch::WatchedProcess;
 
 /// Tables of a sample.
-pub const TABLES: usize = 9;
+pub const TABLES: usize = 10;
 
 /// Everything seen at one instant. Rates are over the time since the sample before, those of
 /// servers over the time between their answers.
@@ -58,6 +60,8 @@ pub struct Sample {
     pub sockets: Rows,
     /// Each server that tells its own figures and answered.
     pub servers: Rows,
+    /// The kernel's NFS server, where it runs.
+    pub nfsd: Rows,
 }
 
 impl Sample {
@@ -74,6 +78,7 @@ impl Sample {
             storage: Rows::new(&groups::STORAGE),
             sockets: Rows::new(&sockets::SOCKETS),
             servers: Rows::new(&servers::SERVERS),
+            nfsd: Rows::new(&nfsd::NFSD),
         }
     }
 
@@ -89,6 +94,7 @@ impl Sample {
             &self.storage,
             &self.sockets,
             &self.servers,
+            &self.nfsd,
         ]
     }
 }
@@ -103,6 +109,7 @@ pub struct Sampler {
     groups: groups::GroupSource,
     sockets: sockets::SocketSource,
     servers: servers::ServerSource,
+    nfsd: nfsd::NfsdSource,
     sample: Sample,
     sampled: bool,
 }
@@ -117,7 +124,8 @@ impl Sampler {
             processes: processes::ProcessSource::new(root.clone(), processes),
             groups: groups::GroupSource::new(root.clone()),
             sockets: sockets::SocketSource::new(root.clone()),
-            servers: servers::ServerSource::new(Vec::new()),
+            servers: servers::ServerSource::new(servers::of_frame(root)),
+            nfsd: nfsd::NfsdSource::open(root),
             sample: Sample::empty(),
             sampled: false,
         }
@@ -160,6 +168,7 @@ impl Sampler {
         std::thread::sleep(BREATH);
         self.disks.sample(elapsed, &mut sample.disks);
         self.networks.sample(elapsed, self.processes.watched(), &mut sample.networks);
+        self.nfsd.sample(elapsed, &mut sample.nfsd);
         std::thread::sleep(BREATH);
         self.processes.sample(elapsed, &sample.cpus, &mut sample.processes);
         std::thread::sleep(BREATH);

@@ -1,10 +1,14 @@
-//! What application servers tell of themselves (`plimsoll_app_…`), asked once per sample.
+//! What servers tell of themselves (`plimsoll_app_…`), asked once per sample.
 
 use std::fmt;
 
 use super::Elapsed;
 use super::table::{Column, Rows, Table, Unit};
 use crate::parse::{PrometheusSample, parse_prometheus, sum_of};
+use crate::root::Root;
+
+/// Where a source's frame has what a server tells of itself.
+pub(crate) const SERVER_TEXT: &str = "plimsoll/server";
 
 pub(super) static SERVERS: Table = Table {
     name: "server",
@@ -24,6 +28,10 @@ pub(super) static SERVERS: Table = Table {
         Column::summed("connections", Unit::Count),
         Column::written("connections_refused", Unit::PerSecond),
         Column::written("connections_timed_out", Unit::PerSecond),
+        Column::summed("connections_accepted", Unit::PerSecond),
+        Column::summed("connections_reading", Unit::Count),
+        Column::summed("connections_writing", Unit::Count),
+        Column::summed("connections_waiting", Unit::Count),
     ],
 };
 
@@ -39,6 +47,7 @@ const TOTALS: [&str; 8] = [
     "plimsoll_app_connections_refused_total",
 ];
 const TIMED_OUT: &str = "plimsoll_app_connections_timed_out_total";
+const ACCEPTED: &str = "plimsoll_app_connections_accepted_total";
 
 /// A server that is asked for its own figures.
 pub struct ServerProbe {
@@ -68,6 +77,12 @@ impl fmt::Debug for ServerProbe {
     }
 }
 
+/// The server whose figures come with the frames of another host, if any do.
+pub(super) fn of_frame(root: &Root) -> Vec<ServerProbe> {
+    let frame = root.frame().cloned();
+    frame.map(|frame| ServerProbe::new("", move || frame.text(SERVER_TEXT))).into_iter().collect()
+}
+
 #[derive(Debug)]
 pub(super) struct ServerSource {
     probes: Vec<(ServerProbe, Option<Answer>)>,
@@ -81,7 +96,7 @@ struct Answer {
     totals: Totals,
 }
 
-type Totals = [Option<f64>; TOTALS.len() + 1];
+type Totals = [Option<f64>; TOTALS.len() + 2];
 
 impl ServerSource {
     pub(super) fn new(probes: Vec<ServerProbe>) -> Self {
@@ -106,7 +121,7 @@ fn totals(samples: &[PrometheusSample<'_>]) -> Totals {
     // Our own questions are no work.
     let work = |labels: &str| !labels.contains("type=\"status\"");
     let mut totals = Totals::default();
-    for (total, name) in totals.iter_mut().zip(TOTALS.into_iter().chain([TIMED_OUT])) {
+    for (total, name) in totals.iter_mut().zip(TOTALS.into_iter().chain([TIMED_OUT, ACCEPTED])) {
         *total = sum_of(samples, name, work);
     }
     totals
@@ -116,7 +131,7 @@ fn values(
     samples: &[PrometheusSample<'_>],
     was: Option<&Answer>,
     is: &Answer,
-) -> [Option<f64>; 13] {
+) -> [Option<f64>; 17] {
     let gauge = |name| sum_of(samples, name, |_| true);
     // Seconds of waiting per second are the mean number that wait (Little's law).
     let rate = |index: usize| {
@@ -139,6 +154,10 @@ fn values(
         gauge("plimsoll_app_connections"),
         rate(7),
         rate(8),
+        rate(9),
+        gauge("plimsoll_app_connections_reading"),
+        gauge("plimsoll_app_connections_writing"),
+        gauge("plimsoll_app_connections_waiting"),
     ]
 }
 

@@ -1,7 +1,10 @@
 //! One GET of an exporter's page. HTTP/1.0, so that the reply is neither kept alive nor chunked.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Lost;
@@ -14,10 +17,30 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// What is asked for, and of whom.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
-    pub(super) address: SocketAddr,
+    pub(super) place: Place,
     /// Value of the `Host` field.
     pub(super) host: String,
     pub(super) path: String,
+}
+
+/// Where a page is served.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Place {
+    /// Of either kind only reading, writing and bounded waits are used, which are the same calls.
+    fn connect(&self, wait: Duration) -> std::io::Result<UnixStream> {
+        match self {
+            Self::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, wait)?;
+                Ok(OwnedFd::from(stream).into())
+            }
+            Self::Unix(path) => UnixStream::connect(path),
+        }
+    }
 }
 
 /// A reply, and when its first byte came, on the monotonic clock.
@@ -28,6 +51,16 @@ pub(super) struct Reply {
 }
 
 impl Page {
+    /// A page by the name of its host.
+    pub(super) fn at(host: &str, port: u16, path: &str) -> Result<Self, Lost> {
+        let mut addresses =
+            (host, port).to_socket_addrs().map_err(|e| Lost(format!("cannot resolve: {e}")))?;
+        let address = addresses.next().ok_or_else(|| Lost("has no address".to_owned()))?;
+        let named = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let (place, host) = (Place::Tcp(address), format!("{named}:{port}"));
+        Ok(Self { place, host, path: path.to_owned() })
+    }
+
     /// The body, within `wait` in all, whatever the server does.
     pub(super) fn get(&self, wait: Duration) -> Result<Reply, Lost> {
         let until_ns = clock::monotonic_ns().saturating_add(wait.as_nanos() as u64);
@@ -37,9 +70,8 @@ impl Page {
             }
             _ => Lost(format!("{what}: {e}")),
         };
-        let mut stream = TcpStream::connect_timeout(&self.address, wait)
-            .map_err(|e| lost("cannot connect", &e))?;
-        let limit = |stream: &TcpStream| {
+        let mut stream = self.place.connect(wait).map_err(|e| lost("cannot connect", &e))?;
+        let limit = |stream: &UnixStream| {
             let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
             // Zero would be no limit.
             let left = Some(Duration::from_nanos(left_ns.max(1)));

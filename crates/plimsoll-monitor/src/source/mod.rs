@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `ssh://` | the system's ssh runs a POSIX loop (`script.sh`, given on its standard input; nothing is installed) that answers each request with the texts themselves |
 //! | `http://` | a Prometheus exporter's metrics, written as those texts |
+//! | `nginx://` | nginx's status page: figures of the server alone |
 //! | `snmp://` | counters of IF-MIB and HOST-RESOURCES-MIB, written as those texts |
 //!
 //! Every source is asked when a sample is due, so its samples fall on the borders of the window
@@ -20,6 +21,7 @@ mod clock_offset;
 mod exporter;
 mod http;
 mod messages;
+mod nginx;
 mod proc_texts;
 mod snmp;
 mod ssh;
@@ -31,6 +33,7 @@ use std::time::Duration;
 use plimsoll_model::disclosure::Setting;
 use thiserror::Error;
 
+pub use nginx::NginxStatus;
 pub use url::{COMMUNITY_LEFT_OUT, Community, MonitorUrl, MonitorUrlError};
 
 use crate::clock_step::ClockReading;
@@ -102,6 +105,12 @@ impl Source {
             MonitorUrl::Prometheus { host, port, path } => {
                 let remedy = "is node_exporter or windows_exporter there?";
                 exporter::ExporterPeer::open(host, *port, path)
+                    .map(boxed)
+                    .map_err(|lost| refused(lost, remedy))
+            }
+            MonitorUrl::Nginx { host, port, path } => {
+                let remedy = "is `stub_status` on at that path, and does it allow this host?";
+                nginx::NginxPeer::open(host, *port, path)
                     .map(boxed)
                     .map_err(|lost| refused(lost, remedy))
             }

@@ -87,6 +87,15 @@ impl ProcTexts {
         self.put("proc/stat", text);
     }
 
+    /// Another sum of all processors in `/proc/stat` than what each of them adds to, or none.
+    pub(super) fn all_cpus(&mut self, all: Option<CpuSeconds>) {
+        let text = self.0.remove("proc/stat").unwrap_or_default();
+        let others = text.lines().filter(|line| !line.starts_with("cpu "));
+        let others: String = others.map(|line| format!("{line}\n")).collect();
+        let all = all.map(|all| format!("cpu  {}\n", words(&ticks(&all)))).unwrap_or_default();
+        self.put("proc/stat", format!("{all}{others}"));
+    }
+
     /// `/proc/loadavg`.
     pub(super) fn load(&mut self, load: Option<f64>) {
         if let Some(load) = load {

@@ -1,4 +1,4 @@
-//! What names a source: `local`, `ssh://`, `http://`, `snmp://`.
+//! What names a source: `local`, `ssh://`, `http://`, `nginx://`, `snmp://`.
 
 use std::fmt;
 
@@ -10,6 +10,7 @@ pub const COMMUNITY_LEFT_OUT: &str = "(left out)";
 /// How a community begins that is the name of an environment variable.
 const VARIABLE: &str = "env";
 const HTTP_PORT: u16 = 80;
+const STATUS_PATH: &str = "/stub_status";
 const SNMP_PORT: u16 = 161;
 
 /// A source as the user names it. Its text is the one bundles keep: without a community.
@@ -28,6 +29,15 @@ pub enum MonitorUrl {
     },
     /// A Prometheus exporter.
     Prometheus {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+        /// Path with its leading slash, and query.
+        path: String,
+    },
+    /// The status page of an nginx (`stub_status`).
+    Nginx {
         /// Name or address.
         host: String,
         /// Port.
@@ -65,7 +75,8 @@ pub enum MonitorUrlError {
     /// It has no scheme that is known.
     #[error(
         "--monitor {0:?} names no source; write local, ssh://[user@]host[:port], \
-         http://host:9100/metrics or snmp://[community@]host[:port]"
+         http://host:9100/metrics, nginx://host[:port]/stub_status or \
+         snmp://[community@]host[:port]"
     )]
     Unknown(String),
     /// The URL cannot be read.
@@ -92,6 +103,7 @@ impl MonitorUrl {
         let example = match scheme.to_ascii_lowercase().as_str() {
             "ssh" => "ssh://[user@]host[:port]",
             "http" => "http://host:9100/metrics",
+            "nginx" => "nginx://host[:port]/stub_status",
             "snmp" => "snmp://[community@]host[:port]",
             _ => return Err(unknown()),
         };
@@ -108,6 +120,7 @@ impl MonitorUrl {
         match url.scheme.as_str() {
             "ssh" => ssh(url),
             "http" => prometheus(url),
+            "nginx" => nginx(url),
             _ => snmp(url, left_out),
         }
     }
@@ -159,6 +172,20 @@ fn prometheus(url: TargetUrl) -> Result<MonitorUrl, MonitorUrlError> {
     let query = url.query.map(|query| format!("?{query}")).unwrap_or_default();
     let path = if url.path == "/" { "/metrics" } else { &url.path };
     Ok(MonitorUrl::Prometheus {
+        path: format!("{path}{query}"),
+        port: url.port.unwrap_or(HTTP_PORT),
+        host: url.host,
+    })
+}
+
+fn nginx(url: TargetUrl) -> Result<MonitorUrl, MonitorUrlError> {
+    if url.user.is_some() || url.password.is_some() {
+        let what = "names and passwords are not sent to nginx; leave them out, and allow this host";
+        return Err(MonitorUrlError::NotTaken { shown: "nginx://…".to_owned(), what });
+    }
+    let query = url.query.map(|query| format!("?{query}")).unwrap_or_default();
+    let path = if url.path == "/" { STATUS_PATH } else { &url.path };
+    Ok(MonitorUrl::Nginx {
         path: format!("{path}{query}"),
         port: url.port.unwrap_or(HTTP_PORT),
         host: url.host,
@@ -219,6 +246,9 @@ impl fmt::Display for MonitorUrl {
             Self::Prometheus { host, port, path } => {
                 write!(f, "http://{}:{port}{path}", UrlHost(host))
             }
+            Self::Nginx { host, port, path } => {
+                write!(f, "nginx://{}:{port}{path}", UrlHost(host))
+            }
             Self::Snmp { community, host, port } => {
                 f.write_str("snmp://")?;
                 match community {
@@ -254,6 +284,8 @@ mod tests {
             ("ssh://[::1]:22", "ssh://[::1]:22", "ssh-1-22"),
             ("http://h:9100", "http://h:9100/metrics", "http-h-9100-metrics"),
             ("http://h/m?x=1", "http://h:80/m?x=1", "http-h-80-m-x-1"),
+            ("nginx://h", "nginx://h:80/stub_status", "nginx-h-80-stub-status"),
+            ("nginx://[::1]:8080/s", "nginx://[::1]:8080/s", "nginx-1-8080-s"),
             ("snmp://sw1", "snmp://sw1", "snmp-sw1"),
             ("snmp://s3cret@sw1:1161", "snmp://(left out)@sw1:1161", "snmp-sw1-1161"),
             ("snmp://s3:cret@sw1", "snmp://(left out)@sw1", "snmp-sw1"),
@@ -282,6 +314,7 @@ mod tests {
             "ssh://ann:s3cret@h",
             "ssh://h/s3cret",
             "http://ann:s3cret@h/",
+            "nginx://ann:s3cret@h/",
             "snmp://s3cret@h:x",
             "snmp://s3cret@",
             "snmp://s3cret/s3cret@h",

@@ -20,6 +20,7 @@ const FILES: [(&str, &str); TABLES] = [
     ("storage", "storage.csv"),
     ("socket", "sockets.csv"),
     ("server", "app-server.csv"),
+    ("nfsd", "nfsd.csv"),
 ];
 /// Tables that every host has; the others have a file only where there is a row for it.
 const ALWAYS: usize = 5;

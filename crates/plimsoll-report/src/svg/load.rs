@@ -5,6 +5,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
 use super::Frame;
+use super::bounds::Bounds;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use super::strip::cells;
 use crate::table::Mark;
@@ -70,8 +71,12 @@ pub(super) fn base(run: &RunResult, desc: String) -> Stack {
     }
 }
 
-/// The highest of the rates the panel shows, as the summary has it.
+/// The point that the summary's curve calls the peak, or else the highest of the rates the panel
+/// shows.
 fn peak(run: &RunResult) -> Option<u32> {
+    if let Some(peak) = run.summary.curve.as_ref().and_then(|curve| curve.peak) {
+        return Some(peak.position);
+    }
     let (highest, rate): (_, fn(&PointResult) -> Option<f64>) = match metric(run) {
         Metric::Bytes => (run.summary.peak_bytes_per_s, |p| p.achieved_bytes_per_s),
         Metric::Ops | Metric::Logons => (run.summary.peak_ops_per_s, |p| p.achieved_ops_per_s),
@@ -95,6 +100,7 @@ fn throughput(run: &RunResult) -> Option<Panel> {
         series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
         guides: Vec::from_iter(same_unit.then_some(Guide::Diagonal("achieved = requested"))),
         peak: peak(run),
+        bounds: Bounds::of(run),
     })
 }
 
@@ -108,6 +114,7 @@ fn bytes_moved(run: &RunResult) -> Option<Panel> {
         top: largest(&dots),
         series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
         peak: peak(run),
+        bounds: Bounds::of(run),
         ..Panel::default()
     })
 }

@@ -1,5 +1,6 @@
 //! Charts as inline SVG: measured dots, zero-based axes, labels at the lines themselves.
 
+mod bounds;
 mod course;
 mod draw;
 mod load;
@@ -11,6 +12,7 @@ mod stacked;
 mod strip;
 mod timeline;
 
+pub(crate) use bounds::bounds_legend;
 pub(crate) use course::course_chart;
 pub(crate) use load::{generator_chart, load_chart};
 pub(crate) use percentiles::{percentile_chart, selected_points};

@@ -38,6 +38,7 @@ pub(crate) fn scaling_chart(frame: Frame<'_>, scaling: &Scaling) -> Option<Strin
         series: vec![Series { class, label: label.to_owned(), dots }],
         guides: Vec::from_iter(guide),
         peak: None,
+        bounds: None,
     };
     let straight = Some(Guide::Diagonal("straight growth"));
     let panels = vec![

@@ -1,6 +1,7 @@
 //! Panels one above the other on one axis of load.
 
 use super::Frame;
+use super::bounds::Bounds;
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, spread, tick_room, tick_text, ticks};
 use super::strip::{Cell, draw_strip};
@@ -51,6 +52,8 @@ pub(super) struct Panel {
     pub(super) guides: Vec<Guide>,
     /// Position of the point with the highest throughput, where the panel shows that.
     pub(super) peak: Option<u32>,
+    /// Asymptotes and knee, where the panel shows throughput.
+    pub(super) bounds: Option<Bounds>,
 }
 
 impl Panel {
@@ -79,13 +82,14 @@ const LOW: f64 = 90.0;
 const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const LABEL_GAP: f64 = 14.0;
 
-struct Place {
-    x: Scale,
-    y: Scale,
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
+/// Where a panel stands.
+pub(super) struct Place {
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
     /// Where the drawing ends.
     edge: f64,
 }
@@ -110,6 +114,9 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
         let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
         let place = Place { x, y, left, right, top, bottom, edge: frame.width };
         let class = if panel.is_low() { "panel small" } else { "panel" };
+        if let Some(bounds) = &panel.bounds {
+            bounds.draw(&mut drawing, &place);
+        }
         drawing.text(class, (0.0, top - 11.0), Anchor::Start, &panel.title);
         axes(&mut drawing, &place, (&x_ticks, &y_ticks));
         draw_panel(&mut drawing, &place, panel);
@@ -160,6 +167,9 @@ fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
     label_ends(drawing, place, panel);
     label_beyond(drawing, place, panel);
     label_peak(drawing, place, panel);
+    if let Some(bounds) = &panel.bounds {
+        bounds.label(drawing, place);
+    }
     // Beside a limit's line there is no room for words; the shape says it there.
     if !panel.is_low() && !panel.guides.iter().any(Guide::is_level) {
         label_marked(drawing, place, panel, (Mark::Invalid, "invalid"));

@@ -61,6 +61,8 @@ pub(crate) struct RunView {
     pub(crate) budget: Table,
     pub(crate) budget_note: &'static str,
     pub(crate) limit: String,
+    /// Asymptotes, knee and peak in one line.
+    pub(crate) curve: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
     pub(crate) command: String,
@@ -145,6 +147,7 @@ impl RunView {
             budget: budget::table(run),
             budget_note: budget::NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
+            curve: run.summary.curve.as_ref().map(|c| c.text.clone()).unwrap_or_default(),
             facts: facts(run),
             departures: run.departures.clone(),
             command: command_line(&run.command),

@@ -26,6 +26,10 @@ const PORT_TRIES: u32 = 3;
 const DESCRIPTORS_MAX: u64 = 131_072;
 /// The first version that takes `-e`; older ones first try a log file that is root's.
 const ERROR_LOG_FLAG_SINCE: [u32; 3] = [1, 19, 5];
+/// How a build is told to tell of itself (ngx_http_stub_status_module).
+const STATUS_MODULE: &str = "--with-http_stub_status_module";
+/// Longest path of a Unix socket (sun_path in unix(7)), with its zero byte.
+const SOCKET_PATH_BYTES_MAX: usize = 108;
 
 pub(super) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
     find_program("nginx", &search_path(search, &USUAL_PLACES)).ok_or_else(|| {
@@ -41,13 +45,13 @@ pub(super) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
 
 pub(super) fn start(request: &ManagedRequest) -> Result<ServerProcess, ServerError> {
     let program = find(request.search.as_deref())?;
-    let version = version_of(&program)?;
+    let build = build_of(&program)?;
     let root = document_root(&request.root)?;
     let mut tries = PORT_TRIES;
     loop {
         tries -= 1;
         let address = free_address()?;
-        match start_at(address, &program, &version, &Served { request, root: &root }) {
+        match start_at(address, &program, &build, &Served { request, root: &root }) {
             Err(ServerError::Ended { .. }) if tries > 0 && is_taken(address) => {}
             outcome => return outcome,
         }
@@ -63,7 +67,7 @@ struct Served<'a> {
 fn start_at(
     address: SocketAddr,
     program: &Path,
-    version: &str,
+    build: &Build,
     served: &Served<'_>,
 ) -> Result<ServerProcess, ServerError> {
     let request = served.request;
@@ -71,36 +75,68 @@ fn start_at(
         .prefix("plimsoll-nginx-")
         .tempdir()
         .map_err(|source| ServerError::System { doing: "make a temporary directory", source })?;
-    let configuration = configuration(address, scratch.path(), served)?;
+    let status = status_socket(build, scratch.path());
+    let status_server = status.as_deref().map(status_server).unwrap_or_default();
+    let configuration = configuration(address, scratch.path(), served, &status_server)?;
     write(&scratch.path().join("nginx.conf"), &configuration)?;
     let pid_file = scratch.path().join("nginx.pid");
     let mut process = Process::start(Launch {
         program: program.to_owned(),
-        arguments: arguments(version, &scratch),
+        arguments: arguments(&build.version, &scratch),
         environment: Vec::new(),
         cores: &request.cores,
         scratch: Some(scratch),
         remove_when_killed: request.remove_when_killed.clone(),
         parent_watch: ParentWatch::Shell,
     })?;
-    let software = Software { name: "nginx".to_owned(), version: version.to_owned() };
+    let software = Software { name: "nginx".to_owned(), version: build.version.clone() };
     let scheme = if request.tls.is_some() { "https" } else { "http" };
     wait_until_it_answers(&mut process, address, &pid_file, (&software, scheme))?;
     let (path, cores) = ("/".to_owned(), request.cores.clone());
     let facts = Facts { scheme, path, software, configuration, cores };
-    Ok(ServerProcess::new(process, address, facts))
+    let mut server = ServerProcess::new(process, address, facts);
+    server.status = status;
+    Ok(server)
 }
 
-/// `nginx -v` writes `nginx version: nginx/1.22.1` to standard error.
-fn version_of(program: &Path) -> Result<String, ServerError> {
+/// What a program says it is.
+struct Build {
+    version: String,
+    /// It can tell of itself.
+    has_status: bool,
+}
+
+/// `nginx -V` writes `nginx version: nginx/1.22.1` and what it was configured with to standard
+/// error.
+fn build_of(program: &Path) -> Result<Build, ServerError> {
     let output = Command::new(program)
-        .arg("-v")
+        .arg("-V")
         .stdin(Stdio::null())
         .output()
         .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let version = said.trim().rsplit_once('/').map(|(_, version)| version);
-    Ok(version.unwrap_or("of unknown version").to_owned())
+    let first = said.lines().next().unwrap_or_default();
+    let version = first.trim().split_once("nginx/").map(|(_, version)| version);
+    Ok(Build {
+        version: version.unwrap_or("of unknown version").to_owned(),
+        has_status: said.split_whitespace().any(|word| word == STATUS_MODULE),
+    })
+}
+
+/// Where it is to tell of itself: apart from the port under load, and to this user alone.
+fn status_socket(build: &Build, scratch: &Path) -> Option<PathBuf> {
+    let socket = scratch.join("status.sock");
+    let fits = socket.as_os_str().len() < SOCKET_PATH_BYTES_MAX;
+    let can_be_named = socket.to_str().is_some_and(|text| !text.contains(['$', '"', '\\', '\n']));
+    (build.has_status && fits && can_be_named).then_some(socket)
+}
+
+fn status_server(socket: &Path) -> String {
+    format!(
+        "    server {{\n        listen \"unix:{}\";\n        keepalive_timeout 0;\n        \
+         location / {{\n            stub_status;\n        }}\n    }}\n",
+        socket.display()
+    )
 }
 
 fn takes_error_log_flag(version: &str) -> bool {
@@ -135,6 +171,7 @@ fn configuration(
     address: SocketAddr,
     scratch: &Path,
     served: &Served<'_>,
+    status_server: &str,
 ) -> Result<String, ServerError> {
     let request = served.request;
     let workers = request.cores.len().max(1);
@@ -180,7 +217,7 @@ http {{
         listen {address}{tls} backlog=4096;
         root \"{root}\";
 {tls_files}    }}
-}}
+{status_server}}}
 "
     ))
 }

@@ -1,12 +1,12 @@
-//! Asks application servers for their own figures (threads busy, queue), over a connection apart
-//! from the load's. Whoever does not answer, such as a server of somebody else's that knows no
+//! Asks servers for their own figures, over a connection apart from the load's: application servers
+//! for threads busy and queue, an nginx of ours for its connections. Whoever does not answer, such as a server of somebody else's that knows no
 //! status requests, is left alone; the disclosure says so.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use plimsoll_monitor::ServerProbe;
+use plimsoll_monitor::{NginxStatus, ServerProbe};
 use plimsoll_protocols::app::wire::{
     HELLO_BYTES, Hello, REPLY_HEADER_BYTES, ReplyHeader, RequestHeader, RequestType, Status,
     VERSION, WELCOME_BYTES, Welcome, checksum,
@@ -24,21 +24,43 @@ const ANSWER_WAIT: Duration = Duration::from_millis(700);
 /// The targets that answer, for the monitors. A single one needs no name, of several each has its
 /// number among the targets.
 pub fn probes(targets: &[Target]) -> Vec<ServerProbe> {
-    let answering: Vec<(String, StatusClient)> = (1u32..)
+    let answering: Vec<(String, Asked)> = (1u32..)
         .zip(targets)
         .filter_map(|(number, target)| {
-            let mut client = StatusClient::of(target)?;
-            client.ask()?;
+            let mut client = Asked::of(target)?;
+            client.ask(ANSWER_WAIT)?;
             let key = if targets.len() > 1 { number.to_string() } else { String::new() };
             Some((key, client))
         })
         .collect();
     let wait = share_of_wait(answering.len());
-    let probe = |(key, client): (String, StatusClient)| {
-        let mut client = StatusClient { wait, ..client };
-        ServerProbe::new(key, move || client.ask())
-    };
+    let probe =
+        |(key, mut client): (String, Asked)| ServerProbe::new(key, move || client.ask(wait));
     answering.into_iter().map(probe).collect()
+}
+
+/// A server that tells of itself, in its own way.
+enum Asked {
+    App(StatusClient),
+    Nginx(NginxStatus),
+}
+
+impl Asked {
+    fn of(target: &Target) -> Option<Self> {
+        let socket = target.process.as_ref().and_then(|process| process.status.clone());
+        let nginx = socket.map(|socket| Self::Nginx(NginxStatus::at_socket(socket)));
+        nginx.or_else(|| StatusClient::of(target).map(Self::App))
+    }
+
+    fn ask(&mut self, wait: Duration) -> Option<String> {
+        match self {
+            Self::App(client) => {
+                client.wait = wait;
+                client.ask()
+            }
+            Self::Nginx(status) => status.ask(wait),
+        }
+    }
 }
 
 /// What each of so many servers may take, so that no number of silent ones delays a sample by more

@@ -14,5 +14,6 @@ mod search;
 mod secrets;
 mod storage;
 mod support;
+mod told_figures;
 mod tour;
 mod usage;

@@ -14,6 +14,8 @@ const PREDICTION_MAX_RATIO: f64 = 0.15;
 const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
 /// Pages that are read again, per op.
 const REFAULTS_MIN_PER_OP: f64 = 0.1;
+/// An op whose pages are read again takes so much more CPU time than at low load.
+const CAUSED_MIN_RATIO: f64 = 1.25;
 /// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
 const TURNS_MIN_RATIO: f64 = 0.15;
 const TURNS_CORRELATION_MAX: f64 = -0.5;
@@ -129,7 +131,8 @@ pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
     let (used, max) = (now.group("memory")?, now.group("memory_max")?);
     let refaults = now.group("refaults")?;
     let full = used >= MEMORY_FULL_MIN_RATIO * max && refaults >= REFAULTS_MIN_PER_OP * rate;
-    full.then(|| {
+    let rose = scene.rose(|seen| seen.group("refaults"), REFAULTS_MIN_PER_OP * rate);
+    (full && rose).then(|| {
         let text = format!(
             "memory: the server's control group used {} of its {:.0} MiB, and {:.1} pages an op \
              were read again that had no room",
@@ -145,6 +148,22 @@ pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
         ];
         limit(LimitKind::Memory, None, text, evidence)
     })
+}
+
+/// Is it only full because pages without room are read again? The rate that a group is held to,
+/// a quota and a link are limits of their own.
+pub(super) fn caused(scene: &Scene<'_>, limit: &Limit) -> bool {
+    match limit.kind {
+        LimitKind::Core | LimitKind::Processor => {
+            let cpu_per_op =
+                |seen: &Seen<'_>| Some(seen.process("cpu")? / seen.point.achieved_ops_per_s?);
+            let low = scene.low.as_ref().and_then(cpu_per_op);
+            let grown = cpu_per_op(&scene.now).zip(low).map(|(now, low)| now / low);
+            grown.is_some_and(|grown| grown >= CAUSED_MIN_RATIO)
+        }
+        LimitKind::Disk => limit.evidence.iter().all(|seen| !seen.name.starts_with("storage.")),
+        _ => false,
+    }
 }
 
 /// Processors and storage that take turns within a second: each is half used on the mean.

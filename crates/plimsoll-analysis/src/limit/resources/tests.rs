@@ -274,6 +274,40 @@ fn memory_is_named_where_pages_without_room_are_read_again() {
 }
 
 #[test]
+fn memory_is_the_cause_where_pages_that_are_read_again_fill_the_core_or_a_disk() {
+    let of = |cpu: f64, refaults: f64, more: &[(&'static str, f64)]| {
+        let own = [
+            ("process.server.cores_allowed", 1.0),
+            ("process.server.cores_busy", cpu),
+            ("process.server.cpu", cpu),
+            ("process.server.run_delay", 9.0 * cpu),
+            ("cgroup.server.memory", 99.0),
+            ("cgroup.server.memory_max", 100.0),
+            ("cgroup.server.refaults", refaults),
+        ];
+        [&own, more].concat()
+    };
+    let none: &[(&'static str, f64)] = &[];
+    // Four fifths of a core for 800 ops/s are 1 ms an op, as at the full core: nothing was caused.
+    let core = at(LimitKind::Core, "core 1");
+    assert_eq!(last(&of(0.8, 0.0, none), &of(0.99, 5_000.0, none)), core);
+    let memory = (LimitKind::Memory, None);
+    assert_eq!(last(&of(0.3, 0.0, none), &of(0.99, 5_000.0, none)), memory);
+    let full = of(0.99, 5_000.0, none);
+    let text = sentence(&[(800, &of(0.3, 0.0, none)), (990, &full), (1_000, &full)]);
+    assert!(text.contains("which fills one core of the server (core 1"), "{text}");
+    // As many pages an op at low load: they are no part of what came with the load.
+    assert_eq!(last(&of(0.3, 5_000.0, none), &of(0.99, 5_000.0, none)), core);
+    assert_eq!(last(&of(0.3, 0.0, none), &of(0.99, 50.0, none)), core, "few pages");
+    let disk = |busy, queue| [("disk.vda.busy", busy), ("disk.vda.queue_mean", queue)];
+    let read = last(&of(0.3, 0.0, &disk(0.8, 1.0)), &of(0.4, 5_000.0, &disk(0.99, 20.0)));
+    assert_eq!(read, memory);
+    let held = |reads| [("storage.server:vda.reads", reads), ("storage.server:vda.reads_max", 6e2)];
+    let read = last(&of(0.3, 0.0, &held(0.0)), &of(0.4, 5_000.0, &held(599.0)));
+    assert_eq!(read, at(LimitKind::Disk, "vda"), "a rate that is set is a limit of its own");
+}
+
+#[test]
 fn the_network_is_named_by_its_link_or_by_what_waits_to_be_sent() {
     let link = |share| idle_and(&[("network.eth0.sent_share", share)]);
     assert_eq!(last(&link(0.2), &link(0.98)), at(LimitKind::Network, "eth0"));
@@ -371,6 +405,57 @@ fn the_limit_moves_with_the_load_and_contention_is_a_finding_of_its_own() {
     assert!(text.contains(moved), "{text}");
     let grown = "CPU time per op grows 2.4 x from 4 clients to 32 clients: contention";
     assert!(text.ends_with(grown), "{text}");
+}
+
+#[test]
+fn what_limited_the_loads_below_the_generators_limit_is_told() {
+    let of = |busy: f64| {
+        [
+            ("process.server.cores_allowed", 1.0),
+            ("process.server.cores_busy", busy),
+            ("process.server.cpu", busy),
+        ]
+    };
+    let (low, full) = (of(0.4), of(0.99));
+    let built = [(4, 800), (16, 990), (32, 1_000)].map(|(clients, ops)| {
+        let response_ns = u64::from(clients) * 1_000_000_000 / ops;
+        PointBuilder::closed(clients).achieved(ops).response_ns(response_ns)
+    });
+    let [first, second, third] = built;
+    let mut run = RunBuilder::of([first, second, third.worker_busy(0.99)]);
+    for (index, seen) in [&low, &full, &full].into_iter().enumerate() {
+        let resource = |(name, mean): &(&str, f64)| ResourceUse {
+            name: (*name).to_owned(),
+            mean: *mean,
+            ..ResourceUse::default()
+        };
+        run.finished_mut(index).resources = seen.iter().map(resource).collect();
+    }
+    let mut raw = run.raw();
+    raw.disclosure = here();
+    let text = analyse(&raw).summary.limit.unwrap();
+    assert!(text.starts_with("generator-limited from 32 clients on"), "{text}");
+    assert!(text.contains("below that the limit is one core of the server"), "{text}");
+    assert!(text.contains("from 16 clients on"), "{text}");
+}
+
+#[test]
+fn a_full_core_is_not_called_unsaturated_because_of_scatter_at_the_end() {
+    let of = |busy: f64| {
+        [
+            ("process.server.cores_allowed", 1.0),
+            ("process.server.cores_busy", busy),
+            ("process.server.cpu", busy),
+            ("process.server.run_delay", 3.0 * busy),
+        ]
+    };
+    let (low, full, half) = (of(0.4), of(0.99), of(0.5));
+    let text = sentence(&[(800, &low), (990, &full), (1_040, &full)]);
+    let only = "server saturated at about 1,040 ops/s: more clients brought only 5 % more at the \
+                last doubling";
+    assert!(text.starts_with(only), "{text}");
+    let text = sentence(&[(800, &low), (990, &half), (1_040, &half)]);
+    assert!(text.starts_with("not saturated"), "{text}");
 }
 
 #[test]

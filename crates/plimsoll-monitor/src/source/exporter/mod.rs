@@ -4,8 +4,6 @@ mod metrics;
 mod node;
 mod windows;
 
-use std::net::ToSocketAddrs;
-
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::clock_offset::ClockOffset;
@@ -34,11 +32,7 @@ struct Answer {
 impl ExporterPeer {
     /// Asks once.
     pub(super) fn open(host: &str, port: u16, path: &str) -> Result<(Self, Vec<Fact>), Lost> {
-        let mut addresses =
-            (host, port).to_socket_addrs().map_err(|e| Lost(format!("cannot resolve: {e}")))?;
-        let address = addresses.next().ok_or_else(|| Lost("has no address".to_owned()))?;
-        let named = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let page = Page { address, host: format!("{named}:{port}"), path: path.to_owned() };
+        let page = Page::at(host, port, path)?;
         let mut peer = Self { page, untold: &[] };
         let answer = peer.ask()?;
         peer.untold = answer.untold;

@@ -193,14 +193,14 @@ fn an_exporter_is_asked_anew_for_each_sample_and_one_that_hangs_is_lost() {
 #[test]
 fn an_exporter_that_sends_a_byte_now_and_then_is_given_up_in_time() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let address = listener.local_addr().unwrap();
+    let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         while stream.write_all(b"x").is_ok() {
             std::thread::sleep(Duration::from_millis(50));
         }
     });
-    let page = Page { address, host: "h".into(), path: "/".into() };
+    let page = Page::at("127.0.0.1", port, "/").unwrap();
     let begin_ns = clock::monotonic_ns();
     assert!(page.get(Duration::from_millis(400)).is_err());
     assert!(clock::monotonic_ns() - begin_ns < 3 * NANOS_PER_SECOND);

@@ -1,7 +1,8 @@
 //! An SNMP agent: interfaces by IF-MIB (RFC 2863), processors and memory by HOST-RESOURCES-MIB
-//! (RFC 2790), SNMP version 2c.
+//! (RFC 2790), the times of all processors by UCD-SNMP-MIB where the agent has it, SNMP version 2c.
 
 mod observed;
+mod ticks;
 mod walk;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,6 +12,7 @@ use crate::clock;
 use crate::clock_step::ClockReading;
 use crate::frame::Frame;
 use observed::{Accounts, Interfaces, Observed, Storage};
+use ticks::Ticks;
 use walk::{Column, Walker};
 
 /// What agents take unless told otherwise.
@@ -40,6 +42,8 @@ const HR_STORAGE_UNITS: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 4];
 const HR_STORAGE_SIZE: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 5];
 const HR_STORAGE_USED: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 6];
 const HR_PROCESSOR_LOAD: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 3, 3, 1, 2];
+/// systemStats of UCD-SNMP-MIB, by the numbers of its objects ([`Ticks`]).
+const SYSTEM_STATS: &[u64] = &[1, 3, 6, 1, 4, 1, 2021, 11];
 
 /// What HOST-RESOURCES-MIB does not tell apart: a processor is busy, and no more is known.
 const UNTOLD: [(&str, &str); 12] = [
@@ -57,6 +61,16 @@ const UNTOLD: [(&str, &str); 12] = [
     ("cpu", "steal"),
 ];
 
+/// Of single processors UCD-SNMP-MIB tells nothing.
+const UNTOLD_WITH_TICKS: [(&str, &str); 6] = [
+    ("cpu", "user"),
+    ("cpu", "system"),
+    ("cpu", "iowait"),
+    ("cpu", "irq"),
+    ("cpu", "softirq"),
+    ("cpu", "steal"),
+];
+
 pub(super) struct SnmpPeer {
     address: SocketAddr,
     community: String,
@@ -65,6 +79,8 @@ pub(super) struct SnmpPeer {
     speeds: Column<u64>,
     /// 64-bit counters are there.
     wide: bool,
+    /// Times of all processors are there.
+    has_ticks: bool,
     storage: Storage,
     accounts: Accounts,
     /// The octets told last, and when they were new.
@@ -94,6 +110,7 @@ impl SnmpPeer {
         if names.is_empty() && walker.numbers(HR_PROCESSOR_LOAD)?.is_empty() {
             return Err(Lost("its agent tells neither interfaces nor processors".to_owned()));
         }
+        let has_ticks = Ticks::are_in(&walker.numbers(SYSTEM_STATS)?);
         let storage = Storage {
             kinds: walker.ids(HR_STORAGE_TYPE)?,
             names: walker.texts(HR_STORAGE_DESCR)?,
@@ -107,16 +124,21 @@ impl SnmpPeer {
             walker: Some(walker),
             names,
             wide,
+            has_ticks,
             storage,
             accounts: Accounts::default(),
             last: None,
+        };
+        let load = match has_ticks {
+            true => "ticks of UCD-SNMP-MIB for all; of each one-minute mean (hrProcessorLoad)",
+            false => "one-minute mean (hrProcessorLoad)",
         };
         let counters = if wide { "64-bit" } else { "32-bit, wraps made good" };
         let facts = vec![
             ("system", format!("{system} (SNMP)")),
             ("clock", "not told; samples carry this host's time".to_owned()),
             ("counters of interfaces", counters.to_owned()),
-            ("load of processors", "the agent's own mean over a minute".to_owned()),
+            ("load of processors", load.to_owned()),
         ];
         Ok((peer, facts))
     }
@@ -152,6 +174,7 @@ impl SnmpPeer {
             up_time: numbers(SYS_UP_TIME)?.into_values().next(),
             interfaces,
             loads: numbers(HR_PROCESSOR_LOAD)?,
+            stats: if self.has_ticks { numbers(SYSTEM_STATS)? } else { Column::new() },
             sizes: numbers(HR_STORAGE_SIZE)?,
             used: numbers(HR_STORAGE_USED)?,
         };
@@ -182,7 +205,7 @@ impl Peer for SnmpPeer {
     }
 
     fn untold(&self) -> &'static [(&'static str, &'static str)] {
-        &UNTOLD
+        if self.has_ticks { &UNTOLD_WITH_TICKS } else { &UNTOLD }
     }
 }
 

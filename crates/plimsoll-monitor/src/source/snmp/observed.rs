@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
+use super::ticks::{self, Ticks};
 use super::walk::Column;
 use crate::frame::Texts;
 use crate::source::Lost;
@@ -49,6 +50,8 @@ pub(super) struct Observed {
     pub(super) interfaces: Interfaces,
     /// Percent, a mean over a minute.
     pub(super) loads: Column<u64>,
+    /// systemStats of UCD-SNMP-MIB, where the agent has them.
+    pub(super) stats: Column<u64>,
     /// In units of the storage.
     pub(super) sizes: Column<u64>,
     pub(super) used: Column<u64>,
@@ -87,7 +90,15 @@ impl Accounts {
         let mut texts = ProcTexts::default();
         self.add_loads(&observed.loads, at_ns);
         let cpus: Vec<(u32, CpuSeconds)> = (0..).zip(self.cpus.values().copied()).collect();
-        texts.stat(&cpus, &[]);
+        let stats: Column<u64> = observed
+            .stats
+            .iter()
+            .map(|(number, told)| (*number, self.widened("stats", *number, *told)))
+            .collect();
+        texts.stat(&cpus, &[("ctxt", ticks::context_switches(&stats))]);
+        if Ticks::are_in(&stats) {
+            texts.all_cpus(Ticks::of(&stats).map(|Ticks(all)| all));
+        }
         texts.memory(memory(observed, storage));
         let networks = self.networks(&observed.interfaces, names, speeds)?;
         texts.networks(networks.iter().map(|(name, network)| (name.as_str(), *network)));

@@ -224,3 +224,66 @@ fn garbage_for_an_answer_never_panics() {
         let _ = SnmpPeer::open("127.0.0.1", port, "s3cret");
     }
 }
+
+/// Ticks of user, system, idle, waiting, software interrupts and stolen, and context switches.
+fn ticks(agent: &Agent, told: [u64; 7]) {
+    for (object, told) in [50, 52, 53, 54, 61, 64, 60].into_iter().zip(told) {
+        agent.tell(&[SYSTEM_STATS, &[object]].concat(), 0, unsigned(0x41, told));
+    }
+}
+
+#[test]
+fn ticks_of_all_processors_are_taken_before_the_mean_over_a_minute() {
+    let agent = Agent::start();
+    switch(&agent, 1);
+    ticks(&agent, [u64::from(u32::MAX) - 99, 1_000, 5_000, 70, 30, 9, 1_000]);
+    let (mut peer, facts) = SnmpPeer::open("127.0.0.1", agent.port, "s3cret").unwrap();
+    assert!(facts.iter().any(|(_, value)| value.contains("UCD-SNMP-MIB")), "{facts:?}");
+    let frame = Frame::default();
+    let mut sampler = Sampler::new(&Root::of_frame(frame.clone()), Vec::new());
+    sampler.sample(peer.fetch(&frame).unwrap().unwrap().at);
+    switch(&agent, 2);
+    // 500 more of user, across the end of 32 bits, of 1,000 in all.
+    ticks(&agent, [400, 1_100, 5_300, 120, 50, 39, 3_000]);
+    let sample = sampler.sample(peer.fetch(&frame).unwrap().unwrap().at);
+    for (column, wanted) in [
+        ("cpu_user", 0.5),
+        ("cpu_system", 0.1),
+        ("cpu_idle", 0.3),
+        ("cpu_iowait", 0.05),
+        ("cpu_softirq", 0.02),
+        ("cpu_steal", 0.03),
+    ] {
+        let told = sample.host.value("", column).unwrap();
+        assert!((told - wanted).abs() < 1e-9, "{column}: {told}, not {wanted}");
+    }
+    assert!(sample.host.value("", "context_switches").unwrap() > 0.0);
+    assert!(peer.untold().iter().all(|(table, _)| *table == "cpu"));
+}
+
+#[test]
+fn an_agent_that_has_not_looked_yet_tells_zeros_which_are_no_times() {
+    let agent = Agent::start();
+    switch(&agent, 1);
+    ticks(&agent, [0; 7]);
+    let mut peer = agent.open().unwrap();
+    let frame = Frame::default();
+    let mut sampler = Sampler::new(&Root::of_frame(frame.clone()), Vec::new());
+    sampler.sample(peer.fetch(&frame).unwrap().unwrap().at);
+    for (octets, busy) in [(2, None), (3, Some(0.25))] {
+        switch(&agent, octets);
+        let told = if octets == 2 { 100_000 } else { 100_100 };
+        ticks(&agent, [told, 0, 200_000 + 3 * (told - 100_000), 0, 0, 0, 10]);
+        let sample = sampler.sample(peer.fetch(&frame).unwrap().unwrap().at);
+        assert_eq!(sample.host.value("", "cpu_busy"), busy, "all since its start is no second");
+    }
+}
+
+#[test]
+fn an_agent_without_ticks_says_that_its_load_is_a_mean_over_a_minute() {
+    let agent = Agent::start();
+    switch(&agent, 1);
+    let (peer, facts) = SnmpPeer::open("127.0.0.1", agent.port, "s3cret").unwrap();
+    assert!(facts.contains(&("load of processors", "one-minute mean (hrProcessorLoad)".into())));
+    assert!(peer.untold().contains(&("host", "cpu_user")));
+}

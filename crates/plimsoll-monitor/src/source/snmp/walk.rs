@@ -92,7 +92,11 @@ impl Walker {
                     ended = true;
                     break;
                 }
-                let row = id.last().copied().unwrap_or_default();
+                let row = match &id[column.len()..] {
+                    // Of a group of single values, each is known by its own number.
+                    [scalar, 0] => *scalar,
+                    rest => rest.last().copied().unwrap_or_default(),
+                };
                 if let Some(cell) = cell(value).and_then(&wanted) {
                     cells.insert(row, cell);
                 }

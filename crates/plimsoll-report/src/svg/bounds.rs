@@ -1,0 +1,123 @@
+//! Asymptotes, knee and peak of a ladder, drawn into its panel of throughput. Words stand at the
+//! foot of the panel, where no curve runs.
+
+use plimsoll_model::result::RunResult;
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::BytesPerSec;
+
+use super::draw::{Anchor, Drawing};
+use super::stacked::Place;
+use crate::view::metric;
+
+/// Words closer to each other than this stand back to back.
+const ROOM: f64 = 130.0;
+
+/// What the shape of a ladder marks, in the units of the panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Throughput per load, and the highest throughput.
+    asymptotes: Option<(f64, f64)>,
+    /// Load at which the two cross.
+    queueing_from: Option<f64>,
+    /// Load, low and high.
+    knee: Option<[f64; 3]>,
+    /// The load from which throughput no longer follows the request.
+    not_followed_from: Option<f64>,
+}
+
+impl Bounds {
+    /// Those that the summary has.
+    pub(super) fn of(run: &RunResult) -> Option<Self> {
+        let shape = run.summary.curve.as_ref()?;
+        let shown = |value: f64| match metric(run) {
+            Metric::Bytes => BytesPerSec(value).mib_per_s(),
+            Metric::Ops | Metric::Logons => value,
+        };
+        let asymptotes = shape.asymptotes;
+        Some(Self {
+            asymptotes: asymptotes.map(|found| (shown(found.per_client), shown(found.ceiling))),
+            queueing_from: asymptotes.and_then(|found| found.queueing_from),
+            knee: shape.knee.map(|knee| [knee.load, knee.low, knee.high]),
+            not_followed_from: shape.not_followed_from,
+        })
+    }
+
+    /// Draws what lies behind the curve: to be called before it.
+    pub(super) fn draw(&self, drawing: &mut Drawing, place: &Place) {
+        if let Some([_, low, high]) = self.knee {
+            let (from, to) = (place.x.at(low), place.x.at(high));
+            let width = (to - from).max(2.0);
+            drawing.rect("shade", (from, place.top), (width, place.bottom - place.top));
+        }
+        if let Some((per_load, ceiling)) = self.asymptotes.filter(|found| found.0 > 0.0) {
+            let end = match self.queueing_from {
+                Some(load) => load,
+                None => place.x.max(),
+            };
+            let end = end.min(place.y.max() / per_load).min(place.x.max());
+            let corner = (place.x.at(end), place.y.at(end * per_load));
+            drawing.line("guide", (place.left, place.bottom), corner);
+            if self.queueing_from.is_some() {
+                let level = place.y.at(ceiling);
+                drawing.line("guide", (corner.0, level), (place.right, level));
+                drawing.line("guide", corner, (corner.0, place.bottom));
+            }
+        }
+        if let Some(load) = self.not_followed_from {
+            let x = place.x.at(load);
+            drawing.line("guide", (x, place.top), (x, place.bottom));
+        }
+    }
+
+    /// Draws the words: to be called after the curve.
+    pub(super) fn label(&self, drawing: &mut Drawing, place: &Place) {
+        let mut words: Vec<(f64, &str)> = [
+            (self.queueing_from, "queueing"),
+            (self.knee.map(|knee| f64::midpoint(knee[1], knee[2])), "knee"),
+            (self.not_followed_from, "no longer followed"),
+        ]
+        .into_iter()
+        .filter_map(|(load, word)| Some((place.x.at(load?), word)))
+        .collect();
+        words.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut foot = place.bottom - 6.0;
+        let mut before: Option<f64> = None;
+        for (x, word) in words {
+            if before.is_some_and(|before| x - before < ROOM) {
+                foot -= 15.0;
+            }
+            before = Some(x);
+            let (at, anchor) = match x > place.right - ROOM {
+                true => ((x - 4.0, foot), Anchor::End),
+                false => ((x + 4.0, foot), Anchor::Start),
+            };
+            drawing.text("guide-name", at, anchor, word);
+        }
+    }
+}
+
+/// Says what the marks are, of those that are drawn.
+pub(crate) fn bounds_legend(run: &RunResult) -> String {
+    let Some(bounds) = Bounds::of(run) else { return String::new() };
+    let crossing = bounds.asymptotes.is_some() && bounds.queueing_from.is_some();
+    let words = [
+        (
+            crossing,
+            "Dotted: what the clients would do if none waited for another, and the highest \
+             throughput; where they cross queueing must begin, which is not the number of users \
+             supported.",
+        ),
+        (
+            bounds.asymptotes.is_some() && !crossing,
+            "Dotted: what the clients would do if none waited for another.",
+        ),
+        (bounds.knee.is_some(), "Band: the knee with its 95 % interval."),
+        (
+            bounds.not_followed_from.is_some(),
+            "Dotted upright: from here on throughput no longer follows the request.",
+        ),
+        (run.summary.curve.as_ref().is_some_and(|c| c.peak.is_some()), "Circle: the highest."),
+    ];
+    let said: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
+    said.join(" ")
+}

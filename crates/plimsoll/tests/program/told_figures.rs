@@ -1,0 +1,105 @@
+//! What servers tell of themselves, beside what the generator counts.
+
+use std::fs;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_testkit::peers::require_peer;
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{plimsoll, result, short, signal, wait_until};
+
+fn mean(result: &Value, name: &str, source: Option<&str>) -> Option<f64> {
+    let resources = result["points"][0]["resources"].as_array()?;
+    let found = resources
+        .iter()
+        .find(|resource| resource["name"] == name && resource["source"].as_str() == source);
+    found?["mean"].as_f64()
+}
+
+#[test]
+fn an_nginx_of_ours_counts_the_requests_that_the_generator_counts() {
+    if require_peer("nginx").is_none() {
+        return;
+    }
+    let long = ["--points", "200", "--set", "profiles.quick.measure=4s"];
+    let place = TempDir::new().unwrap();
+    // A machine that is too full asks late: three times at most.
+    let alike = (0..3).any(|turn| {
+        let bundle = place.path().join(format!("run-{turn}"));
+        let ended = plimsoll(&short("web-static", "managed:nginx", &bundle, &long));
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        let result = result(&bundle);
+        let told = mean(&result, "server.requests", None).unwrap();
+        let counted = result["points"][0]["achieved_ops_per_s"].as_f64().unwrap();
+        eprintln!("nginx told {told} requests a second, {counted} were counted");
+        assert!(mean(&result, "server.connections", None).unwrap() >= 1.0);
+        let csv = fs::read_to_string(bundle.join("monitors/app-server.csv")).unwrap();
+        assert!(csv.lines().next().unwrap().contains(",connections_waiting"), "{csv}");
+        (told - counted).abs() <= 0.02 * counted
+    });
+    assert!(alike);
+}
+
+/// An nginx that somebody else has started.
+struct Foreign {
+    child: Child,
+    port: u16,
+    _place: TempDir,
+}
+
+impl Foreign {
+    fn start() -> Option<Self> {
+        let nginx = require_peer("nginx")?;
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let place = TempDir::new().unwrap();
+        let config = format!(
+            "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log stderr;\nevents {{}}\n\
+             http {{ access_log off; server {{ listen 127.0.0.1:{port};\n\
+             location = /basic_status {{ stub_status; }} }} }}\n"
+        );
+        fs::write(place.path().join("nginx.conf"), config).unwrap();
+        let mut command = Command::new(nginx);
+        command.arg("-p").arg(place.path()).args(["-c", "nginx.conf", "-e", "stderr"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(Self { child, port, _place: place })
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        signal(&self.child, Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_foreign_nginx_that_nobody_asks_but_us_has_no_connection_and_no_request() {
+    let Some(nginx) = Foreign::start() else { return };
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let url = format!("nginx://127.0.0.1:{}/basic_status", nginx.port);
+    let more = ["--points", "4", "--set", "profiles.quick.measure=3s", "--monitor", &url];
+    let ended = plimsoll(&short("web-static", "builtin:", &bundle, &more));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    for name in ["server.connections", "server.requests", "server.connections_writing"] {
+        assert_eq!(mean(&result, name, Some(&url)), Some(0.0), "{name}");
+    }
+    assert!(mean(&result, "monitor.covered", Some(&url)).unwrap() > 0.5);
+}
+
+#[test]
+fn an_nginx_without_a_status_page_is_told_before_any_load() {
+    let Some(nginx) = Foreign::start() else { return };
+    let place = TempDir::new().unwrap();
+    let bundle = place.path().join("run");
+    let url = format!("nginx://127.0.0.1:{}", nginx.port);
+    let ended = plimsoll(&short("web-static", "builtin:", &bundle, &["--monitor", &url]));
+    ended.check(3, &["/stub_status: answers with status 404", "is `stub_status` on"]);
+}
