@@ -12,7 +12,9 @@ use crate::view::{CLOSING, limit_name};
 
 /// What the columns mean.
 const NOTE: &str = "Ratio: throughput over that of the first step. Efficiency: the ratio over that \
-    of the sizes; 100 % is straight growth. In brackets the stated interval (95 %).";
+    of the sizes; 100 % is straight growth. In brackets the stated interval (95 %). \
+    The limit is that of the load point with the highest throughput; why a step is invalid is said \
+    in its report.";
 
 #[derive(Serialize)]
 struct Page {
@@ -41,8 +43,10 @@ struct Link {
 pub fn scaling_html(scaling: &Scaling) -> Result<String, ReportError> {
     let link = |step: &ScalingStep| Link { name: step.name.clone(), bundle: step.bundle.clone() };
     let limit = |step: &ScalingStep| {
-        let text = step.limit_text.clone().filter(|text| !text.is_empty());
-        Some((step.name.clone(), text?))
+        // What the table names in a word; the run's sentence where no load point says it.
+        let texts = [Some(&step.limit.text), step.limit_text.as_ref()].into_iter().flatten();
+        let text = texts.into_iter().find(|text| !text.is_empty())?;
+        Some((step.name.clone(), text.clone()))
     };
     let page = Page {
         title: format!("{} over {}", scaling.suite, scaling.over),

@@ -51,7 +51,7 @@ fn ratio_and_efficiency_are_those_of_the_first_step_with_a_figure() {
 fn the_page_draws_both_curves_escapes_what_it_shows_and_links_below_itself() {
     let page = scaling_html(&scaling(&[(0.5, Some(100.0)), (1.0, Some(150.0))])).unwrap();
     for part in
-        ["Throughput, times the first step", "Efficiency, %", "href=\"cores-0.5/report.html"]
+        ["Throughput, times the first step", "Efficiency, % of", "href=\"cores-0.5/report.html"]
     {
         assert!(page.contains(part), "{part:?}");
     }

@@ -156,7 +156,7 @@ pub struct Search {
 /// Between which loads the capacity lies.
 struct Bracket<'a> {
     within: Option<f64>,
-    beyond: Option<(&'a Level<'a>, Standing)>,
+    beyond: Option<&'a Level<'a>>,
 }
 
 impl Search {
@@ -197,26 +197,25 @@ impl Search {
         }
         let bracket = self.bracket(&levels);
         let exhausted = hurried || levels.len() as u32 >= self.config.loads_max;
-        match (bracket.within, &bracket.beyond) {
+        match (bracket.within, bracket.beyond) {
             (None, None) => self.probe(self.first()),
             (Some(within), None) if exhausted || within >= self.config.load_max => {
                 self.claim(within, 1)
             }
             (Some(within), None) => self.probe(self.above(within)),
-            (Some(within), Some((beyond, standing))) => {
+            (Some(within), Some(beyond)) => {
                 let middle = self.bounded(f64::midpoint(within, beyond.load));
                 let is_new = middle > within && middle < beyond.load;
                 let far = beyond.load - within > self.config.resolution_ratio * beyond.load;
                 if is_new && far && !exhausted {
                     return Step::Probe { load: middle };
                 }
-                match *standing == Standing::NotWithin && beyond.is_hasty(&self.config) && !hurried
-                {
+                match beyond.is_hasty(&self.config) && !hurried {
                     true => Step::Probe { load: beyond.load },
                     false => self.claim(within, 1),
                 }
             }
-            (None, Some((beyond, _))) => {
+            (None, Some(beyond)) => {
                 let lower = self.bounded(beyond.load / 2.0);
                 let ended = beyond.load <= self.config.load_min || lower >= beyond.load;
                 match ended || steps_left <= RERUNS {
@@ -355,8 +354,9 @@ impl Search {
         let beyond = standings
             .clone()
             .filter(|(level, standing)| *standing != Standing::Within && !outvoted(level, levels))
-            .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
-        let below = beyond.map_or(f64::INFINITY, |(level, _)| level.load);
+            .map(|(level, _)| level)
+            .min_by(|a, b| a.load.total_cmp(&b.load));
+        let below = beyond.map_or(f64::INFINITY, |level| level.load);
         let within = standings
             .filter(|(level, standing)| *standing == Standing::Within && level.load < below)
             .map(|(level, _)| level.load)

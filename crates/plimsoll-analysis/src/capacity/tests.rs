@@ -182,6 +182,16 @@ fn a_second_re_run_beyond_a_limit_lowers_the_claim_and_the_five_begin_again() {
 }
 
 #[test]
+fn a_bound_that_came_out_both_ways_is_tried_until_it_is_clear() {
+    let mut tries = 0;
+    let (_, end, steps) = run(config(true, false), NO_HURRY, 0.0, |step| {
+        let hit = load_of(step) == 32.0 && std::mem::replace(&mut tries, 1) == 0;
+        attempt(step, if hit { 30.0 } else { load_of(step) / 40.5 }, 0.001)
+    });
+    assert_eq!(found(&end).value, 40.0, "{steps:?}");
+}
+
+#[test]
 fn a_load_that_was_too_much_twice_by_chance_is_tried_again_before_it_bounds_the_answer() {
     let mut bad = 0;
     let (_, end, _) = run(config(true, false), NO_HURRY, 0.0, |step| {

@@ -47,7 +47,8 @@ impl Search {
             }
             Step::Probe { load } => load_text(self, *load),
             Step::Verify { load, number } => {
-                format!("re-run {number} of {RERUNS} of {}", load_text(self, *load))
+                let of = RERUNS.max(*number);
+                format!("re-run {number} of {of} of {}", load_text(self, *load))
             }
             Step::Found(answer) => format!("capacity {}", load_text(self, answer.value)),
             Step::Nothing { .. } => "no load within the limits".to_owned(),

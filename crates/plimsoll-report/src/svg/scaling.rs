@@ -36,11 +36,11 @@ pub(crate) fn scaling_chart(frame: Frame<'_>, scaling: &Scaling) -> Option<Strin
         height,
         top,
         series: vec![Series { class, label: label.to_owned(), dots }],
-        guides: vec![guide],
+        guides: Vec::from_iter(guide),
         peak: None,
         bounds: None,
     };
-    let straight = Guide::Diagonal("straight growth");
+    let straight = Some(Guide::Diagonal("straight growth"));
     let panels = vec![
         panel(
             "Throughput, times the first step",
@@ -52,13 +52,13 @@ pub(crate) fn scaling_chart(frame: Frame<'_>, scaling: &Scaling) -> Option<Strin
             straight,
         ),
         panel(
-            "Efficiency, %",
+            "Efficiency, % of straight growth",
             130.0,
             largest(&efficiency).max(100.0),
             "s2",
             "efficiency",
             efficiency,
-            Guide::Level(100.0, "straight growth"),
+            None,
         ),
     ];
     let desc = "Steps whose run is invalid are crosses. The table of steps holds the same figures.";

@@ -44,6 +44,13 @@ fn arguments(dir: &Path, server: &Served, within: &str) -> Vec<String> {
     arguments
 }
 
+/// A search with an answer, told in users.
+fn arguments_of_users(dir: &Path, server: &Served) -> Vec<String> {
+    let mut arguments = arguments(dir, server, "p99<200ms,errors<1%");
+    arguments.extend(["--think".to_owned(), "2s".to_owned()]);
+    arguments
+}
+
 /// A machine that stands still may keep no limit; a program that is wrong never finds a load.
 const TRIES: usize = 3;
 
@@ -71,7 +78,8 @@ fn check_found(bundle: &Path) {
     let capacity = &result["summary"]["capacity"];
     let value = capacity["value"].as_f64().unwrap();
     assert!(value > 0.1 * SERVICES_MOST && value < 1.1 * SERVICES_MOST, "{capacity}");
-    assert_eq!((&capacity["passed"], &capacity["tries"]), (&5.into(), &5.into()));
+    let re_runs = ["passed", "tries"].map(|name| capacity[name].as_u64().unwrap());
+    assert!(re_runs == [5, 5] || re_runs == [5, 6], "{capacity}");
     assert_eq!(capacity["within"], "p99<200ms,errors<1%");
     assert_eq!(capacity["unit"], "ops/s");
     let users = capacity["users"].as_f64().unwrap();
@@ -82,7 +90,8 @@ fn check_found(bundle: &Path) {
     let tries = result["summary"]["capacity_search"]["tries"].as_array().unwrap();
     assert_eq!(tries.len(), points.len());
     let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
-    assert!(report.contains("5 of 5 re-runs stayed within the limits"));
+    let said = format!("5 of {} re-runs stayed within the limits", re_runs[1]);
+    assert!(report.contains(&said), "{said}");
 }
 
 #[test]
@@ -91,18 +100,17 @@ fn the_highest_load_within_limits_is_found_and_derived_again_from_its_bundle() {
     for attempt in 1..=TRIES {
         let place = tempfile::tempdir().unwrap();
         let bundle = place.path().join("run");
-        let mut arguments = arguments(place.path(), &server, "p99<200ms,errors<1%");
-        arguments.extend(["--think".to_owned(), "2s".to_owned()]);
+        let arguments = arguments_of_users(place.path(), &server);
         let ended = run(&arguments);
         if nothing_found(&bundle, attempt) {
             eprintln!("attempt {attempt}: {}", ended.err);
             continue;
         }
-        ended.check(FOUND, &["capacity within p99<200ms", "; next: ", "re-run 5 of 5"]);
+        ended.check(FOUND, &["capacity within p99<200ms", "; next: ", "re-run 5 of"]);
         check_found(&bundle);
         let before = std::fs::read(bundle.join("result.json")).unwrap();
         std::fs::remove_file(bundle.join("result.json")).unwrap();
-        plimsoll(&["analyse", bundle.to_str().unwrap()]).check(FOUND, &["re-runs passed: 5 of 5"]);
+        plimsoll(&["analyse", bundle.to_str().unwrap()]).check(FOUND, &["re-runs passed: 5 of"]);
         assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
         return;
     }
@@ -125,8 +133,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
     for attempt in 1..=TRIES {
         let place = tempfile::tempdir().unwrap();
         let bundle = place.path().join("run");
-        let mut arguments = arguments(place.path(), &server, "p99<200ms,errors<1%");
-        arguments.extend(["--think".to_owned(), "2s".to_owned()]);
+        let arguments = arguments_of_users(place.path(), &server);
         let mut begun = command(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         let child = begun.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("points have finished", || points_finished(&bundle) >= 3);
@@ -154,6 +161,13 @@ fn what_cannot_be_searched_is_refused_before_a_packet_is_sent() {
     let within = ["--within", "p99<50ms"];
     refused(&["web-static", "--within", "p99<50"], &["\"50\" is no span of time", "p99<50ms"]);
     refused(&["web-static"], &["--within"]);
+    for (within, said) in [
+        ("p99<", "write one with its unit"),
+        ("foo<1ms", "\"foo\" cannot be limited; write one of mean, p50"),
+        ("errors<200%", "no share above 0 %, up to 100 %"),
+    ] {
+        refused(&["web-static", "--within", within], &[said]);
+    }
     let points = [&["web-static", "--points", "5"], &within[..]].concat();
     refused(&points, &["--points: plimsoll capacity finds the load itself"]);
     let users = [&["web-static", "--users-per-client", "5"], &within[..]].concat();
