@@ -47,7 +47,9 @@ pub fn monitors(arguments: &[&str]) -> Result<()> {
     }
     match compared.iter().filter(|c| !c.is_alike()).count() {
         0 => Ok(()),
-        off => Err(format!("{off} of {} figures differ; is something else running?", theirs.len())),
+        off => {
+            Err(format!("{off} of {} figures differ; is something else running?", compared.len()))
+        }
     }
 }
 
