@@ -57,6 +57,20 @@ impl<'a> Cgroups<'a> {
         inside.filter(|dir| self.root.has(dir)).map(Path::to_owned).collect()
     }
 
+    /// Files of the process's own groups that are sampled.
+    pub(crate) fn own_files(&self) -> Vec<PathBuf> {
+        let wanted = [
+            (self.v2_directories(), &["cpu.stat", "memory.stat", "io.stat"][..]),
+            (self.v1_directories("cpu"), &["cpu.stat"]),
+            (self.v1_directories("memory"), &["memory.stat"]),
+        ];
+        let files = wanted.into_iter().filter_map(|(directories, files)| {
+            let own = directories.into_iter().next()?;
+            Some(files.iter().map(move |file| own.join(file)))
+        });
+        files.flatten().collect()
+    }
+
     /// The file that counts how often a quota held the group back: that of the smallest quota,
     /// else of the group itself.
     pub(crate) fn throttling_file(&self) -> Option<PathBuf> {

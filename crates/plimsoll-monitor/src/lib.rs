@@ -28,6 +28,7 @@ pub mod process;
 mod root;
 pub mod sampler;
 pub mod source;
+mod unreadable;
 pub mod watch;
 
 pub use clock_step::{ClockReading, clock_step_ns};
@@ -38,6 +39,7 @@ pub use sampler::ServerProbe;
 pub use source::{
     Community, MonitorUrl, MonitorUrlError, NginxStatus, Source, SourceError, SourceWish,
 };
+pub use unreadable::unreadable;
 pub use watch::{
     Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor, Scope,
     WatchedProcess,

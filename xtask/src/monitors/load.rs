@@ -5,7 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use plimsoll_monitor::ClockReading;
 
 use crate::{Result, workspace};
 
@@ -46,17 +48,21 @@ fn connection() -> std::io::Result<(TcpStream, TcpStream)> {
 /// Does the same each turn, until the end or until it fails.
 fn turns(ended: &AtomicBool, mut work: impl FnMut(u64) -> bool) {
     for turn in 0.. {
-        let due = Instant::now() + TURN;
+        let due_ns = now_ns() + TURN.as_nanos() as u64;
         if ended.load(Ordering::Relaxed) || !work(turn) {
             return;
         }
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
     }
 }
 
+fn now_ns() -> u64 {
+    ClockReading::now().monotonic_ns
+}
+
 fn spin() -> bool {
-    let until = Instant::now() + SPIN;
-    while Instant::now() < until {
+    let until_ns = now_ns() + SPIN.as_nanos() as u64;
+    while now_ns() < until_ns {
         std::hint::spin_loop();
     }
     true

@@ -5,10 +5,10 @@ mod load;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use plimsoll_model::event::ResourceUse;
-use plimsoll_monitor::{Monitor, MonitorConfig};
+use plimsoll_monitor::{ClockReading, Monitor, MonitorConfig};
 
 use crate::{Result, workspace};
 use judges::Figure;
@@ -18,6 +18,8 @@ const MARK: &str = "monitors";
 const SECONDS_DEFAULT: u64 = 30;
 /// From the start of the load to the window.
 const SETTLES: Duration = Duration::from_secs(2);
+/// From when a window is given to its begin.
+const AHEAD: Duration = Duration::from_millis(300);
 /// Part of a figure by which two programs may differ.
 const ALIKE: f64 = 0.02;
 
@@ -45,7 +47,9 @@ pub fn monitors(arguments: &[&str]) -> Result<()> {
     }
     match compared.iter().filter(|c| !c.is_alike()).count() {
         0 => Ok(()),
-        off => Err(format!("{off} of {} figures differ; is something else running?", theirs.len())),
+        off => {
+            Err(format!("{off} of {} figures differ; is something else running?", compared.len()))
+        }
     }
 }
 
@@ -53,12 +57,12 @@ pub fn monitors(arguments: &[&str]) -> Result<()> {
 fn side_by_side(seconds: u64) -> Result<(Vec<ResourceUse>, Vec<Figure>)> {
     let monitor = Monitor::start(MonitorConfig::default()).map_err(|e| e.to_string())?;
     std::thread::sleep(SETTLES);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
-    let begin = now + Duration::from_millis(300);
+    let now = Duration::from_nanos(ClockReading::now().unix_ns);
+    let begin = now + AHEAD;
     monitor.point_started("point-01");
     let ns = |time: Duration| time.as_nanos() as u64;
     monitor.point_window(ns(begin), ns(begin + Duration::from_secs(seconds)));
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(AHEAD);
     let theirs = judges::watch(seconds)?;
     let ours = monitor.point_finished().resources;
     monitor.stop().map_err(|e| e.to_string())?;

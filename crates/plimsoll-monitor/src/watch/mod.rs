@@ -152,6 +152,17 @@ pub enum MonitorError {
         /// How often, how long, why.
         what: String,
     },
+    /// A source's host had its clock set.
+    #[error(
+        "{name} had its clock set {how} while the run went on; its figures carry this host's time \
+         and stay as they are: do not compare its own logs with them by time"
+    )]
+    ClockSet {
+        /// Which source.
+        name: String,
+        /// How far, and which way.
+        how: String,
+    },
     /// A bug.
     #[error("the monitor thread panicked; this is a bug, please report it")]
     Panicked,

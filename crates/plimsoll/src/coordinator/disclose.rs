@@ -5,6 +5,7 @@ use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_monitor::Root;
 use plimsoll_protocols::http::plan::HEADER_FACT;
 
 use super::app_status;
@@ -119,5 +120,7 @@ fn not_verified(outset: &Outset) -> Vec<String> {
             target.name()
         )
     });
-    unseen.chain(app_status::not_told(&outset.targets)).collect()
+    let servers: Vec<u32> = outset.targets.iter().flat_map(Target::pids).collect();
+    let unreadable = plimsoll_monitor::unreadable(&Root::default(), &servers);
+    unseen.chain(app_status::not_told(&outset.targets)).chain(unreadable).collect()
 }

@@ -1,7 +1,8 @@
 //! What servers tell of themselves, beside what the generator counts.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_testkit::peers::require_peer;
@@ -66,9 +67,18 @@ impl Foreign {
         let mut command = Command::new(nginx);
         command.arg("-p").arg(place.path()).args(["-c", "nginx.conf", "-e", "stderr"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        wait_until("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        // A port that was free a moment ago may still be held by a child that is being started.
+        wait_until("it answers", || status_page(port).is_ok_and(|page| page.contains("Active")));
         Some(Self { child, port, _place: place })
     }
+}
+
+fn status_page(port: u16) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.write_all(b"GET /basic_status HTTP/1.0\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    Ok(page)
 }
 
 impl Drop for Foreign {

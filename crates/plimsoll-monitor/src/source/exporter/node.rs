@@ -20,6 +20,7 @@ pub(super) fn texts(metrics: &Metrics<'_>) -> Texts {
     texts.stat(
         &cpus(metrics),
         &[
+            ("btime", metrics.sum("node_boot_time_seconds")),
             ("intr", metrics.sum("node_intr_total")),
             ("ctxt", metrics.sum("node_context_switches_total")),
             ("processes", metrics.sum("node_forks_total")),

@@ -1,6 +1,7 @@
 //! Watches another host through a source, in a thread of its own: what it does, and whether it
 //! answers at all, never delays a load point.
 
+mod clock_steps;
 mod gaps;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::clock_step::ClockReading;
 use crate::root::Root;
 use crate::sampler::{Sample, Sampler};
 use crate::source::{Fetched, Lost, Source};
+use clock_steps::ClockSteps;
 use gaps::Gaps;
 
 /// After a point, so long is waited for a sample under way: the load has ended by then.
@@ -58,6 +60,7 @@ struct State {
     last_due_ns: u64,
     last_taken_ns: u64,
     gaps: Gaps,
+    clock: ClockSteps,
     failed: Option<MonitorError>,
 }
 
@@ -148,15 +151,23 @@ impl RemoteMonitor {
         resources
     }
 
-    /// Stops. The error tells that the source was away for a time, or what else came up.
+    /// Stops. The error tells that the source was away for a time, that its clock was set, or what
+    /// else came up.
     pub fn stop(mut self) -> Result<(), MonitorError> {
         self.end();
         let mut state = self.shared.state();
         if let Some(failed) = state.failed.take() {
             return Err(failed);
         }
-        let away = state.gaps.text();
-        away.map_or(Ok(()), |what| Err(MonitorError::Away { name: self.name.clone(), what }))
+        let (name, set) = (self.name.clone(), state.clock.text());
+        match (state.gaps.text(), set) {
+            (None, None) => Ok(()),
+            (None, Some(how)) => Err(MonitorError::ClockSet { name, how }),
+            (Some(what), None) => Err(MonitorError::Away { name, what }),
+            (Some(what), Some(how)) => {
+                Err(MonitorError::Away { name, what: format!("{what}, had its clock set {how}") })
+            }
+        }
     }
 
     fn end(&mut self) {
@@ -287,6 +298,7 @@ impl Watch {
             _ => None,
         };
         self.cost_ns = fetched.cost_ns;
+        let stat = self.source.frame.text("proc/stat").unwrap_or_default();
         let mut state = self.shared.state();
         let stem = state.point.as_ref().map(|point| point.stem.clone()).unwrap_or_default();
         let now_ns = clock::monotonic_ns();
@@ -294,6 +306,7 @@ impl Watch {
         state.last_due_ns = if late { now_ns } else { due_ns };
         state.last_taken_ns = fetched.at.monotonic_ns;
         state.gaps.end(fetched.at.monotonic_ns);
+        state.clock.see(&stat);
         if let Some(point) = &mut state.point {
             point.add(&sample, cost_ns);
         }
@@ -323,7 +336,9 @@ impl Watch {
     fn note_gap(&mut self, Lost(words): Lost) {
         self.sampler = None;
         self.ask_again_in(RETRY_NS);
-        self.shared.state().gaps.begin(clock::monotonic_ns(), words);
+        let mut state = self.shared.state();
+        state.gaps.begin(clock::monotonic_ns(), words);
+        state.clock.forget();
     }
 }
 

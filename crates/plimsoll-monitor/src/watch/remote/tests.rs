@@ -10,6 +10,8 @@ const MS: u64 = 1_000_000;
 #[derive(Debug)]
 enum Turn {
     Tells(u64),
+    /// The same, by a clock on which the host began then.
+    TellsBegun(u64, u64),
     IsLost,
     Hangs,
     Panics,
@@ -31,8 +33,13 @@ impl std::fmt::Debug for Fake {
 impl Peer for Fake {
     fn fetch(&mut self, frame: &Frame) -> Result<Option<Fetched>, Lost> {
         let at = ClockReading::now();
+        let mut begun = String::new();
         let count = match (self.script)(at.monotonic_ns - self.begin_ns) {
             Turn::Tells(count) => count,
+            Turn::TellsBegun(count, at_s) => {
+                begun = format!("btime {at_s}\n");
+                count
+            }
             Turn::IsLost => return Err(Lost("cable pulled".to_owned())),
             Turn::Hangs => {
                 std::thread::sleep(Duration::from_secs(5));
@@ -40,7 +47,7 @@ impl Peer for Fake {
             }
             Turn::Panics => panic!("a bug of a source, on purpose"),
         };
-        let text = format!("cpu  1 0 0 1\nctxt {count}\nprocs_running 2\n");
+        let text = format!("cpu  1 0 0 1\nctxt {count}\nprocs_running 2\n{begun}");
         frame.replace([("proc/stat".to_owned(), text)].into());
         let cost_ns = Some((at.monotonic_ns - self.begin_ns) / 100);
         Ok(Some(Fetched { at, servers: Vec::new(), cost_ns }))
@@ -141,4 +148,25 @@ fn a_source_with_a_bug_ends_alone_and_is_told() {
     point(&monitor, 100);
     assert_eq!(mean(&monitor.point_finished(), "monitor.covered"), Some(0.0));
     assert!(matches!(monitor.stop(), Err(MonitorError::Panicked)));
+}
+
+#[test]
+fn a_clock_that_is_set_in_mid_run_is_told_and_changes_no_figure() {
+    let place = TempDir::new().unwrap();
+    // An hour forward at its third question.
+    let mut turn = 0;
+    let monitor = monitor(&place, move |ns| {
+        turn += 1;
+        Turn::TellsBegun(ns / MS, if turn < 3 { 1_700_000_000 } else { 1_700_003_600 })
+    });
+    point(&monitor, 2_500);
+    let resources = monitor.point_finished();
+    let rate = mean(&resources, "host.context_switches").unwrap();
+    assert!((rate - 1_000.0).abs() < 20.0, "{rate}");
+    let told = monitor.stop().unwrap_err().to_string();
+    assert!(told.starts_with("ssh://db had its clock set 3600 s forward"), "{told}");
+    let rows = std::fs::read_to_string(place.path().join("ssh-db/host.csv")).unwrap();
+    let times = rows.lines().skip(1).map(|row| row.split(',').next().unwrap().parse::<u64>());
+    let times: Vec<u64> = times.map(Result::unwrap).collect();
+    assert!(times.windows(2).all(|two| two[1] - two[0] < 5_000 * MS), "{times:?}");
 }
