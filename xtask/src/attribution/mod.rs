@@ -217,7 +217,15 @@ impl Stage<'_> {
         };
         let bundle = self.scratch.join("run");
         let _ = fs::remove_dir_all(&bundle);
-        let mut command = Command::new(&self.program);
+        let mut command = match self.remote {
+            // What would be another machine has the server's core for itself.
+            Some(_) => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", "0"]).arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
         command.args(["run", suite, target, "--profile", "quick", "--progress", "none", "--json"]);
         command.args(options).arg("--out").arg(&bundle);
         if let Some(remote) = &self.remote {

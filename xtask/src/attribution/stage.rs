@@ -57,11 +57,12 @@ pub struct Namespace {
 impl Namespace {
     /// One of this number.
     pub fn new(number: usize) -> Result<Self> {
+        let process = std::process::id() * 100;
         let namespace = Self {
             name: format!("plimsoll{}-{number}", std::process::id()),
             // At most fifteen bytes.
-            near: format!("pls{number}n"),
-            far: format!("pls{number}f"),
+            near: format!("pls{}n", process + number as u32),
+            far: format!("pls{}f", process + number as u32),
         };
         let Self { name, near, far } = &namespace;
         let inside = format!("{INSIDE}/24");
@@ -95,8 +96,9 @@ impl Namespace {
 
     /// A command that runs in it.
     pub fn inside(&self, program: &Path) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name]).arg(program);
+        // `ip netns exec` hides the control groups.
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.name)).arg(program);
         command
     }
 }

@@ -14,6 +14,9 @@ pub(super) const INTERVAL_NS: u64 = NANOS_PER_SECOND / 20;
 const CORES_MAX: usize = 32;
 /// Share of a sample from which a resource was full in it.
 const FULL_MIN_RATIO: f64 = 0.8;
+/// Share of a sample from which somebody waited for storage in it. The kernel weighs this by how
+/// busy each processor is, so that it stays low on a host that does other work too.
+const STALLED_MIN_RATIO: f64 = 0.4;
 /// Fewer samples tell nothing.
 const SAMPLES_MIN: f64 = 20.0;
 
@@ -113,7 +116,7 @@ impl Sums {
         self.yy += y * y;
         self.xy += x * y;
         self.x_full += f64::from(u8::from(x >= FULL_MIN_RATIO));
-        self.y_full += f64::from(u8::from(y >= FULL_MIN_RATIO));
+        self.y_full += f64::from(u8::from(y >= STALLED_MIN_RATIO));
     }
 
     /// Pearson's; absent where one of both did not vary.

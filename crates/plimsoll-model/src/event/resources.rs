@@ -1,0 +1,39 @@
+//! What the monitors saw of a load point.
+
+use serde::{Deserialize, Serialize};
+
+/// A process that used a worker's core in the window of a load point, and was not a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreUser {
+    /// As the kernel calls it.
+    pub name: String,
+    /// Process id.
+    pub pid: u32,
+    /// CPU time of its threads that were last seen on a worker's core.
+    pub cpu_ns: u64,
+    /// It is this program: another thread than a worker.
+    pub own: bool,
+}
+
+/// Use of one resource over the window of a load point. A resource that could not be watched has
+/// no entry; zero is a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceUse {
+    /// Stable name, from whole to part: `host.cpu_busy`, `process.server.cpu`, `disk.vda.busy`.
+    pub name: String,
+    /// `ratio`, `cores`, `bytes`, `bytes/s`, `1/s`, `s`, or empty for a plain count.
+    pub unit: String,
+    /// Mean over the window, by time.
+    pub mean: f64,
+    /// Highest sample of the window.
+    pub max: f64,
+    /// Where it was read, as given to `--monitor`, without secrets; absent for this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Its samples, for resources that are drawn over time: seconds from the window's start to the
+    /// sample's middle, and its value. Of long windows, means of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<(f64, f64)>,
+}
