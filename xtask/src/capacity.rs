@@ -89,8 +89,8 @@ fn nginx(program: &Path, scratch: &Path) -> Result<bool> {
     let case = Case {
         suite: "web-url",
         target: &url,
-        limit_ns: 100e6,
-        within: "p99<100ms",
+        limit_ns: 400e6,
+        within: "p99<400ms",
         search: &QUICK,
         run: &QUICK_RUN,
     };
