@@ -137,7 +137,7 @@ fn add_rows(all: &mut Vec<Series>, rows: &Rows, part: Weight) {
         for ((mean, column), value) in columns.zip(values) {
             let Some(value) = *value else { continue };
             mean.add(value, part.ns, part.whole);
-            if column.drawn {
+            if column.drawn && part.whole {
                 mean.over_time.push((part.middle_ns as f64 / NANOS_PER_SECOND as f64, value));
             }
         }
