@@ -26,7 +26,7 @@ const CLOSED_GROWTH_MIN_RATIO: f64 = 0.03;
 /// The same where a resource was full with a queue: so much may be scatter then.
 const FULL_GROWTH_MIN_RATIO: f64 = 0.15;
 /// A closed load that gives less than the peak by this share has fallen; less may be scatter.
-const FALL_MIN_RATIO: f64 = 0.1;
+pub(crate) const FALL_MIN_RATIO: f64 = 0.1;
 
 /// Gives every load point its limit; `points` and `probes` are judged beside each other.
 pub(crate) fn judge_limits(
@@ -58,8 +58,8 @@ pub(crate) fn limit_text(
     if points.is_empty() {
         return None;
     }
-    if let Some(point) = by_load(suite, points).into_iter().find(|p| generator_limited(p)) {
-        return Some(generator_text(suite, points, point));
+    if let Some(text) = generator_text(suite, points) {
+        return Some(text);
     }
     if let Some(point) = points.iter().find(|p| failed(p)) {
         return Some(format!(
@@ -83,18 +83,18 @@ pub(crate) fn limit_text(
 }
 
 /// The generator was the limit from one load on; what limited the loads below it is told too.
-fn generator_text(suite: &Suite, points: &[PointResult], first: &PointResult) -> String {
+fn generator_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let climb = by_load(suite, points);
-    let below: Vec<&PointResult> =
-        climb.into_iter().take_while(|point| !generator_limited(point)).collect();
+    let reached = climb.iter().position(|point| generator_limited(point))?;
+    let (below, first) = (&climb[..reached], climb[reached]);
     let beyond = format!(
         "generator-limited from {} on: what the server can do beyond that is unknown",
         load_text(suite, first),
     );
-    match story::story(suite, &below) {
+    Some(match story::story(suite, below) {
         Some(story) => format!("{beyond}; below that the limit is {story}"),
         None => beyond,
-    }
+    })
 }
 
 /// Did the generator set this point's figure?

@@ -17,13 +17,12 @@ use plimsoll_model::units::grouped;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+use crate::limit::FALL_MIN_RATIO;
 use crate::summary::throughput;
 
 pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};
 
-/// A load that gives less than the peak by this share has fallen; less may be scatter.
-const FALL_MIN_RATIO: f64 = 0.1;
 /// A peak below this share of N / (D + Z) has left it.
 const LEFT_MAX_RATIO: f64 = 0.9;
 /// Fewer points have no shape.

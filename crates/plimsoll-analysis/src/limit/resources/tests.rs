@@ -23,18 +23,23 @@ fn run(
     });
     let mut run = RunBuilder::of(built.collect::<Vec<_>>());
     for (index, (_, seen)) in points.iter().enumerate() {
-        let resource = |(name, mean): &(&str, f64)| ResourceUse {
-            name: (*name).to_owned(),
-            mean: *mean,
-            max: *mean,
-            source: source.map(str::to_owned),
-            ..ResourceUse::default()
-        };
-        run.finished_mut(index).resources = seen.iter().map(resource).collect();
+        see(&mut run, index, seen, source);
     }
     let mut raw = run.raw();
     raw.disclosure = disclosure;
     analyse(&raw)
+}
+
+/// What the monitors saw at a point.
+fn see(run: &mut RunBuilder, index: usize, seen: Seen<'_>, source: Option<&str>) {
+    let resource = |(name, mean): &(&str, f64)| ResourceUse {
+        name: (*name).to_owned(),
+        mean: *mean,
+        max: *mean,
+        source: source.map(str::to_owned),
+        ..ResourceUse::default()
+    };
+    run.finished_mut(index).resources = seen.iter().map(resource).collect();
 }
 
 fn here() -> Option<Disclosure> {
@@ -174,12 +179,7 @@ fn a_full_core_without_any_queue_is_not_the_limit() {
         PointBuilder::closed(32).achieved(points[1].0).response_ns(3_000_000),
     ]);
     for (index, (_, seen)) in points.iter().enumerate() {
-        let resource = |(name, mean): &(&str, f64)| ResourceUse {
-            name: (*name).to_owned(),
-            mean: *mean,
-            ..ResourceUse::default()
-        };
-        run.finished_mut(index).resources = seen.iter().map(resource).collect();
+        see(&mut run, index, seen, None);
     }
     let mut raw = run.raw();
     raw.disclosure = here();
@@ -424,12 +424,7 @@ fn what_limited_the_loads_below_the_generators_limit_is_told() {
     let [first, second, third] = built;
     let mut run = RunBuilder::of([first, second, third.worker_busy(0.99)]);
     for (index, seen) in [&low, &full, &full].into_iter().enumerate() {
-        let resource = |(name, mean): &(&str, f64)| ResourceUse {
-            name: (*name).to_owned(),
-            mean: *mean,
-            ..ResourceUse::default()
-        };
-        run.finished_mut(index).resources = seen.iter().map(resource).collect();
+        see(&mut run, index, seen, None);
     }
     let mut raw = run.raw();
     raw.disclosure = here();
