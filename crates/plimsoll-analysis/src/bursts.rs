@@ -43,12 +43,9 @@ pub(crate) fn bursts(totals: &WorkerTotals, closed: bool) -> Vec<ResourceUse> {
     if slow > SLOW_MAX_RATIO * fast || !within_seconds || !load_went_on {
         return Vec::new();
     }
-    let use_ = |(name, rate): (&str, f64)| ResourceUse {
-        name: name.to_owned(),
-        unit: "1/s".to_owned(),
-        mean: rate * per_second,
-        max: rate * per_second,
-        ..ResourceUse::default()
+    let use_ = |(name, rate)| {
+        let rate = rate * per_second;
+        ResourceUse::of_window(name, "1/s", rate, rate)
     };
     [(SLOW_RATE, slow), (FAST_RATE, fast)].map(use_).into()
 }

@@ -90,6 +90,7 @@ pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
     environment.set_syntax(syntax);
+    environment.add_template("head.html", include_str!("../templates/head.html"))?;
     environment.add_template("parts.html", include_str!("../templates/parts.html"))?;
     environment.add_global("css", Value::from_safe_string(STYLE.to_owned()));
     environment.add_global("script", Value::from_safe_string(SCRIPT.to_owned()));

@@ -37,3 +37,10 @@ pub struct ResourceUse {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<(f64, f64)>,
 }
+
+impl ResourceUse {
+    /// A figure of the whole window, without samples.
+    pub fn of_window(name: &str, unit: &str, mean: f64, max: f64) -> Self {
+        Self { name: name.to_owned(), unit: unit.to_owned(), mean, max, ..Self::default() }
+    }
+}

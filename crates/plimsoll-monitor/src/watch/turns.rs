@@ -96,13 +96,7 @@ impl Turns {
             ("host.turns_cpu_full", x_full / n),
             ("host.turns_storage_stalled", y_full / n),
         ];
-        let use_ = |(name, value): (&str, f64)| ResourceUse {
-            name: name.to_owned(),
-            unit: "ratio".to_owned(),
-            mean: value,
-            max: value,
-            ..ResourceUse::default()
-        };
+        let use_ = |(name, value)| ResourceUse::of_window(name, "ratio", value, value);
         told.into_iter().map(use_).collect()
     }
 }

@@ -365,17 +365,15 @@ impl Point {
         let Some((start, end)) = self.window else { return Vec::new() };
         let covered = self.sums.covered_ns() as f64;
         let window = end.saturating_sub(start).max(1) as f64;
-        let resource = |name: &str, unit: &str, mean, max| ResourceUse {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            mean,
-            max,
-            ..ResourceUse::default()
-        };
         let share = covered / window;
-        let mut resources = vec![resource("monitor.covered", "ratio", share, share)];
+        let mut resources = vec![ResourceUse::of_window("monitor.covered", "ratio", share, share)];
         if let Some(max) = self.cost_max {
-            resources.push(resource("monitor.cpu", "cores", self.cost_ns / covered, max));
+            resources.push(ResourceUse::of_window(
+                "monitor.cpu",
+                "cores",
+                self.cost_ns / covered,
+                max,
+            ));
         }
         resources.extend(self.sums.resources());
         resources
