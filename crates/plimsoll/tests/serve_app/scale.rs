@@ -57,12 +57,23 @@ fn json_is_one_document_and_the_page_draws_and_links_its_steps() {
     assert_eq!(document["over"], "threads");
     let steps = document["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 2);
-    let figure = |step: &Value, name: &str| step[name].as_f64().unwrap();
+    // A busy machine may leave a step without a throughput that counts.
+    let first = steps.iter().find(|step| step["throughput"].is_number());
     for step in steps {
-        let ratio = figure(step, "throughput") / figure(&steps[0], "throughput");
-        assert!((figure(step, "ratio") - ratio).abs() < 1e-9, "{document}");
-        let efficiency = ratio / figure(step, "value");
-        assert!((figure(step, "efficiency") - efficiency).abs() < 1e-9, "{document}");
+        let ratio = step["throughput"].as_f64().map(|throughput| {
+            let (at, first) = first.map(|first| (&first["value"], &first["throughput"])).unwrap();
+            let ratio = throughput / first.as_f64().unwrap();
+            (ratio, ratio / (step["value"].as_f64().unwrap() / at.as_f64().unwrap()))
+        });
+        let told = step["ratio"].as_f64().zip(step["efficiency"].as_f64());
+        match (told, ratio) {
+            (None, None) => {}
+            (Some(told), Some(ratio)) => {
+                assert!((told.0 - ratio.0).abs() < 1e-9, "{document}");
+                assert!((told.1 - ratio.1).abs() < 1e-9, "{document}");
+            }
+            _ => panic!("{document}"),
+        }
         assert!(step["valid"].is_boolean() && step["limit"]["kind"].is_string());
     }
     assert_eq!(std::fs::read_to_string(out.join("scale.json")).unwrap(), ended.out);
@@ -72,9 +83,10 @@ fn json_is_one_document_and_the_page_draws_and_links_its_steps() {
         assert!(page.contains(&format!("href=\"{report}\"")), "{report}");
         assert!(out.join(&report).is_file(), "{report}");
     }
-    for part in ["<svg", "straight growth", "Efficiency, %", "transactions-processor over threads"]
-    {
-        assert!(page.contains(part), "{part:?}");
+    assert!(page.contains("transactions-processor over threads"));
+    let drawn = steps.iter().all(|step| step["throughput"].is_number());
+    for part in ["<svg", "straight growth", "Efficiency, %"] {
+        assert_eq!(page.contains(part), drawn, "{part:?}");
     }
 }
 
