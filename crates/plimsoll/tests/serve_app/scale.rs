@@ -85,8 +85,11 @@ fn json_is_one_document_and_the_page_draws_and_links_its_steps() {
     }
     assert!(page.contains("transactions-processor over threads"));
     let drawn = steps.iter().all(|step| step["throughput"].is_number());
-    for part in ["<svg", "straight growth", "Efficiency, %"] {
-        assert_eq!(page.contains(part), drawn, "{part:?}");
+    assert_eq!(page.contains("<svg"), drawn);
+    if drawn {
+        for part in ["straight growth", "Efficiency, %"] {
+            assert!(page.contains(part), "{part:?}");
+        }
     }
 }
 
