@@ -4,13 +4,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+use plimsoll_app::op::{AppKind, AppOp};
+use plimsoll_app::parameters::AppWorkload;
+use plimsoll_app::session::{AppSession, AppSite, WorkerSite};
+use plimsoll_app::wire::{VERSION, WELCOME_BYTES, Welcome};
 use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
-use plimsoll_protocols::app::op::{AppKind, AppOp};
-use plimsoll_protocols::app::parameters::AppWorkload;
-use plimsoll_protocols::app::session::{AppSession, AppSite, WorkerSite};
-use plimsoll_protocols::app::wire::{VERSION, WELCOME_BYTES, Welcome};
 
 /// Transactions a session is given before the rest of the input is ignored.
 const OPS_MAX: u32 = 64;

@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
+use plimsoll_http::fileset::{FileId, FileSet};
+use plimsoll_http::parameters::{Connections, Statuses};
+use plimsoll_http::session::{CAPTURE_BYTES_MAX, HttpOp, HttpSession, Request};
+use plimsoll_http::site::{Site, SiteFrame, WorkerSite};
+use plimsoll_http::wire::head::HEAD_BYTES_MAX;
+use plimsoll_http::wire::request::Method;
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
-use plimsoll_protocols::http::fileset::{FileId, FileSet};
-use plimsoll_protocols::http::parameters::{Connections, Statuses};
-use plimsoll_protocols::http::session::{CAPTURE_BYTES_MAX, HttpOp, HttpSession, Request};
-use plimsoll_protocols::http::site::{Site, SiteFrame, WorkerSite};
-use plimsoll_protocols::http::wire::head::HEAD_BYTES_MAX;
-use plimsoll_protocols::http::wire::request::Method;
-use plimsoll_protocols::parse_suite;
+use plimsoll_protocol::Protocol;
 
 /// Ops a session is given before the rest of the input is ignored.
 const OPS_MAX: u32 = 64;
@@ -42,11 +42,23 @@ pub fn reply(data: &[u8]) {
     assert_eq!(driver.issued, driver.done, "an op has no outcome");
 }
 
+/// All protocols.
+pub const PROTOCOLS: [&Protocol; 4] = [
+    &plimsoll_http::PROTOCOL,
+    &plimsoll_nfs::PROTOCOL,
+    &plimsoll_smb::PROTOCOL,
+    &plimsoll_app::PROTOCOL,
+];
+
+fn parse(text: &str) -> Result<plimsoll_model::suite::Suite, plimsoll_model::suite::SuiteError> {
+    plimsoll_protocol::parse_suite(&PROTOCOLS, "fuzz.toml", text, &[])
+}
+
 /// Reads text as a suite; what is accepted must read back as the same suite.
 pub fn suite(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    if let Ok(suite) = parse_suite("fuzz.toml", text, &[]) {
-        let again = parse_suite("fuzz.toml", &suite.to_toml(), &[]);
+    if let Ok(suite) = parse(text) {
+        let again = parse(&suite.to_toml());
         assert_eq!(again.as_ref(), Ok(&suite));
     }
 }

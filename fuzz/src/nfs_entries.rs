@@ -1,11 +1,11 @@
 //! Decoders of ONC RPC, portmapper, MOUNT and NFS under arbitrary bytes.
 
-use plimsoll_protocols::nfs::wire::record::Assembler;
-use plimsoll_protocols::nfs::wire::rpc::{Call, ReplyHead, ReplyOutcome};
-use plimsoll_protocols::nfs::wire::xdr::{Decode, Encode, XdrIn};
-use plimsoll_protocols::nfs::wire::{mount, portmap, v2, v3};
+use plimsoll_nfs::wire::record::Assembler;
+use plimsoll_nfs::wire::rpc::{Call, ReplyHead, ReplyOutcome};
+use plimsoll_nfs::wire::xdr::{Decode, Encode, XdrIn};
+use plimsoll_nfs::wire::{mount, portmap, v2, v3};
 
-#[path = "../../crates/plimsoll-protocols/src/nfs/wire/tests/procedures.rs"]
+#[path = "../../crates/plimsoll-nfs/src/wire/tests/procedures.rs"]
 #[macro_use]
 mod procedures;
 

@@ -1,9 +1,9 @@
 //! Decoders of SMB2 under arbitrary bytes.
 
-use plimsoll_protocols::smb::wire::frame::{Assembler, FrameError};
-use plimsoll_protocols::smb::{op, wire};
+use plimsoll_smb::wire::frame::{Assembler, FrameError};
+use plimsoll_smb::{op, wire};
 
-#[path = "../../crates/plimsoll-protocols/src/smb/wire/tests/checks.rs"]
+#[path = "../../crates/plimsoll-smb/src/wire/tests/checks.rs"]
 mod checks;
 
 /// What a hostile client sends. The first byte chooses a command, the second how long the pieces

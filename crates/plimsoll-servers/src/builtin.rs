@@ -21,153 +21,83 @@ pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// How long a reference server may take until it listens.
 const START_WAIT: Duration = Duration::from_secs(15);
 
-/// A reference web server to start: `serve web` of a program, on a free port of 127.0.0.1.
+/// A reference server to start: `serve VERB` of a program, on a free port of 127.0.0.1.
 #[derive(Clone, Debug)]
-pub struct BuiltinWeb {
+pub struct Builtin {
+    /// What follows `serve`.
+    pub verb: &'static str,
     /// The program; normally [`std::env::current_exe`].
     pub program: PathBuf,
-    /// Arguments after `serve web --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]`.
+    /// Arguments after `serve VERB --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]
+    /// [--user NAME] [--temporary-root DIR]`.
     pub arguments: Vec<OsString>,
-    /// Cores to pin it to, one serving thread each; empty: one thread anywhere.
+    /// Cores to pin it to, one thread each where it has threads of its own; empty: anywhere.
     pub cores: Vec<u32>,
     /// Version to disclose.
     pub version: String,
-}
-
-impl BuiltinWeb {
-    /// Starts it and waits until it says where it listens.
-    pub fn start(&self) -> Result<ServerProcess, ServerError> {
-        let Self { program, arguments, cores, version } = self;
-        Builtin { verb: "web", program, arguments, cores, version, login: None, scratch: None }
-            .start()
-    }
-}
-
-/// A reference NFS server to start: `serve nfs` of a program, on a free port of 127.0.0.1.
-#[derive(Clone, Debug)]
-pub struct BuiltinNfs {
-    /// The program; normally [`std::env::current_exe`].
-    pub program: PathBuf,
-    /// Arguments after `serve nfs --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]`.
-    pub arguments: Vec<OsString>,
-    /// Cores to pin it to, one UDP thread each; empty: anywhere.
-    pub cores: Vec<u32>,
-    /// Version to disclose.
-    pub version: String,
-}
-
-impl BuiltinNfs {
-    /// Starts it and waits until it says where it listens.
-    pub fn start(&self) -> Result<ServerProcess, ServerError> {
-        let Self { program, arguments, cores, version } = self;
-        Builtin { verb: "nfs", program, arguments, cores, version, login: None, scratch: None }
-            .start()
-    }
-}
-
-/// A reference SMB server to start: `serve smb` of a program, on a free port of 127.0.0.1.
-#[derive(Clone, Debug)]
-pub struct BuiltinSmb {
-    /// The program; normally [`std::env::current_exe`].
-    pub program: PathBuf,
-    /// Arguments after `serve smb --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]
-    /// [--user NAME]`.
-    pub arguments: Vec<OsString>,
-    /// Cores to pin it to, one thread each; empty: as many threads as there are cores, anywhere.
-    pub cores: Vec<u32>,
-    /// Version to disclose.
-    pub version: String,
-    /// Who may log on; `None`: everybody, as a guest.
+    /// Who may log on, for servers that ask; `None`: everybody.
     pub login: Option<Login>,
+    /// It gets a directory of its own below `TMPDIR`, whose name begins so.
+    pub scratch: Option<&'static str>,
 }
 
-impl BuiltinSmb {
-    /// Starts it and waits until it says where it listens.
-    pub fn start(&self) -> Result<ServerProcess, ServerError> {
-        let Self { program, arguments, cores, version, login } = self;
-        let login = login.as_ref();
-        Builtin { verb: "smb", program, arguments, cores, version, login, scratch: None }.start()
+impl Builtin {
+    /// A server of `program` on `cores`, of this version, without arguments of its own.
+    pub fn new(verb: &'static str, program: PathBuf, cores: &[u32]) -> Self {
+        Self {
+            verb,
+            program,
+            arguments: Vec::new(),
+            cores: cores.to_vec(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            login: None,
+            scratch: None,
+        }
     }
-}
 
-/// A reference server of application transactions to start: `serve app` of a program, on a free
-/// port of 127.0.0.1, with its data in a directory of its own below `TMPDIR`.
-#[derive(Clone, Debug)]
-pub struct BuiltinApp {
-    /// The program; normally [`std::env::current_exe`].
-    pub program: PathBuf,
-    /// Arguments after `serve app --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]
-    /// --temporary-root DIR`.
-    pub arguments: Vec<OsString>,
-    /// Cores to pin it to; empty: anywhere. The number of its service threads does not follow.
-    pub cores: Vec<u32>,
-    /// Version to disclose.
-    pub version: String,
-}
-
-impl BuiltinApp {
     /// Starts it and waits until it says where it listens.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
-        let Self { program, arguments, cores, version } = self;
         // Removed by the server when it ends, and by us when it was killed.
-        let scratch = tempfile::Builder::new().prefix("plimsoll-segments-").tempdir();
-        let scratch = scratch.map_err(|source| ServerError::System {
-            doing: "make a directory for the data segments below TMPDIR",
+        let scratch = self.scratch.map(|prefix| tempfile::Builder::new().prefix(prefix).tempdir());
+        let scratch = scratch.transpose().map_err(|source| ServerError::System {
+            doing: "make a directory below TMPDIR",
             source,
         })?;
-        let scratch = Some(scratch);
-        Builtin { verb: "app", program, arguments, cores, version, login: None, scratch }.start()
-    }
-}
-
-/// What all reference servers have in common.
-struct Builtin<'a> {
-    verb: &'static str,
-    program: &'a PathBuf,
-    arguments: &'a [OsString],
-    cores: &'a [u32],
-    version: &'a str,
-    login: Option<&'a Login>,
-    /// Where it may leave files; lives as long as its process.
-    scratch: Option<TempDir>,
-}
-
-impl Builtin<'_> {
-    fn start(mut self) -> Result<ServerProcess, ServerError> {
-        let arguments = self.all_arguments();
+        let arguments = self.all_arguments(scratch.as_ref());
         let shown: Vec<_> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-        let password = self.login.map(|login| (PASSWORD_VARIABLE, login.password.clone()));
+        let login = self.login.as_ref();
+        let password = login.map(|login| (PASSWORD_VARIABLE, login.password.clone()));
         let mut process = Process::start(Launch {
             program: self.program.clone(),
             arguments,
             environment: password.into_iter().collect(),
-            cores: self.cores,
-            scratch: self.scratch.take(),
+            cores: &self.cores,
+            scratch,
             remove_when_killed: None,
             parent_watch: ParentWatch::Stdin,
         })?;
         let name = format!("plimsoll serve {}", self.verb);
-        let software = Software { name, version: self.version.to_owned() };
+        let software = Software { name, version: self.version.clone() };
         let Announced { scheme, address, path } = wait_for_announcement(&mut process, &software)?;
         let configuration = format!("plimsoll {}", shown.join(" "));
-        let facts = Facts { scheme, path, software, configuration, cores: self.cores.to_vec() };
+        let facts = Facts { scheme, path, software, configuration, cores: self.cores.clone() };
         let mut server = ServerProcess::new(process, address, facts);
-        server.login = self.login.cloned();
+        server.login = self.login.clone();
         Ok(server)
     }
 
-    fn all_arguments(&self) -> Vec<OsString> {
+    fn all_arguments(&self, scratch: Option<&TempDir>) -> Vec<OsString> {
         let mut all: Vec<OsString> =
             ["serve", self.verb, "--listen", "127.0.0.1:0", "--stop-with-stdin"]
                 .map(Into::into)
                 .into();
         if !self.cores.is_empty() {
-            all.extend(["--cores".into(), cores::list(self.cores).into()]);
+            all.extend(["--cores".into(), cores::list(&self.cores).into()]);
         }
-        if let Some(Login { user, .. }) = self.login {
+        if let Some(Login { user, .. }) = &self.login {
             all.extend(["--user".into(), user.into()]);
         }
-        if let Some(scratch) = &self.scratch {
+        if let Some(scratch) = scratch {
             all.extend(["--temporary-root".into(), scratch.path().into()]);
         }
         all.extend(self.arguments.iter().cloned());
@@ -178,7 +108,7 @@ impl Builtin<'_> {
 /// Where a reference server says it listens.
 #[derive(Debug, PartialEq, Eq)]
 struct Announced {
-    scheme: &'static str,
+    scheme: String,
     address: SocketAddr,
     /// What follows the address in the URL.
     path: String,
@@ -217,13 +147,11 @@ fn wait_for_announcement(
 }
 
 fn parse_announcement(line: &str) -> Option<Announced> {
-    const SCHEMES: [&str; 5] = ["http", "https", "nfs", "smb", "app"];
     let (scheme, rest) = line.strip_prefix(ANNOUNCEMENT)?.split_once("://")?;
-    let scheme = SCHEMES.into_iter().find(|known| *known == scheme)?;
     let (authority, _) = rest.split_once('/')?;
     let path = rest[authority.len()..].to_owned();
     let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
-    Some(Announced { scheme, address: address.parse().ok()?, path })
+    Some(Announced { scheme: scheme.to_owned(), address: address.parse().ok()?, path })
 }
 
 #[cfg(test)]
@@ -234,8 +162,9 @@ mod tests {
     fn an_announcement_is_a_url_with_a_port() {
         let parsed =
             |line| parse_announcement(line).map(|a| (a.scheme, a.address.to_string(), a.path));
-        let found =
-            |scheme, address: &str, path: &str| Some((scheme, address.to_owned(), path.to_owned()));
+        let found = |scheme: &str, address: &str, path: &str| {
+            Some((scheme.to_owned(), address.to_owned(), path.to_owned()))
+        };
         assert_eq!(parsed("listening on https://[::1]:8443/"), found("https", "[::1]:8443", "/"));
         assert_eq!(
             parsed("listening on nfs://127.0.0.1:2049/export?mountport=2049"),
@@ -249,7 +178,7 @@ mod tests {
             parsed("listening on app://127.0.0.1:7415/"),
             found("app", "127.0.0.1:7415", "/")
         );
-        for wrong in ["listening on ftp://127.0.0.1:1/", "listening on http://host/", "ready"] {
+        for wrong in ["listening at http://127.0.0.1:1/", "listening on http://host/", "ready"] {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
     }

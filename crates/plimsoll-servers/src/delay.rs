@@ -14,11 +14,10 @@ use std::time::Duration;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use crate::ServerError;
-use crate::app::calibrated::Row;
-use crate::app::calibrated::log::{Log, ROWS_MAX};
-pub use crate::app::calibrated::station::Passage;
-use crate::app::calibrated::station::Station;
 use crate::clock::monotonic_ns;
+use crate::log::{Log, ROWS_MAX, Row};
+pub use crate::station::Passage;
+use crate::station::Station;
 
 /// The runtime's timers have steps of a millisecond, and may be one late.
 const AWAKE_NS: u64 = 2_000_000;
@@ -49,6 +48,15 @@ struct State {
 }
 
 impl DelayLaw {
+    /// One where a law was asked for.
+    pub fn asked(
+        spec: Option<&CalibratedSpec>,
+        log: Option<&PathBuf>,
+    ) -> Result<Option<Arc<Self>>, ServerError> {
+        let config = spec.map(|spec| DelayConfig { spec: spec.clone(), log: log.cloned() });
+        config.map(|config| Self::new(&config)).transpose()
+    }
+
     /// An empty queue. That the log cannot be written is found out now and not at the end.
     pub fn new(config: &DelayConfig) -> Result<Arc<Self>, ServerError> {
         if let Some(path) = &config.log {
@@ -126,7 +134,7 @@ impl std::fmt::Debug for DelayLaw {
 }
 
 /// Now, on the clock of the log.
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     monotonic_ns()
 }
 

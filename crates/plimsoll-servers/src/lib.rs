@@ -1,24 +1,23 @@
-//! The servers that Plimsoll starts itself: the reference servers (`plimsoll serve`, `builtin:`)
-//! and real servers with a temporary configuration (`managed:NAME`). Nothing here prints.
+//! Servers in processes of their own: started, pinned, confined, watched, stopped; who listens on an
+//! address of this host; and what reference servers have in common. Knows no protocol. Nothing here
+//! prints.
 
-pub mod app;
 mod builtin;
-mod clock;
+pub mod clock;
 mod confine;
 pub mod cores;
 pub mod delay;
+pub mod descriptors;
 mod error;
 pub mod listener;
-pub mod managed;
-pub mod nfs;
-mod process;
-pub mod smb;
+pub mod log;
+pub mod memory;
+pub mod process;
+pub mod programs;
+pub mod station;
 mod stop;
-pub mod web;
 
-pub use builtin::{
-    ANNOUNCEMENT, BuiltinApp, BuiltinNfs, BuiltinSmb, BuiltinWeb, PASSWORD_VARIABLE,
-};
+pub use builtin::{ANNOUNCEMENT, Builtin, PASSWORD_VARIABLE};
 pub use confine::{Confined, Confinement};
 pub use error::ServerError;
 pub use process::{Login, ServerProcess, ServerState, Software};

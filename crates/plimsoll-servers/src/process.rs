@@ -53,8 +53,8 @@ pub enum ServerState {
 pub struct ServerProcess {
     /// Where it listens.
     pub address: SocketAddr,
-    /// `http`, `https`, `nfs`, `smb` or `app`.
-    pub scheme: &'static str,
+    /// Scheme of its URL.
+    pub scheme: String,
     /// What follows the address in its URL: path and query.
     pub path: String,
     /// Name and version.
@@ -82,6 +82,22 @@ pub struct Login {
     pub password: String,
 }
 
+impl Login {
+    /// `user`, with a password nobody has had before.
+    pub fn with_new_password(user: &str) -> Result<Self, ServerError> {
+        Ok(Self { user: user.to_owned(), password: random_hex(16)? })
+    }
+}
+
+/// `bytes` of the system's random bytes, in hexadecimal.
+pub fn random_hex(bytes: usize) -> Result<String, ServerError> {
+    let system = |source| ServerError::System { doing: "read /dev/urandom", source };
+    let mut random = vec![0; bytes];
+    let mut source = std::fs::File::open("/dev/urandom").map_err(system)?;
+    source.read_exact(&mut random).map_err(system)?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 impl fmt::Debug for Login {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,7 +106,8 @@ impl fmt::Debug for Login {
 }
 
 impl ServerProcess {
-    pub(crate) fn new(process: Process, address: SocketAddr, facts: Facts) -> Self {
+    /// `process` as a server that listens on `address`.
+    pub fn new(process: Process, address: SocketAddr, facts: Facts) -> Self {
         let Facts { scheme, path, software, configuration, cores } = facts;
         Self {
             address,
@@ -157,6 +174,8 @@ impl ServerProcess {
     }
 
     /// The last lines it wrote to its error log.
+    /// The last it wrote to standard error.
+    /// The last it wrote to standard error.
     pub fn stderr_tail(&self) -> String {
         self.process.stderr_tail()
     }
@@ -168,32 +187,40 @@ impl ServerProcess {
 }
 
 /// What a starter knows of the server besides its process and address.
-pub(crate) struct Facts {
-    pub(crate) scheme: &'static str,
+pub struct Facts {
+    /// Scheme of its URL.
+    pub scheme: String,
     /// What follows the address in its URL.
-    pub(crate) path: String,
-    pub(crate) software: Software,
-    pub(crate) configuration: String,
-    pub(crate) cores: Vec<u32>,
+    pub path: String,
+    /// Name and version.
+    pub software: Software,
+    /// Its whole configuration.
+    pub configuration: String,
+    /// Cores it is pinned to.
+    pub cores: Vec<u32>,
 }
 
 /// How to start a process.
-pub(crate) struct Launch<'a> {
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<OsString>,
+pub struct Launch<'a> {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
     /// What others must not see among the arguments.
-    pub(crate) environment: Vec<(&'static str, String)>,
-    pub(crate) cores: &'a [u32],
+    pub environment: Vec<(&'static str, String)>,
+    /// Cores to pin it to; empty: wherever the system puts it.
+    pub cores: &'a [u32],
     /// Directory that lives as long as the process.
-    pub(crate) scratch: Option<TempDir>,
+    pub scratch: Option<TempDir>,
     /// Removed as well when this process dies without stopping the server.
-    pub(crate) remove_when_killed: Option<PathBuf>,
-    pub(crate) parent_watch: ParentWatch,
+    pub remove_when_killed: Option<PathBuf>,
+    /// How it ends when this process dies.
+    pub parent_watch: ParentWatch,
 }
 
 /// How a server ends when this process dies without stopping it (`kill -9`).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParentWatch {
+pub enum ParentWatch {
     /// The server watches its standard input itself.
     Stdin,
     /// A shell watches in its place, ends the server and removes the scratch directory.
@@ -203,7 +230,7 @@ pub(crate) enum ParentWatch {
 /// A child process in a process group of its own, so that Ctrl-C on a terminal reaches only us
 /// and we decide when the server ends.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     status: Option<ExitStatus>,
     tail: Tail,
@@ -214,7 +241,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(launch: Launch<'_>) -> Result<Self, ServerError> {
+    /// Starts it.
+    pub fn start(launch: Launch<'_>) -> Result<Self, ServerError> {
         let watches_stdin = launch.parent_watch == ParentWatch::Stdin;
         let mut command = Command::new(&launch.program);
         command
@@ -236,7 +264,8 @@ impl Process {
         Ok(process)
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
@@ -245,7 +274,7 @@ impl Process {
     }
 
     /// Its exit status once it has ended.
-    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, ServerError> {
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>, ServerError> {
         if self.status.is_none() {
             let waited = self.child.try_wait();
             self.status = waited
@@ -257,13 +286,15 @@ impl Process {
         Ok(self.status)
     }
 
-    pub(crate) fn stderr_tail(&self) -> String {
+    /// The last it wrote to standard error.
+    pub fn stderr_tail(&self) -> String {
         let kept = self.tail.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    pub(crate) fn stop(&mut self) -> Result<ExitStatus, ServerError> {
+    /// Ends it, by force where it takes too long.
+    pub fn stop(&mut self) -> Result<ExitStatus, ServerError> {
         if let Some(status) = self.ended()? {
             return Ok(status);
         }

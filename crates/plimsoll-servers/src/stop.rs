@@ -43,7 +43,8 @@ impl Stop {
         });
     }
 
-    pub(crate) async fn requested(&self) {
+    /// Waits until it is requested.
+    pub async fn requested(&self) {
         let mut requests = self.0.subscribe();
         // An error would mean that the sender is gone, and `self` holds it.
         let _ = requests.wait_for(|asked| *asked).await;

@@ -20,6 +20,7 @@ pub mod lossy_proxy;
 pub mod nfs_peers;
 pub mod peers;
 pub mod pipeline;
+pub mod processes;
 mod relay;
 pub mod sim;
 pub mod skips;

@@ -4,23 +4,23 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
+use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
 use plimsoll_servers::ServerProcess;
-use plimsoll_servers::managed::{self, NfsRequest};
 
 use crate::peers::{require_peer, require_root};
 
 /// A real NFS-Ganesha with an empty export of its own, or `None` where it is not installed or
 /// this is not root (see [`require_peer`]). Stops when dropped.
 pub fn ganesha(cores: &[u32]) -> Option<ServerProcess> {
-    ganesha_as(&NfsRequest { cores: cores.to_vec(), ..NfsRequest::default() })
+    ganesha_as(&GaneshaRequest { cores: cores.to_vec(), ..GaneshaRequest::default() })
 }
 
 /// As [`ganesha`], with a request of one's own.
-pub fn ganesha_as(request: &NfsRequest) -> Option<ServerProcess> {
+pub fn ganesha_as(request: &GaneshaRequest) -> Option<ServerProcess> {
     require_peer("ganesha.nfsd")?;
     require_peer("rpcbind")?;
     require_root("NFS-Ganesha")?;
-    Some(managed::start_nfs_as("ganesha", request).unwrap())
+    Some(ganesha::start(request).unwrap())
 }
 
 /// The exported directory, as this host sees it.

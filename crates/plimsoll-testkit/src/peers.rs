@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 #[cfg(feature = "servers")]
-use plimsoll_servers::ServerProcess;
+use plimsoll_http::server::nginx::{self, NginxRequest};
 #[cfg(feature = "servers")]
-use plimsoll_servers::managed::{self, ManagedRequest};
+use plimsoll_servers::ServerProcess;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::skips::skip;
@@ -44,14 +44,14 @@ pub fn require_root(what: &str) -> Option<()> {
 #[cfg(feature = "servers")]
 pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     require_peer("nginx")?;
-    let request = ManagedRequest {
+    let request = NginxRequest {
         root: root.to_owned(),
         cores: cores.to_vec(),
         tls: None,
         search: None,
         remove_when_killed: None,
     };
-    Some(managed::start("nginx", &request).unwrap())
+    Some(nginx::start(&request).unwrap())
 }
 
 /// Stops processes with SIGSTOP, for example the `pids()` of a server, and lets them go on after

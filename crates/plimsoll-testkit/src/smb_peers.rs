@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use plimsoll_servers::managed::{self, SmbRequest};
 use plimsoll_servers::{Login, ServerProcess};
+use plimsoll_smb::server::samba::{self, SambaRequest};
 
 use crate::nfs_peers::Said;
 use crate::peers::{require_peer, require_root};
@@ -18,17 +18,17 @@ const LOAD_FILES: [&str; 2] =
 pub fn samba() -> Option<ServerProcess> {
     require_peer("smbd")?;
     let login = Some(Login::with_new_password("plimsoll").unwrap());
-    samba_as(&SmbRequest { login, ..SmbRequest::default() })
+    samba_as(&SambaRequest { login, ..SambaRequest::default() })
 }
 
 /// As [`samba`], with a request of one's own; `None` as well where only root could have it.
-pub fn samba_as(request: &SmbRequest) -> Option<ServerProcess> {
+pub fn samba_as(request: &SambaRequest) -> Option<ServerProcess> {
     require_peer("smbd")?;
     require_peer("pdbedit")?;
     if request.share_bytes.is_some() {
         require_root("a share of a given size")?;
     }
-    Some(managed::start_smb("samba", request).unwrap())
+    Some(samba::start(request).unwrap())
 }
 
 /// The shared directory, as this host sees it.

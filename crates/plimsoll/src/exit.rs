@@ -5,6 +5,7 @@ use std::path::Path;
 use plimsoll_model::bundle::BundleError;
 use plimsoll_model::suite::SuiteError;
 use plimsoll_model::target::TargetError;
+use plimsoll_protocol::host::{HostError, HostErrorKind};
 use plimsoll_servers::ServerError;
 
 /// The exit codes of the command line's contract.
@@ -116,11 +117,16 @@ impl From<BundleError> for Failure {
 
 impl From<ServerError> for Failure {
     fn from(error: ServerError) -> Self {
-        let exit = match error {
-            ServerError::UnknownManaged { .. }
-            | ServerError::NotSupportedYet { .. }
-            | ServerError::OtherService { .. } => Exit::Wrong,
-            _ => Exit::Unusable,
+        Self::unusable(error.to_string())
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        let exit = match error.kind {
+            HostErrorKind::Wrong => Exit::Wrong,
+            HostErrorKind::Unusable => Exit::Unusable,
+            HostErrorKind::Interrupted => Exit::Interrupted,
         };
         Self::Other { exit, message: error.to_string() }
     }

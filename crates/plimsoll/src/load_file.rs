@@ -1,53 +1,46 @@
 //! `--loadfile FILE`: the file read once, with the checksum by which a resumed run knows it again.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 use plimsoll_model::suite::Suite;
-use plimsoll_protocols::smb::loadfile::{LoadFile, LoadFileError, LoadFileSource};
+use plimsoll_protocol::{InputFile, LoadFiles};
 use sha2::{Digest as _, Sha256};
 
 use crate::exit::Failure;
-
-/// The pattern a load file can stand in for, and the key that names it.
-const PATTERN: &str = "disk-mix";
-const PATTERN_KEY: &str = "pattern";
-const READ_BUFFER_BYTES: usize = 256 * 1024;
+use crate::protocols::{self, PROTOCOLS};
 
 /// Reads the load file a user named for `suite`.
-pub fn read(path: &Path, suite: &Suite) -> Result<LoadFileSource, Failure> {
-    let pattern = suite.workload.get(PATTERN_KEY).and_then(toml::Value::as_str);
-    if suite.protocol != "smb" || pattern != Some(PATTERN) {
+pub fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
+    let Some(its) = protocols::of(suite)?.protocol.load_files.filter(|its| (its.fit)(suite)) else {
+        let all = PROTOCOLS.into_iter().filter_map(|one| one.protocol.load_files);
+        let belong_to: Vec<_> = all.map(|files| files.belong_to).collect();
         return Err(Failure::wrong(format!(
-            "--loadfile belongs to suite disk-mix and to SMB suites with pattern = \"{PATTERN}\"; \
-             suite {} does something else",
+            "--loadfile belongs to {}; suite {} does something else",
+            belong_to.join(", "),
             suite.name
         )));
-    }
-    open(path)
+    };
+    open(path, its)
 }
 
-fn open(path: &Path) -> Result<LoadFileSource, Failure> {
-    let file = File::open(path).map_err(|e| {
+fn open(path: &Path, its: LoadFiles) -> Result<InputFile, Failure> {
+    let bytes = std::fs::read(path).map_err(|e| {
         Failure::wrong(format!("{}: cannot read the load file: {e}", path.display()))
     })?;
-    let mut bytes = Summed { file, hasher: Sha256::new() };
-    let reader = BufReader::with_capacity(READ_BUFFER_BYTES, &mut bytes);
-    let file = LoadFile::parse(reader, &path.display().to_string())?;
-    let sum = bytes.hasher.finalize();
-    Ok(LoadFileSource {
+    let sum = Sha256::digest(&bytes);
+    let read = InputFile {
         path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
         sha256: sum.iter().map(|byte| format!("{byte:02x}")).collect(),
-        file: Arc::new(file),
-    })
+        bytes: bytes.into(),
+    };
+    (its.check)(&read)?;
+    Ok(read)
 }
 
 /// Reads the load file of an interrupted run; another content would make it another run.
-pub fn read_again(path: &Path, sha256: &str) -> Result<LoadFileSource, Failure> {
+pub fn read_again(path: &Path, sha256: &str, suite: &Suite) -> Result<InputFile, Failure> {
     let asked = format!("the run replays the load file with SHA-256 {sha256}");
-    let source = open(path).map_err(|failure| {
+    let source = read(path, suite).map_err(|failure| {
         Failure::wrong(format!("{failure}\n{asked}; put it back at {} to go on", path.display()))
     })?;
     if source.sha256 == sha256 {
@@ -60,26 +53,6 @@ pub fn read_again(path: &Path, sha256: &str) -> Result<LoadFileSource, Failure> 
     )))
 }
 
-/// A file whose bytes are summed as they are read.
-struct Summed {
-    file: File,
-    hasher: Sha256,
-}
-
-impl Read for Summed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.file.read(buffer)?;
-        self.hasher.update(&buffer[..n]);
-        Ok(n)
-    }
-}
-
-impl From<LoadFileError> for Failure {
-    fn from(error: LoadFileError) -> Self {
-        Self::wrong(error.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,17 +62,19 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a.txt");
         std::fs::write(&path, "Mkdir \"\\client1\" *\n").unwrap();
-        let source = open(&path).unwrap();
+        let text = protocols::shipped("disk-mix").unwrap();
+        let suite = protocols::parse_suite("disk-mix.toml", text, &[]).unwrap();
+        let source = read(&path, &suite).unwrap();
         let sum = Sha256::digest(std::fs::read(&path).unwrap());
         assert_eq!(source.sha256, sum.iter().map(|b| format!("{b:02x}")).collect::<String>());
-        assert_eq!(source.file.records().len(), 1);
-        let again = read_again(&source.path, &source.sha256).unwrap();
+        assert_eq!(&*source.bytes, std::fs::read(&path).unwrap());
+        let again = read_again(&source.path, &source.sha256, &suite).unwrap();
         assert_eq!(again.sha256, source.sha256);
         std::fs::write(&path, "Mkdir \"\\client1x\" *\n").unwrap();
-        let changed = read_again(&source.path, &source.sha256).unwrap_err();
+        let changed = read_again(&source.path, &source.sha256, &suite).unwrap_err();
         assert!(changed.to_string().contains("put that file back"), "{changed}");
         std::fs::remove_file(&path).unwrap();
-        let gone = read_again(&source.path, &source.sha256).unwrap_err();
+        let gone = read_again(&source.path, &source.sha256, &suite).unwrap_err();
         assert!(gone.to_string().contains(&source.sha256), "{gone}");
         assert!(gone.to_string().contains("put it back at"), "{gone}");
     }

@@ -5,13 +5,14 @@ mod cli;
 mod coordinator;
 mod derive;
 mod exit;
-mod file_set;
 mod load_file;
+mod protocols;
 mod secrets;
 mod suite_source;
 mod terminal;
 mod verbs;
 
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -22,7 +23,8 @@ use exit::{Exit, Failure};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     announce_bugs();
-    let outcome = std::panic::catch_unwind(|| perform(cli.verb));
+    // The program ends after a panic: nobody sees what it left half done.
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| perform(cli.verb)));
     let exit = match outcome {
         Ok(Ok(exit)) => exit,
         Ok(Err(failure)) => {

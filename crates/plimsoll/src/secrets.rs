@@ -1,10 +1,10 @@
 //! What must not be stored or shown: passwords, and values of header fields.
 
+use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public};
+use plimsoll_http::wire::request::is_field;
 use plimsoll_model::suite::{Override, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{Community, MonitorUrl};
-use plimsoll_protocols::http::headers::{Header, HeaderValue, LEFT_OUT, is_public};
-use plimsoll_protocols::http::wire::request::is_field;
 use toml::Value;
 
 use crate::exit::Failure;

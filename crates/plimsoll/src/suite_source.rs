@@ -5,14 +5,14 @@ use std::path::Path;
 use plimsoll_model::suite::reader::nearest;
 use plimsoll_model::suite::{Override, Suite, SuiteError};
 use plimsoll_model::target::shown_of_unreadable;
-use plimsoll_protocols::SHIPPED;
 
 use crate::exit::Failure;
+use crate::protocols;
 
 /// The suite a user named: a shipped name, or the path of a file.
 pub fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure> {
     refuse_target(name_or_path)?;
-    if let Some(text) = plimsoll_protocols::shipped(name_or_path) {
+    if let Some(text) = protocols::shipped(name_or_path) {
         return Ok(parse(&format!("{name_or_path}.toml"), text, overrides)?);
     }
     let path = Path::new(name_or_path);
@@ -43,12 +43,12 @@ pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Suite, Failure> 
 
 /// Reads a suite's text; `file` names it in messages.
 pub fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
-    plimsoll_protocols::parse_suite(file, text, overrides)
+    protocols::parse_suite(file, text, overrides)
 }
 
 /// No shipped suite has that name.
 pub fn unknown(name: &str) -> Failure {
-    let names = || SHIPPED.iter().map(|(name, _)| *name);
+    let names = || protocols::shipped_suites().map(|(name, _)| name);
     let help = match nearest(name, names()) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("shipped suites: {}", names().collect::<Vec<_>>().join(", ")),

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use plimsoll_http::server::TlsSource;
+use plimsoll_http::server::nginx::{self, NginxRequest};
 use plimsoll_model::result::RunResult;
-use plimsoll_servers::managed::{self, ManagedRequest};
-use plimsoll_servers::web::TlsSource;
 use plimsoll_testkit::tls::TestCertificate;
 
 /// `plimsoll serve web` with a certificate. Ends with its standard input.
@@ -99,14 +99,14 @@ fn nginx_is_measured_over_https_just_the_same() {
         key: certificates.path().join("key.pem"),
     };
     let root = root.path().to_owned();
-    let request = ManagedRequest {
+    let request = NginxRequest {
         root,
         cores: Vec::new(),
         tls: Some(tls),
         search: None,
         remove_when_killed: None,
     };
-    let nginx = managed::start("nginx", &request).unwrap();
+    let nginx = nginx::start(&request).unwrap();
     every_way(&format!("{}page", nginx.url()), &certificates.path().join("certificate.pem"));
 }
 

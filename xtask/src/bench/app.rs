@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use plimsoll_servers::{BuiltinApp, ServerProcess};
+use plimsoll_app::host::builtin;
+use plimsoll_servers::ServerProcess;
 
 use super::place::Place;
 use super::record::{record, section};
@@ -58,13 +59,7 @@ pub fn app(options: &Options) -> Result<()> {
 }
 
 fn start(built: &Path, cores: &[u32]) -> Result<ServerProcess> {
-    let server = BuiltinApp {
-        program: built.join("plimsoll"),
-        arguments: Vec::new(),
-        cores: cores.to_vec(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    server.start().map_err(|e| e.to_string())
+    builtin(built.join("plimsoll"), cores).start().map_err(|e| e.to_string())
 }
 
 /// Turns of plimsoll and of the bare client, round by round, and their table.

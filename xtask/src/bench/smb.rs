@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use plimsoll_servers::ServerProcess;
-use plimsoll_servers::managed::{self, SmbRequest};
+use plimsoll_smb::server::samba::{self, SambaRequest};
 
 use super::place::Place;
 use super::record::{record, section};
@@ -48,13 +48,13 @@ pub fn smb(options: &Options) -> Result<()> {
 /// nbench speaks SMB1 only; Samba serves both, to guests and therefore unsigned. The share lies in
 /// memory: what a disk does meanwhile would be done on the generator's core too.
 fn start_samba() -> Result<ServerProcess> {
-    let request = SmbRequest {
+    let request = SambaRequest {
         cores: vec![SERVER_CORE],
         smb1: true,
         share_bytes: Some(SHARE_BYTES),
-        ..SmbRequest::default()
+        ..SambaRequest::default()
     };
-    managed::start_smb("samba", &request).map_err(|e| e.to_string())
+    samba::start(&request).map_err(|e| e.to_string())
 }
 
 fn replay(program: &Path, clients: u32, options: &Options) -> Result<String> {

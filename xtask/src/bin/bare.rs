@@ -25,7 +25,7 @@ use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use plimsoll_protocols::app::wire::work_checksum;
+use plimsoll_app::wire::work_checksum;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;

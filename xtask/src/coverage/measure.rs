@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plimsoll_app::host::builtin;
+use plimsoll_app::script::shared_seed;
 use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::event::PointRecord;
 use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::OpsPerSec;
-use plimsoll_protocols::app::script::shared_seed;
-use plimsoll_servers::BuiltinApp;
-use plimsoll_servers::app::calibrated::{Logged, Scheduled, truths_ns};
+use plimsoll_servers::log::{Logged, Scheduled, truths_ns};
 use serde_json::Value;
 
 use super::Wanted;
@@ -36,17 +36,9 @@ pub fn run(program: &Path, wanted: &Wanted, options: &[String]) -> Result<Outcom
     let scratch = Scratch::new(wanted.number)?;
     let log = scratch.0.join("server.csv");
     let spec = format!("service={SERVICE},servers={SERVERS},seed={}", wanted.seed);
-    let server = BuiltinApp {
-        program: program.to_owned(),
-        arguments: vec![
-            "--calibrated".into(),
-            spec.into(),
-            "--log".into(),
-            log.clone().into_os_string(),
-        ],
-        cores: vec![SERVER_CORE],
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
+    let mut server = builtin(program.to_owned(), &[SERVER_CORE]);
+    server.arguments =
+        vec!["--calibrated".into(), spec.into(), "--log".into(), log.clone().into_os_string()];
     let server = server.start().map_err(|e| e.to_string())?;
     let before_ns = wall_ahead_ns();
     let disturber = wanted.disturbed.then(|| Disturber::on(WORKER_CORE)).transpose()?;

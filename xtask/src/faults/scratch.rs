@@ -9,10 +9,14 @@ use crate::{Result, command, workspace};
 
 /// Our own crates are optimised, what they stand on is built as for tests: that has to be done
 /// once, and the load loop is ours.
-const OPTIMISED: [&str; 6] = [
+const OPTIMISED: [&str; 10] = [
     "plimsoll",
     "plimsoll-engine",
-    "plimsoll-protocols",
+    "plimsoll-app",
+    "plimsoll-http",
+    "plimsoll-nfs",
+    "plimsoll-protocol",
+    "plimsoll-smb",
     "plimsoll-servers",
     "plimsoll-monitor",
     "plimsoll-report",

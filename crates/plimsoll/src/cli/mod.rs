@@ -4,29 +4,22 @@ mod calibrate;
 mod capacity;
 mod run;
 mod scale;
-mod serve_app;
-mod serve_nfs;
-mod serve_smb;
+mod serve;
 mod values;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::suite::Override;
 
 pub use calibrate::{CalibrateArgs, CalibrateProtocol};
 pub use capacity::CapacityArgs;
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use scale::{Over, ScaleArgs};
-pub use serve_app::{DurabilityArg, ServeAppArgs};
-pub use serve_nfs::ServeNfsArgs;
-pub use serve_smb::ServeSmbArgs;
-use values::{parse_override, parse_peak, parse_rate};
+pub use serve::ServeArgs;
+use values::{parse_override, parse_peak};
 
-/// Seed of a run when none is given: the year of the Merchant Shipping Act.
-pub const DEFAULT_SEED: u64 = 1876;
+pub use plimsoll_protocol::DEFAULT_SEED;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 finished and valid, 1 finished and invalid, 2 the command or suite file is wrong,
@@ -64,6 +57,7 @@ pub enum Verb {
     /// Hold the instrument against servers of known behaviour on this host; five minutes
     Calibrate(CalibrateArgs),
     /// Run a reference server
+    #[command(subcommand)]
     Serve(ServeArgs),
     /// Derive result.json from a bundle, or analyse a curve from elsewhere
     Analyse(AnalyseArgs),
@@ -175,62 +169,6 @@ pub struct CleanArgs {
     /// How to show progress
     #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
     pub progress: Progress,
-}
-
-#[derive(Debug, Args)]
-pub struct ServeArgs {
-    #[command(subcommand)]
-    pub server: ServeKind,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum ServeKind {
-    /// The reference web server
-    Web(ServeWebArgs),
-    /// The reference NFS server, versions 2 and 3 over TCP and UDP; anybody may do anything
-    Nfs(ServeNfsArgs),
-    /// The reference SMB server, dialects 2.0.2 to 3.1.1; one share, named plimsoll
-    Smb(ServeSmbArgs),
-    /// The reference server of application transactions, and the calibrated one
-    App(Box<ServeAppArgs>),
-}
-
-#[derive(Debug, Args)]
-pub struct ServeWebArgs {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-    /// Serve this directory instead of a file set from memory; links that leave it are refused
-    #[arg(long, value_name = "DIR")]
-    pub root: Option<PathBuf>,
-    /// Size the file set in memory for this highest load, in ops/s
-    #[arg(long, value_name = "N", default_value_t = 1_000.0, value_parser = parse_rate, conflicts_with = "root")]
-    pub peak: f64,
-    /// Directories of the file set in memory, instead of --peak
-    #[arg(long, value_name = "N", conflicts_with_all = ["root", "peak"])]
-    pub directories: Option<u32>,
-    /// Seed of the contents
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
-    pub seed: u64,
-    /// Certificate chain for https, PEM
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub cert: Option<PathBuf>,
-    /// Private key for https, PEM
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-    /// Cores to use, one thread each, for example 0,2
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub cores: Vec<u32>,
-    /// Hold each reply until a queue of known law would have served it, for example
-    /// service=exp:1ms,servers=4
-    #[arg(long, value_name = "SPEC", hide = true)]
-    pub calibrated: Option<CalibratedSpec>,
-    /// Where it writes what happened to each of those, at its end
-    #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
-    pub log: Option<PathBuf>,
-    /// Stop when standard input ends
-    #[arg(long, hide = true)]
-    pub stop_with_stdin: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
-use plimsoll_protocols::net::{Caller, Channel, ChannelError, Dial, LinkKind, Secret, SourcePort};
+use plimsoll_protocol::net::{Caller, Channel, ChannelError, Dial, LinkKind, Secret, SourcePort};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::clock::unix_ns;

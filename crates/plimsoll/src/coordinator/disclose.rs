@@ -1,20 +1,20 @@
 //! What must be known to repeat the run.
 
 use plimsoll_engine::agent;
+use plimsoll_http::plan::HEADER_FACT;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::Root;
-use plimsoll_protocols::http::plan::HEADER_FACT;
 
-use super::app_status;
 use super::jitter;
 use super::outset::{Outset, RunRequest};
-use super::servers::Target;
+use super::server_status;
 use super::sources;
 use crate::certificates;
 use crate::secrets::kept_headers;
+use plimsoll_protocol::host::Target;
 
 /// Version of `disclosure.json`.
 const DISCLOSURE_FORMAT: u32 = 1;
@@ -122,5 +122,8 @@ fn not_verified(outset: &Outset) -> Vec<String> {
     });
     let servers: Vec<u32> = outset.targets.iter().flat_map(Target::pids).collect();
     let unreadable = plimsoll_monitor::unreadable(&Root::default(), &servers);
-    unseen.chain(app_status::not_told(&outset.targets)).chain(unreadable).collect()
+    unseen
+        .chain(server_status::not_told(outset.registration, &outset.targets))
+        .chain(unreadable)
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! Shows how far an errand is, and passes Ctrl-C on to it.
 
 use plimsoll_model::units::grouped;
-use plimsoll_protocols::net::{ErrandProgress, GoOn};
+use plimsoll_protocol::net::{ErrandProgress, GoOn};
 
 use super::clock::Stopwatch;
 use super::signals::Signals;
@@ -10,7 +10,7 @@ use crate::terminal::{Live, left_at_this_rate};
 /// Before this a rate says little.
 const JUDGED_AFTER_S: f64 = 0.5;
 
-/// A function for [`plimsoll_protocols::net::OnProgress`] that keeps the live line up to date.
+/// A function for [`plimsoll_protocol::net::OnProgress`] that keeps the live line up to date.
 pub fn errand_shower<'a>(
     title: &'a str,
     signals: &'a Signals,

@@ -1,13 +1,10 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
-mod app_status;
 pub mod clock;
 pub mod dial;
 mod disclose;
 pub mod errand;
-mod fetch;
 mod held;
-mod hosting;
 mod jitter;
 mod kept;
 pub mod ladder;
@@ -15,8 +12,8 @@ mod merge;
 mod outset;
 pub mod placement;
 mod point;
-pub mod reach;
 mod run;
+mod server_status;
 mod servers;
 pub mod signals;
 pub mod sources;

@@ -10,20 +10,20 @@ use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
-use plimsoll_protocols::net::ErrandError;
-use plimsoll_protocols::smb::loadfile::LoadFileSource;
-use plimsoll_protocols::{Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
+use plimsoll_protocol::host::{Greeting, NeedsFiles, Registration, ServerWish, Target};
+use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
 use plimsoll_servers::listener::{self, Listening};
 
 use super::dial::SystemDial;
 use super::held::Held;
-use super::hosting::{self, Greeting};
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
-use super::servers::{self, ServerWish, Target};
+use super::servers;
 use super::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::protocols;
 use crate::secrets::SecretHeaders;
 use crate::terminal::Live;
 
@@ -49,7 +49,7 @@ pub struct RunRequest {
     /// How workers stand to other programs.
     pub priority: Priority,
     /// What the clients replay instead of the suite's pattern.
-    pub loadfile: Option<LoadFileSource>,
+    pub loadfile: Option<InputFile>,
     /// What is watched besides this host.
     pub monitors: Vec<MonitorUrl>,
     /// What the user states for the disclosure.
@@ -64,6 +64,8 @@ pub struct RunRequest {
 
 /// What has been settled.
 pub struct Outset {
+    /// The protocol.
+    pub registration: &'static Registration,
     /// The servers, running and reached.
     pub targets: Vec<Target>,
     /// What each server says it is.
@@ -90,29 +92,29 @@ impl Outset {
         live: &mut Live,
     ) -> Result<Self, Failure> {
         let suite = &request.suite;
-        let protocol = plimsoll_protocols::protocol(&suite.protocol)
-            .ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))?;
+        let registration = protocols::of(suite)?;
+        let protocol = registration.protocol;
         let ladder = match request.capacity {
             Some(_) => LadderPlan::Capacity,
             None => LadderPlan::of(&suite.ladder),
         };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
-        let addresses = servers::resolve_all(&request.targets, protocol)?;
+        let addresses = servers::resolve_all(&request.targets, registration)?;
         let mut placement = settle_placement(request, &addresses)?;
         let held = request.held.clone().unwrap_or_default();
         held.narrow(&mut placement.server_cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
-        let side = hosting::side(protocol);
         let cores = &placement.server_cores;
-        let wish = ServerWish { suite, cores, threads: held.threads, file_set, signals };
+        let wish = ServerWish { suite, cores, threads: held.threads, file_set };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
-            let mut target = servers::start(spec, address, side, &wish, live)?;
-            target.hold(&held)?;
+            let mut target = servers::start(spec, address, registration, &wish, (signals, live))?;
+            target.hold(&held.confinement)?;
             targets.push(target);
         }
-        let Greeting { file_set: held, software } = (side.greet)(suite, &targets, &wish)?;
+        let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
+        let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
         let plan = make_plan(
             protocol,
@@ -138,8 +140,8 @@ impl Outset {
                 target.resolved.address = *address;
             }
         }
-        let sources = (side.sources)(suite, &targets);
-        Ok(Self { targets, software, placement, plan, ladder, sources, highest })
+        let sources = (registration.sources)(suite, &targets);
+        Ok(Self { registration, targets, software, placement, plan, ladder, sources, highest })
     }
 
     /// Where the clients connect.
@@ -212,7 +214,6 @@ fn listening_on(addresses: &[Option<std::net::SocketAddr>]) -> Option<Listening>
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
         match error {
-            PlanError::EmptyFileSet => Self::unusable(error.to_string()),
             PlanError::Errand(error) => error.into(),
             _ => Self::wrong(error.to_string()),
         }

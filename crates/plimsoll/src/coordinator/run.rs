@@ -18,8 +18,9 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Profile;
 use plimsoll_model::units::Nanos;
 use plimsoll_monitor::Source;
-use plimsoll_protocols::Work;
-use plimsoll_protocols::net::ErrandError;
+use plimsoll_protocol::Work;
+use plimsoll_protocol::host::reach;
+use plimsoll_protocol::net::ErrandError;
 
 use super::clock::{Stopwatch, unix_ns};
 use super::dial::SystemDial;
@@ -29,7 +30,7 @@ use super::outset::{Outset, RunRequest};
 use super::point::{PointDesk, PointEnd};
 use super::signals::Signals;
 use super::watcher::Watcher;
-use super::{disclose, reach, sources};
+use super::{disclose, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line, note, search_line};
@@ -135,7 +136,7 @@ impl<'a> Run<'a> {
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
         let (dir, cores) = (bundle.dir().join(MONITORS_DIR), &outset.placement.rest_cores);
-        let watcher = Watcher::start(&dir, &outset.targets, sources, cores)?;
+        let watcher = Watcher::start(&dir, (outset.registration, &outset.targets), sources, cores)?;
         Ok(Self {
             profile: request.suite.profiles.get(request.profile),
             endpoints: outset.endpoints(),
@@ -359,7 +360,8 @@ impl<'a> Run<'a> {
                 Ok(preparation.knock(&SystemDial::new(self.signals.clone()))?)
             }
             Work::Fixed(_) => self.outset.targets.iter().try_for_each(|target| {
-                reach::connect(&target.name(), target.resolved.address).map(drop)
+                reach::connect(&target.name(), target.resolved.address)?;
+                Ok(())
             }),
         }
     }

@@ -5,9 +5,9 @@ use std::net::{IpAddr, ToSocketAddrs};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_monitor::{MonitorUrl, Source, SourceWish};
 
-use super::servers::Target;
 use crate::exit::Failure;
 use crate::secrets;
+use plimsoll_protocol::host::Target;
 
 /// Name of the setting that a resumed run takes up again, once per source.
 pub const MONITOR: &str = "monitor";

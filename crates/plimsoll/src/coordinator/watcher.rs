@@ -10,8 +10,9 @@ use plimsoll_monitor::{
     WatchedProcess,
 };
 
-use super::servers::Target;
-use super::{app_status, sources};
+use plimsoll_protocol::host::{Registration, Target};
+
+use super::{server_status, sources};
 use crate::exit::Failure;
 
 /// Resource use of one point.
@@ -49,12 +50,15 @@ impl Watcher {
     /// held to `cores`.
     pub fn start(
         dir: &Path,
-        targets: &[Target],
+        (protocol, targets): (&Registration, &[Target]),
         sources: Vec<Source>,
         cores: &[u32],
     ) -> Result<Self, Failure> {
-        let mut watcher =
-            Self { monitor: Self::local(dir, targets)?, remotes: Vec::new(), facts: Vec::new() };
+        let mut watcher = Self {
+            monitor: Self::local(dir, protocol, targets)?,
+            remotes: Vec::new(),
+            facts: Vec::new(),
+        };
         for source in sources {
             watcher.facts.extend_from_slice(source.facts());
             let url = source.url().clone();
@@ -73,22 +77,27 @@ impl Watcher {
 
     /// Watched are the processes of the targets, and those that tell figures of their own are asked
     /// for them.
-    fn local(dir: &Path, targets: &[Target]) -> Result<Monitor, Failure> {
+    fn local(dir: &Path, protocol: &Registration, targets: &[Target]) -> Result<Monitor, Failure> {
         let mut processes = vec![WatchedProcess::own("generator")];
         processes.extend(targets.iter().filter_map(watched_server));
         let unusable = |e: MonitorError| Failure::unusable(e.to_string());
         let outputs = Outputs::in_directory(dir).map_err(unusable)?;
-        let probes = app_status::probes(targets);
+        let probes = server_status::probes(protocol, targets);
         let config = MonitorConfig { processes, probes, outputs, ..MonitorConfig::default() };
         Monitor::start(config).map_err(unusable)
     }
 
     /// Watches other servers from now on; what was written so far stays.
-    pub fn restart(&mut self, dir: &Path, targets: &[Target]) -> Result<(), Failure> {
+    pub fn restart(
+        &mut self,
+        dir: &Path,
+        protocol: &Registration,
+        targets: &[Target],
+    ) -> Result<(), Failure> {
         for (url, remote) in &self.remotes {
             remote.watch_ports(&sources::ports_on(url, targets));
         }
-        let before = std::mem::replace(&mut self.monitor, Self::local(dir, targets)?);
+        let before = std::mem::replace(&mut self.monitor, Self::local(dir, protocol, targets)?);
         before.stop().map_err(|e| Failure::unusable(e.to_string()))
     }
 

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use plimsoll_model::target::TargetUrl;
-use plimsoll_protocols::http::prepare::clean;
-use plimsoll_protocols::net::ErrandError;
-use plimsoll_protocols::{PROTOCOLS, ResolvedTarget};
+use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::host::reach;
+use plimsoll_protocol::net::ErrandError;
 
 use crate::cli::CleanArgs;
 use crate::coordinator::dial::SystemDial;
 use crate::coordinator::errand::errand_shower;
-use crate::coordinator::reach;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::protocols::{self, PROTOCOLS};
 use crate::terminal::{self, Live};
 
 /// Removes what carries our marker and nothing else.
@@ -20,17 +20,16 @@ pub fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
     if args.place.contains("://") {
         return clean_target(args);
     }
-    clean(Path::new(&args.place))?;
+    for directory in PROTOCOLS.into_iter().filter_map(|one| one.directory) {
+        (directory.clean)(Path::new(&args.place))?;
+    }
     terminal::print(&format!("{}: the file set is removed", args.place));
     Ok(Exit::Valid)
 }
 
 fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let url = TargetUrl::parse(&args.place)?;
-    let found = PROTOCOLS.iter().find_map(|protocol| {
-        let port = protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme)?.1;
-        Some((protocol.clean?, port))
-    });
+    let found = protocols::of_url(&url).and_then(|(one, port)| Some((one.protocol.clean?, port)));
     let Some((clean, port)) = found else {
         return Err(Failure::wrong(format!(
             "{url}: a file set can be removed through nfs:// and smb://; for a web server name \

@@ -7,17 +7,18 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Profile, ProfileName, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
-use plimsoll_protocols::net::ErrandError;
-use plimsoll_protocols::{PlanRequest, Protocol, ResolvedTarget, Work};
+use plimsoll_protocol::host::{Registration, reach};
+use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
 use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
 use crate::coordinator::dial::SystemDial;
 use crate::coordinator::errand::errand_shower;
+use crate::coordinator::ladder;
 use crate::coordinator::signals::Signals;
-use crate::coordinator::{ladder, reach};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
-use crate::{file_set, suite_source};
+use crate::{protocols, suite_source};
 
 /// Writes what is missing of the unscaled file set.
 pub fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
@@ -27,21 +28,21 @@ pub fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
         ));
     };
     let suite = suite_source::find(&args.suite, &args.set)?;
-    let protocol = plimsoll_protocols::protocol(&suite.protocol)
-        .ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))?;
+    let registration = protocols::of(&suite)?;
     match args.place.contains("://") {
-        true => through_server(args, &suite, protocol, peak),
-        false => into_directory(args, &suite, protocol, peak),
+        true => through_server(args, &suite, registration, peak),
+        false => into_directory(args, &suite, registration, peak),
     }
 }
 
 fn into_directory(
     args: &PrepareArgs,
     suite: &Suite,
-    protocol: &Protocol,
+    registration: &Registration,
     peak: f64,
 ) -> Result<Exit, Failure> {
     let profile = suite.profiles.get(ProfileName::Full);
+    let protocol = registration.protocol;
     let needed = protocol.file_set_needed(suite, profile, Some(peak))?.ok_or_else(|| {
         let remedy = match protocol.clean {
             Some(_) => "name the server instead of a directory: its files are written through it",
@@ -55,8 +56,14 @@ fn into_directory(
     }
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
-    let prepared = file_set::write(Path::new(&args.place), set, &signals, &mut live)?;
+    let no_directory = || Failure::wrong(format!("suite {} needs no directory", suite.name));
+    let directory = registration.directory.ok_or_else(no_directory)?;
+    let written = {
+        let mut show = errand_shower("file set", &signals, &mut live);
+        (directory.write)(Path::new(&args.place), set, &mut show)
+    };
     drop(live);
+    let prepared = written?;
     terminal::print(&format!(
         "{}: {} directories of files, seed {}; {} written in {} files.\n\
          Serve this directory, then: plimsoll run {} http://HOST:PORT/ --peak {peak}",
@@ -73,12 +80,12 @@ fn into_directory(
 fn through_server(
     args: &PrepareArgs,
     suite: &Suite,
-    protocol: &Protocol,
+    registration: &Registration,
     peak: f64,
 ) -> Result<Exit, Failure> {
     let url = TargetUrl::parse(&args.place)?;
-    let scheme = protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme);
-    let Some((_, port)) = scheme.filter(|_| protocol.clean.is_some()) else {
+    let protocol = registration.protocol;
+    let Some(port) = registration.port_of(&url).filter(|_| protocol.clean.is_some()) else {
         return Err(Failure::wrong(format!(
             "{url}: the files of suite {} cannot be written through this server; name a directory",
             suite.name
@@ -90,7 +97,7 @@ fn through_server(
              workload.file_set_seed=N, here and for the run",
         ));
     }
-    let address = reach::resolve(&url, *port)?;
+    let address = reach::resolve(&url, port)?;
     // Without the password.
     let place = url.to_string();
     let targets = [ResolvedTarget { url, address }];

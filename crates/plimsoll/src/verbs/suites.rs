@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_protocols::SHIPPED;
-
 use crate::cli::{SuitesAction, SuitesArgs};
 use crate::exit::{Exit, Failure};
-use crate::{suite_source, terminal};
+use crate::{protocols, suite_source, terminal};
 
 /// Lists the suites, shows one, or the schema of the format.
 pub fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
     let text = match &args.action {
         None => list()?,
         Some(SuitesAction::Show { name }) => {
-            plimsoll_protocols::shipped(name).ok_or_else(|| suite_source::unknown(name))?.to_owned()
+            protocols::shipped(name).ok_or_else(|| suite_source::unknown(name))?.to_owned()
         }
         Some(SuitesAction::Schema) => schema(),
     };
@@ -23,7 +21,7 @@ pub fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
 
 fn list() -> Result<String, Failure> {
     let mut out = String::new();
-    for (name, text) in SHIPPED {
+    for (name, text) in protocols::shipped_suites() {
         let suite = suite_source::parse(name, text, &[])?;
         let _ = writeln!(out, "{name:<14} {} ({})", suite.title, suite.source);
     }
@@ -34,8 +32,9 @@ fn list() -> Result<String, Failure> {
 /// Schema of the whole format; `[workload]` is that of the protocol, by its name.
 fn schema() -> String {
     let mut schema = schemars::schema_for!(plimsoll_model::suite::Suite).to_value();
-    let workloads: Vec<_> = plimsoll_protocols::PROTOCOLS
-        .iter()
+    let workloads: Vec<_> = protocols::PROTOCOLS
+        .into_iter()
+        .map(|one| one.protocol)
         .map(|protocol| {
             serde_json::json!({
                 "if": { "properties": { "protocol": { "const": protocol.name } } },

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 
-use plimsoll_protocols::app::wire::{HELLO_BYTES, Refusal, Welcome};
+use plimsoll_app::wire::{HELLO_BYTES, Refusal, Welcome};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plimsoll_protocols::http::fileset::{FileSet, MARKER};
+use plimsoll_http::fileset::{FileSet, MARKER};
 use plimsoll_testkit::fault_server::{Fault, FaultServer, RequestFacts};
 use serde_json::{Value, json};
 

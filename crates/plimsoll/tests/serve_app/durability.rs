@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use plimsoll_protocols::app::wire::{RequestHeader, RequestType, Status};
+use plimsoll_app::wire::{RequestHeader, RequestType, Status};
 use plimsoll_testkit::peers::require_peer;
 
 use crate::served::{Served, request, serve};

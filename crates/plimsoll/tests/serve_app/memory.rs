@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_protocols::app::wire::{
+use plimsoll_app::wire::{
     PAYLOAD_BYTES_MAX, Refusal, RequestHeader, RequestType, Status, work_block,
 };
 use plimsoll_testkit::peers::require_root;

@@ -1,6 +1,6 @@
 //! Addresses, directories, cores and ends.
 
-use plimsoll_protocols::app::wire::{RequestType, Status};
+use plimsoll_app::wire::{RequestType, Status};
 use rustix::process::Signal;
 
 use crate::served::{Served, request};

@@ -1,7 +1,7 @@
 //! Quick ladders of the disk mix, signed, plain and encrypted: every operation ends as expected.
 
 use plimsoll_servers::Login;
-use plimsoll_servers::managed::{SmbEncryption, SmbRequest, SmbSigning};
+use plimsoll_smb::server::samba::{SambaRequest, SmbEncryption, SmbSigning};
 use plimsoll_testkit::smb_peers::samba_as;
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub fn check_ladder(url: &str, more: &[&str]) -> Value {
 #[track_caller]
 fn check_samba(signing: SmbSigning, encryption: SmbEncryption, more: &[&str]) {
     let login = Some(Login::with_new_password("ann").unwrap());
-    let request = SmbRequest { login, signing, encryption, ..SmbRequest::default() };
+    let request = SambaRequest { login, signing, encryption, ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
     check_ladder(&server.url_with_password(), more);
 }
@@ -61,7 +61,7 @@ fn clients_that_encrypt_do_the_whole_mix() {
 fn a_server_that_demands_signing_is_obeyed_and_not_where_it_is_off() {
     let login = Some(Login::with_new_password("ann").unwrap());
     let signing = SmbSigning::Required;
-    let Some(server) = samba_as(&SmbRequest { login, signing, ..SmbRequest::default() }) else {
+    let Some(server) = samba_as(&SambaRequest { login, signing, ..SambaRequest::default() }) else {
         return;
     };
     let url = server.url_with_password();
@@ -83,7 +83,7 @@ fn clients_of_older_dialects_do_the_whole_mix() {
 
 #[test]
 fn guests_do_the_whole_mix_where_they_are_let_in() {
-    let Some(server) = samba_as(&SmbRequest::default()) else { return };
+    let Some(server) = samba_as(&SambaRequest::default()) else { return };
     check_ladder(&server.url(), &[]);
 }
 

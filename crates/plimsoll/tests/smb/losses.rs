@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use plimsoll_servers::managed::SmbRequest;
 use plimsoll_servers::{Login, ServerProcess};
+use plimsoll_smb::server::samba::SambaRequest;
 use plimsoll_testkit::cut_proxy::CutProxy;
 use plimsoll_testkit::smb_peers::{samba, samba_as};
 use rustix::process::{Pid, Signal, kill_process};
@@ -116,7 +116,7 @@ fn the_first_lost_client_ends_the_point_where_the_suite_says_abort() {
 
 /// A Samba with this user, where the machine has one.
 fn samba_of(login: &Login) -> Option<ServerProcess> {
-    samba_as(&SmbRequest { login: Some(login.clone()), ..SmbRequest::default() })
+    samba_as(&SambaRequest { login: Some(login.clone()), ..SambaRequest::default() })
 }
 
 /// Runs to the end of the program, with the password.

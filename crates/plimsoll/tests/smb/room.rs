@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_servers::managed::SmbRequest;
 use plimsoll_servers::{Login, ServerProcess};
+use plimsoll_smb::server::samba::SambaRequest;
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
 
 use crate::losses::in_mid_point;
@@ -45,7 +45,7 @@ fn a_share_that_only_reads_is_refused() {
     let parts = ["cannot make plimsoll-files", "NT_STATUS_", "let this user write there"];
     refused(&server.url_with_password(), &parts, 3);
     assert!(is_empty(kept.path()));
-    let request = SmbRequest { login: login(), read_only: true, ..SmbRequest::default() };
+    let request = SambaRequest { login: login(), read_only: true, ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
     refused(&server.url_with_password(), &parts, 3);
     assert!(is_empty(&share_of(&server)));
@@ -54,7 +54,7 @@ fn a_share_that_only_reads_is_refused() {
 #[test]
 fn workspaces_larger_than_the_share_are_refused_before_the_first_byte() {
     let share_bytes = Some(16 * MIB);
-    let request = SmbRequest { login: login(), share_bytes, ..SmbRequest::default() };
+    let request = SambaRequest { login: login(), share_bytes, ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
     let parts = ["are free there", "nothing was written", "ask for fewer clients"];
     refused(&server.url_with_password(), &parts, 3);
@@ -64,7 +64,7 @@ fn workspaces_larger_than_the_share_are_refused_before_the_first_byte() {
 #[test]
 fn a_disk_that_fills_in_mid_run_is_counted_by_status() {
     let request =
-        SmbRequest { login: login(), share_bytes: Some(64 * MIB), ..SmbRequest::default() };
+        SambaRequest { login: login(), share_bytes: Some(64 * MIB), ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
     let filler = inside(&server).join("filler");
     let point = in_mid_point(&server, "2", &[], || {

@@ -5,13 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_protocols::net::{Channel, ChannelError, Dial, LinkKind, SourcePort};
-use plimsoll_protocols::smb::client::SmbClient;
-use plimsoll_protocols::smb::logon::{Credentials, LogonRequest, Offer};
-use plimsoll_protocols::smb::op::Disposition;
-use plimsoll_protocols::smb::wire::create::{access, share_access};
-use plimsoll_protocols::smb::wire::{CreateRequest, Text, status};
-use plimsoll_servers::{Login, managed::SmbRequest};
+use plimsoll_protocol::net::{Channel, ChannelError, Dial, LinkKind, SourcePort};
+use plimsoll_servers::Login;
+use plimsoll_smb::client::SmbClient;
+use plimsoll_smb::logon::{Credentials, LogonRequest, Offer};
+use plimsoll_smb::op::Disposition;
+use plimsoll_smb::server::samba::SambaRequest;
+use plimsoll_smb::wire::create::{access, share_access};
+use plimsoll_smb::wire::{CreateRequest, Text, status};
 use plimsoll_testkit::smb_peers::samba_as;
 
 use crate::share::{PASSWORD, run};
@@ -21,7 +22,7 @@ const SEED_FILES: &str = "plimsoll-files\\client00000\\seed";
 #[test]
 fn files_that_another_client_has_to_itself_are_counted_and_cost_nobody_else() {
     let login = Login { user: "ann".to_owned(), password: PASSWORD.to_owned() };
-    let request = SmbRequest { login: Some(login), ..SmbRequest::default() };
+    let request = SambaRequest { login: Some(login), ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
     let mut other = other_client(server.address);
     // To the end of the run: its opens end with its connection.

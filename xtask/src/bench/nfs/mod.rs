@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use plimsoll_servers::{BuiltinNfs, ServerProcess, managed};
+use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
+use plimsoll_servers::{Builtin, ServerProcess};
 
 use self::rival::Rival;
 use super::place::Place;
@@ -212,17 +213,14 @@ fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
 }
 
 fn start_ganesha() -> Result<ServerProcess> {
-    managed::start_nfs("ganesha", &[SERVER_CORE]).map_err(|e| e.to_string())
+    let request = GaneshaRequest { cores: vec![SERVER_CORE], ..GaneshaRequest::default() };
+    ganesha::start(&request).map_err(|e| e.to_string())
 }
 
 /// `plimsoll serve nfs` with more arguments, on `cores` or, with an empty list, anywhere.
 fn start_reference(program: &Path, arguments: &[&OsStr], cores: Vec<u32>) -> Result<ServerProcess> {
-    let server = BuiltinNfs {
-        program: program.to_owned(),
-        arguments: arguments.iter().map(Into::into).collect(),
-        cores,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
+    let mut server = Builtin::new("nfs", program.to_owned(), &cores);
+    server.arguments = arguments.iter().map(Into::into).collect();
     server.start().map_err(|e| e.to_string())
 }
 

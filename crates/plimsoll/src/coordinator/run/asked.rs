@@ -9,7 +9,7 @@ use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
-use plimsoll_protocols::smb::loadfile::{LOAD_FILE, LOAD_FILE_SHA256, LoadFileSource};
+use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 
 use super::super::clock::unix_ns;
 use super::super::disclose::{HELD, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
@@ -48,6 +48,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
     }
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
     let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), &[])?)?;
+    let loadfile = loadfile_of(&disclosed, &suite)?;
     Ok(RunRequest {
         suite,
         headers,
@@ -62,7 +63,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
             Some(text) if text.starts_with(PRIORITY_NORMAL) => Priority::Normal,
             _ => Priority::Auto,
         },
-        loadfile: loadfile_of(&disclosed)?,
+        loadfile,
         monitors: monitors_of(&disclosed)?,
         statements: disclosed.statements,
         capacity: started.capacity.clone(),
@@ -72,9 +73,9 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
 }
 
 /// The load file the run replays, read again.
-fn loadfile_of(disclosed: &Disclosure) -> Result<Option<LoadFileSource>, Failure> {
+fn loadfile_of(disclosed: &Disclosure, suite: &Suite) -> Result<Option<InputFile>, Failure> {
     let known = setting(disclosed, LOAD_FILE).zip(setting(disclosed, LOAD_FILE_SHA256));
-    known.map(|(path, sum)| load_file::read_again(Path::new(path), sum)).transpose()
+    known.map(|(path, sum)| load_file::read_again(Path::new(path), sum, suite)).transpose()
 }
 
 /// The sources the run watched, without the communities of agents.
@@ -133,6 +134,6 @@ pub(super) fn departures(request: &RunRequest, outset: &Outset) -> Vec<String> {
 
 /// The suite of that name as shipped, nothing overridden; a file of the user's own has none.
 fn published(name: &str) -> Option<Suite> {
-    let text = plimsoll_protocols::shipped(name)?;
+    let text = crate::protocols::shipped(name)?;
     suite_source::parse(name, text, &[]).ok()
 }

@@ -8,13 +8,13 @@ use plimsoll_model::bundle::MONITORS_DIR;
 use plimsoll_model::event::JournalRecord;
 use plimsoll_model::suite::Ladder;
 use plimsoll_model::units::{Nanos, grouped};
-use plimsoll_protocols::Work;
-use plimsoll_protocols::net::Room;
+use plimsoll_protocol::Work;
+use plimsoll_protocol::net::Room;
 
 use super::super::clock::Stopwatch;
 use super::super::dial::SystemDial;
 use super::super::outset::Outset;
-use super::super::{disclose, hosting, ladder};
+use super::super::{disclose, ladder};
 use super::asked::departures;
 use super::{Planned, Run};
 use crate::derive;
@@ -165,11 +165,8 @@ impl Run<'_> {
                 Ok(preparation.room(&SystemDial::new(self.signals.clone()))?)
             }
             Work::Fixed(_) => {
-                let protocol = plimsoll_protocols::protocol(&self.request.suite.protocol);
-                let room = protocol.map(|protocol| hosting::side(protocol).room);
-                room.map_or(Ok(None), |room| {
-                    room(&self.request.suite, self.profile, &self.outset.targets)
-                })
+                let room = self.outset.registration.room;
+                Ok(room(&self.request.suite, self.profile, &self.outset.targets)?)
             }
         }
     }
@@ -196,9 +193,7 @@ impl Run<'_> {
     /// through the server follow each load by themselves.
     fn needs_other_files(&self, highest: f64) -> Result<bool, Failure> {
         let suite = &self.request.suite;
-        let Some(protocol) = plimsoll_protocols::protocol(&suite.protocol) else {
-            return Ok(false);
-        };
+        let protocol = self.outset.registration.protocol;
         let of = |highest| protocol.file_set_needed(suite, self.profile, highest);
         Ok(of(Some(highest))? != of(self.outset.highest)?)
     }
@@ -212,7 +207,8 @@ impl Run<'_> {
         self.outset.targets.clear();
         self.outset = Outset::prepare(self.request, Some(highest), self.signals, live)?;
         self.endpoints = self.outset.endpoints();
-        self.watcher.restart(&self.bundle.dir().join(MONITORS_DIR), &self.outset.targets)?;
+        let dir = self.bundle.dir().join(MONITORS_DIR);
+        self.watcher.restart(&dir, self.outset.registration, &self.outset.targets)?;
         self.disclosure = disclose::disclosure(self.request, &self.outset);
         self.bundle.write_disclosure(&self.disclosure)?;
         self.disclose_sources()

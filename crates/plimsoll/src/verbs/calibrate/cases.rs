@@ -285,7 +285,7 @@ mod tests {
     use plimsoll_analysis::queueing::scatter::{Plan, scatter};
     use plimsoll_engine::pacer::Arrivals;
     use plimsoll_model::units::OpsPerSec;
-    use plimsoll_servers::app::calibrated::station::Station;
+    use plimsoll_servers::station::Station;
 
     use super::*;
 

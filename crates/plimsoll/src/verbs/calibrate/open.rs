@@ -3,15 +3,15 @@
 use plimsoll_analysis::queueing::Queue;
 use plimsoll_analysis::queueing::delayed::Delays;
 use plimsoll_analysis::queueing::scatter::{Plan, scatter};
+use plimsoll_app::script::shared_seed;
 use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{Judged, QueueCase, Reading};
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, OpsPerSec};
-use plimsoll_protocols::app::script::shared_seed;
-use plimsoll_servers::app::calibrated::station::Station;
-use plimsoll_servers::app::calibrated::{Scheduled, truths_ns};
+use plimsoll_servers::log::{Scheduled, truths_ns};
+use plimsoll_servers::station::Station;
 
 use super::bench::Seen;
 use super::cases::no_points;

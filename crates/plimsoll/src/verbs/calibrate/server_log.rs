@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_model::event::{Times, new_times};
-use plimsoll_servers::app::calibrated::{Logged, Row};
+use plimsoll_servers::log::{Logged, Row};
 
 use crate::exit::Failure;
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use plimsoll_servers::{BuiltinApp, BuiltinNfs, BuiltinSmb, BuiltinWeb, ServerProcess};
+use plimsoll_servers::{Builtin, ServerProcess};
 
 use crate::cli::CalibrateProtocol;
 use crate::exit::Failure;
@@ -77,18 +77,17 @@ impl Wire {
         if let Some(log) = start.log {
             arguments.extend(["--log".into(), log.as_os_str().to_owned()]);
         }
-        let (program, cores) = (start.program, start.cores);
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(match self {
-            Self::App => BuiltinApp { program, arguments, cores, version }.start()?,
-            Self::Http => BuiltinWeb { program, arguments, cores, version }.start()?,
+        let server = match self {
+            Self::App => plimsoll_app::host::builtin(start.program, &start.cores),
+            Self::Http => Builtin::new("web", start.program, &start.cores),
             Self::Https => {
                 arguments.extend(certificate(start.dir)?);
-                BuiltinWeb { program, arguments, cores, version }.start()?
+                Builtin::new("web", start.program, &start.cores)
             }
-            Self::Nfs => BuiltinNfs { program, arguments, cores, version }.start()?,
-            Self::Smb => BuiltinSmb { program, arguments, cores, version, login: None }.start()?,
-        })
+            Self::Nfs => Builtin::new("nfs", start.program, &start.cores),
+            Self::Smb => Builtin::new("smb", start.program, &start.cores),
+        };
+        Ok(Builtin { arguments, ..server }.start()?)
     }
 
     /// Where its requests go.
@@ -103,7 +102,7 @@ impl Wire {
 
 /// Files of a certificate made for these runs, as flags.
 fn certificate(dir: &Path) -> Result<[OsString; 4], Failure> {
-    let pem = plimsoll_servers::web::self_signed()?;
+    let pem = plimsoll_http::server::self_signed()?;
     let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
     for (path, text) in [(&cert, &pem.certificate), (&key, &pem.key)] {
         std::fs::write(path, text).map_err(|e| {

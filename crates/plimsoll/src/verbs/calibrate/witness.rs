@@ -8,7 +8,7 @@
 use plimsoll_model::certificate::{Judged, Witness, Witnessed};
 use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::units::Nanos;
-use plimsoll_servers::app::calibrated::{Row, Scheduled, joined};
+use plimsoll_servers::log::{Row, Scheduled, joined};
 
 use super::bench::Seen;
 use super::server_log::ServerLog;

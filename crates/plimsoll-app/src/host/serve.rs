@@ -1,0 +1,147 @@
+//! Flags of `plimsoll serve app`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::server::THREADS_MAX;
+use clap::{Args, FromArgMatches as _, ValueEnum};
+use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::units::{Bytes, Nanos};
+
+use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
+use plimsoll_protocol::host::{Console, HostError};
+use plimsoll_servers::{ANNOUNCEMENT, cores, descriptors};
+
+use crate::server::calibrated::{CalibratedConfig, CalibratedServer};
+use crate::server::{AppConfig, AppServer, Durability, SegmentsRoot, Troubles};
+
+/// Its flags.
+pub fn command() -> clap::Command {
+    ServeAppArgs::augment_args(
+        clap::Command::new("app")
+            .about("The reference server of application transactions, and the calibrated one"),
+    )
+}
+
+/// Serves until it is stopped.
+pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+    let args =
+        ServeAppArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    let _ = cores::pin_current_thread(&args.cores);
+    match &args.calibrated {
+        Some(spec) => serve_calibrated(&args, spec, console),
+        None => serve_app(&args, console),
+    }
+}
+
+fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
+    descriptors::raise_descriptor_limit();
+    let config = AppConfig {
+        root: match (&args.root, &args.temporary_root) {
+            (Some(root), _) => SegmentsRoot::Kept(root.clone()),
+            (None, Some(root)) => SegmentsRoot::TemporaryAt(root.clone()),
+            (None, None) => SegmentsRoot::Temporary,
+        },
+        threads: args.threads,
+        durability: match args.durability {
+            DurabilityArg::None => Durability::None,
+            DurabilityArg::Fdatasync => Durability::Fdatasync,
+        },
+        segment_bytes_max: args.segment_max.0,
+        connections_max: args.connections_max.get(),
+        request_timeout: Duration::from_nanos(args.request_timeout.0),
+        memory_bytes: args.memory.map(|limit| limit.0),
+        metrics: args.metrics,
+        cores: args.cores.clone(),
+        troubles: Troubles::new(console.note),
+        ..AppConfig::new(args.listen)
+    };
+    let server = AppServer::bind(&config)?;
+    let stop = (console.stop)(args.stop_with_stdin)?;
+    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    if let Some(url) = server.metrics_url() {
+        (console.print)(&format!("metrics at {url}"));
+    }
+    server.serve_until(&stop)?;
+    Ok(())
+}
+
+fn serve_calibrated(
+    args: &ServeAppArgs,
+    spec: &CalibratedSpec,
+    console: &Console,
+) -> Result<(), HostError> {
+    descriptors::raise_descriptor_limit();
+    let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
+    let server =
+        CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;
+    let stop = (console.stop)(args.stop_with_stdin)?;
+    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+struct ServeAppArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7415")]
+    listen: SocketAddr,
+    /// Keep the clients' data segments in this directory, new, empty or used so before [default: a
+    /// temporary one, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Service threads, shared by all connections [default: 47 and one per processor]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    threads: Option<NonZeroU32>,
+    /// What a write waits for before it is answered
+    #[arg(long, value_enum, default_value_t = DurabilityArg::None, value_name = "HOW")]
+    durability: DurabilityArg,
+    /// Largest data segment of a client
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
+    segment_max: Bytes,
+    /// Most connections at a time, one more than clients for a run; more are refused
+    #[arg(long, value_name = "N", default_value = "8192")]
+    connections_max: NonZeroU32,
+    /// End a connection whose request is not complete, or whose reply is not taken, after so long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_span_arg)]
+    request_timeout: Nanos,
+    /// Limit the memory of the server, its part of the page cache included; needs root
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<Bytes>,
+    /// Serve metrics in Prometheus' format at http://ADDR/metrics
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
+    /// Do no work: answer after times drawn from a known law, as a queue with so many servers, for
+    /// example service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["root", "threads", "durability", "segment_max", "connections_max", "request_timeout", "memory", "metrics"])]
+    calibrated: Option<CalibratedSpec>,
+    /// Where a calibrated server writes what happened to each request, at its end
+    #[arg(long, value_name = "FILE", requires = "calibrated")]
+    log: Option<PathBuf>,
+    /// Cores to use, for example 0,2
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Keep the segments in this new or empty directory and remove it at the end
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "root")]
+    temporary_root: Option<PathBuf>,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
+}
+
+fn parse_threads(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse::<NonZeroU32>().ok().filter(|threads| threads.get() <= THREADS_MAX);
+    number.ok_or_else(|| format!("write a number of threads from 1 to {THREADS_MAX}"))
+}
+
+/// What a write waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DurabilityArg {
+    /// Nothing: the page cache has it, and a crash of the system may lose it
+    None,
+    /// fdatasync: it is on stable storage
+    Fdatasync,
+}

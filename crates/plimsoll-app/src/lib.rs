@@ -1,0 +1,56 @@
+//! Application transactions: a protocol of our own, its clients and what they ask for.
+//! `docs/app-protocol.md` is the specification.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`wire`] | greetings, requests and replies as bytes, pure |
+//! | [`op`], [`segment`], [`expected`] | one transaction, the data it may touch, the checksum it must have |
+//! | [`script`] | which transaction is next |
+//! | [`session`] | the state machine of one client |
+//! | [`refusal`] | why a server lets nobody in, for people |
+//! | [`prepare`] | errands: greet the server, fill the segments |
+//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+
+#[cfg(test)]
+mod document;
+pub mod expected;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod op;
+pub mod parameters;
+#[cfg(test)]
+mod peer;
+pub mod plan;
+pub mod prepare;
+pub mod refusal;
+pub mod script;
+pub mod segment;
+#[cfg(feature = "host")]
+pub mod server;
+pub mod session;
+pub mod wire;
+pub mod workload;
+
+use plimsoll_protocol::Protocol;
+
+/// The registration.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "app",
+    title: "transactions",
+    suites: &[
+        ("transactions", include_str!("../suites/transactions.toml")),
+        ("transactions-processor", include_str!("../suites/transactions-processor.toml")),
+        ("transactions-disk", include_str!("../suites/transactions-disk.toml")),
+        ("transactions-network", include_str!("../suites/transactions-network.toml")),
+    ],
+    schemes: &[("app", DEFAULT_PORT)],
+    read_workload: parameters::read,
+    workload_schema: || schemars::schema_for!(parameters::AppWorkload),
+    plan: plan::plan,
+    needed_file_set: None,
+    load_files: None,
+    clean: Some(prepare::clean_target),
+};
+
+/// Where a server listens when nothing else is said.
+pub const DEFAULT_PORT: u16 = 7415;

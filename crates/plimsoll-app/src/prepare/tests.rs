@@ -1,0 +1,162 @@
+use std::net::SocketAddr;
+
+use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::{Think, ThinkDistribution};
+use plimsoll_model::units::Nanos;
+
+use super::*;
+use crate::parameters::AppWorkload;
+use crate::peer::PeerHost;
+use crate::segment::content_key;
+use crate::session::segment_of;
+use crate::wire::{Refusal, Status};
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::net::{ErrandProgress, GoOn, PointPreparation};
+
+/// Data segments of 128 KiB.
+const SCALE: f64 = 1.0 / 128.0;
+
+fn load(clients: u32) -> Load {
+    let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None }
+}
+
+fn site(port: u16) -> Site {
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    Site { name: format!("app://{address}/"), address }
+}
+
+fn preparation(workload: &AppWorkload, servers: u16) -> AppPreparation {
+    AppPreparation::new(PreparationRequest {
+        sites: (0..servers).map(|n| site(7_415 + n)).collect(),
+        workload: workload.clone(),
+        scale: SCALE,
+        seed: 1,
+    })
+}
+
+/// Makes ready; the words of the failure, if it fails.
+fn ready(preparation: &mut AppPreparation, host: &PeerHost, clients: u32) -> Result<(), String> {
+    preparation.ready(&load(clients), host, &mut |_| GoOn::Yes).map(drop).map_err(|e| e.to_string())
+}
+
+fn expected(client: u32) -> Vec<u8> {
+    let workload = AppWorkload::default();
+    let table = ContentTable::new(workload.file_set_seed);
+    let bytes = segment_of(&workload, SCALE).bytes() as usize;
+    table.bytes(content_key(&table, client), 0, bytes).to_vec()
+}
+
+#[test]
+fn segments_are_filled_once_and_then_only_those_of_new_clients() {
+    let host = PeerHost::default();
+    let mut preparation = preparation(&AppWorkload::default(), 1);
+    ready(&mut preparation, &host, 3).unwrap();
+    for client in 0..3 {
+        assert!(host.set(|peer| peer.segments[&client] == expected(client)), "{client}");
+    }
+    assert_eq!(host.set(|peer| (peer.writes, peer.hellos.len())), (6, 3));
+    ready(&mut preparation, &host, 2).unwrap();
+    assert_eq!(host.set(|peer| peer.hellos.len()), 3, "nobody is new");
+    ready(&mut preparation, &host, 4).unwrap();
+    assert_eq!(host.set(|peer| (peer.writes, peer.hellos.len())), (8, 4));
+}
+
+#[test]
+fn a_run_writes_only_what_differs_from_what_another_left() {
+    let host = PeerHost::default();
+    ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap();
+    host.set(|peer| {
+        peer.writes = 0;
+        peer.segments.get_mut(&1).unwrap()[100_000] ^= 1;
+    });
+    ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap();
+    assert_eq!(host.set(|peer| peer.writes), 1);
+    assert!(host.set(|peer| peer.segments[&1] == expected(1)));
+}
+
+#[test]
+fn a_mix_without_reads_and_writes_fills_nothing() {
+    let host = PeerHost::default();
+    let mut workload = AppWorkload::default();
+    (workload.mix.random_read, workload.mix.random_write) = (0.0, 0.0);
+    ready(&mut preparation(&workload, 1), &host, 60).unwrap();
+    workload.mix.append = 1.0;
+    ready(&mut preparation(&workload, 1), &host, 60).unwrap();
+    assert!(host.set(|peer| peer.hellos.is_empty()));
+}
+
+#[test]
+fn clients_are_shared_out_to_the_servers() {
+    let host = PeerHost::default();
+    ready(&mut preparation(&AppWorkload::default(), 2), &host, 5).unwrap();
+    let mut clients: Vec<u32> = host.set(|peer| peer.hellos.iter().map(|h| h.client).collect());
+    clients[..3].sort_unstable();
+    clients[3..].sort_unstable();
+    assert_eq!(clients, [0, 2, 4, 1, 3]);
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    for (refusal, words) in [
+        (Refusal::SegmentSize, "a larger --segment-max"),
+        (Refusal::NoRoom, "no room for a data segment of 128 KiB"),
+        (Refusal::Full, "a larger --connections-max"),
+        (Refusal::Storage, "its own log says why"),
+        (Refusal::Ending, "about to end"),
+    ] {
+        let host = PeerHost::default();
+        host.set(|peer| peer.refusal = Some(refusal));
+        let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap_err();
+        assert!(said.contains(words) && said.contains("app://127.0.0.1:7415/"), "{said}");
+    }
+}
+
+#[test]
+fn a_server_of_another_version_or_protocol_is_named_for_what_it_is() {
+    let greeted = |greeting: &[u8]| {
+        let host = PeerHost::default();
+        host.set(|peer| peer.greeting = Some(greeting.to_vec()));
+        greet(&site(1), &host).unwrap_err().to_string()
+    };
+    let mut other = crate::wire::Welcome::refused(Refusal::Version).encode();
+    other[5] = 9;
+    assert!(greeted(&other).contains("speaks version 9"), "{}", greeted(&other));
+    let web = greeted(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    assert!(web.contains("see whether a transaction server listens on that port"), "{web}");
+}
+
+#[test]
+fn a_silent_server_is_given_up_and_a_stop_is_heard_while_it_is_silent() {
+    let host = PeerHost::default();
+    host.set(|peer| peer.silent = true);
+    let said = greet(&site(1), &host).unwrap_err().to_string();
+    assert!(said.contains("no answer in time; see whether the server still runs"), "{said}");
+    let host = PeerHost { stop_after: Some(3), ..host };
+    assert!(matches!(greet(&site(1), &host), Err(ErrandError::Stopped)));
+}
+
+#[test]
+fn the_caller_may_stop_the_filling() {
+    let host = PeerHost::default();
+    let mut preparation = preparation(&AppWorkload::default(), 1);
+    let ended = preparation.ready(&load(60), &host, &mut |_: ErrandProgress| GoOn::No);
+    assert!(matches!(ended.map(drop), Err(ErrandError::Stopped)));
+}
+
+#[test]
+fn a_disk_that_fills_up_is_an_unusable_target() {
+    let host = PeerHost::default();
+    host.set(|peer| peer.write_status = Some(Status::NoRoom));
+    let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap_err();
+    assert!(said.contains("no room; free some room"), "{said}");
+}
+
+#[test]
+fn a_calibrated_server_has_no_segments_to_fill() {
+    let host = PeerHost::default();
+    host.set(|peer| peer.calibrated = true);
+    let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 1).unwrap_err();
+    assert!(said.contains("is calibrated"), "{said}");
+    assert!(greet(&site(1), &host).unwrap().calibrated);
+}

@@ -1,0 +1,83 @@
+//! A client's data on the server: its size, the part of it that is used, and what it holds.
+
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::keyed;
+
+/// Blocks of the smallest segment; with fewer a random block would hardly be one.
+const BLOCKS_MIN: u64 = 16;
+/// Keeps the keys of segments apart from those of other files.
+const STREAM: u64 = 0x0061_7070;
+const MIB: f64 = 1_048_576.0;
+
+/// Size and blocks of every client's segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    block_bytes: u32,
+    blocks: u64,
+    blocks_used: u64,
+}
+
+impl Segment {
+    /// Of so many MiB times `scale`, in whole blocks, of which a share is used: the first ones.
+    pub fn new(mib: f64, scale: f64, block_bytes: u32, access_ratio: f64) -> Self {
+        let blocks = (mib * scale * MIB / f64::from(block_bytes)).round() as u64;
+        let blocks = blocks.max(BLOCKS_MIN);
+        let blocks_used = (blocks as f64 * access_ratio).round() as u64;
+        Self { block_bytes, blocks, blocks_used: blocks_used.clamp(1, blocks) }
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.blocks * u64::from(self.block_bytes)
+    }
+
+    /// Size of a block.
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// Blocks that are read and written.
+    pub fn blocks_used(&self) -> u64 {
+        self.blocks_used
+    }
+
+    /// Where the block begins; past the last one it begins anew.
+    pub fn offset(&self, block: u64) -> u64 {
+        block % self.blocks_used * u64::from(self.block_bytes)
+    }
+
+    /// Where a server puts the next block after so many that were appended on one connection.
+    pub fn append_offset(&self, appended: u64) -> u64 {
+        appended % self.blocks * u64::from(self.block_bytes)
+    }
+}
+
+/// The key of a client's content in the table.
+pub fn content_key(table: &ContentTable, client: u32) -> u64 {
+    keyed::key(&[table.seed(), STREAM, u64::from(client)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_whole_blocks_and_never_too_few() {
+        let whole = Segment::new(16.0, 1.0, 8_192, 1.0);
+        assert_eq!((whole.bytes(), whole.blocks_used()), (16 << 20, 2_048));
+        let scaled = Segment::new(16.0, 1.0 / 64.0, 8_192, 0.5);
+        assert_eq!((scaled.bytes(), scaled.blocks_used()), (256 << 10, 16));
+        let tiny = Segment::new(0.1, 0.001, 8_192, 0.001);
+        assert_eq!((tiny.bytes(), tiny.blocks_used()), (16 * 8_192, 1));
+        assert_eq!(Segment::new(1.0, 1.0, 5_000, 1.0).bytes() % 5_000, 0);
+    }
+
+    #[test]
+    fn blocks_begin_anew_after_the_last_one() {
+        let segment = Segment::new(16.0, 1.0 / 64.0, 8_192, 0.5);
+        assert_eq!(segment.offset(15), 15 * 8_192);
+        assert_eq!(segment.offset(16), 0);
+        assert_eq!(segment.append_offset(31), 31 * 8_192);
+        assert_eq!(segment.append_offset(32), 0);
+    }
+}

@@ -1,0 +1,163 @@
+//! What all clients of a load point ask for in the same way, and what must come back.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{Io, Link};
+
+use crate::expected::SeedMap;
+use crate::op::{AppKind, AppOp};
+use crate::parameters::AppWorkload;
+use crate::segment::Segment;
+use crate::wire::{
+    PAYLOAD_BYTES_MAX, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, RequestHeader, RequestType,
+    checksum, work_block,
+};
+use plimsoll_protocol::content::ContentTable;
+
+/// The same for every client of a load point.
+#[derive(Debug)]
+pub struct AppSite {
+    /// What the segments hold.
+    pub content: ContentTable,
+    /// Their size.
+    pub segment: Segment,
+    /// Size a client asks for; zero where no transaction needs a segment.
+    pub segment_bytes: u64,
+    payload_bytes: u32,
+    reply_bytes: u32,
+    server_client_bytes: u32,
+    work: u32,
+    after_work: SeedMap,
+    after_body: SeedMap,
+}
+
+impl AppSite {
+    /// For clients of this workload at the profile's `scale`.
+    pub fn new(workload: &AppWorkload, scale: f64) -> Self {
+        let segment = segment_of(workload, scale);
+        let needed = workload.mix.kinds().any(AppKind::needs_segment);
+        let body = &work_block()[..workload.server_client_bytes as usize];
+        Self {
+            content: ContentTable::new(workload.file_set_seed),
+            segment,
+            segment_bytes: if needed { segment.bytes() } else { 0 },
+            payload_bytes: workload.request_bytes - REQUEST_HEADER_BYTES as u32,
+            reply_bytes: workload.reply_bytes - REPLY_HEADER_BYTES as u32,
+            server_client_bytes: workload.server_client_bytes,
+            work: workload.work,
+            after_work: SeedMap::over_work(workload.work),
+            after_body: SeedMap::over(body),
+        }
+    }
+
+    /// Bytes of the body of a good reply.
+    pub fn body_bytes(&self, kind: AppKind) -> u32 {
+        match kind {
+            AppKind::ClientServer => self.reply_bytes,
+            AppKind::ServerClient => self.server_client_bytes,
+            _ => 0,
+        }
+    }
+
+    /// The body of a good reply, where it is known.
+    pub fn body(&self, kind: AppKind) -> Option<&'static [u8]> {
+        (kind == AppKind::ServerClient).then(|| &work_block()[..self.server_client_bytes as usize])
+    }
+}
+
+/// Size and blocks of the segments of a workload at the profile's `scale`.
+pub fn segment_of(workload: &AppWorkload, scale: f64) -> Segment {
+    let AppWorkload { segment_mib, access_bytes, segment_access_ratio, .. } = *workload;
+    Segment::new(segment_mib, scale, access_bytes, segment_access_ratio)
+}
+
+/// A transaction with its place: what a request is made of, and what its reply must be.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// The transaction.
+    pub op: AppOp,
+    /// The reply repeats it.
+    pub id: u32,
+    /// Where in the segment.
+    pub offset: u64,
+    /// Key of the client's content.
+    pub key: u64,
+}
+
+/// A worker's side of a site: what its clients build requests in.
+#[derive(Debug)]
+pub struct WorkerSite {
+    /// The site.
+    pub site: Arc<AppSite>,
+    out: RefCell<Vec<u8>>,
+}
+
+impl WorkerSite {
+    /// Of one worker.
+    pub fn new(site: Arc<AppSite>) -> Self {
+        let room = REQUEST_HEADER_BYTES + PAYLOAD_BYTES_MAX as usize;
+        Self { site, out: RefCell::new(Vec::with_capacity(room)) }
+    }
+
+    /// Sends the request in one piece.
+    pub fn send(&self, asked: &Asked, link: Link, io: &mut impl Io) {
+        let payload = self.payload(asked);
+        let header = self.header(asked, payload.len() as u32).encode();
+        if payload.is_empty() {
+            return io.send(link, &header);
+        }
+        let mut out = self.out.borrow_mut();
+        out.clear();
+        out.extend_from_slice(&header);
+        out.extend_from_slice(payload);
+        io.send(link, &out);
+    }
+
+    fn header(&self, asked: &Asked, payload_bytes: u32) -> RequestHeader {
+        let kind = asked.op.kind.request_type();
+        let site = &*self.site;
+        let size = match kind {
+            RequestType::Read => site.segment.block_bytes(),
+            _ => site.body_bytes(asked.op.kind),
+        };
+        let has_place = matches!(kind, RequestType::Read | RequestType::Write);
+        RequestHeader {
+            payload_bytes,
+            kind,
+            id: asked.id,
+            size,
+            offset: if has_place { asked.offset } else { 0 },
+            seed: asked.op.seed,
+            work: if kind == RequestType::Processor { site.work } else { 0 },
+        }
+    }
+
+    /// Bytes of the request's payload.
+    pub fn payload_bytes(&self, kind: AppKind) -> u32 {
+        match kind.request_type() {
+            RequestType::ClientServer => self.site.payload_bytes,
+            RequestType::Write | RequestType::Append => self.site.segment.block_bytes(),
+            _ => 0,
+        }
+    }
+
+    fn payload(&self, asked: &Asked) -> &[u8] {
+        let bytes = self.payload_bytes(asked.op.kind) as usize;
+        self.site.content.bytes(asked.key, asked.offset, bytes)
+    }
+
+    /// The checksum of a good reply.
+    pub fn checksum(&self, asked: &Asked) -> u32 {
+        let (site, seed) = (&*self.site, asked.op.seed);
+        match asked.op.kind.request_type() {
+            RequestType::Processor => site.after_work.apply(seed),
+            RequestType::ServerClient => site.after_body.apply(seed),
+            RequestType::Read => {
+                let bytes = site.segment.block_bytes() as usize;
+                checksum(seed, site.content.bytes(asked.key, asked.offset, bytes))
+            }
+            _ => checksum(seed, self.payload(asked)),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The reference server of application transactions over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot be set up has failed, and one that is skipped says so"
+)]
+
+mod any_bytes;
+mod checks;
+mod crowd;
+mod end;
+#[path = "../flood/mod.rs"]
+mod flood;
+mod hostile;
+mod requests;
+mod status;
+mod stress;
+mod support;
+
+use plimsoll_app::server::connection;

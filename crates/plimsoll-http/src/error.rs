@@ -1,0 +1,38 @@
+//! Why a workload of HTTP cannot be made.
+
+use plimsoll_protocol::PlanError;
+
+use crate::tls::TlsError;
+use crate::urls::UrlsError;
+
+/// Why a workload of HTTP cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpPlanError {
+    /// Some servers with TLS and some without.
+    #[error("the targets mix http and https; run them one after the other")]
+    MixedSchemes,
+    /// The URL cannot be asked for, or a file set cannot lie there.
+    #[error(
+        "target {0} cannot be asked for: a file set needs a plain path without query, and \
+         everything outside ASCII must be percent-encoded"
+    )]
+    Path(String),
+}
+
+impl From<HttpPlanError> for PlanError {
+    fn from(error: HttpPlanError) -> Self {
+        Self::own(error)
+    }
+}
+
+impl From<UrlsError> for PlanError {
+    fn from(error: UrlsError) -> Self {
+        Self::own(error)
+    }
+}
+
+impl From<TlsError> for PlanError {
+    fn from(error: TlsError) -> Self {
+        Self::own(error)
+    }
+}

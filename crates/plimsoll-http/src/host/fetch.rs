@@ -1,0 +1,207 @@
+//! One GET, before any load: is the server there, does TLS work, what does it hold.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::tls::{self, Trust};
+use crate::wire::body::Framing;
+use crate::wire::head;
+use crate::wire::request::{Frame, Method, request};
+use rustls::{ClientConnection, StreamOwned};
+
+use plimsoll_protocol::host::{HostError, reach};
+
+/// Longest wait for each piece of the reply.
+const REPLY_WAIT: Duration = Duration::from_secs(10);
+/// Largest body that is read: a file set's description has some hundred bytes.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// Whom and how to ask.
+#[derive(Clone, Debug)]
+pub struct Server<'a> {
+    /// As the user named it, for messages.
+    pub target: &'a str,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Host of the URL.
+    pub host: &'a str,
+    /// Value of the `Host` field.
+    pub host_field: String,
+    /// Encryption, when wanted.
+    pub tls: Option<Trusted<'a>>,
+}
+
+/// Which certificates are good.
+#[derive(Clone, Copy, Debug)]
+pub struct Trusted<'a> {
+    /// Check the certificate.
+    pub verify: bool,
+    /// Authorities besides the public ones.
+    pub ca_file: Option<&'a Path>,
+}
+
+/// A reply in full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Status code.
+    pub status: u16,
+    /// Value of the `Server` field.
+    pub software: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// A connection, encrypted or not.
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
+
+impl Server<'_> {
+    /// Connects, and shakes hands when TLS is wanted; sends no request.
+    pub fn greet(&self) -> Result<(), HostError> {
+        self.open().map(drop)
+    }
+
+    /// Asks for `path`.
+    pub fn get(&self, path: &str) -> Result<Reply, HostError> {
+        let mut stream = self.open()?;
+        let frame = Frame { host: &self.host_field, headers: &[], close: true };
+        let asked = request(frame, Method::Get, path);
+        let broken = |what: &str| {
+            HostError::unusable(format!("{}: GET {path}: {what}; is it a web server?", self.target))
+        };
+        stream.write_all(&asked).map_err(|e| broken(&format!("cannot send: {e}")))?;
+        read_reply(&mut *stream).map_err(|what| broken(&what))
+    }
+
+    fn open(&self) -> Result<Box<dyn Stream>, HostError> {
+        let stream = reach::connect(self.target, self.address)?;
+        let waits = |stream: &TcpStream| {
+            stream.set_read_timeout(Some(REPLY_WAIT))?;
+            stream.set_write_timeout(Some(REPLY_WAIT))
+        };
+        waits(&stream).map_err(|e| {
+            HostError::unusable(format!("{}: cannot set a time limit: {e}", self.target))
+        })?;
+        match self.tls {
+            None => Ok(Box::new(stream)),
+            Some(trusted) => Ok(Box::new(self.shake_hands(stream, trusted)?)),
+        }
+    }
+
+    fn shake_hands(
+        &self,
+        stream: TcpStream,
+        trusted: Trusted<'_>,
+    ) -> Result<StreamOwned<ClientConnection, TcpStream>, HostError> {
+        let refused = |why: &dyn std::fmt::Display| {
+            HostError::unusable(format!(
+                "{}: the TLS handshake with {} failed: {why}; check that the port speaks TLS, or \
+                 trust the certificate with --set workload.tls_ca_file=FILE, or accept any with \
+                 --set workload.tls_verify=false",
+                self.target, self.address
+            ))
+        };
+        let trust =
+            if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
+        let config = tls::client_config(trust).map_err(|e| HostError::unusable(e.to_string()))?;
+        let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
+        let connection = ClientConnection::new(config, name).map_err(|e| refused(&e))?;
+        let mut stream = StreamOwned::new(connection, stream);
+        while stream.conn.is_handshaking() {
+            match stream.conn.complete_io(&mut stream.sock) {
+                Ok((0, 0)) => return Err(refused(&"the server closed the connection")),
+                Ok(_) => {}
+                Err(e) => return Err(refused(&e)),
+            }
+        }
+        Ok(stream)
+    }
+}
+
+fn read_reply(stream: &mut dyn Stream) -> Result<Reply, String> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if let Some(head) = head::parse(&bytes).map_err(|e| e.to_string())? {
+            break head;
+        }
+        if read_more(stream, &mut bytes)? == 0 {
+            return Err("the server closed the connection before its reply was complete".into());
+        }
+    };
+    let software = server_field(&bytes[..head.bytes]);
+    let mut framing = Framing::of(&head, Method::Get);
+    let mut body = Vec::new();
+    let mut at = head.bytes;
+    while !framing.is_complete() {
+        if at == bytes.len() && read_more(stream, &mut bytes)? == 0 {
+            match framing {
+                Framing::UntilClose => break,
+                _ => return Err("the reply broke off before its announced end".into()),
+            }
+        }
+        let (taken, payload) = framing.take(&bytes[at..]).map_err(|e| e.to_string())?;
+        body.extend_from_slice(payload);
+        at += taken;
+        if body.len() > BODY_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(Reply { status: head.status, software, body })
+}
+
+fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<usize, String> {
+    let mut buffer = [0; 4096];
+    let n = stream.read(&mut buffer).map_err(|e| match e.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
+            format!("no reply within {} s", REPLY_WAIT.as_secs())
+        }
+        // Servers that skip close_notify end the stream all the same.
+        std::io::ErrorKind::UnexpectedEof => String::new(),
+        _ => format!("cannot receive: {e}"),
+    });
+    match n {
+        Ok(n) => {
+            bytes.extend_from_slice(&buffer[..n]);
+            Ok(n)
+        }
+        Err(text) if text.is_empty() => Ok(0),
+        Err(text) => Err(text),
+    }
+}
+
+fn server_field(head: &[u8]) -> Option<String> {
+    String::from_utf8_lossy(head).lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let value: String = value.trim().chars().filter(|c| !c.is_control()).take(200).collect();
+        name.eq_ignore_ascii_case("server").then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(reply: &str) -> Result<Reply, String> {
+        let mut stream = std::io::Cursor::new(reply.as_bytes().to_vec());
+        read_reply(&mut stream)
+    }
+
+    #[test]
+    fn replies_of_each_framing_are_read_in_full() {
+        let body = |text: &str| read(text).unwrap().body;
+        assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhixx"), b"hi");
+        assert_eq!(body("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhi"), b"hi");
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+        assert_eq!(body(chunked), b"hi");
+        assert!(read("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi").is_err());
+        assert!(read("SSH-2.0-x\r\n").is_err());
+    }
+
+    #[test]
+    fn the_software_is_what_the_server_says() {
+        let head = b"HTTP/1.1 200 OK\r\nserver: nginx/1.22\r\n\r\n";
+        assert_eq!(server_field(head).as_deref(), Some("nginx/1.22"));
+    }
+}

@@ -1,0 +1,219 @@
+//! Web servers: how they are started and what they are asked before a run.
+
+mod fetch;
+pub mod prepare;
+mod serve;
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::Path;
+
+use plimsoll_model::suite::{Profile, Suite};
+use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::Bytes;
+use plimsoll_protocol::host::{
+    DirectoryFileSet, Greeting, HostError, Managed, NeedsFiles, Reference, Registration,
+    ServerWish, Started, Target, local_sources, own_program,
+};
+use plimsoll_protocol::net::{ErrandProgress, OnProgress, Room};
+use plimsoll_servers::Builtin;
+
+use crate::fileset::{FileSetId, MARKER, Marker};
+use crate::parameters::Connections;
+use crate::server::nginx::{self, NginxRequest};
+use fetch::{Server, Trusted};
+use prepare::{PrepareError, Prepared, Progress};
+
+/// The registration.
+pub const REGISTRATION: Registration = Registration {
+    protocol: &crate::PROTOCOL,
+    reference: Reference {
+        verb: "web",
+        command: serve::command,
+        serve: serve::serve,
+        start: start_reference,
+        has_threads: false,
+    },
+    managed: &[Managed { name: "nginx", start: start_nginx }],
+    greet,
+    room,
+    sources,
+    directory: Some(DirectoryFileSet { write: write_files, clean: clean_files }),
+    status: None,
+    refuse_user: Some(
+        "names and passwords in a URL are not sent; leave them out and write \
+         --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'",
+    ),
+};
+
+/// What a web server of ours answers when the suite needs no file set.
+const PLAIN_PATH: &str = "bytes/1024";
+/// Name of the one file a managed server serves when the suite needs no file set.
+const PLAIN_FILE: &str = "index.html";
+const PLAIN_FILE_BYTES: usize = 1024;
+
+fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
+    let mut arguments: Vec<OsString> = Vec::new();
+    if let Some(set) = wish.file_set {
+        arguments.extend(["--seed".into(), set.seed.to_string().into()]);
+        arguments.extend(["--directories".into(), set.directories.to_string().into()]);
+    }
+    let server = Builtin { arguments, ..Builtin::new("web", own_program()?, wish.cores) };
+    let process = server.start()?;
+    let path = if wish.file_set.is_some() { "" } else { PLAIN_PATH };
+    let url = format!("{}{path}", process.url());
+    Ok(Started { process, url, files: None })
+}
+
+fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
+    let files = tempfile::Builder::new().prefix("plimsoll-files-").tempdir().map_err(|e| {
+        HostError::unusable(format!("cannot make a directory for the file set: {e}"))
+    })?;
+    match wish.file_set {
+        Some(set) => drop(write_files(files.path(), set, progress)?),
+        None => write_plain_file(&files.path().join(PLAIN_FILE))?,
+    }
+    let process = nginx::start(&NginxRequest {
+        root: files.path().to_owned(),
+        cores: wish.cores.to_vec(),
+        tls: None,
+        search: None,
+        remove_when_killed: Some(files.path().to_owned()),
+    })?;
+    let path = if wish.file_set.is_some() { "" } else { PLAIN_FILE };
+    let url = format!("{}{path}", process.url());
+    Ok(Started { process, url, files: Some(files) })
+}
+
+fn write_files(
+    place: &Path,
+    set: FileSetId,
+    progress: &mut OnProgress<'_>,
+) -> Result<Prepared, HostError> {
+    let mut show = |at: Progress| {
+        progress(ErrandProgress {
+            doing: "directories",
+            done: at.directories_done.into(),
+            total: at.directories.into(),
+            bytes: at.done,
+        })
+    };
+    Ok(prepare::prepare(place, set, &mut show)?)
+}
+
+fn clean_files(place: &Path) -> Result<(), HostError> {
+    prepare::clean(place)?;
+    Ok(())
+}
+
+impl From<PrepareError> for HostError {
+    fn from(error: PrepareError) -> Self {
+        let kind = match error {
+            PrepareError::Foreign(_)
+            | PrepareError::NotOurs(_)
+            | PrepareError::OtherSeed { .. }
+            | PrepareError::TooMany(_) => Self::wrong,
+            PrepareError::Stopped(_) => Self::interrupted,
+            _ => Self::unusable,
+        };
+        kind(error.to_string())
+    }
+}
+
+fn write_plain_file(path: &Path) -> Result<(), HostError> {
+    std::fs::write(path, vec![b'x'; PLAIN_FILE_BYTES])
+        .map_err(|e| HostError::unusable(format!("{}: cannot write it: {e}", path.display())))
+}
+
+/// Reaches every server once; reads the description of its file set where one is needed.
+fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greeting, HostError> {
+    let mut held: Option<FileSetId> = None;
+    let mut software = Vec::new();
+    for target in targets {
+        let name = target.name();
+        let server = server_of(suite, target, &name);
+        if needs == NeedsFiles::No {
+            server.greet()?;
+            software.push(None);
+            continue;
+        }
+        let (set, said) = read_marker(suite, target, &server)?;
+        if held.is_some_and(|first| first != set) {
+            return Err(HostError::wrong(format!(
+                "{name} holds another file set than the targets before it; prepare all with the \
+                 same --peak and --seed"
+            )));
+        }
+        held = Some(set);
+        software.push(said);
+    }
+    Ok(Greeting { file_set: held, software })
+}
+
+fn server_of<'a>(suite: &'a Suite, target: &'a Target, name: &'a str) -> Server<'a> {
+    let url = &target.resolved.url;
+    let tls = (url.scheme == "https").then(|| Trusted {
+        verify: suite.workload.get("tls_verify").and_then(toml::Value::as_bool).unwrap_or(true),
+        ca_file: suite.workload.get("tls_ca_file").and_then(toml::Value::as_str).map(Path::new),
+    });
+    let host_field = match url.port {
+        Some(port) => url.authority(port),
+        None if url.host.contains(':') => format!("[{}]", url.host),
+        None => url.host.clone(),
+    };
+    Server { target: name, address: target.resolved.address, host: &url.host, host_field, tls }
+}
+
+fn read_marker(
+    suite: &Suite,
+    target: &Target,
+    server: &Server<'_>,
+) -> Result<(FileSetId, Option<String>), HostError> {
+    let url = &target.resolved.url;
+    let prefix = suite
+        .workload
+        .get("file_set")
+        .and_then(|set| set.get("path_prefix"))
+        .and_then(toml::Value::as_str)
+        .unwrap_or_default();
+    let slash = if url.path.ends_with('/') { "" } else { "/" };
+    let path = format!("{}{slash}{prefix}{MARKER}", url.path);
+    let place = format!("{}://{}{path}", url.scheme, server.host_field);
+    let reply = server.get(&path)?;
+    if reply.status != 200 {
+        return Err(HostError::unusable(format!(
+            "{place}: {}; write the file set with 'plimsoll prepare {} DIR --peak N' and serve DIR",
+            reply.status, suite.name
+        )));
+    }
+    let text = String::from_utf8_lossy(&reply.body);
+    let marker = Marker::parse(&text).map_err(|e| HostError::unusable(format!("{place}: {e}")))?;
+    Ok((marker.id(), reply.software))
+}
+
+/// File sets of managed servers lie below `TMPDIR`, one each.
+fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<Room>, HostError> {
+    let managed = targets.iter().filter(|t| matches!(t.spec, TargetSpec::Managed(_))).count();
+    let set = suite.workload.get("file_set");
+    let grows = set.is_some_and(|set| set.get("directories").is_none());
+    if managed == 0 || !grows {
+        return Ok(None);
+    }
+    let place = std::env::temp_dir();
+    let free = prepare::free_bytes(&place).map_err(|e| {
+        HostError::unusable(format!("{}: cannot read its free space: {e}", place.display()))
+    })?;
+    let each = Bytes(free / managed as u64);
+    let load_max_ops_per_s = prepare::load_max(each, profile.workload_scale);
+    let place = place.display().to_string();
+    Ok(Some(Room { load_max_ops_per_s, free: Bytes(free), place }))
+}
+
+/// Connections per request use up the ports of one address: 28,232 by default, and each rests for a
+/// minute after its end. On this host there are more addresses for the asking.
+fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
+    let connections = suite.workload.get("connections").cloned();
+    let per_request =
+        connections.and_then(|value| value.try_into().ok()) == Some(Connections::PerRequest);
+    if per_request { local_sources(targets) } else { Vec::new() }
+}

@@ -1,0 +1,100 @@
+//! Flags of `plimsoll serve web`, and what they start.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, FromArgMatches as _};
+use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_protocol::DEFAULT_SEED;
+use plimsoll_protocol::host::arguments::parse_rate;
+use plimsoll_protocol::host::{Console, HostError};
+use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::{ANNOUNCEMENT, cores};
+
+use crate::fileset::{self, FileSet, MARKER};
+use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
+
+/// Its flags.
+pub fn command() -> clap::Command {
+    ServeWebArgs::augment_args(clap::Command::new("web").about("The reference web server"))
+}
+
+/// Serves until it is stopped.
+pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+    let args =
+        ServeWebArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    let _ = cores::pin_current_thread(&args.cores);
+    let tls = args
+        .cert
+        .as_ref()
+        .zip(args.key.as_ref())
+        .map(|(cert, key)| TlsSource::Files { certificate: cert.clone(), key: key.clone() });
+    let config =
+        WebConfig { listen: args.listen, content: content(&args), cores: args.cores.clone(), tls };
+    let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
+    let mut server = WebServer::bind(&config)?;
+    if let Some(law) = &law {
+        server = server.delayed_by(std::sync::Arc::clone(law));
+    }
+    let stop = (console.stop)(args.stop_with_stdin)?;
+    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    law.map_or(Ok(()), |law| law.write_log())?;
+    Ok(())
+}
+
+fn content(args: &ServeWebArgs) -> WebContent {
+    if let Some(root) = &args.root {
+        return WebContent::Directory(root.clone());
+    }
+    let directories = args.directories.unwrap_or_else(|| fileset::directories_for(args.peak, 1.0));
+    let set = FileSet::new(args.seed, directories);
+    let marker = set.marker().to_json();
+    let marker_path = format!("/{MARKER}");
+    WebContent::Memory(std::sync::Arc::new(move |path| {
+        if path == marker_path {
+            return Some(marker.clone().into());
+        }
+        let id = set.resolve(path)?;
+        Some(set.content(id).to_vec().into())
+    }))
+}
+
+#[derive(Debug, Args)]
+struct ServeWebArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Serve this directory instead of a file set from memory; links that leave it are refused
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Size the file set in memory for this highest load, in ops/s
+    #[arg(long, value_name = "N", default_value_t = 1_000.0, value_parser = parse_rate, conflicts_with = "root")]
+    peak: f64,
+    /// Directories of the file set in memory, instead of --peak
+    #[arg(long, value_name = "N", conflicts_with_all = ["root", "peak"])]
+    directories: Option<u32>,
+    /// Seed of the contents
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// Certificate chain for https, PEM
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Private key for https, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Cores to use, one thread each, for example 0,2
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Hold each reply until a queue of known law would have served it, for example
+    /// service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", hide = true)]
+    calibrated: Option<CalibratedSpec>,
+    /// Where it writes what happened to each of those, at its end
+    #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
+    log: Option<PathBuf>,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
+}

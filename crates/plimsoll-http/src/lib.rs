@@ -1,0 +1,60 @@
+//! HTTP/1.1: the `web-static` and `web-url` suites.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`wire`] | requests and replies as bytes, pure |
+//! | [`session`] | the state machine of one client |
+//! | [`tls`] | a byte filter around it |
+//! | [`site`] | one server: its requests ready as bytes, what a good reply is |
+//! | [`script`] | which op comes next |
+//! | [`fileset`] | the generated file set |
+//! | `host`, `server` | servers, started and greeted; file sets on disk |
+//! | [`headers`] | header fields of suites, and which of their values may be shown |
+//! | [`urls`] | weighted lists of URLs |
+//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+
+mod error;
+pub mod fileset;
+mod flight;
+pub mod headers;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod parameters;
+pub mod plan;
+pub mod script;
+#[cfg(feature = "host")]
+pub mod server;
+pub mod session;
+pub mod site;
+pub mod tls;
+pub mod urls;
+pub mod wire;
+pub mod workload;
+
+#[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
+mod recorder;
+#[cfg(test)]
+mod session_tests;
+#[cfg(test)]
+mod tls_tests;
+
+use plimsoll_protocol::Protocol;
+
+/// The registration.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "http",
+    title: "HTTP",
+    suites: &[
+        ("web-static", include_str!("../suites/web-static.toml")),
+        ("web-url", include_str!("../suites/web-url.toml")),
+    ],
+    schemes: &[("http", 80), ("https", 443)],
+    read_workload: parameters::read,
+    workload_schema: || schemars::schema_for!(parameters::HttpWorkload),
+    plan: plan::plan,
+    needed_file_set: Some(plan::needed_file_set),
+    load_files: None,
+    clean: None,
+};

@@ -1,0 +1,395 @@
+//! From a suite and its targets to a workload, with everything that departs from the published
+//! method named.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::outcome::OpKind;
+use plimsoll_model::suite::{Arrivals, LoadSpec, Profile, Suite};
+use plimsoll_model::target::TargetUrl;
+use plimsoll_model::units::{Bytes, grouped};
+
+use super::fileset::{self, CLASSES, FileSet, FileSetId};
+use super::headers::Header;
+use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
+use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
+use super::site::{Site, SiteFrame};
+use super::tls::{self, Trust};
+use super::urls::{self, UrlLine};
+use super::wire::request::Method;
+use super::workload::{HttpLoad, Scripts, TlsLoad};
+use crate::error::HttpPlanError;
+use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
+
+/// Load that the file set is made for while the peak is still being searched.
+pub const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
+/// Names the facts that say which header fields are sent.
+pub const HEADER_FACT: &str = "header";
+/// Lists up to this long have statistics per URL.
+const OPS_PER_URL_MAX: usize = 8;
+/// The method's class shares.
+const METHOD_CLASS_PERCENT: [u8; CLASSES as usize] = [35, 50, 14, 1];
+
+/// The file set a server must hold for this suite; `None` when the suite needs none.
+pub fn needed_file_set(
+    suite: &Suite,
+    profile: &Profile,
+    highest_ops_per_s: Option<f64>,
+) -> Result<Option<FileSetId>, PlanError> {
+    let workload: HttpWorkload = typed_workload(suite)?;
+    Ok(workload.file_set.map(|set| FileSetId {
+        seed: set.seed,
+        directories: wanted_directories(&set, profile, highest_ops_per_s),
+    }))
+}
+
+fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Option<f64>) -> u32 {
+    set.directories.unwrap_or_else(|| {
+        let ops = highest.unwrap_or(ASSUMED_PEAK_OPS_PER_S);
+        fileset::directories_for(ops, profile.workload_scale)
+    })
+}
+
+/// Makes the workload of a load point.
+pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+    let workload: HttpWorkload = typed_workload(request.suite)?;
+    let secure = check_targets(request.targets)?;
+    let mut plan = Draft::new(request, &workload, secure);
+    let (sites, scripts, names, shares) = match &workload.file_set {
+        Some(set) => plan.with_files(set)?,
+        None => plan.with_urls()?,
+    };
+    let tls = if secure { Some(tls_load(&workload, request.targets)?) } else { None };
+    let load = HttpLoad { sites, scripts, tls, names, shares };
+    Ok(Plan::fixed(Arc::new(load), plan.departures, plan.facts))
+}
+
+/// True for `https`.
+fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
+    let first = targets.first().ok_or(PlanError::NoTarget)?;
+    for target in targets {
+        let scheme = &target.url.scheme;
+        if !super::PROTOCOL.schemes.iter().any(|(name, _)| name == scheme) {
+            return Err(PlanError::Scheme {
+                target: target.url.to_string(),
+                protocol: super::PROTOCOL.name,
+                schemes: "http, https",
+            });
+        }
+        if *scheme != first.url.scheme {
+            return Err(HttpPlanError::MixedSchemes.into());
+        }
+    }
+    Ok(first.url.scheme == "https")
+}
+
+fn tls_load(workload: &HttpWorkload, targets: &[ResolvedTarget]) -> Result<TlsLoad, PlanError> {
+    let trust = match workload.tls_verify {
+        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
+        false => Trust::Anyone,
+    };
+    let names = targets.iter().map(|t| tls::server_name(&t.url.host)).collect::<Result<_, _>>()?;
+    let config = tls::client_config(trust)?;
+    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
+}
+
+type Parts = (Vec<Arc<Site>>, Scripts, Vec<String>, Option<Vec<f64>>);
+
+/// A plan in the making.
+struct Draft<'a> {
+    request: &'a PlanRequest<'a>,
+    workload: &'a HttpWorkload,
+    shared: bool,
+    departures: Vec<String>,
+    facts: Vec<Setting>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(request: &'a PlanRequest<'a>, workload: &'a HttpWorkload, secure: bool) -> Self {
+        let arrivals = match request.suite.load {
+            LoadSpec::Open { arrivals, .. } => Some(arrivals),
+            LoadSpec::Closed { .. } => None,
+        };
+        let shared = arrivals == Some(Arrivals::Shared);
+        let mut draft =
+            Self { request, workload, shared, departures: Vec::new(), facts: Vec::new() };
+        draft.state_common(secure);
+        draft
+    }
+
+    fn fact(&mut self, name: &str, value: impl Into<String>) {
+        self.facts.push(Setting::new(name, value));
+    }
+
+    fn state_common(&mut self, secure: bool) {
+        let workload = self.workload;
+        self.fact(
+            "connections",
+            match workload.connections {
+                Connections::KeepAlive => "keep-alive",
+                Connections::PerRequest => "per request; the server closes first",
+            },
+        );
+        self.fact("method", workload.method.as_str());
+        self.fact("expected statuses", workload.expect.join(", "));
+        for header in workload.headers.iter().filter_map(|field| Header::read(field)) {
+            self.fact(HEADER_FACT, header.shown());
+        }
+        if secure {
+            let check = if workload.tls_verify { "checked" } else { "not checked" };
+            self.fact("TLS", format!("rustls with ring; certificate {check}"));
+            self.fact(
+                "TLS resumption",
+                match workload.tls_resumption {
+                    TlsResumption::Off => "off: every connection makes a full handshake",
+                    TlsResumption::On => "on: within each worker and load point",
+                },
+            );
+        }
+        if workload.file_set.is_some() {
+            self.state_departures(secure);
+        }
+    }
+
+    fn state_departures(&mut self, secure: bool) {
+        let workload = self.workload;
+        let mut say = |text: &str| self.departures.push(text.to_owned());
+        match &self.request.suite.load {
+            LoadSpec::Open { arrivals: Arrivals::Shared, .. } => {
+                say("one arrival schedule for all clients; the method gives each client its own");
+            }
+            LoadSpec::Open { .. } => {}
+            LoadSpec::Closed { .. } => {
+                say("a closed load; the method's schedule does not wait for replies");
+            }
+        }
+        say(match self.shared {
+            true => "one deck of classes for all clients; the method shuffles one for each client",
+            false => {
+                "groups of 100 clients share the order of classes; the method shuffles a deck \
+                 for each client"
+            }
+        });
+        if workload.connections == Connections::KeepAlive {
+            say("connections are kept open; the method makes a new one for every operation");
+        }
+        if workload.method == Method::Head {
+            say("HEAD requests; the method asks for whole files");
+        }
+        if secure {
+            say("TLS; the method is plain HTTP");
+        }
+    }
+
+    fn with_files(&mut self, set: &FileSetParameters) -> Result<Parts, PlanError> {
+        let directories = self.directories(set)?;
+        let seed = self.request.file_set.map_or(set.seed, |held| held.seed);
+        let file_set = FileSet::new(seed, directories);
+        let verify_one_in = self.workload.verify_one_in.unwrap_or(1);
+        self.state_file_set(set, &file_set, verify_one_in);
+        let mut sites = Vec::new();
+        for target in self.request.targets {
+            let path = &target.url.path;
+            let slash = if path.ends_with('/') { "" } else { "/" };
+            let prefix = format!("{path}{slash}{}", set.path_prefix);
+            if urls::request_target(&target.url).is_none() || target.url.query.is_some() {
+                return Err(HttpPlanError::Path(target.url.to_string()).into());
+            }
+            let frame = self.frame(&target.url)?;
+            sites.push(Arc::new(Site::with_files(
+                frame,
+                self.workload.method,
+                &prefix,
+                file_set.clone(),
+            )));
+        }
+        let plan = FilePlan {
+            seed: self.request.seed,
+            class_percent: set.class_percent,
+            cumulative: cumulative(poisson_weights(set.poisson_mean)),
+            directories,
+            verify_one_in,
+            method: self.workload.method,
+            shared: self.shared,
+        };
+        let names = (0..CLASSES).map(|class| format!("class{class}")).collect();
+        let shares = set.class_percent.iter().map(|p| f64::from(*p) / 100.0).collect();
+        Ok((sites, Scripts::Files(Arc::new(plan)), names, Some(shares)))
+    }
+
+    /// Directories to ask for: what the method wants, as far as the server has it.
+    fn directories(&mut self, set: &FileSetParameters) -> Result<u32, PlanError> {
+        let PlanRequest { profile, highest_ops_per_s: highest, file_set: held, .. } = self.request;
+        let wanted = wanted_directories(set, profile, *highest);
+        let used = match held {
+            None => wanted,
+            Some(FileSetId { directories: 0, .. }) => return Err(empty_file_set()),
+            Some(held) => held.directories.min(wanted),
+        };
+        let assumed =
+            format!("{ASSUMED_PEAK_OPS_PER_S} ops/s (assumed, the peak is not known yet)");
+        let load = highest.map_or(assumed, |ops| format!("{} ops/s", grouped(ops)));
+        let method = fileset::directories_for(highest.unwrap_or(ASSUMED_PEAK_OPS_PER_S), 1.0);
+        if used != method {
+            let mut why = Vec::new();
+            if set.directories.is_some() {
+                why.push("fixed by the suite".to_owned());
+            } else if profile.workload_scale != 1.0 {
+                why.push(format!("workload_scale = {}", profile.workload_scale));
+            }
+            if used < wanted {
+                why.push(format!("the server holds {used}"));
+            }
+            let why = why.join("; ");
+            self.departures.push(format!(
+                "{used} directories of files instead of the method's {method} for {load}: {why}"
+            ));
+        }
+        Ok(used)
+    }
+
+    fn state_file_set(&mut self, set: &FileSetParameters, files: &FileSet, verify_one_in: u32) {
+        if set.class_percent != METHOD_CLASS_PERCENT {
+            self.departures.push(format!(
+                "class shares {:?} % instead of the method's {METHOD_CLASS_PERCENT:?} %",
+                set.class_percent
+            ));
+        }
+        let id = files.id();
+        let count = u64::from(id.directories) * 36;
+        let size = Bytes(files.bytes());
+        self.fact("file set", format!("{} directories, {count} files, {size}", id.directories));
+        self.fact("file set seed", id.seed.to_string());
+        let known =
+            if self.request.file_set.is_some() { "read from the server" } else { "assumed" };
+        self.fact("file set description", known);
+        self.fact("class shares", format!("{:?} %", set.class_percent));
+        self.fact("class order", "decks of 100; classes spread over the deck, clients staggered");
+        let weights = poisson_weights(set.poisson_mean).map(|w| format!("{:.1}", w * 100.0));
+        let mean = set.poisson_mean;
+        self.fact(
+            "file within the class",
+            format!("Poisson({mean}) on 1..9: {} % (not published)", weights.join(" ")),
+        );
+        self.fact(
+            "conditioning",
+            "what the server has cached is not controlled; the warm-up decides",
+        );
+        self.fact("content verified", format!("one reply in {verify_one_in}"));
+    }
+
+    fn with_urls(&mut self) -> Result<Parts, PlanError> {
+        let lists = self.lists()?;
+        let first = lists.first().ok_or(PlanError::NoTarget)?;
+        let (names, kinds) = name_ops(first);
+        let cards = first.iter().zip(&kinds);
+        let cards: Vec<UrlCard> = cards
+            .map(|(line, kind)| UrlCard { kind: *kind, method: line.method, weight: line.weight })
+            .collect();
+        let shares = shares(&cards, names.len());
+        let plan = UrlPlan::new(self.request.seed, self.shared, cards);
+        self.fact("URLs", first.len().to_string());
+        for line in first.iter().take(OPS_PER_URL_MAX) {
+            let UrlLine { weight, method, target } = line;
+            self.fact("URL", format!("{} {target}, weight {weight}", method.as_str()));
+        }
+        let dealt = plan.is_dealt();
+        self.fact("URL order", if dealt { "dealt from decks" } else { "drawn by weight" });
+        let mut sites = Vec::new();
+        for (target, list) in self.request.targets.iter().zip(&lists) {
+            let frame = self.frame(&target.url)?;
+            let urls = list.iter().map(|line| (line.method, line.target.as_str()));
+            sites.push(Arc::new(Site::with_urls(frame, urls)));
+        }
+        let shares = shares.filter(|_| dealt && names.len() > 1);
+        Ok((sites, Scripts::Urls(Arc::new(plan)), names, shares))
+    }
+
+    /// One list per target, all of one length.
+    fn lists(&self) -> Result<Vec<Vec<UrlLine>>, PlanError> {
+        let targets: Vec<&TargetUrl> = self.request.targets.iter().map(|t| &t.url).collect();
+        let method = self.workload.method;
+        let in_suite = self.workload.urls.as_deref().unwrap_or_default();
+        let list = match self.request.urls {
+            Some(text) => urls::parse_list(text.lines(), &targets, method)?,
+            None if !in_suite.is_empty() => {
+                urls::parse_list(in_suite.iter().map(String::as_str), &targets, method)?
+            }
+            None => {
+                let own = |url: &&TargetUrl| {
+                    let target = urls::request_target(url)
+                        .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
+                    Ok(vec![UrlLine { weight: 1, method, target }])
+                };
+                return targets.iter().map(own).collect();
+            }
+        };
+        Ok(vec![list; targets.len()])
+    }
+
+    fn frame(&self, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
+        let workload = self.workload;
+        site_frame(url, &workload.headers, workload.connections, &workload.expect)
+    }
+}
+
+/// How the server of `url` is addressed.
+pub fn site_frame<'a>(
+    url: &TargetUrl,
+    headers: &'a [String],
+    connections: Connections,
+    expect: &[String],
+) -> Result<SiteFrame<'a>, PlanError> {
+    let host = match (&url.host, url.port) {
+        (host, None) if host.contains(':') => format!("[{host}]"),
+        (host, None) => host.clone(),
+        (_, Some(port)) => url.authority(port),
+    };
+    if !host.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(HttpPlanError::Path(url.to_string()).into());
+    }
+    let expected = Statuses::parse(expect).map_err(|bad| PlanError::Workload {
+        suite: "expect".to_owned(),
+        reason: format!("{bad:?} is not an HTTP status"),
+    })?;
+    let base = format!("{}://{host}", url.scheme);
+    Ok(SiteFrame { base, host, headers, connections, expected })
+}
+
+/// Names of the ops and the kind of each line: per URL in a short list, else per method.
+fn name_ops(list: &[UrlLine]) -> (Vec<String>, Vec<OpKind>) {
+    let per_url = (2..=OPS_PER_URL_MAX).contains(&list.len());
+    let mut names: Vec<String> = Vec::new();
+    let mut kinds = Vec::new();
+    for line in list {
+        let method = line.method.as_str();
+        let name = match per_url {
+            true => format!("{method} {}", line.target),
+            false => method.to_owned(),
+        };
+        let at = names.iter().position(|n| *n == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        });
+        // At most eight names.
+        kinds.push(OpKind(at as u8));
+    }
+    (names, kinds)
+}
+
+fn shares(cards: &[UrlCard], kinds: usize) -> Option<Vec<f64>> {
+    let mut sums = vec![0.0; kinds];
+    for card in cards {
+        *sums.get_mut(usize::from(card.kind.0))? += f64::from(card.weight);
+    }
+    let total: f64 = sums.iter().sum();
+    Some(sums.into_iter().map(|sum| sum / total).collect())
+}
+
+/// The server's file set is being prepared or was left unfinished.
+fn empty_file_set() -> PlanError {
+    let why = "the server's file set has no complete directory; run plimsoll prepare again";
+    ErrandError::Unusable(why.to_owned()).into()
+}

@@ -1,0 +1,203 @@
+//! The shipped suites, and what is planned of them.
+
+use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite, SuiteError};
+use plimsoll_model::target::TargetUrl;
+use plimsoll_model::units::Nanos;
+use plimsoll_protocol::net::{ErrandError, Offline};
+use plimsoll_protocol::{FileSetId, Plan, PlanError, PlanRequest, ResolvedTarget};
+
+use crate::PROTOCOL;
+
+fn suite(name: &str, overrides: &[&str]) -> Result<Suite, SuiteError> {
+    let overrides: Vec<Override> =
+        overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
+    PROTOCOL.parse_suite(name, PROTOCOL.shipped(name).unwrap(), &overrides)
+}
+
+fn targets(urls: &[&str]) -> Vec<ResolvedTarget> {
+    let resolve = |text: &&str| ResolvedTarget {
+        url: TargetUrl::parse(text).unwrap(),
+        address: ([127, 0, 0, 1], 80).into(),
+    };
+    urls.iter().map(resolve).collect()
+}
+
+/// Plans `suite` for one target.
+fn plan(
+    suite: &Suite,
+    profile: ProfileName,
+    change: impl FnOnce(&mut PlanRequest<'_>),
+) -> Result<Plan, PlanError> {
+    let targets = targets(&["http://127.0.0.1:8080/"]);
+    let mut request = PlanRequest {
+        suite,
+        profile: suite.profiles.get(profile),
+        seed: 1,
+        highest_ops_per_s: Some(1_000.0),
+        targets: &targets,
+        file_set: None,
+        urls: None,
+        loadfile: None,
+        dial: &Offline,
+    };
+    change(&mut request);
+    (PROTOCOL.plan)(&request)
+}
+
+#[test]
+fn web_static_has_the_timings_and_rules_of_the_method() {
+    let suite = suite("web-static", &[]).unwrap();
+    let full = suite.profiles.get(ProfileName::Full);
+    assert_eq!((full.warm_up, full.measure), (Nanos::from_secs(300), Nanos::from_secs(600)));
+    assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 1.0 });
+    assert_eq!((suite.rules.rate_tolerance_ratio, suite.rules.errors_max_ratio), (0.05, 0.001));
+    let quick = suite.profiles.get(ProfileName::Quick);
+    assert_eq!((quick.warm_up, quick.measure), (Nanos::from_secs(1), Nanos::from_secs(3)));
+}
+
+#[test]
+fn web_url_takes_clients_or_a_rate() {
+    let closed = suite("web-url", &["ladder.points=[7]"]).unwrap();
+    assert!(matches!(closed.load, LoadSpec::Closed { .. }));
+    assert_eq!(closed.ladder, Ladder::Points { points: vec![7.0] });
+    let set =
+        ["load.mode=open", "load.arrivals=shared", "load.clients=32", "ladder.points=[20000]"];
+    let open = suite("web-url", &set).unwrap();
+    assert!(matches!(open.load, LoadSpec::Open { clients: 32, .. }));
+}
+
+#[test]
+fn the_ladder_and_the_load_of_a_suite_may_be_changed_from_outside() {
+    let ladder = |name: &str, set: &[&str]| {
+        let suite = suite(name, set).unwrap_or_else(|e| panic!("{set:?}: {e}: {:?}", e.help));
+        assert_eq!(PROTOCOL.parse_suite(name, &suite.to_toml(), &[]).unwrap(), suite);
+        suite.ladder
+    };
+    let points = Ladder::Points { points: vec![500.0, 1_000.0] };
+    let points_set = ["ladder.kind=points", "ladder.points=[500, 1000]"];
+    assert_eq!(ladder("web-static", &points_set), points);
+    let peak = Ladder::Peak { peak: 3_000.0, steps: 10 };
+    assert_eq!(ladder("web-static", &["ladder.kind=peak", "ladder.peak=3000"]), peak);
+    let auto = Ladder::Auto { steps: 10, headroom: 1.0 };
+    assert_eq!(ladder("web-static", &["ladder.kind=auto"]), auto);
+    assert_eq!(ladder("web-url", &["load.mode=open", "ladder.kind=auto"]), auto);
+    let peak_set = ["load.mode=open", "ladder.kind=peak", "ladder.peak=3000"];
+    assert_eq!(ladder("web-url", &peak_set), peak);
+    let clients = Ladder::Points { points: vec![8.0] };
+    let closed = ["load.mode=closed", "ladder.kind=points", "ladder.points=[8]"];
+    assert_eq!(ladder("web-static", &closed), clients);
+}
+
+#[test]
+fn wrong_workloads_are_refused_with_a_next_move() {
+    let refusal = |set: &str| {
+        let error = suite("web-static", &[set]).unwrap_err();
+        format!("{error} | {}", error.help.as_deref().unwrap_or_default())
+    };
+    assert!(refusal("workload.conections=x").contains("did you mean `connections`?"));
+    assert!(refusal("workload.connections=per-reqest").contains("did you mean \"per-request\"?"));
+    assert!(refusal("workload.file_set.class_percent=[35, 50, 14, 2]").contains("sum to 100"));
+    assert!(refusal("workload.headers=[\"nope\"]").contains("not a header field"));
+    assert!(refusal("workload.expect=[\"20\"]").contains("not an HTTP status"));
+    assert!(refusal("workload.urls=[]").contains("unknown key"));
+    assert!(refusal("protocol=htp").contains("did you mean \"http\"?"));
+}
+
+#[test]
+fn everything_that_departs_from_the_method_is_named() {
+    let default = suite("web-static", &[]).unwrap();
+    let departures = |suite: &Suite, profile| plan(suite, profile, |_| {}).unwrap().departures;
+    let standard = departures(&default, ProfileName::Standard);
+    assert_eq!(standard.len(), 2, "{standard:?}");
+    assert!(standard[0].contains("groups of 100 clients share the order of classes"));
+    assert!(standard[1].contains("kept open"));
+    let quick = departures(&default, ProfileName::Quick);
+    assert!(quick[2].contains("14 directories"), "{quick:?}");
+    assert!(quick[2].contains("method's 141") && quick[2].contains("workload_scale = 0.1"));
+    let shared = suite("web-static", &["load.arrivals=shared"]).unwrap();
+    let shared = departures(&shared, ProfileName::Standard);
+    assert!(shared[0].contains("one arrival schedule"), "{shared:?}");
+    assert!(shared[1].contains("one deck of classes for all clients"));
+    let faithful = suite("web-static", &["workload.connections=per-request"]).unwrap();
+    assert_eq!(departures(&faithful, ProfileName::Full), standard[..1]);
+    let held = Some(FileSetId { seed: 9, directories: 20 });
+    let small = plan(&faithful, ProfileName::Full, |r| r.file_set = held).unwrap();
+    assert!(small.departures[1].contains("the server holds 20"), "{:?}", small.departures);
+    assert!(small.facts.iter().any(|f| f.name == "file set seed" && f.value == "9"));
+    assert!(small.facts.iter().any(|f| f.name == "conditioning"));
+}
+
+#[test]
+fn the_handshakes_of_https_are_disclosed() {
+    let fact = |set: &[&str]| {
+        let suite = suite("web-url", set).unwrap();
+        let targets = targets(&["https://127.0.0.1:8443/"]);
+        let request = PlanRequest {
+            suite: &suite,
+            profile: suite.profiles.get(ProfileName::Quick),
+            seed: 1,
+            highest_ops_per_s: None,
+            targets: &targets,
+            file_set: None,
+            urls: None,
+            loadfile: None,
+            dial: &Offline,
+        };
+        let facts = crate::plan::plan(&request).unwrap().facts;
+        facts.into_iter().find(|fact| fact.name == "TLS resumption").unwrap().value
+    };
+    assert!(fact(&[]).starts_with("off: every connection makes a full handshake"));
+    assert!(fact(&["workload.tls_resumption=on"]).starts_with("on: within each worker"));
+}
+
+#[test]
+fn ops_are_named_by_class_by_url_or_by_method() {
+    let files = plan(&suite("web-static", &[]).unwrap(), ProfileName::Standard, |_| {}).unwrap();
+    assert_eq!(files.op_names.0, ["class0", "class1", "class2", "class3"]);
+    assert_eq!(files.op_shares, Some(vec![0.35, 0.5, 0.14, 0.01]));
+    let url = suite("web-url", &[]).unwrap();
+    let one = plan(&url, ProfileName::Standard, |_| {}).unwrap();
+    assert_eq!((one.op_names.0, one.departures.len()), (vec!["GET".to_owned()], 0));
+    let list = plan(&url, ProfileName::Standard, |r| r.urls = Some("3 /a\nHEAD /b")).unwrap();
+    assert_eq!(list.op_names.0, ["GET /a", "HEAD /b"]);
+    assert_eq!(list.op_shares, Some(vec![0.75, 0.25]));
+}
+
+#[test]
+fn targets_that_cannot_work_are_refused() {
+    let suite = suite("web-static", &[]).unwrap();
+    let refusal = |urls: &[&str]| {
+        let targets = targets(urls);
+        let profile = suite.profiles.get(ProfileName::Quick);
+        let request = PlanRequest {
+            suite: &suite,
+            profile,
+            seed: 1,
+            highest_ops_per_s: None,
+            targets: &targets,
+            file_set: None,
+            urls: None,
+            loadfile: None,
+            dial: &Offline,
+        };
+        crate::plan::plan(&request).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert!(refusal(&[]).contains("no target"));
+    assert!(refusal(&["smb://h/share"]).contains("not of protocol http"));
+    assert!(refusal(&["http://h/", "https://h/"]).contains("mix http and https"));
+    assert!(refusal(&["http://h/?a=b"]).contains("plain path"));
+    let held = Some(FileSetId { seed: 1, directories: 0 });
+    let empty = plan(&suite, ProfileName::Quick, |r| r.file_set = held);
+    assert!(matches!(empty, Err(PlanError::Errand(ErrandError::Unusable(_)))));
+}
+
+#[test]
+fn the_schema_of_the_workload_names_every_key() {
+    let schema = (PROTOCOL.workload_schema)();
+    let text = schema.as_value().to_string();
+    for key in
+        ["requests", "connections", "verify_one_in", "file_set", "tls_ca_file", "tls_resumption"]
+    {
+        assert!(text.contains(key), "{key}");
+    }
+}

@@ -1,0 +1,203 @@
+//! The reference web server: HTTP/1.1 with keep-alive, files from memory or from a directory, TLS
+//! if wanted. One thread per core; connections are dealt out in turn, so that the cores share
+//! them evenly however few they are.
+
+mod beneath;
+mod connection;
+mod content;
+mod delayed;
+mod error;
+pub mod nginx;
+mod tls;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use connection::Connections;
+pub use content::{BYTES_MAX, FindBody, WebContent};
+use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::{ServerError, Stop, cores};
+pub use tls::{Pem, TlsSource, self_signed};
+
+/// Connections that may wait for the kernel's accept queue to be emptied.
+const BACKLOG: i32 = 4096;
+/// Connections accepted and not yet taken over by their thread, per thread.
+const HANDED_OVER_MAX: usize = 1024;
+/// How long to leave accept alone when the process is out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// How long replies in progress may take to finish once stopping.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// What to serve and where.
+#[derive(Clone, Debug)]
+pub struct WebConfig {
+    /// Address to listen on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// What to answer with.
+    pub content: WebContent,
+    /// One serving thread per core named here, pinned to it; empty: one thread, not pinned.
+    pub cores: Vec<u32>,
+    /// `https` with this certificate, or plain `http`.
+    pub tls: Option<TlsSource>,
+}
+
+/// A web server that listens and does not serve yet.
+pub struct WebServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    scheme: &'static str,
+    connections: Connections,
+    cores: Vec<u32>,
+}
+
+impl WebServer {
+    /// Listens. Connections queue up in the kernel until [`WebServer::serve_until`].
+    pub fn bind(config: &WebConfig) -> Result<Self, ServerError> {
+        let listen_error = |source| ServerError::Listen { address: config.listen, source };
+        let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let connections = Connections::new(content::Answers::new(&config.content)?, tls);
+        let listener = TcpListener::bind(config.listen).map_err(listen_error)?;
+        // A second listen(2) on a listening socket changes its backlog; std's is too short for a
+        // connection per request.
+        rustix::net::listen(&listener, BACKLOG).map_err(|e| listen_error(e.into()))?;
+        listener.set_nonblocking(true).map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
+        Ok(Self { listener, address, scheme, connections, cores: config.cores.clone() })
+    }
+
+    /// The same server, whose replies are held by `law`. On cores of its own it never sleeps while
+    /// there are requests.
+    #[must_use]
+    pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
+        Self { connections: self.connections.delayed_by(law), ..self }
+    }
+
+    /// Where it listens, with the port the system chose.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://ADDRESS:PORT/`.
+    pub fn url(&self) -> String {
+        format!("{}://{}/", self.scheme, self.address)
+    }
+
+    /// Serves until `stop` is requested, then lets replies in progress finish for up to a second.
+    /// Blocks the calling thread, which becomes the first serving thread.
+    pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
+        let Self { listener, connections, cores, .. } = self;
+        let mut pins = cores.iter().map(|core| vec![*core]);
+        let first_pin = pins.next().unwrap_or_default();
+        let mut threads = Vec::new();
+        let mut hand_over = Vec::new();
+        for pin in pins {
+            let (sender, receiver) = mpsc::channel(HANDED_OVER_MAX);
+            hand_over.push(sender);
+            let (connections, stop) = (connections.clone(), stop.clone());
+            threads.push(std::thread::spawn(move || {
+                let runtime = pinned_runtime(&pin).inspect_err(|_| stop.request())?;
+                runtime.block_on(async {
+                    connections.keep_awake();
+                    serve_handed_over(receiver, &connections, &stop).await;
+                });
+                Ok(())
+            }));
+        }
+        let served = pinned_runtime(&first_pin).and_then(|runtime| {
+            runtime.block_on(async {
+                if !first_pin.is_empty() {
+                    connections.keep_awake();
+                }
+                accept(listener, &connections, &hand_over, stop).await
+            })
+        });
+        stop.request();
+        let mut outcomes: Vec<Result<(), ServerError>> = vec![served];
+        for thread in threads {
+            outcomes.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        outcomes.into_iter().collect()
+    }
+}
+
+fn pinned_runtime(core: &[u32]) -> Result<Runtime, ServerError> {
+    cores::pin_current_thread(core)
+        .map_err(|source| ServerError::Pin { cores: cores::list(core), source })?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| ServerError::System { doing: "set up a serving thread", source })
+}
+
+/// Deals connections out in turn: this thread, then each of `others`, and again.
+async fn accept(
+    listener: TcpListener,
+    connections: &Connections,
+    others: &[mpsc::Sender<TcpStream>],
+    stop: &Stop,
+) -> Result<(), ServerError> {
+    let listener = tokio::net::TcpListener::from_std(listener)
+        .map_err(|source| ServerError::System { doing: "watch the listening socket", source })?;
+    let open = connections.on_this_thread();
+    let accept_all = async {
+        for turn in (0..=others.len()).cycle() {
+            let stream = next_connection(&listener).await;
+            match turn.checked_sub(1) {
+                None => open.start(stream),
+                Some(other) => {
+                    // Errors mean that the stream or its thread is gone; the client sees it close.
+                    let Ok(stream) = stream.into_std() else { continue };
+                    let _ = others[other].send(stream).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = accept_all => {}
+        () = stop.requested() => {}
+    }
+    drop(listener);
+    open.drain(DRAIN_MAX).await;
+    Ok(())
+}
+
+async fn next_connection(listener: &tokio::net::TcpListener) -> tokio::net::TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            // Out of descriptors, or a client that left while queueing: neither is the end.
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+async fn serve_handed_over(
+    mut receiver: mpsc::Receiver<TcpStream>,
+    connections: &Connections,
+    stop: &Stop,
+) {
+    let open = connections.on_this_thread();
+    let take_all = async {
+        while let Some(stream) = receiver.recv().await {
+            if let Ok(stream) = tokio::net::TcpStream::from_std(stream) {
+                open.start(stream);
+            }
+        }
+    };
+    tokio::select! {
+        () = take_all => {}
+        () = stop.requested() => {}
+    }
+    open.drain(DRAIN_MAX).await;
+}
+
+impl std::fmt::Debug for WebServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebServer").field("url", &self.url()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,376 @@
+//! `managed:nginx`.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Resource, geteuid, getrlimit};
+use tempfile::TempDir;
+
+use super::error::CertificateError;
+use crate::server::{TlsSource, self_signed};
+use plimsoll_servers::clock::Deadline;
+use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
+use plimsoll_servers::programs::{find_program, search_path};
+use plimsoll_servers::{ServerError, ServerProcess, Software};
+
+/// Where packages and source builds put it.
+const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
+/// How long it may take until it answers; it normally takes some 20 ms.
+const START_WAIT: Duration = Duration::from_secs(10);
+/// Another process can take the free port between our looking and nginx's binding.
+const PORT_TRIES: u32 = 3;
+/// Most descriptors worth asking for per worker.
+const DESCRIPTORS_MAX: u64 = 131_072;
+/// The first version that takes `-e`; older ones first try a log file that is root's.
+const ERROR_LOG_FLAG_SINCE: [u32; 3] = [1, 19, 5];
+/// How a build is told to tell of itself (ngx_http_stub_status_module).
+const STATUS_MODULE: &str = "--with-http_stub_status_module";
+/// Longest path of a Unix socket (sun_path in unix(7)), with its zero byte.
+const SOCKET_PATH_BYTES_MAX: usize = 108;
+
+/// What a managed web server is to serve, and how.
+#[derive(Clone, Debug)]
+pub struct NginxRequest {
+    /// Document root.
+    pub root: PathBuf,
+    /// Cores to pin it to, one worker each; empty: one worker, wherever the system puts it.
+    pub cores: Vec<u32>,
+    /// `https` with this certificate, or plain `http`.
+    pub tls: Option<TlsSource>,
+    /// Directories to look for the program in; `None`: `PATH` and where packages put it.
+    pub search: Option<Vec<PathBuf>>,
+    /// A directory of the caller's that is removed when the caller dies without stopping the
+    /// server (`kill -9`): a temporary file set of many gigabytes should not stay behind.
+    pub remove_when_killed: Option<PathBuf>,
+}
+
+pub(crate) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
+    find_program("nginx", &search_path(search, &USUAL_PLACES)).ok_or_else(|| {
+        let [first, second, last] = USUAL_PLACES;
+        ServerError::NotInstalled {
+            name: "nginx",
+            program: "nginx",
+            searched: format!("PATH, {first}, {second} or {last}"),
+            install: "apt install nginx-light",
+        }
+    })
+}
+
+/// Starts it and waits until it answers.
+pub fn start(request: &NginxRequest) -> Result<ServerProcess, ServerError> {
+    let program = find(request.search.as_deref())?;
+    let build = build_of(&program)?;
+    let root = document_root(&request.root)?;
+    let mut tries = PORT_TRIES;
+    loop {
+        tries -= 1;
+        let address = free_address()?;
+        match start_at(address, &program, &build, &Served { request, root: &root }) {
+            Err(ServerError::Ended { .. }) if tries > 0 && is_taken(address) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// What to serve: the request, with its document root resolved.
+struct Served<'a> {
+    request: &'a NginxRequest,
+    root: &'a str,
+}
+
+fn start_at(
+    address: SocketAddr,
+    program: &Path,
+    build: &Build,
+    served: &Served<'_>,
+) -> Result<ServerProcess, ServerError> {
+    let request = served.request;
+    let scratch = tempfile::Builder::new()
+        .prefix("plimsoll-nginx-")
+        .tempdir()
+        .map_err(|source| ServerError::System { doing: "make a temporary directory", source })?;
+    let status = status_socket(build, scratch.path());
+    let status_server = status.as_deref().map(status_server).unwrap_or_default();
+    let configuration = configuration(address, scratch.path(), served, &status_server)?;
+    write(&scratch.path().join("nginx.conf"), &configuration)?;
+    let pid_file = scratch.path().join("nginx.pid");
+    let mut process = Process::start(Launch {
+        program: program.to_owned(),
+        arguments: arguments(&build.version, &scratch),
+        environment: Vec::new(),
+        cores: &request.cores,
+        scratch: Some(scratch),
+        remove_when_killed: request.remove_when_killed.clone(),
+        parent_watch: ParentWatch::Shell,
+    })?;
+    let software = Software { name: "nginx".to_owned(), version: build.version.clone() };
+    let scheme = if request.tls.is_some() { "https" } else { "http" };
+    wait_until_it_answers(&mut process, address, &pid_file, (&software, scheme))?;
+    let (path, cores) = ("/".to_owned(), request.cores.clone());
+    let facts = Facts { scheme: scheme.to_owned(), path, software, configuration, cores };
+    let mut server = ServerProcess::new(process, address, facts);
+    server.status = status;
+    Ok(server)
+}
+
+/// What a program says it is.
+struct Build {
+    version: String,
+    /// It can tell of itself.
+    has_status: bool,
+}
+
+/// `nginx -V` writes `nginx version: nginx/1.22.1` and what it was configured with to standard
+/// error.
+fn build_of(program: &Path) -> Result<Build, ServerError> {
+    let output = Command::new(program)
+        .arg("-V")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or_default();
+    let version = first.trim().split_once("nginx/").map(|(_, version)| version);
+    Ok(Build {
+        version: version.unwrap_or("of unknown version").to_owned(),
+        has_status: said.split_whitespace().any(|word| word == STATUS_MODULE),
+    })
+}
+
+/// Where it is to tell of itself: apart from the port under load, and to this user alone.
+fn status_socket(build: &Build, scratch: &Path) -> Option<PathBuf> {
+    let socket = scratch.join("status.sock");
+    let fits = socket.as_os_str().len() < SOCKET_PATH_BYTES_MAX;
+    let can_be_named = socket.to_str().is_some_and(|text| !text.contains(['$', '"', '\\', '\n']));
+    (build.has_status && fits && can_be_named).then_some(socket)
+}
+
+fn status_server(socket: &Path) -> String {
+    format!(
+        "    server {{\n        listen \"unix:{}\";\n        keepalive_timeout 0;\n        \
+         location / {{\n            stub_status;\n        }}\n    }}\n",
+        socket.display()
+    )
+}
+
+fn takes_error_log_flag(version: &str) -> bool {
+    let numbers = version.split_whitespace().next().unwrap_or_default().split('.');
+    let numbers: Vec<u32> = numbers.map_while(|part| part.parse().ok()).collect();
+    numbers.as_slice() >= ERROR_LOG_FLAG_SINCE.as_slice()
+}
+
+fn arguments(version: &str, scratch: &TempDir) -> Vec<std::ffi::OsString> {
+    let mut arguments = vec!["-p".into(), scratch.path().into(), "-c".into(), "nginx.conf".into()];
+    if takes_error_log_flag(version) {
+        arguments.extend(["-e".into(), "stderr".into()]);
+    }
+    arguments
+}
+
+/// The absolute path, which must be one that a configuration file can name.
+fn document_root(root: &Path) -> Result<String, ServerError> {
+    let refused = |source| ServerError::Root { path: root.to_owned(), source };
+    let absolute = root.canonicalize().map_err(refused)?;
+    if !absolute.is_dir() {
+        return Err(refused(io::ErrorKind::NotADirectory.into()));
+    }
+    let text = absolute.to_str().filter(|text| !text.contains(['$', '"', '\\', '\n']));
+    text.map(str::to_owned).ok_or_else(|| {
+        let why = "nginx cannot take a path with $, quotes, backslashes or bytes outside UTF-8";
+        refused(io::Error::new(io::ErrorKind::InvalidInput, why))
+    })
+}
+
+fn configuration(
+    address: SocketAddr,
+    scratch: &Path,
+    served: &Served<'_>,
+    status_server: &str,
+) -> Result<String, ServerError> {
+    let request = served.request;
+    let workers = request.cores.len().max(1);
+    let descriptors =
+        getrlimit(Resource::Nofile).maximum.unwrap_or(DESCRIPTORS_MAX).min(DESCRIPTORS_MAX);
+    // A connection needs one descriptor, a cached file one: neither may starve the other.
+    let (connections, cached_files) = (descriptors / 2, descriptors / 3);
+    // Without this a master run by root starts workers that cannot read the file set.
+    let user = if geteuid().is_root() { "user root root;\n" } else { "" };
+    let pins = worker_pins(&request.cores);
+    let (tls, tls_files) = match &request.tls {
+        None => ("", String::new()),
+        Some(source) => (" ssl", tls_directives(source, scratch)?),
+    };
+    let root = served.root;
+    Ok(format!(
+        "daemon off;
+{user}worker_processes {workers};
+{pins}worker_rlimit_nofile {descriptors};
+pid nginx.pid;
+lock_file nginx.lock;
+error_log stderr warn;
+events {{
+    worker_connections {connections};
+}}
+http {{
+    access_log off;
+    log_not_found off;
+    sendfile on;
+    tcp_nodelay on;
+    keepalive_timeout 1h;
+    keepalive_requests 1000000000;
+    open_file_cache max={cached_files} inactive=1h;
+    open_file_cache_valid 1h;
+    open_file_cache_min_uses 1;
+    default_type application/octet-stream;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    server {{
+        listen {address}{tls} backlog=4096;
+        root \"{root}\";
+{tls_files}    }}
+{status_server}}}
+"
+    ))
+}
+
+/// One worker per core.
+fn worker_pins(cores: &[u32]) -> String {
+    if cores.is_empty() {
+        return String::new();
+    }
+    let mut line = String::from("worker_cpu_affinity");
+    for &core in cores {
+        // A bit mask, the highest core first.
+        let _ = write!(line, " 1{}", "0".repeat(core as usize));
+    }
+    line + ";\n"
+}
+
+fn tls_directives(source: &TlsSource, scratch: &Path) -> Result<String, ServerError> {
+    let (certificate, key) = match source {
+        TlsSource::Files { certificate, key } => (resolved(certificate)?, resolved(key)?),
+        TlsSource::SelfSigned => {
+            let pem = self_signed()?;
+            write(&scratch.join("certificate.pem"), &pem.certificate)?;
+            write(&scratch.join("key.pem"), &pem.key)?;
+            (PathBuf::from("certificate.pem"), PathBuf::from("key.pem"))
+        }
+    };
+    Ok(format!(
+        "        ssl_certificate \"{}\";\n        ssl_certificate_key \"{}\";\n        \
+         ssl_protocols TLSv1.2 TLSv1.3;\n        ssl_session_cache shared:tls:10m;\n",
+        certificate.display(),
+        key.display(),
+    ))
+}
+
+fn resolved(path: &Path) -> Result<PathBuf, ServerError> {
+    let refused = |error: io::Error| {
+        let (path, reason) = (path.to_owned(), error.to_string());
+        ServerError::from(CertificateError::Pem { path, reason })
+    };
+    path.canonicalize().map_err(refused)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ServerError> {
+    std::fs::write(path, text)
+        .map_err(|source| ServerError::System { doing: "write a configuration file", source })
+}
+
+fn free_address() -> Result<SocketAddr, ServerError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map_err(|source| ServerError::System { doing: "find a free port", source })
+}
+
+fn is_taken(address: SocketAddr) -> bool {
+    TcpListener::bind(address).is_err()
+}
+
+fn wait_until_it_answers(
+    process: &mut Process,
+    address: SocketAddr,
+    pid_file: &Path,
+    (software, scheme): (&Software, &str),
+) -> Result<(), ServerError> {
+    let deadline = Deadline::after(START_WAIT);
+    let software = || software.to_string();
+    loop {
+        if let Some(status) = process.ended()? {
+            let tail = process.stderr_tail();
+            return Err(ServerError::Ended { software: software(), status, tail });
+        }
+        // The file appears once all sockets are bound: whoever answers from then on is ours.
+        let written = std::fs::read_to_string(pid_file).unwrap_or_default();
+        let is_bound = written.trim().parse() == Ok(process.id());
+        if is_bound && answers(address, scheme, deadline.left()).unwrap_or(false) {
+            return Ok(());
+        }
+        if !deadline.wait_a_step() {
+            let tail = process.stderr_tail();
+            let waited = START_WAIT;
+            return Err(ServerError::Silent { software: software(), waited, tail });
+        }
+    }
+}
+
+/// Whether an HTTP reply begins. With TLS an accepted connection has to do.
+fn answers(address: SocketAddr, scheme: &str, wait: Duration) -> io::Result<bool> {
+    if wait.is_zero() {
+        return Ok(false);
+    }
+    let mut stream = TcpStream::connect_timeout(&address, wait)?;
+    if scheme == "https" {
+        return Ok(true);
+    }
+    stream.set_read_timeout(Some(wait))?;
+    stream.write_all(
+        b"HEAD /plimsoll-fileset.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    )?;
+    let mut start = [0; 7];
+    stream.read_exact(&mut start)?;
+    Ok(&start == b"HTTP/1.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_log_flag_depends_on_the_version() {
+        for (version, expected) in
+            [("1.22.1", true), ("1.19.5", true), ("1.19.4", false), ("2.0", true), ("?", false)]
+        {
+            assert_eq!(takes_error_log_flag(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn each_worker_is_pinned_to_its_core() {
+        assert_eq!(worker_pins(&[0, 3]), "worker_cpu_affinity 1 1000;\n");
+        assert_eq!(worker_pins(&[]), "");
+    }
+
+    #[test]
+    fn a_missing_nginx_says_how_to_get_it() {
+        let request = NginxRequest {
+            root: ".".into(),
+            cores: vec![],
+            tls: None,
+            search: Some(vec![]),
+            remove_when_killed: None,
+        };
+        assert_eq!(
+            start(&request).unwrap_err().to_string(),
+            "managed:nginx: no nginx found in PATH, /usr/sbin, /usr/local/sbin or \
+             /usr/local/nginx/sbin; install it (apt install nginx-light) or give a URL"
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Certificates of the servers that Plimsoll starts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use super::error::CertificateError;
+use plimsoll_servers::ServerError;
+
+/// Where a server's certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsSource {
+    /// Made now, for `localhost`, `127.0.0.1` and `::1`; nobody trusts it.
+    SelfSigned,
+    /// PEM files: certificate chain and private key.
+    Files {
+        /// Certificate chain, the server's own first.
+        certificate: PathBuf,
+        /// Private key.
+        key: PathBuf,
+    },
+}
+
+/// A certificate and its key as PEM text.
+#[derive(Clone)]
+pub struct Pem {
+    /// Certificate.
+    pub certificate: String,
+    /// PKCS #8 private key.
+    pub key: String,
+}
+
+/// Makes a self-signed certificate for `localhost`, `127.0.0.1` and `::1`.
+pub fn self_signed() -> Result<Pem, ServerError> {
+    let names = ["localhost", "127.0.0.1", "::1"].map(String::from);
+    let made = rcgen::generate_simple_self_signed(names)
+        .map_err(|error| CertificateError::Tls(error.to_string()))?;
+    Ok(Pem { certificate: made.cert.pem(), key: made.signing_key.serialize_pem() })
+}
+
+pub(super) fn acceptor(source: &TlsSource) -> Result<TlsAcceptor, ServerError> {
+    let (chain, key) = match source {
+        TlsSource::SelfSigned => {
+            let pem = self_signed()?;
+            let here = Path::new("(made now)");
+            (chain_from(here, pem.certificate.as_bytes())?, key_from(here, pem.key.as_bytes())?)
+        }
+        TlsSource::Files { certificate, key } => {
+            (chain_from(certificate, &read(certificate)?)?, key_from(key, &read(key)?)?)
+        }
+    };
+    let refused = |error: rustls::Error| CertificateError::Tls(error.to_string());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(refused)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(refused)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ServerError> {
+    std::fs::read(path).map_err(|error| pem_error(path, error.to_string()))
+}
+
+fn chain_from(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServerError> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| pem_error(path, error.to_string()))?;
+    if chain.is_empty() {
+        return Err(pem_error(path, "it holds no certificate".to_owned()));
+    }
+    Ok(chain)
+}
+
+fn key_from(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, ServerError> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|error| pem_error(path, error.to_string()))
+}
+
+fn pem_error(path: &Path, reason: String) -> ServerError {
+    CertificateError::Pem { path: path.to_owned(), reason }.into()
+}

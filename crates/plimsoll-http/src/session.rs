@@ -1,0 +1,433 @@
+//! The client's side of HTTP/1.1 as a state machine: one op in flight, on a connection that is
+//! kept or made anew. RFC 9112 §9.
+
+use std::fmt;
+use std::rc::Rc;
+
+use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
+use plimsoll_model::units::Nanos;
+
+use super::fileset::FileId;
+use super::flight::{Flight, Stage, first_difference, take_head};
+use super::parameters::Connections;
+use super::site::WorkerSite;
+use super::wire::Malformed;
+use super::wire::body::Framing;
+use super::wire::head;
+use super::wire::request::Method;
+use plimsoll_protocol::surplus::SurplusBytes;
+
+/// A body with at least this much still to come is left in the kernel when nobody reads it;
+/// below, one more system call costs more than the copy.
+pub const DISCARD_BYTES_MIN: u64 = 8 * 1024;
+/// Read this much where a long body will be discarded: room for a usual header (nginx 240 bytes,
+/// others up to 600) and little of the body.
+pub const HEAD_READ_BYTES: usize = 1024;
+/// Connections per client that may wait for the server to close them.
+pub const LINGERING_LINKS_MAX: usize = 8;
+/// Largest body that is kept for a caller who asked for it.
+pub const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
+
+/// One request and what is done with its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpOp {
+    /// How it counts in the statistics.
+    pub kind: OpKind,
+    /// What is asked for.
+    pub request: Request,
+    /// How; must be the method the site wrote into the request.
+    pub method: Method,
+    /// Compare the body with the file set.
+    pub verify: bool,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A file of the file set.
+    File(FileId),
+    /// Index in the list of URLs.
+    Url(u32),
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct HttpSession {
+    site: Rc<WorkerSite>,
+    op_timeout: Nanos,
+    open: Option<OpenLink>,
+    flight: Option<Flight>,
+    /// Start of a header that came in pieces; without heap otherwise.
+    partial: Vec<u8>,
+    /// Links whose reply is complete and which the server will close.
+    lingering: Vec<Lingering>,
+    verified: u64,
+    capture: Option<Vec<u8>>,
+}
+
+/// The link the next bytes are expected on.
+#[derive(Clone, Copy, Debug)]
+struct OpenLink {
+    link: Link,
+    connected: bool,
+    /// It has carried a whole reply.
+    reused: bool,
+    /// The op that the last reply on it answered, if that ended well.
+    answered: Option<HttpOp>,
+}
+
+/// A link that waits for its end.
+#[derive(Clone, Copy, Debug)]
+struct Lingering {
+    link: Link,
+    answered: Option<HttpOp>,
+}
+
+/// Servers say so on a connection that was idle for too long, and close it. RFC 9110 §15.5.9.
+const REQUEST_TIMEOUT: u16 = 408;
+
+impl HttpSession {
+    /// A client of `site`.
+    pub fn new(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
+        Self {
+            site,
+            op_timeout,
+            open: None,
+            flight: None,
+            partial: Vec::new(),
+            lingering: Vec::new(),
+            verified: 0,
+            capture: None,
+        }
+    }
+
+    /// A client that keeps the first [`CAPTURE_BYTES_MAX`] of each body.
+    pub fn capturing(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
+        Self { capture: Some(Vec::new()), ..Self::new(site, op_timeout) }
+    }
+
+    /// The body of the last reply.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        self.capture.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Heap bytes held now: none between ops, except for links that wait for their end.
+    pub fn held_bytes(&self) -> usize {
+        let links = self.lingering.capacity() * size_of::<Lingering>();
+        let body = self.capture.as_ref().map_or(0, Vec::capacity);
+        self.partial.capacity() + links + body
+    }
+
+    fn is_current(&self, link: Link) -> bool {
+        self.open.is_some_and(|open| open.link == link)
+    }
+
+    /// Forgets a link that waited for its end, if it is one.
+    fn stop_lingering(&mut self, link: Link) -> Option<Lingering> {
+        let at = self.lingering.iter().position(|lingering| lingering.link == link)?;
+        Some(self.lingering.remove(at))
+    }
+
+    /// Bytes on a link on which nothing is asked for: it is out of step, and given up.
+    fn refuse(&mut self, link: Link, answered: Option<HttpOp>, bytes: &[u8], io: &mut impl Io) {
+        io.close(link);
+        let said_goodbye = || {
+            let head = head::parse(bytes).ok().flatten();
+            head.is_some_and(|head| head.status == REQUEST_TIMEOUT)
+        };
+        // An op that has failed already does not fail twice.
+        let Some(op) = answered.filter(|_| !said_goodbye()) else { return };
+        let (method, url) = (op.method.as_str(), self.site.site.url(op.request));
+        io.explain(format_args!("{method} {url}: {}", SurplusBytes(bytes.len())));
+        io.surplus(op.kind);
+    }
+
+    fn connect(&mut self, io: &mut impl Io) {
+        let link = io.connect(LinkKind::Stream);
+        self.open = Some(OpenLink { link, connected: false, reused: false, answered: None });
+    }
+
+    /// Reads what it can; true when the reply is complete.
+    fn read(&mut self, link: Link, bytes: &[u8], io: &mut impl Io) -> Result<bool, Malformed> {
+        let mut rest = bytes;
+        let complete = loop {
+            let Some(flight) = self.flight.as_mut() else { break true };
+            match &mut flight.stage {
+                Stage::Head => {
+                    let Some((head, taken)) = take_head(&mut self.partial, rest)? else {
+                        break false;
+                    };
+                    rest = &rest[taken..];
+                    match head.status {
+                        101 => return Err(Malformed::Upgrade),
+                        100..200 if rest.is_empty() => break false,
+                        100..200 => {}
+                        _ => {
+                            self.site.learn_bytes(flight.op.request, head.content_length);
+                            let framing = Framing::of(&head, flight.op.method);
+                            flight.stage = Stage::Body { head, framing };
+                        }
+                    }
+                }
+                Stage::Body { framing, .. } if framing.is_complete() => break true,
+                Stage::Body { .. } if rest.is_empty() => break false,
+                Stage::Body { framing, .. } => {
+                    let (taken, payload) = framing.take(rest)?;
+                    rest = &rest[taken..];
+                    self.take_payload(payload);
+                }
+            }
+        };
+        if complete && !rest.is_empty() {
+            return Err(Malformed::Surplus { bytes: rest.len() });
+        }
+        if !complete {
+            self.discard_the_rest(link, io);
+        }
+        Ok(complete)
+    }
+
+    fn take_payload(&mut self, payload: &[u8]) {
+        let Some(flight) = self.flight.as_mut() else { return };
+        let offset = flight.payload_bytes;
+        flight.payload_bytes += payload.len() as u64;
+        if flight.op.verify
+            && flight.wrong_at.is_none()
+            && let Some(content) = self.site.site.content(flight.op.request)
+        {
+            flight.wrong_at = first_difference(content, offset, payload);
+        }
+        if let Some(body) = self.capture.as_mut() {
+            let room = CAPTURE_BYTES_MAX.saturating_sub(body.len());
+            body.extend_from_slice(&payload[..payload.len().min(room)]);
+        }
+    }
+
+    /// Asks the driver to drop a long body that nobody looks at, all but its last byte: the read
+    /// that takes it shows whether more follows, which would else be taken for the next reply.
+    fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
+        let wanted = self.capture.is_some();
+        let Some(flight) = self.flight.as_mut() else { return };
+        if wanted || flight.op.verify || flight.discarding {
+            return;
+        }
+        if let Stage::Body { framing: Framing::Length(left), .. } = flight.stage
+            && left >= DISCARD_BYTES_MIN
+        {
+            flight.discarding = true;
+            io.discard(link, left - 1);
+        }
+    }
+
+    /// The reply is complete.
+    fn finish(&mut self, io: &mut impl Io) {
+        let Some(flight) = self.flight.take() else { return };
+        let Stage::Body { head, .. } = flight.stage else { return };
+        let status = flight.judge(&self.site.site, &head, io);
+        let answered = (status == OpStatus::Ok).then_some(flight.op);
+        if let Some(open) = self.open.as_mut() {
+            if head.persistent && self.site.site.connections == Connections::KeepAlive {
+                (open.reused, open.answered) = (true, answered);
+            } else {
+                let link = open.link;
+                self.open = None;
+                self.linger(Lingering { link, answered }, io);
+            }
+        }
+        let outcome = flight.outcome(status);
+        if status == OpStatus::Ok && flight.op.verify {
+            self.verified += 1;
+        }
+        io.complete(flight.ticket, outcome);
+    }
+
+    /// Leaves the closing to the server, so that the waiting for late segments is its own.
+    fn linger(&mut self, lingering: Lingering, io: &mut impl Io) {
+        if self.lingering.len() == LINGERING_LINKS_MAX {
+            io.close(self.lingering.remove(0).link);
+        }
+        self.lingering.push(lingering);
+    }
+
+    /// The op failed; its link is closed already.
+    fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+        self.partial = Vec::new();
+        let Some(flight) = self.flight.take() else { return };
+        let url = self.site.site.url(flight.op.request);
+        io.explain(format_args!("{} {url}: {why}", flight.op.method.as_str()));
+        io.complete(flight.ticket, flight.outcome(OpStatus::Failed(class)));
+    }
+
+    fn close_and_fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+        if let Some(open) = self.open.take() {
+            io.close(open.link);
+        }
+        self.fail(class, why, io);
+    }
+
+    /// The link is gone. A server may close a kept connection at any moment, so an op on one
+    /// that got no byte of its reply is sent once more; whether its first try worked is unknown.
+    fn lost(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+        let Some(open) = self.open.take() else { return };
+        let Some(flight) = self.flight.as_mut() else { return };
+        let transport = class == ErrorClass::Transport;
+        if flight.begun && transport {
+            let got = flight.payload_bytes;
+            self.fail(
+                ErrorClass::Truncated,
+                format_args!("{why} after {got} bytes of the body"),
+                io,
+            );
+        } else if open.reused && transport && !flight.resent {
+            flight.resent = true;
+            self.connect(io);
+        } else {
+            let stage = if flight.begun { "within the reply" } else { "before the reply began" };
+            self.fail(class, format_args!("{why} {stage}"), io);
+        }
+    }
+}
+
+impl Session for HttpSession {
+    type Op = HttpOp;
+
+    fn kind(&self, op: &HttpOp) -> OpKind {
+        op.kind
+    }
+
+    fn has_room(&self) -> bool {
+        self.flight.is_none()
+    }
+
+    fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
+        if let Some(body) = self.capture.as_mut() {
+            body.clear();
+        }
+        self.flight = Some(Flight::new(ticket, op, now.saturating_add(self.op_timeout)));
+        match self.open {
+            Some(open) if open.connected => self.site.send(&op, open.link, io),
+            Some(_) => {}
+            None => self.connect(io),
+        }
+    }
+
+    fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
+        let Some(open) = self.open.as_mut().filter(|open| open.link == link) else { return };
+        open.connected = true;
+        if let Some(flight) = &self.flight {
+            self.site.send(&flight.op, link, io);
+        }
+    }
+
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
+        if bytes.is_empty() {
+            return;
+        }
+        let Some(open) = self.open.filter(|open| open.link == link) else {
+            if let Some(Lingering { answered, .. }) = self.stop_lingering(link) {
+                self.refuse(link, answered, bytes, io);
+            }
+            return;
+        };
+        let Some(flight) = self.flight.as_mut() else {
+            self.open = None;
+            return self.refuse(link, open.answered, bytes, io);
+        };
+        flight.begun = true;
+        match self.read(link, bytes, io) {
+            Ok(true) => self.finish(io),
+            Ok(false) => {}
+            Err(why) => {
+                let class = match why {
+                    Malformed::Surplus { .. } => ErrorClass::Surplus,
+                    _ => ErrorClass::Malformed,
+                };
+                self.close_and_fail(class, format_args!("{why}"), io);
+            }
+        }
+    }
+
+    fn on_discarded(&mut self, link: Link, n: u64, _now: Nanos, io: &mut impl Io) {
+        if !self.is_current(link) {
+            return;
+        }
+        let Some(flight) = self.flight.as_mut() else { return };
+        if let Stage::Body { framing, .. } = &mut flight.stage
+            && let Framing::Length(left) = framing
+        {
+            let n = n.min(*left);
+            *left -= n;
+            flight.payload_bytes += n;
+            if *left == 0 {
+                self.finish(io);
+            }
+        }
+    }
+
+    fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
+        if self.stop_lingering(link).is_some() {
+            io.close(link);
+            return;
+        }
+        if !self.is_current(link) {
+            return;
+        }
+        io.close(link);
+        let ends_here = self.flight.as_ref().is_some_and(|flight| {
+            matches!(flight.stage, Stage::Body { framing: Framing::UntilClose, .. })
+        });
+        if ends_here {
+            self.open = None;
+            self.finish(io);
+        } else {
+            self.lost(ErrorClass::Transport, format_args!("the server closed the connection"), io);
+        }
+    }
+
+    fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
+        if self.stop_lingering(link).is_some() || !self.is_current(link) {
+            return;
+        }
+        match (error.class, error.errno) {
+            (class @ ErrorClass::Tls, _) => self.lost(class, format_args!("TLS failed"), io),
+            (class, 0) => self.lost(class, format_args!("the server closed the connection"), io),
+            (class, _) => self.lost(class, format_args!("{error}"), io),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        self.flight.as_ref().map(|flight| flight.deadline)
+    }
+
+    fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        let Some(flight) = &self.flight else { return };
+        if now < flight.deadline {
+            return;
+        }
+        let stage = match (self.open, flight.stage, flight.begun) {
+            (Some(OpenLink { connected: false, .. }) | None, _, _) => "no connection",
+            (_, _, false) => "no reply",
+            (_, Stage::Head, true) => "no complete header",
+            (_, Stage::Body { .. }, true) => "no complete body",
+        };
+        let after = self.op_timeout;
+        self.close_and_fail(ErrorClass::Timeout, format_args!("{stage} within {after}"), io);
+    }
+
+    fn read_limit(&self, link: Link) -> usize {
+        let awaits_long_body = self.is_current(link)
+            && self.capture.is_none()
+            && self.flight.as_ref().is_some_and(|flight| {
+                matches!(flight.stage, Stage::Head)
+                    && !flight.op.verify
+                    && self.site.likely_bytes(flight.op.request)
+                        >= HEAD_READ_BYTES as u64 + DISCARD_BYTES_MIN
+            });
+        if awaits_long_body { HEAD_READ_BYTES } else { usize::MAX }
+    }
+
+    fn take_counters(&mut self) -> SessionCounters {
+        SessionCounters { retransmissions: 0, verified: std::mem::take(&mut self.verified) }
+    }
+}

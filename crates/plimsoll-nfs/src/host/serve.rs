@@ -1,0 +1,79 @@
+//! Flags of `plimsoll serve nfs`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, FromArgMatches as _};
+use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::units::Bytes;
+
+use plimsoll_protocol::host::arguments::parse_size;
+use plimsoll_protocol::host::{Console, HostError};
+use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::{ANNOUNCEMENT, cores, descriptors};
+
+use crate::server::{Flush, NfsConfig, NfsFiles, NfsServer};
+
+/// Its flags.
+pub fn command() -> clap::Command {
+    ServeNfsArgs::augment_args(clap::Command::new("nfs").about(
+        "The reference NFS server, versions 2 and 3 over TCP and UDP; anybody may do anything",
+    ))
+}
+
+/// Serves until it is stopped.
+pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+    let args =
+        ServeNfsArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    let _ = cores::pin_current_thread(&args.cores);
+    let flush = if args.no_sync { Flush::Never } else { Flush::AsPromised };
+    let files = match &args.root {
+        Some(root) => NfsFiles::Directory { root: root.clone(), flush },
+        None => NfsFiles::Memory { bytes_max: args.memory_max.0 },
+    };
+    let (portmapper, cores) = (args.portmapper, args.cores.clone());
+    descriptors::raise_descriptor_limit();
+    let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
+    let mut server = NfsServer::bind(&NfsConfig { listen: args.listen, files, portmapper, cores })?;
+    if let Some(law) = &law {
+        server = server.delayed_by(std::sync::Arc::clone(law));
+    }
+    let stop = (console.stop)(args.stop_with_stdin)?;
+    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    server.serve_until(&stop)?;
+    law.map_or(Ok(()), |law| law.write_log())?;
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+struct ServeNfsArgs {
+    /// Address to listen on, TCP and UDP; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2049")]
+    listen: SocketAddr,
+    /// Serve this directory instead of an empty file system in memory; set-id bits are never set
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Most memory that files and their names may take
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size, conflicts_with = "root")]
+    memory_max: Bytes,
+    /// Answer as a portmapper too, normally on port 111
+    #[arg(long, value_name = "ADDR")]
+    portmapper: Option<SocketAddr>,
+    /// Say that data is on disk before it is; faster, and lost when the system crashes
+    #[arg(long, requires = "root")]
+    no_sync: bool,
+    /// Cores to use, for example 0,2; one UDP thread each
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Hold each reply to GETATTR until a queue of known law would have served it, for example
+    /// service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "root")]
+    calibrated: Option<CalibratedSpec>,
+    /// Where it writes what happened to each of those, at its end
+    #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
+    log: Option<PathBuf>,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
+}

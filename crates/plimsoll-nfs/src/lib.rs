@@ -1,0 +1,54 @@
+//! NFS versions 2 and 3 over UDP and TCP: the `nfs-v2`, `nfs-v3` and `nfs-v3-2008` suites.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`wire`] | ONC RPC, portmapper, MOUNT, NFS as bytes, pure |
+//! | [`op`] | one RPC of the mix, as script and session see it |
+//! | [`fileset`], [`script`] | what lies on the server, and what is asked of it |
+//! | [`session`] | the state machine of one client |
+//! | [`client`], [`mounting`], [`validate`], [`prepare`], [`handles`] | errands around a load point |
+//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+
+pub mod answer;
+pub mod ask;
+pub mod client;
+pub mod draw;
+pub mod fileset;
+pub mod handles;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod mix;
+pub mod mounting;
+pub mod op;
+pub mod parameters;
+pub mod plan;
+pub mod prepare;
+pub mod refusal;
+pub mod remote;
+pub mod script;
+#[cfg(feature = "host")]
+pub mod server;
+pub mod session;
+pub mod validate;
+pub mod wire;
+pub mod workload;
+
+use plimsoll_protocol::Protocol;
+
+/// The registration.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "nfs",
+    title: "NFS",
+    suites: &[
+        ("nfs-v2", include_str!("../suites/nfs-v2.toml")),
+        ("nfs-v3", include_str!("../suites/nfs-v3.toml")),
+        ("nfs-v3-2008", include_str!("../suites/nfs-v3-2008.toml")),
+    ],
+    schemes: &[("nfs", 2049)],
+    read_workload: parameters::read,
+    workload_schema: || schemars::schema_for!(parameters::NfsWorkload),
+    plan: plan::plan,
+    needed_file_set: None,
+    load_files: None,
+    clean: Some(prepare::clean_target),
+};

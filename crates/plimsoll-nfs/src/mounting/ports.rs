@@ -1,0 +1,167 @@
+//! Which ports a server's services listen on.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::{MountError, Place, Reach, transport};
+use crate::client::{Encoded, Service};
+use crate::parameters::NfsVersion;
+use crate::refusal::{CallError, program_name};
+use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::{mount, portmap};
+use plimsoll_protocol::net::{LinkKind, SourcePort};
+
+/// Where the services are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// NFS.
+    pub nfs: SocketAddr,
+    /// MOUNT.
+    pub mount: SocketAddr,
+    /// How to call MOUNT.
+    pub mount_kind: LinkKind,
+    /// Who knew the port of NFS.
+    pub nfs_known_by: KnownBy,
+    /// Who knew the port of MOUNT.
+    pub mount_known_by: KnownBy,
+}
+
+/// Who knew a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownBy {
+    /// The URL.
+    Url,
+    /// The portmapper.
+    Portmapper,
+    /// Nobody: MOUNT answered at the port of NFS.
+    Trial,
+}
+
+impl KnownBy {
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Url => "as the URL says",
+            Self::Portmapper => "from the portmapper",
+            Self::Trial => "found at the port of NFS",
+        }
+    }
+}
+
+/// The service that serves NFS of `version`.
+pub fn nfs_service(version: NfsVersion) -> Service {
+    crate::answer::service(version)
+}
+
+/// The service that mounts for NFS of `version`.
+pub fn mount_service(version: NfsVersion) -> Service {
+    let version = match version {
+        NfsVersion::V2 => mount::VERSION_1,
+        NfsVersion::V3 => mount::VERSION_3,
+    };
+    Service { program: mount::PROGRAM, version }
+}
+
+/// Finds both ports; asks the portmapper for what the URL does not say.
+pub fn find(place: &Place, version: NfsVersion, reach: &Reach<'_>) -> Result<Ports, MountError> {
+    let ip = reach.ip;
+    let (nfs, nfs_known_by) = match place.port {
+        Some(port) => (port, KnownBy::Url),
+        None => (registered_nfs(place, version, reach)?, KnownBy::Portmapper),
+    };
+    let found = |port, mount_kind, mount_known_by| Ports {
+        nfs: SocketAddr::new(ip, nfs),
+        mount: SocketAddr::new(ip, port),
+        mount_kind,
+        nfs_known_by,
+        mount_known_by,
+    };
+    if let Some(port) = place.mount_port {
+        return Ok(found(port, place.kind, KnownBy::Url));
+    }
+    let service = mount_service(version);
+    let known = match registered(service, place.kind, reach) {
+        Ok(None) => registered(service, other(place.kind), reach)
+            .map(|port| port.map(|port| (port, other(place.kind)))),
+        asked => asked.map(|port| port.map(|port| (port, place.kind))),
+    };
+    match known {
+        Ok(Some((port, kind))) => Ok(found(port, kind, KnownBy::Portmapper)),
+        // A server without a portmapper often serves everything at one port.
+        _ if serves_mount(nfs, place.kind, version, reach) => {
+            Ok(found(nfs, place.kind, KnownBy::Trial))
+        }
+        Ok(None) => Err(not_registered(service, place.kind, reach)),
+        Err(source) => Err(MountError::NoMountPort {
+            target: reach.target.clone(),
+            portmapper: portmapper(ip),
+            nfs,
+            source,
+        }),
+    }
+}
+
+fn registered_nfs(
+    place: &Place,
+    version: NfsVersion,
+    reach: &Reach<'_>,
+) -> Result<u16, MountError> {
+    let service = nfs_service(version);
+    match registered(service, place.kind, reach) {
+        Ok(Some(port)) => Ok(port),
+        Ok(None) => Err(not_registered(service, place.kind, reach)),
+        Err(source) => Err(MountError::NoPortmapper {
+            target: reach.target.clone(),
+            portmapper: portmapper(reach.ip),
+            source,
+        }),
+    }
+}
+
+fn not_registered(service: Service, kind: LinkKind, reach: &Reach<'_>) -> MountError {
+    MountError::NotRegistered {
+        target: reach.target.clone(),
+        program: program_name(service.program),
+        version: service.version,
+        transport: transport(kind),
+    }
+}
+
+fn portmapper(ip: IpAddr) -> SocketAddr {
+    SocketAddr::new(ip, portmap::PORT)
+}
+
+fn other(kind: LinkKind) -> LinkKind {
+    match kind {
+        LinkKind::Stream => LinkKind::Datagram,
+        LinkKind::Datagram => LinkKind::Stream,
+    }
+}
+
+/// GETPORT, RFC 1833 §3.2. Asked over TCP, where an absent portmapper is known at once.
+fn registered(
+    service: Service,
+    kind: LinkKind,
+    reach: &Reach<'_>,
+) -> Result<Option<u16>, CallError> {
+    let protocol = match kind {
+        LinkKind::Stream => portmap::TCP,
+        LinkKind::Datagram => portmap::UDP,
+    };
+    let mut client = reach.client(portmapper(reach.ip), LinkKind::Stream, SourcePort::Any)?;
+    let Service { program, version } = service;
+    let wanted = portmap::Mapping { program, version, protocol, port: 0 };
+    let procedure = portmap::Procedure::GetPort.number();
+    let mapper = Service { program: portmap::PROGRAM, version: portmap::VERSION };
+    let ask = Encoded(procedure, |out: &mut Vec<u8>| wanted.encode(out));
+    let results = client.call(mapper, &ask)?;
+    let port = portmap::GetPortRes::decode(&mut XdrIn::new(&results))?;
+    Ok(u16::try_from(port).ok().filter(|port| *port > 0))
+}
+
+fn serves_mount(port: u16, kind: LinkKind, version: NfsVersion, reach: &Reach<'_>) -> bool {
+    let null = crate::client::Bare(mount::Procedure::Null.number());
+    let address = SocketAddr::new(reach.ip, port);
+    reach
+        .client(address, kind, SourcePort::Any)
+        .is_ok_and(|mut client| client.call(mount_service(version), &null).is_ok())
+}

@@ -1,0 +1,237 @@
+//! Removes a file set: exactly what carries our names below our marker.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use plimsoll_model::units::Bytes;
+
+use super::super::ask::{Ask, Query};
+use super::super::client::Feed;
+use super::super::fileset::{EntryName, FileNo, MARKER, ROOT};
+use super::super::handles::OwnedHandle;
+use super::super::mounting::{Identity, MountRequest, Mounted, mount};
+use super::super::op::{DirNo, LinkNo, SlotNo};
+use super::super::parameters::NfsVersion;
+use super::super::refusal::{CallError, NfsStatus};
+use super::super::remote::{Listing, Remote};
+use super::super::{answer, validate};
+use super::{CHANNELS, ours, window};
+use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::crew::{Crew, Overseer};
+use plimsoll_protocol::net::{
+    Dial, ErrandError, ErrandProgress, GoOn, LinkKind, OnProgress, SourcePort,
+};
+
+/// Things of others that a message names.
+const FOREIGN_NAMED_MAX: usize = 8;
+
+/// What was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Files and links.
+    pub files: u64,
+    /// Things of others that stay, by their paths; the directories around them stay too.
+    pub foreign: Vec<String>,
+}
+
+/// Removes our file set from an export. `None`: there is none.
+pub fn clean(
+    mounted: &Mounted,
+    dial: &dyn Dial,
+    progress: &mut OnProgress<'_>,
+) -> Result<Option<Cleaned>, ErrandError> {
+    let mut remote = mounted.remote(dial, dial.stop())?;
+    let ours::Standing::Ours(root, _) = ours::look(&mut remote, mounted)? else {
+        return Ok(None);
+    };
+    let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
+    validate::remove_scratch(&mut remote, &root).map_err(failed("remove the scratch directory"))?;
+    let entries = remote.list(&root, Listing::Names).map_err(failed("list plimsoll-files"))?;
+    let dirs: Vec<DirNo> =
+        entries.iter().filter_map(|e| number_of(&e.name, DIR)).map(DirNo).collect();
+    let files = AtomicU64::new(0);
+    let mut sweep = Sweep { dirs: dirs.len() as u64, foreign: Vec::new(), ended: 0, progress };
+    let window = window(mounted.kind);
+    let each = |remote: &mut Remote, dir: &DirNo| {
+        clean_directory(remote, &root, *dir, window, &files)
+            .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))
+    };
+    let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
+    Crew { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
+    let mut foreign = sweep.foreign;
+    let is_ours = |name: &[u8]| {
+        name == MARKER.as_bytes()
+            || name == ours::MARKER_NEW.as_bytes()
+            || number_of(name, DIR).is_some()
+    };
+    foreign.extend(entries.iter().filter(|e| !is_ours(&e.name)).map(|e| path(None, &e.name)));
+    // The marker last: a cleaning that was cut short can be done again.
+    let mut finish = || {
+        remove(&mut remote, Ask::Remove(&root, ours::MARKER_NEW.as_bytes()))?;
+        remove(&mut remote, Ask::Remove(&root, MARKER.as_bytes()))?;
+        remove(&mut remote, Ask::RemoveDir(&mounted.root, ROOT.as_bytes()))
+    };
+    finish().map_err(failed("remove plimsoll-files"))?;
+    foreign.sort_unstable();
+    Ok(Some(Cleaned { files: files.into_inner(), foreign }))
+}
+
+/// Removes our file set from a target, in whichever version of NFS it serves; answers in words.
+pub fn clean_target(
+    target: &ResolvedTarget,
+    dial: &dyn Dial,
+    progress: &mut OnProgress<'_>,
+) -> Result<String, ErrandError> {
+    let caller = dial.caller();
+    let identity = Identity { machine: caller.host, uid: caller.uid, gid: caller.gid };
+    let request = |version| MountRequest {
+        target,
+        version,
+        transport: LinkKind::Stream,
+        identity: &identity,
+        source: SourcePort::Any,
+        nonce: caller.nonce,
+    };
+    let mounted = match target.url.query_value("version") {
+        Some("2") => mount(&request(NfsVersion::V2), dial),
+        Some(_) => mount(&request(NfsVersion::V3), dial),
+        None => mount(&request(NfsVersion::V3), dial)
+            .or_else(|first| mount(&request(NfsVersion::V2), dial).map_err(|_| first)),
+    };
+    let Some(cleaned) = clean(&mounted?, dial, progress)? else {
+        return Ok(format!("no {ROOT} there, nothing to remove"));
+    };
+    let mut words = format!("removed {} files below {ROOT}", cleaned.files);
+    if !cleaned.foreign.is_empty() {
+        let named = cleaned.foreign.iter().take(FOREIGN_NAMED_MAX).cloned().collect::<Vec<_>>();
+        let more = if named.len() < cleaned.foreign.len() { ", …" } else { "" };
+        let names = named.join(", ");
+        words = format!("{words}; {} things not ours stay: {names}{more}", cleaned.foreign.len());
+    }
+    Ok(words)
+}
+
+/// Absence is as good, and what holds things of others stays.
+fn remove(remote: &mut Remote, ask: Ask<'_>) -> Result<(), CallError> {
+    match remote.change(ask) {
+        Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
+        // Some servers say EXIST or ACCES of a directory that is not empty. What is there then
+        // was listed as foreign.
+        Err(CallError::Status(NfsStatus::NOTEMPTY | NfsStatus::EXIST)) => Ok(()),
+        other => other,
+    }
+}
+
+type Numbered = fn(u32) -> EntryName;
+const DIR: (&str, Numbered) = ("dir", |n| DirNo(n).name());
+const IN_A_DIRECTORY: [(&str, Numbered); 3] = [
+    ("file", |n| FileNo(n).name()),
+    ("link", |n| LinkNo(n).name()),
+    ("slot", |n| SlotNo(n).name()),
+];
+
+/// The number in a name of ours, which has exactly the form we give it.
+fn number_of(name: &[u8], (prefix, named): (&str, Numbered)) -> Option<u32> {
+    let digits = std::str::from_utf8(name.strip_prefix(prefix.as_bytes())?).ok()?;
+    let number = digits.parse().ok()?;
+    (named(number).as_bytes() == name).then_some(number)
+}
+
+fn path(dir: Option<DirNo>, name: &[u8]) -> String {
+    match dir {
+        Some(dir) => format!("{ROOT}/{}/{}", dir.name(), name.escape_ascii()),
+        None => format!("{ROOT}/{}", name.escape_ascii()),
+    }
+}
+
+/// Answers with the paths of what stays.
+fn clean_directory(
+    remote: &mut Remote,
+    root: &OwnedHandle,
+    dir: DirNo,
+    window: usize,
+    files: &AtomicU64,
+) -> Result<Vec<String>, CallError> {
+    let Some(found) = remote.find(root, dir.name().as_bytes())? else { return Ok(Vec::new()) };
+    let entries = remote.list(&found.handle, Listing::Names)?;
+    let is_ours = |name: &[u8]| IN_A_DIRECTORY.iter().any(|form| number_of(name, *form).is_some());
+    let (ours, foreign): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| is_ours(&e.name));
+    let names = ours.into_iter().map(|entry| entry.name).collect();
+    let version = remote.version();
+    let mut removals = Removals { version, dir: found.handle, names, name: Vec::new(), files };
+    remote.run(window, &mut removals)?;
+    if foreign.is_empty() {
+        remove(remote, Ask::RemoveDir(root, dir.name().as_bytes()))?;
+    }
+    Ok(foreign.iter().map(|entry| path(Some(dir), &entry.name)).collect())
+}
+
+struct Removals<'a> {
+    version: NfsVersion,
+    dir: OwnedHandle,
+    names: VecDeque<Vec<u8>>,
+    name: Vec<u8>,
+    files: &'a AtomicU64,
+}
+
+impl Feed for Removals<'_> {
+    type Question<'q>
+        = Query<'q>
+    where
+        Self: 'q;
+
+    fn next(&mut self) -> Option<(u32, Query<'_>)> {
+        self.name = self.names.pop_front()?;
+        Some((0, Query { version: self.version, ask: Ask::Remove(&self.dir, &self.name) }))
+    }
+
+    fn on_results(&mut self, _: u32, results: &[u8]) -> Result<(), CallError> {
+        match answer::done(results) {
+            Ok(()) => {
+                self.files.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+struct Sweep<'a, 'p> {
+    dirs: u64,
+    foreign: Vec<String>,
+    ended: u64,
+    progress: &'a mut OnProgress<'p>,
+}
+
+impl Overseer<Vec<String>> for Sweep<'_, '_> {
+    fn on_done(&mut self, _: usize, foreign: Vec<String>) -> Result<(), ErrandError> {
+        self.ended += 1;
+        self.foreign.extend(foreign);
+        Ok(())
+    }
+
+    fn tick(&mut self) -> GoOn {
+        (self.progress)(ErrandProgress {
+            doing: "removing directories",
+            done: self.ended,
+            total: self.dirs,
+            bytes: Bytes(0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_exactly_our_form_are_ours() {
+        assert_eq!(number_of(b"dir00012", DIR), Some(12));
+        assert_eq!(number_of(b"dir123456", DIR), Some(123_456));
+        for other in ["dir12", "dir000012", "dir+0001", "dirabcde", "adir00012", "dir"] {
+            assert_eq!(number_of(other.as_bytes(), DIR), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Writes the file set to a server through NFS, reuses and grows what is there, and removes it
+//! again. Only below a directory that carries our marker, or that we made.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `ours` | our directory and its marker |
+//! | `space` | room is looked for before the first byte |
+//! | `directory` | the work on one directory, pipelined |
+//! | `clean` | the way back |
+//! | `points` | what happens before each load point |
+
+mod clean;
+mod directory;
+mod ours;
+mod points;
+mod space;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_model::units::Bytes;
+
+use self::directory::{DirectoryDone, Style, Tally};
+use super::fileset::{Content, FileSet, Marker};
+use super::handles::{Handles, OwnedHandle};
+use super::mounting::Mounted;
+use super::op::{Accessed, DirNo};
+use super::refusal::CallError;
+use super::remote::Remote;
+use plimsoll_protocol::crew::{Crew, Overseer};
+use plimsoll_protocol::net::{Dial, ErrandError, ErrandProgress, GoOn, LinkKind, OnProgress};
+
+pub use self::clean::{Cleaned, clean, clean_target};
+pub use self::points::{NfsPreparation, PreparationRequest};
+pub use self::space::SPARE_BYTES;
+
+/// Channels that work on a server at once, when nothing else is said.
+pub const CHANNELS: usize = 4;
+/// Bytes of one WRITE on a stream at most: beyond it nothing gets faster.
+const CHUNK_BYTES_MAX: u32 = 64 * 1024;
+/// Bytes of one WRITE as a datagram: one lost fragment loses all of it.
+const DATAGRAM_CHUNK_BYTES: u32 = 8 * 1024;
+/// Calls in flight on a stream.
+const WINDOW: usize = 16;
+/// Datagrams in flight on one channel: what all channels have there fits into the receive buffer
+/// that a socket has by default, 208 KiB, so that none is lost.
+const DATAGRAM_WINDOW: usize = 2;
+/// Directories (5 MiB each) between two updates of the marker.
+const MARKER_EVERY: u32 = 16;
+
+/// What is to be written.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// How much of the numbering.
+    pub set: FileSet,
+    /// What is in the files.
+    pub content: &'a Content,
+    /// What the run itself will append.
+    pub growth: Bytes,
+    /// Channels at work at once.
+    pub channels: usize,
+}
+
+/// What this process knows to be in order on a server.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// So much of the numbering.
+    pub set: FileSet,
+    /// Its handles.
+    pub handles: Arc<Handles>,
+}
+
+/// Our directory, found or made, with room for the set.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its handle.
+    pub root: OwnedHandle,
+    marker: Marker,
+}
+
+/// Finds or makes our directory. Refuses foreign ones, other seeds and too little room before it
+/// writes a byte.
+pub fn open(
+    remote: &mut Remote,
+    mounted: &Mounted,
+    order: &Order<'_>,
+) -> Result<Opened, ErrandError> {
+    let standing = ours::look(remote, mounted)?;
+    if let ours::Standing::Ours(_, Some(marker)) = &standing {
+        ours::check_seed(marker, order.content.seed(), mounted)?;
+    }
+    let held = set_of(&standing);
+    space::check(remote, mounted, &space::Need::new(order.set, held, order.growth))?;
+    let (root, marker) = ours::open(remote, mounted, standing, order.content.seed())?;
+    Ok(Opened { root, marker })
+}
+
+/// What lies on a server already.
+fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, ErrandError> {
+    Ok(set_of(&ours::look(remote, mounted)?))
+}
+
+fn set_of(standing: &ours::Standing) -> FileSet {
+    match standing {
+        ours::Standing::Ours(_, Some(marker)) => marker.set(),
+        _ => FileSet::new(0),
+    }
+}
+
+/// Brings the set on a server into the state a load point begins with: every file there with its
+/// size, no slot. What is `known` is only cut back to size.
+pub fn prepare(
+    mounted: &Mounted,
+    dial: &dyn Dial,
+    order: &Order<'_>,
+    opened: Opened,
+    known: Option<&Known>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Known, ErrandError> {
+    let tally = Tally::default();
+    let style = Style {
+        set: order.set,
+        content: order.content,
+        root: &opened.root,
+        chunk_bytes: chunk_bytes(mounted),
+        window: window(mounted.kind),
+        tally: &tally,
+    };
+    let jobs: Vec<Job> = (0..order.set.directories()).map(|n| job(order.set, known, n)).collect();
+    let mut site = Site {
+        mounted,
+        dial,
+        set: order.set,
+        root: opened.root,
+        marker: opened.marker,
+        tally: &tally,
+        total: jobs.iter().map(Job::files).sum(),
+        done: vec![None; jobs.len()],
+        complete: 0,
+        verifier: None,
+        progress,
+    };
+    let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
+    let crew = Crew { open: &open, channels: order.channels };
+    let each = |remote: &mut Remote, job: &Job| {
+        let done = match job {
+            Job::Build { dir, .. } => directory::build(remote, &style, *dir),
+            Job::Restore { dir, known } => directory::restore(remote, &style, *dir, known.clone()),
+        };
+        done.map_err(|(error, doing)| error.unable_to(&doing, mounted.place()))
+    };
+    crew.work(&jobs, each, &mut site)?;
+    site.finish(known)
+}
+
+/// One directory's work.
+#[derive(Clone, Debug)]
+enum Job {
+    Build { dir: DirNo, files: u64 },
+    Restore { dir: DirNo, known: DirectoryDone },
+}
+
+impl Job {
+    fn files(&self) -> u64 {
+        match self {
+            Self::Build { files, .. } => *files,
+            Self::Restore { known, .. } => known.files.len() as u64,
+        }
+    }
+}
+
+fn job(set: FileSet, known: Option<&Known>, number: u32) -> Job {
+    let dir = DirNo(number);
+    let files = set.files_of(dir);
+    let build = Job::Build { dir, files: files.len() as u64 };
+    let Some(known) = known.filter(|known| known.set.files_of(dir).end >= files.end) else {
+        return build;
+    };
+    let handles = &known.handles;
+    let first = FileSet::new(files.start).accessed();
+    let here = (first..FileSet::new(files.end).accessed()).map(Accessed);
+    match (handles.dirs.get(number as usize), handles.links.get(number as usize)) {
+        (Some(handle), Some(link)) => Job::Restore {
+            dir,
+            known: DirectoryDone {
+                handle: *handle,
+                link: *link,
+                files: here.filter_map(|a| Some((a, *handles.file(a)?))).collect(),
+                verifier: None,
+            },
+        },
+        _ => build,
+    }
+}
+
+fn chunk_bytes(mounted: &Mounted) -> u32 {
+    let most = match mounted.kind {
+        LinkKind::Stream => CHUNK_BYTES_MAX,
+        LinkKind::Datagram => DATAGRAM_CHUNK_BYTES,
+    };
+    mounted.limits.write_bytes_max.min(most)
+}
+
+/// Calls in flight on one channel.
+fn window(kind: LinkKind) -> usize {
+    match kind {
+        LinkKind::Stream => WINDOW,
+        LinkKind::Datagram => DATAGRAM_WINDOW,
+    }
+}
+
+/// The set on one server, while it is worked on.
+struct Site<'a, 'p> {
+    mounted: &'a Mounted,
+    dial: &'a dyn Dial,
+    set: FileSet,
+    root: OwnedHandle,
+    marker: Marker,
+    tally: &'a Tally,
+    total: u64,
+    done: Vec<Option<DirectoryDone>>,
+    /// Directories from the first on without a gap.
+    complete: u32,
+    verifier: Option<[u8; 8]>,
+    progress: &'a mut OnProgress<'p>,
+}
+
+impl Site<'_, '_> {
+    fn mark(&mut self) -> Result<(), ErrandError> {
+        let last = DirNo(self.complete.saturating_sub(1));
+        let files = if self.complete == 0 { 0 } else { self.set.files_of(last).end };
+        if files <= self.marker.set().files() {
+            return Ok(());
+        }
+        self.marker = Marker::new(self.marker.seed(), FileSet::new(files));
+        // A channel of its own: servers close those that were idle for minutes.
+        let mut remote = self.mounted.remote(self.dial, self.dial.stop())?;
+        ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
+    }
+
+    fn finish(mut self, known: Option<&Known>) -> Result<Known, ErrandError> {
+        self.mark()?;
+        self.tick();
+        if let Some(known) = known.filter(|known| known.set.files() >= self.set.files()) {
+            return Ok(known.clone());
+        }
+        let done: Vec<DirectoryDone> = self.done.into_iter().flatten().collect();
+        let handles = Handles {
+            root: self.root,
+            dirs: done.iter().map(|dir| dir.handle).collect(),
+            links: done.iter().map(|dir| dir.link).collect(),
+            files: done.iter().flat_map(|dir| &dir.files).map(|(_, handle)| *handle).collect(),
+        };
+        Ok(Known { set: self.set, handles: Arc::new(handles) })
+    }
+}
+
+impl Overseer<DirectoryDone> for Site<'_, '_> {
+    fn on_done(&mut self, at: usize, done: DirectoryDone) -> Result<(), ErrandError> {
+        if let (Some(before), Some(now)) = (self.verifier, done.verifier)
+            && before != now
+        {
+            return Err(CallError::Restarted.unable_to("write the file set", self.mounted.place()));
+        }
+        self.verifier = self.verifier.or(done.verifier);
+        self.done[at] = Some(done);
+        while self.done.get(self.complete as usize).is_some_and(Option::is_some) {
+            self.complete += 1;
+            if self.complete.is_multiple_of(MARKER_EVERY) {
+                self.mark()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) -> GoOn {
+        (self.progress)(ErrandProgress {
+            doing: "writing files",
+            done: self.tally.files.load(Ordering::Relaxed),
+            total: self.total,
+            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! What happens on the servers before each load point: knock, validate once, write the file set
+//! for the load, hand its handles to the workload.
+
+use std::sync::Arc;
+
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::RATE_OPS_PER_S_MAX;
+use plimsoll_model::units::{Bytes, Nanos};
+
+use super::super::answer::Space;
+use super::super::fileset::{Content, FileSet};
+use super::super::handles::Handles;
+use super::super::mounting::Mounted;
+use super::super::parameters::NfsWorkload;
+use super::super::remote::Remote;
+use super::super::script::ScriptPlan;
+use super::super::session::NfsSite;
+use super::super::validate;
+use super::super::workload::NfsLoad;
+use super::space::{self, Need};
+use super::{CHANNELS, Known, Order};
+use plimsoll_protocol::net::{
+    Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPreparation, Room,
+};
+
+/// Load in ops/s that the file set is made for when the load is not a rate: what a server of
+/// today reaches, as far as it can be known beforehand.
+const CLOSED_LOAD_OPS_PER_S: f64 = 1_000.0;
+
+/// What a preparation is made from.
+pub struct PreparationRequest {
+    /// The exports, in the order of the targets.
+    pub mounts: Vec<Mounted>,
+    /// As the suite says.
+    pub workload: NfsWorkload,
+    /// Scale of the profile.
+    pub scale: f64,
+    /// How long a load point lasts, warm-up included: files grow by so much.
+    pub point: Nanos,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// The servers of a run, and how far each is.
+pub struct NfsPreparation {
+    sites: Vec<Site>,
+    workload: NfsWorkload,
+    content: Content,
+    scale: f64,
+    point: Nanos,
+    seed: u64,
+    /// Highest load per server that there is room for, where it was asked.
+    room_ops_per_s: Option<f64>,
+}
+
+struct Site {
+    mounted: Mounted,
+    is_validated: bool,
+    known: Option<Known>,
+}
+
+impl NfsPreparation {
+    /// Nothing is known of the servers' files yet.
+    pub fn new(request: PreparationRequest) -> Self {
+        let PreparationRequest { mounts, workload, scale, point, seed } = request;
+        let site = |mounted| Site { mounted, is_validated: false, known: None };
+        Self {
+            sites: mounts.into_iter().map(site).collect(),
+            content: Content::new(workload.file_set_seed),
+            workload,
+            scale,
+            point,
+            seed,
+            room_ops_per_s: None,
+        }
+    }
+
+    /// The set that each of the servers holds for `load`: the load is split equally over them.
+    pub fn set_for(&self, load: &Load) -> FileSet {
+        let ops_per_s = self.ops_per_s(load);
+        FileSet::for_load(ops_per_s, self.workload.mib_per_op_per_s, self.scale)
+    }
+
+    fn ops_per_s(&self, load: &Load) -> f64 {
+        match load {
+            Load::Open { rate_ops_per_s, .. } => rate_ops_per_s.get() / self.servers(),
+            Load::Closed { .. } => {
+                let assumed = CLOSED_LOAD_OPS_PER_S / self.servers();
+                self.room_ops_per_s.map_or(assumed, |room| room.min(assumed))
+            }
+        }
+    }
+
+    fn servers(&self) -> f64 {
+        self.sites.len().max(1) as f64
+    }
+
+    fn growth(&self, ops_per_s: f64) -> Bytes {
+        let appended_bytes = self.workload.append_bytes_per_op() * self.point.as_secs_f64();
+        Bytes((ops_per_s * appended_bytes) as u64)
+    }
+
+    /// The highest load that fits into `space` beside what is held there.
+    fn load_max(&self, space: &Space, held: FileSet) -> f64 {
+        let fits = |ops_per_s: &f64| {
+            let set = FileSet::for_load(*ops_per_s, self.workload.mib_per_op_per_s, self.scale);
+            Need::new(set, held, self.growth(*ops_per_s)).fits(space)
+        };
+        // To a twentieth, and one below: nothing is known of a server's own needs.
+        let loads = std::iter::successors(Some(RATE_OPS_PER_S_MAX), |load| Some(load / 1.05));
+        loads.take_while(|load| *load >= 1.0).find(fits).unwrap_or(1.0) / 1.05
+    }
+}
+
+impl PointPreparation for NfsPreparation {
+    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
+        self.sites.iter().try_for_each(|site| {
+            let mut remote = site.mounted.remote(dial, dial.stop())?;
+            remote.null().map_err(|e| e.unable_to("call NFS", site.mounted.place()))
+        })
+    }
+
+    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, ErrandError> {
+        let mut least: Option<Room> = None;
+        for site in &self.sites {
+            let mut remote = site.mounted.remote(dial, dial.stop())?;
+            let held = super::held(&mut remote, &site.mounted)?;
+            let space = space::of(&mut remote, &site.mounted)?;
+            let load_max_ops_per_s = self.load_max(&space, held) * self.servers();
+            let (free, place) = (Bytes(space.available_bytes), site.mounted.place().to_string());
+            if least.as_ref().is_none_or(|room| load_max_ops_per_s < room.load_max_ops_per_s) {
+                least = Some(Room { load_max_ops_per_s, free, place });
+            }
+        }
+        self.room_ops_per_s = least.as_ref().map(|room| room.load_max_ops_per_s / self.servers());
+        Ok(least)
+    }
+
+    fn ready(
+        &mut self,
+        load: &Load,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<Arc<dyn Workload>, ErrandError> {
+        let set = self.set_for(load);
+        let plan = ScriptPlan::new(&self.workload, set, self.seed, load.clients())
+            .map_err(|error| ErrandError::Wrong(error.to_string()))?;
+        let growth = self.growth(self.ops_per_s(load));
+        let order = Order { set, content: &self.content, growth, channels: CHANNELS };
+        let sites = self
+            .sites
+            .iter_mut()
+            .map(|site| {
+                let handles = site.ready(&order, dial, progress)?;
+                Ok(site.for_sessions(handles, &self.content))
+            })
+            .collect::<Result<_, ErrandError>>()?;
+        let workload = self.workload.clone();
+        Ok(Arc::new(NfsLoad { sites, plan: Arc::new(plan), workload }))
+    }
+}
+
+impl Site {
+    fn for_sessions(&self, handles: Arc<Handles>, content: &Content) -> NfsSite {
+        NfsSite {
+            version: self.mounted.version,
+            link: self.mounted.kind,
+            credential: self.mounted.credential.clone(),
+            handles,
+            content: content.clone(),
+        }
+    }
+
+    /// Frees what the last point appended, where too little is free for the next beside it.
+    fn cut_back(
+        &mut self,
+        remote: &mut Remote,
+        order: &Order<'_>,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), ErrandError> {
+        let Some(known) = &self.known else { return Ok(()) };
+        let order = Order { set: known.set, growth: Bytes(0), ..*order };
+        let opened = super::open(remote, &self.mounted, &order)?;
+        super::prepare(&self.mounted, dial, &order, opened, Some(known), progress).map(drop)
+    }
+
+    fn ready(
+        &mut self,
+        order: &Order<'_>,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<Arc<Handles>, ErrandError> {
+        let mut remote = self.mounted.remote(dial, dial.stop())?;
+        let opened = match super::open(&mut remote, &self.mounted, order) {
+            Err(ErrandError::Unusable(_)) if self.known.is_some() => {
+                self.cut_back(&mut remote, order, dial, progress)?;
+                super::open(&mut remote, &self.mounted, order)?
+            }
+            opened => opened?,
+        };
+        if self.known.as_ref().is_some_and(|known| known.handles.root != opened.root) {
+            // Somebody removed the set and made another one.
+            self.known = None;
+        }
+        if !self.is_validated {
+            let validating =
+                ErrandProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
+            if progress(validating) == GoOn::No {
+                return Err(ErrandError::Stopped);
+            }
+            validate::validate(&mut remote, &self.mounted, &opened.root)?;
+            self.is_validated = true;
+        }
+        drop(remote);
+        let known = self.known.as_ref();
+        let known = super::prepare(&self.mounted, dial, order, opened, known, progress)?;
+        Ok(Arc::clone(&self.known.insert(known).handles))
+    }
+}

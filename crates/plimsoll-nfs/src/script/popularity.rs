@@ -1,0 +1,57 @@
+//! Which of the accessed files is chosen, and how often.
+//!
+//! The accessed files are divided into groups of equal size, and a group is chosen by Poisson
+//! weights, as the method has it. A quantile decides the group and, within it, the size, so that
+//! popularity and bytes hold their shares in short runs. Which of the files alike it is, is left to
+//! chance, so that files come again in random order.
+
+use crate::fileset::{FileSet, SIZE_CLASSES};
+use crate::op::Accessed;
+use plimsoll_protocol::draw::{Sample, Weights};
+use plimsoll_protocol::keyed;
+
+/// The accessed files in the order of their groups, and in it of their sizes.
+#[derive(Clone, Debug)]
+pub struct Popularity {
+    groups: Weights,
+    order: Vec<u32>,
+    /// Where in `order` each size class of a group begins; the last is the group's end.
+    starts: Vec<[u32; SIZE_CLASSES.len() + 1]>,
+}
+
+impl Popularity {
+    /// Of the accessed files of `files`, in `groups` groups with Poisson(`mean`) weights.
+    pub fn new(files: FileSet, groups: u32, mean: f64) -> Self {
+        let mut weights = vec![0.0; groups as usize];
+        keyed::poisson(mean, &mut weights);
+        let place = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
+        let mut order: Vec<u32> = (0..files.accessed()).collect();
+        order.sort_by_key(place);
+        let start =
+            |group: u32, class: usize| order.partition_point(|a| place(a) < (group, class)) as u32;
+        let starts = (0..groups).map(|group| std::array::from_fn(|class| start(group, class)));
+        Self { groups: Weights::new(&weights), starts: starts.collect(), order }
+    }
+
+    /// The weights of the groups.
+    pub fn groups(&self) -> &Weights {
+        &self.groups
+    }
+
+    /// A file of size class `smallest` or above. Where the group has none so large, it is one of
+    /// the next that has.
+    pub fn pick(&self, sample: Sample, smallest: usize) -> Accessed {
+        let (group, within) = self.groups.within(sample.quantile);
+        let count = self.starts.len();
+        let from = |group: usize| self.starts[group][smallest];
+        let end = |group: usize| self.starts[group][SIZE_CLASSES.len()];
+        let has = |group: &usize| from(*group) < end(*group);
+        let group = (group..group + count).map(|g| g % count).find(has).unwrap_or(group);
+        let large_enough = f64::from(end(group) - from(group));
+        let at = from(group) + (within * large_enough) as u32;
+        let starts = &self.starts[group];
+        let class = starts.partition_point(|start| *start <= at).clamp(1, SIZE_CLASSES.len()) - 1;
+        let alike = u64::from(starts[class + 1] - starts[class]);
+        Accessed(self.order[starts[class] as usize + keyed::below(sample.bits, alike) as usize])
+    }
+}

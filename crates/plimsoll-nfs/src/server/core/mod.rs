@@ -1,0 +1,222 @@
+//! NFS, MOUNT and the portmapper without sockets: a request's bytes in, a reply's bytes out.
+
+mod handle;
+mod mount;
+mod portmap;
+mod replay;
+mod v2;
+mod v3;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::wire::rpc::{
+    AUTH_NONE, AUTH_SYS, Call, CallError, ReplyOutcome, auth, encode_reply, encode_reply_success,
+};
+use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
+
+use super::store::{Caller, Object, Store};
+use mount::Mounts;
+pub use portmap::Registered;
+use replay::{Begun, Key, Replays};
+
+/// The one export.
+pub const EXPORT: &str = "/export";
+
+/// Program number of NFS.
+const NFS: u32 = 100_003;
+
+/// Versions of NFS here.
+const NFS_VERSIONS: [u32; 2] = [2, 3];
+/// Versions of MOUNT here; 2 is 1 with PATHCONF, which nobody asks for.
+const MOUNT_VERSIONS: [u32; 2] = [1, 3];
+
+/// User and group of callers who do not say.
+const NOBODY: u32 = 65_534;
+
+/// Most data bytes of a READ or WRITE on a stream.
+pub const STREAM_DATA_BYTES_MAX: u32 = 1 << 20;
+/// Most data bytes of a READ or WRITE in a datagram, of which UDP carries 64 KiB.
+pub const DATAGRAM_DATA_BYTES_MAX: u32 = 32 << 10;
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Address of the client. Its port does not count: a client that reconnects has another one,
+    /// and its repeated calls must still be known as such.
+    pub address: IpAddr,
+    /// How it came.
+    pub link: Link,
+}
+
+/// How a request came, which says how long a reply may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// TCP.
+    Stream,
+    /// UDP.
+    Datagram,
+}
+
+impl Link {
+    fn data_bytes_max(self) -> u32 {
+        match self {
+            Self::Stream => STREAM_DATA_BYTES_MAX,
+            Self::Datagram => DATAGRAM_DATA_BYTES_MAX,
+        }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// The reply has been appended.
+    Replied,
+    /// It is no RPC call, so there is nobody to answer to.
+    NoCall,
+}
+
+/// The server without sockets. Called from many threads at once.
+pub struct NfsCore {
+    store: Arc<dyn Store>,
+    mounts: Mounts,
+    replays: Replays,
+    registered: Option<Registered>,
+}
+
+/// A call whose program and caller are known.
+struct Turn<'a> {
+    peer: &'a Peer,
+    caller: Caller,
+    procedure: u32,
+    arguments: XdrIn<'a>,
+}
+
+impl<'a> Turn<'a> {
+    /// The whole of the arguments, or GARBAGE_ARGS.
+    fn arguments<T: Decode<'a>>(&self) -> Result<T, ReplyOutcome> {
+        let mut input = self.arguments;
+        let decoded = T::decode(&mut input).map_err(|_| ReplyOutcome::GarbageArguments)?;
+        input.finish().map_err(|_| ReplyOutcome::GarbageArguments)?;
+        Ok(decoded)
+    }
+}
+
+impl NfsCore {
+    /// Serves `store` as [`EXPORT`].
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, mounts: Mounts::default(), replays: Replays::new(), registered: None }
+    }
+
+    /// Answers for the portmapper as well.
+    pub fn with_portmapper(mut self, registered: Registered) -> Self {
+        self.registered = Some(registered);
+        self
+    }
+
+    /// Appends the reply to one message; record marking is the caller's.
+    pub fn answer(&self, peer: &Peer, request: &[u8], reply: &mut Vec<u8>) -> Answered {
+        let mut input = XdrIn::new(request);
+        let call = match Call::decode(&mut input) {
+            Ok(call) => call,
+            Err(CallError::NoCall(_)) => return Answered::NoCall,
+            Err(CallError::Answer { xid, outcome }) => {
+                encode_reply(reply, xid, outcome);
+                return Answered::Replied;
+            }
+        };
+        if !is_remembered(&call) {
+            self.execute(peer, &call, input, reply);
+            return Answered::Replied;
+        }
+        let key = Key::new(peer.address, &call, input.rest());
+        match self.replays.begin(key) {
+            Begun::Known(known) => reply.extend_from_slice(&known),
+            Begun::First(execution) => {
+                let start = reply.len();
+                self.execute(peer, &call, input, reply);
+                execution.done(&reply[start..]);
+            }
+        }
+        Answered::Replied
+    }
+
+    fn execute(&self, peer: &Peer, call: &Call<'_>, arguments: XdrIn<'_>, reply: &mut Vec<u8>) {
+        let start = reply.len();
+        encode_reply_success(reply, call.xid);
+        let dispatched = caller_of(call).and_then(|caller| {
+            let turn = Turn { peer, caller, procedure: call.procedure, arguments };
+            self.dispatch(call, &turn, reply)
+        });
+        if let Err(outcome) = dispatched {
+            reply.truncate(start);
+            encode_reply(reply, call.xid, outcome);
+        }
+    }
+
+    fn dispatch(
+        &self,
+        call: &Call<'_>,
+        turn: &Turn<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReplyOutcome> {
+        match (call.program, call.version) {
+            (NFS, 3) => v3::answer(self, turn, out),
+            (NFS, 2) => v2::answer(self, turn, out),
+            (NFS, _) => Err(mismatch(NFS_VERSIONS)),
+            (mount_wire::PROGRAM, version) if MOUNT_VERSIONS.contains(&version) => {
+                mount::answer(self, version, turn, out)
+            }
+            (mount_wire::PROGRAM, _) => Err(mismatch(MOUNT_VERSIONS)),
+            (portmap_wire::PROGRAM, version) => match &self.registered {
+                Some(registered) if version == portmap_wire::VERSION => {
+                    portmap::answer(registered, turn, out)
+                }
+                Some(_) => Err(mismatch([portmap_wire::VERSION; 2])),
+                None => Err(ReplyOutcome::ProgramUnavailable),
+            },
+            _ => Err(ReplyOutcome::ProgramUnavailable),
+        }
+    }
+
+    fn handle_of(&self, object: Object) -> [u8; handle::BYTES] {
+        handle::write(self.store.instance(), object)
+    }
+
+    fn object_of(&self, handle: &[u8]) -> Result<Object, super::store::Fault> {
+        handle::read(self.store.instance(), handle)
+    }
+}
+
+impl std::fmt::Debug for NfsCore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NfsCore").field("registered", &self.registered).finish_non_exhaustive()
+    }
+}
+
+fn mismatch([low, high]: [u32; 2]) -> ReplyOutcome {
+    ReplyOutcome::ProgramMismatch { low, high }
+}
+
+/// Who calls. NULL asks nobody who he is.
+fn caller_of(call: &Call<'_>) -> Result<Caller, ReplyOutcome> {
+    let nobody = Caller { uid: NOBODY, gid: NOBODY };
+    match call.credential.flavor {
+        _ if call.procedure == 0 => Ok(nobody),
+        AUTH_NONE => Ok(nobody),
+        AUTH_SYS => match call.credential.system() {
+            Some(Ok(system)) => Ok(Caller { uid: system.uid, gid: system.gid }),
+            _ => Err(ReplyOutcome::AuthError(auth::BAD_CREDENTIAL)),
+        },
+        _ => Err(ReplyOutcome::AuthError(auth::TOO_WEAK)),
+    }
+}
+
+/// Whether a second execution of a call would do something else than the first.
+fn is_remembered(call: &Call<'_>) -> bool {
+    match (call.program, call.version) {
+        (NFS, 3) => v3::is_remembered(call.procedure),
+        (NFS, 2) => v2::is_remembered(call.procedure),
+        _ => false,
+    }
+}

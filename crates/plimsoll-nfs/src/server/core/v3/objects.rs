@@ -1,0 +1,152 @@
+//! Objects and the file system: GETATTR to READLINK, FSSTAT to PATHCONF.
+
+use crate::wire::v3::{
+    AccessArgs, AccessOk, AccessRes, FsInfoArgs, FsInfoOk, FsInfoRes, FsStatArgs, FsStatOk,
+    FsStatRes, GetAttrArgs, GetAttrOk, GetAttrRes, LookupArgs, LookupOk, LookupRes, PathConfArgs,
+    PathConfOk, PathConfRes, ReadLinkArgs, ReadLinkOk, ReadLinkRes, SetAttrArgs, SetAttrOk,
+    SetAttrRes, TimeSpec3, access as bits, properties,
+};
+use crate::wire::{Encode as _, Path};
+
+use super::{attributes3, handle3, settings, time, wcc};
+use crate::server::core::{Link, NfsCore};
+use crate::server::store::{Attributes, FILE_BYTES_MAX, Fault, Kind, NAME_BYTES_MAX};
+
+/// Names of one object; the stores have limits of their own above it.
+const LINKS_MAX: u32 = 32_000;
+/// Best size of a READDIR.
+const LISTING_BYTES: u32 = 32 << 10;
+
+pub(super) fn get_attributes(core: &NfsCore, args: GetAttrArgs<'_>, out: &mut Vec<u8>) {
+    let object = core.object_of(args.object.bytes());
+    match object.and_then(|object| core.store.attributes(object)) {
+        Ok(found) => GetAttrRes::Ok(GetAttrOk { attributes: attributes3(&found) }).encode(out),
+        Err(fault) => GetAttrRes::Err(fault.into(), ()).encode(out),
+    }
+}
+
+pub(super) fn set_attributes(core: &NfsCore, args: SetAttrArgs<'_>, out: &mut Vec<u8>) {
+    let set = core.object_of(args.object.bytes()).and_then(|object| {
+        core.store.set(object, &settings(&args.attributes), args.guard.map(time))
+    });
+    match set {
+        Ok(change) => SetAttrRes::Ok(SetAttrOk { wcc: wcc(&change) }),
+        Err(fault) => SetAttrRes::Err(fault.into(), core.wcc_after_failure(args.object)),
+    }
+    .encode(out);
+}
+
+pub(super) fn lookup(core: &NfsCore, args: LookupArgs<'_>, out: &mut Vec<u8>) {
+    let found = core.place3(args.dir, args.name.0).and_then(|place| core.store.lookup(place));
+    let dir_attributes = core.after_failure(args.dir);
+    match found {
+        Ok((object, attributes)) => LookupRes::Ok(LookupOk {
+            object: handle3(&core.handle_of(object)),
+            attributes: Some(attributes3(&attributes)),
+            dir_attributes,
+        })
+        .encode(out),
+        Err(fault) => LookupRes::Err(fault.into(), dir_attributes).encode(out),
+    }
+}
+
+pub(super) fn access(core: &NfsCore, args: AccessArgs<'_>, out: &mut Vec<u8>) {
+    let object = core.object_of(args.object.bytes());
+    match object.and_then(|object| core.store.attributes(object)) {
+        Ok(found) => AccessRes::Ok(AccessOk {
+            attributes: Some(attributes3(&found)),
+            access: args.access & permitted(&found),
+        }),
+        Err(fault) => AccessRes::Err(fault.into(), None),
+    }
+    .encode(out);
+}
+
+/// Everybody may do everything that makes sense.
+fn permitted(of: &Attributes) -> u32 {
+    match of.kind {
+        Kind::Directory => bits::READ | bits::LOOKUP | bits::MODIFY | bits::EXTEND | bits::DELETE,
+        _ if of.mode & 0o111 != 0 => bits::READ | bits::MODIFY | bits::EXTEND | bits::EXECUTE,
+        _ => bits::READ | bits::MODIFY | bits::EXTEND,
+    }
+}
+
+pub(super) fn read_link(core: &NfsCore, args: ReadLinkArgs<'_>, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    let read = core
+        .object_of(args.symlink.bytes())
+        .and_then(|object| core.store.read_link(object, &mut text));
+    let attributes = core.after_failure(args.symlink);
+    match read {
+        Ok(()) => ReadLinkRes::Ok(ReadLinkOk { attributes, path: Path(&text) }).encode(out),
+        Err(fault) => ReadLinkRes::Err(fault.into(), attributes).encode(out),
+    }
+}
+
+/// Attributes of an object of which only that is asked for.
+fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<Attributes, Fault> {
+    core.object_of(handle).and_then(|object| core.store.attributes(object))
+}
+
+pub(super) fn file_system_state(core: &NfsCore, args: FsStatArgs<'_>, out: &mut Vec<u8>) {
+    let found = attributes_of(core, args.root.bytes());
+    match found.and_then(|found| Ok((found, core.store.space()?))) {
+        Ok((found, space)) => FsStatRes::Ok(FsStatOk {
+            attributes: Some(attributes3(&found)),
+            total_bytes: space.total_bytes,
+            free_bytes: space.free_bytes,
+            available_bytes: space.available_bytes,
+            total_files: space.total_files,
+            free_files: space.free_files,
+            available_files: space.free_files,
+            invariant_s: 0,
+        }),
+        Err(fault) => FsStatRes::Err(fault.into(), None),
+    }
+    .encode(out);
+}
+
+pub(super) fn file_system_info(
+    core: &NfsCore,
+    link: Link,
+    args: FsInfoArgs<'_>,
+    out: &mut Vec<u8>,
+) {
+    let data_bytes_max = link.data_bytes_max();
+    match attributes_of(core, args.root.bytes()) {
+        Ok(found) => FsInfoRes::Ok(FsInfoOk {
+            attributes: Some(attributes3(&found)),
+            read_max: data_bytes_max,
+            read_preferred: data_bytes_max,
+            read_multiple: 4096,
+            write_max: data_bytes_max,
+            write_preferred: data_bytes_max,
+            write_multiple: 4096,
+            readdir_preferred: LISTING_BYTES,
+            file_bytes_max: FILE_BYTES_MAX,
+            time_delta: TimeSpec3 { seconds: 0, nanoseconds: 1 },
+            properties: properties::LINK
+                | properties::SYMLINK
+                | properties::HOMOGENEOUS
+                | properties::CAN_SET_TIME,
+        }),
+        Err(fault) => FsInfoRes::Err(fault.into(), None),
+    }
+    .encode(out);
+}
+
+pub(super) fn path_limits(core: &NfsCore, args: PathConfArgs<'_>, out: &mut Vec<u8>) {
+    match attributes_of(core, args.object.bytes()) {
+        Ok(found) => PathConfRes::Ok(PathConfOk {
+            attributes: Some(attributes3(&found)),
+            link_max: LINKS_MAX,
+            name_bytes_max: NAME_BYTES_MAX as u32,
+            no_trunc: true,
+            chown_restricted: false,
+            case_insensitive: false,
+            case_preserving: true,
+        }),
+        Err(fault) => PathConfRes::Err(fault.into(), None),
+    }
+    .encode(out);
+}

@@ -1,0 +1,201 @@
+//! The reference NFS server: NFS versions 2 and 3 with MOUNT, over TCP and UDP on one port, in
+//! memory or on a directory, with a portmapper if wanted.
+//!
+//! It is a server to measure against, not one to keep files on: whoever reaches it may do
+//! everything, whatever user he says he is.
+
+mod core;
+mod delayed;
+mod error;
+pub mod ganesha;
+mod knock;
+pub mod store;
+mod tcp;
+mod udp;
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
+pub use store::directory::Flush;
+
+use delayed::Departures;
+use error::NfsServerError;
+use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::{ServerError, Stop, cores};
+use store::Store;
+use store::directory::DirectoryStore;
+use store::memory::MemoryStore;
+
+/// Ports tried until one is free for TCP and UDP, when any will do.
+const PORT_TRIES: usize = 64;
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// What to serve and where.
+#[derive(Clone, Debug)]
+pub struct NfsConfig {
+    /// Address to listen on, for TCP and UDP; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where the files are.
+    pub files: NfsFiles,
+    /// Address of a portmapper to serve as well; normally port 111.
+    pub portmapper: Option<SocketAddr>,
+    /// Cores to keep to, and one thread for UDP on each; empty: any, and one thread.
+    pub cores: Vec<u32>,
+}
+
+/// Where the files of a server are.
+#[derive(Clone, Debug)]
+pub enum NfsFiles {
+    /// In memory, of which at most so many bytes are used.
+    Memory {
+        /// Limit in bytes.
+        bytes_max: u64,
+    },
+    /// Below a directory.
+    Directory {
+        /// The directory.
+        root: PathBuf,
+        /// Whether what is answered to be durable is.
+        flush: Flush,
+    },
+}
+
+/// An NFS server that listens and does not serve yet.
+pub struct NfsServer {
+    core: NfsCore,
+    nfs: Endpoint,
+    portmapper: Option<Endpoint>,
+    cores: Vec<u32>,
+    delay: Option<Arc<DelayLaw>>,
+}
+
+/// Two sockets of one port.
+struct Endpoint {
+    tcp: TcpListener,
+    udp: UdpSocket,
+    address: SocketAddr,
+}
+
+impl NfsServer {
+    /// Listens. Calls queue up in the kernel until [`NfsServer::serve_until`].
+    pub fn bind(config: &NfsConfig) -> Result<Self, ServerError> {
+        let store: Arc<dyn Store> = match &config.files {
+            NfsFiles::Memory { bytes_max } => Arc::new(MemoryStore::new(*bytes_max)),
+            NfsFiles::Directory { root, flush } => Arc::new(
+                DirectoryStore::open(root, *flush)
+                    .map_err(|source| ServerError::Root { path: root.clone(), source })?,
+            ),
+        };
+        let nfs = Endpoint::bind(config.listen)
+            .map_err(|source| ServerError::Listen { address: config.listen, source })?;
+        let bind = |address: SocketAddr| {
+            Endpoint::bind(address)
+                .map_err(|source| ServerError::own(NfsServerError::Portmapper { address, source }))
+        };
+        let portmapper = config.portmapper.map(bind).transpose()?;
+        let mut core = NfsCore::new(store);
+        if portmapper.is_some() {
+            core = core.with_portmapper(Registered { port: nfs.address.port() });
+        }
+        Ok(Self { core, nfs, portmapper, cores: config.cores.clone(), delay: None })
+    }
+
+    /// The same server, whose replies to GETATTR are held by `law`.
+    #[must_use]
+    pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
+        Self { delay: Some(law), ..self }
+    }
+
+    /// Where it listens, with the port the system chose.
+    pub fn address(&self) -> SocketAddr {
+        self.nfs.address
+    }
+
+    /// Where its portmapper listens.
+    pub fn portmapper_address(&self) -> Option<SocketAddr> {
+        self.portmapper.as_ref().map(|endpoint| endpoint.address)
+    }
+
+    /// `nfs://ADDRESS:PORT/export?mountport=PORT`.
+    pub fn url(&self) -> String {
+        format!("nfs://{}{EXPORT}?mountport={}", self.nfs.address, self.nfs.address.port())
+    }
+
+    /// Serves until `stop` is requested; calls being executed are answered. Blocks the calling
+    /// thread.
+    pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
+        let Self { core, nfs, portmapper, cores, delay } = self;
+        let departures = delay.map(Departures::new);
+        let departures = departures.as_ref();
+        cores::pin_current_thread(&cores)
+            .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
+        let mut datagrams = Vec::new();
+        for thread in 0..cores.len().max(1) {
+            let core = cores.get(thread).map(|core| vec![*core]).unwrap_or_default();
+            datagrams.push((nfs.udp.try_clone().map_err(no_socket)?, core));
+        }
+        let mut listeners = vec![nfs.tcp];
+        if let Some(Endpoint { tcp, udp, .. }) = portmapper {
+            datagrams.push((udp, Vec::new()));
+            listeners.push(tcp);
+        }
+        std::thread::scope(|scope| {
+            let core = &core;
+            let mut threads = Vec::new();
+            for (socket, pin) in datagrams {
+                let serve = move || udp::serve((core, departures), &socket, &pin, stop);
+                threads.push(scope.spawn(serve));
+            }
+            if let Some(departures) = departures {
+                scope.spawn(|| departures.serve(stop));
+            }
+            let accepted = tcp::serve((core, departures), &listeners, stop);
+            stop.request();
+            let mut outcomes = vec![accepted];
+            for thread in threads {
+                let joined = thread.join();
+                outcomes.push(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            outcomes.into_iter().collect()
+        })
+    }
+}
+
+impl Endpoint {
+    fn bind(address: SocketAddr) -> std::io::Result<Self> {
+        let mut tried = Self::bind_both(address);
+        // The free port that TCP found may be taken for UDP.
+        for _ in 1..if address.port() == 0 { PORT_TRIES } else { 1 } {
+            match tried {
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                    tried = Self::bind_both(address);
+                }
+                _ => break,
+            }
+        }
+        tried
+    }
+
+    fn bind_both(address: SocketAddr) -> std::io::Result<Self> {
+        let tcp = TcpListener::bind(address)?;
+        // A second listen(2) on a listening socket changes its backlog.
+        rustix::net::listen(&tcp, BACKLOG)?;
+        tcp.set_nonblocking(true)?;
+        let address = tcp.local_addr()?;
+        let udp = UdpSocket::bind(address)?;
+        Ok(Self { tcp, udp, address })
+    }
+}
+
+fn no_socket(source: std::io::Error) -> ServerError {
+    ServerError::System { doing: "share a socket between threads", source }
+}
+
+impl std::fmt::Debug for NfsServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NfsServer").field("url", &self.url()).finish_non_exhaustive()
+    }
+}

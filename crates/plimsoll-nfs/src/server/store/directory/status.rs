@@ -1,0 +1,115 @@
+//! What the system says of files, in the words of the store.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp, statx};
+use rustix::io::Errno;
+
+use crate::server::store::{Attributes, Fault, Kind, Time};
+
+/// What `stat` says of a file, and which of several with the same inode number it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Status {
+    pub(super) attributes: Attributes,
+    /// Time of birth in nanoseconds: an inode number used again has another one, if the clock of
+    /// the file system has ticked between. 0 where the file system keeps none.
+    pub(super) generation: u64,
+    mount: Option<u64>,
+}
+
+impl Status {
+    pub(super) fn id(&self) -> u64 {
+        self.attributes.file_id
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.attributes.kind == Kind::Directory
+    }
+
+    /// [`Fault::Access`] for what is mounted inside of the export: inode numbers there are others.
+    pub(super) fn same_mount(self, root: &Self) -> Result<Self, Fault> {
+        if self.mount == root.mount { Ok(self) } else { Err(Fault::Access) }
+    }
+}
+
+/// Status of what a descriptor is open on.
+pub(super) fn of_descriptor(file: impl AsFd) -> Result<Status, Fault> {
+    read(file, b"", AtFlags::EMPTY_PATH)
+}
+
+/// Status of a name in a directory, of the link itself where it is one.
+pub(super) fn of_name(directory: impl AsFd, name: &[u8]) -> Result<Status, Fault> {
+    read(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn read(directory: impl AsFd, name: &[u8], flags: AtFlags) -> Result<Status, Fault> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
+    let found = statx(directory, name, flags, wanted).map_err(fault)?;
+    let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
+    let born = &found.stx_btime;
+    let seconds = born.tv_sec.cast_unsigned();
+    let born = seconds.wrapping_mul(1_000_000_000).wrapping_add(born.tv_nsec.into());
+    Ok(Status {
+        attributes: attributes(&found),
+        generation: if has(StatxFlags::BTIME) { born } else { 0 },
+        mount: has(StatxFlags::MNT_ID).then_some(found.stx_mnt_id),
+    })
+}
+
+fn attributes(found: &Statx) -> Attributes {
+    let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Link,
+        FileType::BlockDevice => Kind::Block,
+        FileType::CharacterDevice => Kind::Character,
+        FileType::Socket => Kind::Socket,
+        FileType::Fifo => Kind::Fifo,
+        FileType::RegularFile | FileType::Unknown => Kind::File,
+    };
+    Attributes {
+        kind,
+        mode: u32::from(found.stx_mode) & 0o7777,
+        links: found.stx_nlink,
+        uid: found.stx_uid,
+        gid: found.stx_gid,
+        size: found.stx_size,
+        used: found.stx_blocks.saturating_mul(512),
+        device: (found.stx_rdev_major, found.stx_rdev_minor),
+        file_system: (u64::from(found.stx_dev_major) << 32) | u64::from(found.stx_dev_minor),
+        file_id: found.stx_ino,
+        accessed: time(&found.stx_atime),
+        modified: time(&found.stx_mtime),
+        changed: time(&found.stx_ctime),
+    }
+}
+
+/// Times before 1970 and after 2106 are not for NFSv3.
+fn time(stamp: &StatxTimestamp) -> Time {
+    let seconds = u32::try_from(stamp.tv_sec.max(0)).unwrap_or(u32::MAX);
+    Time { seconds, nanoseconds: stamp.tv_nsec }
+}
+
+pub(super) fn fault(error: Errno) -> Fault {
+    match error {
+        Errno::PERM => Fault::NotOwner,
+        Errno::NOENT => Fault::NoEntry,
+        Errno::ACCESS => Fault::Access,
+        // The system was asked for a name that is a link, or leads elsewhere.
+        Errno::LOOP => Fault::Invalid,
+        Errno::XDEV => Fault::CrossDevice,
+        Errno::EXIST => Fault::Exists,
+        Errno::NOTDIR => Fault::NotDirectory,
+        Errno::ISDIR => Fault::IsDirectory,
+        Errno::INVAL | Errno::NXIO => Fault::Invalid,
+        Errno::FBIG => Fault::TooBig,
+        Errno::NOSPC => Fault::NoSpace,
+        Errno::ROFS => Fault::ReadOnly,
+        Errno::MLINK => Fault::TooManyLinks,
+        Errno::NAMETOOLONG => Fault::NameTooLong,
+        Errno::NOTEMPTY => Fault::NotEmpty,
+        Errno::DQUOT => Fault::Quota,
+        Errno::STALE => Fault::Stale,
+        Errno::OPNOTSUPP | Errno::NOSYS => Fault::NotSupported,
+        _ => Fault::Io,
+    }
+}

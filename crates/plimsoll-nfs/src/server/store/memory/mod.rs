@@ -1,0 +1,230 @@
+//! A file system in memory.
+//!
+//! Every object has a lock of its own. Whoever holds the locks of more than one object holds the
+//! `namespace` mutex, so lockers of one object each can wait for nobody who waits for them.
+
+mod entries;
+mod names;
+mod node;
+mod nodes;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use entries::Entries;
+use node::{Body, State};
+use nodes::Nodes;
+use plimsoll_servers::memory::Budget;
+
+use super::{
+    Attributes, Caller, Change, Created, Detail, Doomed, Durability, EachEntry, Fault, ListEnd,
+    Listed, New, Object, Place, ReadDone, Settings, Space, Store, Time, plain_name,
+};
+
+/// What an object is charged with besides name and content.
+const OBJECT_CHARGE: u64 = 512;
+/// Entries copied out of a directory at a time while listing it.
+const LIST_BATCH: usize = 128;
+
+/// A file system in memory, gone with the server.
+#[derive(Debug)]
+pub struct MemoryStore {
+    nodes: Nodes,
+    root: Object,
+    budget: Budget,
+    namespace: Mutex<()>,
+    instance: u64,
+}
+
+impl MemoryStore {
+    /// An empty file system of at most `memory_max` bytes, names and bookkeeping included.
+    pub fn new(memory_max: u64) -> Self {
+        let budget = Budget::new(memory_max);
+        let nodes = Nodes::new();
+        let caller = Caller { uid: 0, gid: 0 };
+        let root = nodes.add(|root| {
+            let mut state = State::new(root.id, Body::Directory(Entries::new(root)), caller);
+            // Cannot fail: no size is set.
+            let _ = state.set(&mode(0o777), &budget);
+            state
+        });
+        // Keyed with the system's randomness: another number at every start.
+        let instance = RandomState::new().hash_one("plimsoll nfs instance");
+        Self { nodes, root, budget, namespace: Mutex::new(()), instance }
+    }
+
+    fn names(&self) -> MutexGuard<'_, ()> {
+        self.namespace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Settings that set only the mode.
+fn mode(mode: u32) -> Settings {
+    Settings { mode: Some(mode), ..Settings::default() }
+}
+
+impl Store for MemoryStore {
+    fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// Memory loses nothing while the server runs, and everything with it.
+    fn write_verifier(&self) -> [u8; 8] {
+        self.instance.to_be_bytes()
+    }
+
+    fn root(&self) -> Object {
+        self.root
+    }
+
+    fn attributes(&self, object: Object) -> Result<Attributes, Fault> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        state.alive()?;
+        Ok(state.attributes())
+    }
+
+    fn set(&self, object: Object, to: &Settings, guard: Option<Time>) -> Result<Change, Fault> {
+        let node = self.nodes.get(object)?;
+        let mut state = node.write();
+        if guard.is_some_and(|guard| guard != state.attributes().changed) {
+            return Err(Fault::NotSync);
+        }
+        state.watched(|state| state.set(to, &self.budget))
+    }
+
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, Attributes), Fault> {
+        let directory = self.nodes.get(place.directory)?;
+        let found = {
+            let state = directory.read();
+            let entries = state.entries()?;
+            match place.name {
+                b"." => return Ok((place.directory, state.attributes())),
+                b".." => entries.parent,
+                name => {
+                    plain_name(name)?;
+                    entries.find(name).ok_or(Fault::NoEntry)?
+                }
+            }
+        };
+        let attributes = self.attributes(found);
+        // Removed since: then the name is gone as well.
+        Ok((found, attributes.map_err(|_| Fault::NoEntry)?))
+    }
+
+    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Fault> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        let Body::Link(text) = &state.body else { return Err(Fault::Invalid) };
+        into.extend_from_slice(text);
+        Ok(())
+    }
+
+    fn read(
+        &self,
+        object: Object,
+        offset: u64,
+        count: u32,
+        into: &mut Vec<u8>,
+    ) -> Result<ReadDone, Fault> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        let data = state.data()?;
+        data.read(offset, count, into);
+        let at_end = offset.saturating_add(u64::from(count)) >= data.size();
+        Ok(ReadDone { at_end, attributes: state.attributes() })
+    }
+
+    fn write(
+        &self,
+        object: Object,
+        offset: u64,
+        data: &[u8],
+        _durability: Durability,
+    ) -> Result<Change, Fault> {
+        let node = self.nodes.get(object)?;
+        node.write().watched(|state| {
+            state.data_mut()?.write(offset, data, &self.budget)?;
+            state.touch();
+            Ok(())
+        })
+    }
+
+    fn create(
+        &self,
+        place: Place<'_>,
+        new: New<'_>,
+        to: &Settings,
+        caller: Caller,
+    ) -> Result<Created, Fault> {
+        self.create_at(place, new, to, caller)
+    }
+
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {
+        self.remove_at(place, doomed)
+    }
+
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(Change, Change), Fault> {
+        self.rename_at(from, to)
+    }
+
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(Attributes, Change), Fault> {
+        self.link_at(object, place)
+    }
+
+    fn list(
+        &self,
+        directory: Object,
+        cookie: u64,
+        detail: Detail,
+        each: &mut EachEntry<'_>,
+    ) -> Result<ListEnd, Fault> {
+        let node = self.nodes.get(directory)?;
+        let parent = node.read().entries()?.parent;
+        let mut show = |cookie: u64, name: &[u8], object: Object| {
+            let attributes = match detail {
+                Detail::Names => None,
+                Detail::Attributes => self.attributes(object).ok(),
+            };
+            let found = attributes.map(|attributes| (object, attributes));
+            each(&Listed { cookie, name, file_id: object.id, found })
+        };
+        let dots: [(u64, &[u8], Object); 2] = [(1, b".", directory), (2, b"..", parent)];
+        for (at, name, object) in dots {
+            if cookie < at && !show(at, name, object) {
+                return Ok(ListEnd::Interrupted);
+            }
+        }
+        let mut from = cookie.max(2);
+        loop {
+            // Copied, so that no lock is held while the entries' own are taken.
+            let batch = node.read().entries()?.after(from, LIST_BATCH);
+            for (at, name, object) in &batch {
+                if !show(*at, name, *object) {
+                    return Ok(ListEnd::Interrupted);
+                }
+                from = *at;
+            }
+            if batch.len() < LIST_BATCH {
+                return Ok(ListEnd::Complete);
+            }
+        }
+    }
+
+    fn space(&self) -> Result<Space, Fault> {
+        let (total_bytes, free_bytes) = (self.budget.max(), self.budget.free());
+        Ok(Space {
+            total_bytes,
+            free_bytes,
+            available_bytes: free_bytes,
+            total_files: total_bytes / OBJECT_CHARGE,
+            free_files: free_bytes / OBJECT_CHARGE,
+        })
+    }
+
+    fn commit(&self, object: Object) -> Result<(), Fault> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        state.data().map(drop)
+    }
+}

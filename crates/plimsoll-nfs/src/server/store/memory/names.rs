@@ -1,0 +1,248 @@
+//! Changes of names in memory, one at a time.
+
+use super::entries::{Entries, EntryIs};
+use super::node::{Body, State};
+use super::{MemoryStore, OBJECT_CHARGE};
+use crate::server::store::{
+    Attributes, Caller, Change, Created, Creation, Doomed, Fault, Kind, LINK_BYTES_MAX, New,
+    Object, Place, Settings, new_name, plain_name,
+};
+use plimsoll_servers::memory::Data;
+
+const DIRECTORY_MODE: u32 = 0o755;
+const LINK_MODE: u32 = 0o777;
+
+impl MemoryStore {
+    pub(super) fn create_at(
+        &self,
+        place: Place<'_>,
+        new: New<'_>,
+        to: &Settings,
+        caller: Caller,
+    ) -> Result<Created, Fault> {
+        new_name(place.name)?;
+        if matches!(new, New::Link(text) if text.len() > LINK_BYTES_MAX) {
+            return Err(Fault::NameTooLong);
+        }
+        let _names = self.names();
+        let directory = self.nodes.get(place.directory)?;
+        let mut state = directory.write();
+        if let Some(object) = state.entries()?.find(place.name) {
+            let how = if let New::File(how) = new { Some(how) } else { None };
+            return self.take_existing(&state, object, how, to);
+        }
+        let text_bytes = if let New::Link(text) = new { text.len() } else { 0 };
+        let charge = OBJECT_CHARGE + (place.name.len() + text_bytes) as u64;
+        self.budget.take(charge)?;
+        let made = self.make(place.directory, new, to, caller);
+        let (object, attributes) = made.inspect_err(|_| self.budget.give_back(charge))?;
+        let is = match new {
+            New::Directory => EntryIs::Directory,
+            _ => EntryIs::Other,
+        };
+        let directory = state.watched(|state| {
+            state.entries_mut()?.insert(place.name, object, is)?;
+            state.touch();
+            Ok(())
+        })?;
+        Ok(Created { object, attributes, directory })
+    }
+
+    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {
+        plain_name(place.name)?;
+        let _names = self.names();
+        let directory = self.nodes.get(place.directory)?;
+        let mut directory = directory.write();
+        let object = directory.entries()?.find(place.name).ok_or(Fault::NoEntry)?;
+        let node = self.nodes.get(object)?;
+        let mut child = node.write();
+        match (doomed, &child.body) {
+            (Doomed::File, Body::Directory(_)) => return Err(Fault::IsDirectory),
+            (Doomed::Directory, Body::Directory(entries)) if !entries.is_empty() => {
+                return Err(Fault::NotEmpty);
+            }
+            (Doomed::File, _) | (Doomed::Directory, Body::Directory(_)) => {}
+            (Doomed::Directory, _) => return Err(Fault::NotDirectory),
+        }
+        let is = child.entry_is();
+        directory.watched(|directory| {
+            directory.entries_mut()?.remove(place.name, is);
+            self.unlink(place.name, object, &mut child);
+            directory.touch();
+            Ok(())
+        })
+    }
+
+    pub(super) fn rename_at(
+        &self,
+        from: Place<'_>,
+        to: Place<'_>,
+    ) -> Result<(Change, Change), Fault> {
+        plain_name(from.name)?;
+        new_name(to.name)?;
+        let _names = self.names();
+        let source = self.nodes.get(from.directory)?;
+        let target = self.nodes.get(to.directory)?;
+        let moved = source.read().entries()?.find(from.name).ok_or(Fault::NoEntry)?;
+        let moved_node = self.nodes.get(moved)?;
+        let is = moved_node.read().entry_is();
+        if is == EntryIs::Directory && self.is_within(to.directory, moved)? {
+            return Err(Fault::Invalid);
+        }
+        if target.read().entries()?.find(to.name) == Some(moved) {
+            return Ok((Change::default(), Change::default()));
+        }
+        let charge = to.name.len() as u64;
+        self.budget.take(charge)?;
+        // Nobody else changes names meanwhile, so one lock after the other will do.
+        let into = target.write().watched(|target| {
+            self.replace(target, to.name, is)?;
+            target.entries_mut()?.insert(to.name, moved, is)?;
+            target.touch();
+            Ok(())
+        });
+        let into = into.inspect_err(|_| self.budget.give_back(charge))?;
+        let out_of = source.write().watched(|source| {
+            source.entries_mut()?.remove(from.name, is);
+            self.budget.give_back(from.name.len() as u64);
+            source.touch();
+            Ok(())
+        })?;
+        if let Body::Directory(entries) = &mut moved_node.write().body {
+            entries.parent = to.directory;
+        }
+        let same = from.directory == to.directory;
+        Ok((out_of, if same { out_of } else { into }))
+    }
+
+    pub(super) fn link_at(
+        &self,
+        object: Object,
+        place: Place<'_>,
+    ) -> Result<(Attributes, Change), Fault> {
+        new_name(place.name)?;
+        let _names = self.names();
+        let node = self.nodes.get(object)?;
+        if node.read().kind() == Kind::Directory {
+            return Err(Fault::Invalid);
+        }
+        let directory = self.nodes.get(place.directory)?;
+        let mut directory = directory.write();
+        let change = directory.watched(|directory| {
+            if directory.entries()?.find(place.name).is_some() {
+                return Err(Fault::Exists);
+            }
+            self.budget.take(place.name.len() as u64)?;
+            let mut linked = node.write();
+            let added = linked.alive().and_then(|()| linked.add_link());
+            added.inspect_err(|_| self.budget.give_back(place.name.len() as u64))?;
+            directory.entries_mut()?.insert(place.name, object, EntryIs::Other)?;
+            directory.touch();
+            Ok(())
+        })?;
+        let attributes = node.read().attributes();
+        Ok((attributes, change))
+    }
+
+    /// Takes a name away from `child`; frees it with the last one.
+    fn unlink(&self, name: &[u8], object: Object, child: &mut State) {
+        self.budget.give_back(name.len() as u64);
+        child.drop_link();
+        if child.links > 0 {
+            return;
+        }
+        let content = match &child.body {
+            Body::File(data) => data.charged(),
+            Body::Link(text) => text.len() as u64,
+            Body::Directory(_) | Body::Special(..) => 0,
+        };
+        self.budget.give_back(OBJECT_CHARGE + content);
+        self.nodes.remove(object);
+    }
+
+    /// The name exists: what CREATE makes of that.
+    fn take_existing(
+        &self,
+        directory: &State,
+        object: Object,
+        how: Option<Creation>,
+        to: &Settings,
+    ) -> Result<Created, Fault> {
+        let node = self.nodes.get(object)?;
+        let mut state = node.write();
+        let is_file = state.kind() == Kind::File;
+        match how {
+            Some(Creation::Unchecked) if is_file => {
+                let only_size = Settings { size: to.size, ..Settings::default() };
+                if to.size.is_some() {
+                    state.set(&only_size, &self.budget)?;
+                }
+            }
+            Some(Creation::Exclusive(v)) if is_file && state.exclusive == Some(v) => {}
+            _ => return Err(Fault::Exists),
+        }
+        let after = Some(directory.attributes());
+        let directory = Change { before: None, after };
+        Ok(Created { object, attributes: state.attributes(), directory })
+    }
+
+    fn make(
+        &self,
+        parent: Object,
+        new: New<'_>,
+        to: &Settings,
+        caller: Caller,
+    ) -> Result<(Object, Attributes), Fault> {
+        let (body, default_mode) = match new {
+            New::File(_) => (Body::File(Data::default()), None),
+            New::Directory => (Body::Directory(Entries::new(parent)), Some(DIRECTORY_MODE)),
+            New::Link(text) => (Body::Link(text.into()), Some(LINK_MODE)),
+            New::Special(kind, device) => (Body::Special(kind, device), None),
+        };
+        let mut state = State::new(0, body, caller);
+        if let New::File(Creation::Exclusive(verifier)) = new {
+            state.exclusive = Some(verifier);
+        }
+        let size = to.size.filter(|_| matches!(new, New::File(_)));
+        state.set(&Settings { mode: to.mode.or(default_mode), size, ..*to }, &self.budget)?;
+        let mut attributes = state.attributes();
+        let object = self.nodes.add(|object| {
+            state.file_id = object.id;
+            state
+        });
+        attributes.file_id = object.id;
+        Ok((object, attributes))
+    }
+
+    /// Whether `directory` is `above` or lies below it. Only with the namespace locked.
+    fn is_within(&self, directory: Object, above: Object) -> Result<bool, Fault> {
+        let mut at = directory;
+        loop {
+            if at == above {
+                return Ok(true);
+            }
+            if at == self.root {
+                return Ok(false);
+            }
+            at = self.nodes.get(at)?.read().entries()?.parent;
+        }
+    }
+
+    /// Makes room at the target of a rename.
+    fn replace(&self, target: &mut State, name: &[u8], moved: EntryIs) -> Result<(), Fault> {
+        let Some(object) = target.entries()?.find(name) else { return Ok(()) };
+        let node = self.nodes.get(object)?;
+        let mut old = node.write();
+        match (moved, &old.body) {
+            (EntryIs::Directory, Body::Directory(entries)) if entries.is_empty() => {}
+            (EntryIs::Directory, Body::Directory(_)) => return Err(Fault::NotEmpty),
+            (EntryIs::Directory, _) | (EntryIs::Other, Body::Directory(_)) => {
+                return Err(Fault::Exists);
+            }
+            (EntryIs::Other, _) => {}
+        }
+        target.entries_mut()?.remove(name, moved);
+        self.unlink(name, object, &mut old);
+        Ok(())
+    }
+}

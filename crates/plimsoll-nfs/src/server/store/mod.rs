@@ -1,0 +1,98 @@
+//! The file system behind the server: objects by id, in memory or below a directory.
+//!
+//! A store knows nothing of RPC. Whoever reaches the server may do everything: stores keep owner
+//! and mode of objects and enforce neither. Set-id bits are never set.
+
+pub mod directory;
+pub mod memory;
+mod objects;
+
+pub use objects::*;
+
+/// Longest name of a directory entry, in bytes.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Longest text of a symbolic link, in bytes.
+pub const LINK_BYTES_MAX: usize = 1024;
+pub use plimsoll_servers::memory::FILE_BYTES_MAX;
+
+/// Bits of a mode that can be set: permissions and sticky. A set-id bit that anybody on the network
+/// may set would hand out the identity this server runs with.
+pub const MODE_BITS_KEPT: u32 = 0o1777;
+
+/// A file system. All methods may be called from many threads at once.
+pub trait Store: Send + Sync {
+    /// Goes into every handle; handles with another one are stale.
+    fn instance(&self) -> u64;
+    /// Changes when unstable writes may have been lost (RFC 1813 §3.3.7).
+    fn write_verifier(&self) -> [u8; 8];
+    /// The exported directory.
+    fn root(&self) -> Object;
+    /// GETATTR.
+    fn attributes(&self, object: Object) -> Result<Attributes, Fault>;
+    /// SETATTR; with `guard` only if that is when the object last changed.
+    fn set(&self, object: Object, to: &Settings, guard: Option<Time>) -> Result<Change, Fault>;
+    /// LOOKUP; knows `.` and `..`, the latter of the root being the root.
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, Attributes), Fault>;
+    /// READLINK; appends the text to `into`.
+    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Fault>;
+    /// READ; appends at most `count` bytes to `into`.
+    fn read(
+        &self,
+        object: Object,
+        offset: u64,
+        count: u32,
+        into: &mut Vec<u8>,
+    ) -> Result<ReadDone, Fault>;
+    /// WRITE; all of `data` or nothing. May be more durable than asked, never less.
+    fn write(
+        &self,
+        object: Object,
+        offset: u64,
+        data: &[u8],
+        durability: Durability,
+    ) -> Result<Change, Fault>;
+    /// CREATE, MKDIR, SYMLINK, MKNOD.
+    fn create(
+        &self,
+        place: Place<'_>,
+        new: New<'_>,
+        to: &Settings,
+        caller: Caller,
+    ) -> Result<Created, Fault>;
+    /// REMOVE and RMDIR.
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault>;
+    /// RENAME; what became of the two directories.
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(Change, Change), Fault>;
+    /// LINK; attributes of the object, and what became of the directory.
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(Attributes, Change), Fault>;
+    /// READDIR and READDIRPLUS: the entries after `cookie` (0: from the beginning).
+    fn list(
+        &self,
+        directory: Object,
+        cookie: u64,
+        detail: Detail,
+        each: &mut EachEntry<'_>,
+    ) -> Result<ListEnd, Fault>;
+    /// FSSTAT.
+    fn space(&self) -> Result<Space, Fault>;
+    /// COMMIT: everything written to the object is durable afterwards.
+    fn commit(&self, object: Object) -> Result<(), Fault>;
+}
+
+/// Whether a store may look `name` up in the system: one component that goes nowhere else.
+fn plain_name(name: &[u8]) -> Result<(), Fault> {
+    match name {
+        b"" | b"." | b".." => Err(Fault::Invalid),
+        _ if name.len() > NAME_BYTES_MAX => Err(Fault::NameTooLong),
+        _ if name.iter().any(|byte| matches!(byte, b'/' | 0)) => Err(Fault::Access),
+        _ => Ok(()),
+    }
+}
+
+/// The same for names that are to be made: `.` and `..` exist everywhere.
+fn new_name(name: &[u8]) -> Result<(), Fault> {
+    match name {
+        b"." | b".." => Err(Fault::Exists),
+        _ => plain_name(name),
+    }
+}

@@ -1,0 +1,307 @@
+//! What stores and the server say to each other of objects.
+
+/// An object, as handles carry it. Ids are used again after a removal, with another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// What the store calls it; also its file id.
+    pub id: u64,
+    /// Tells objects apart that had the same id one after the other.
+    pub generation: u64,
+    /// Where it was found, for stores that search for it there.
+    pub parent: u64,
+}
+
+/// A name in a directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The directory.
+    pub directory: Object,
+    /// The name, as received.
+    pub name: &'a [u8],
+}
+
+/// Kinds of objects (RFC 1813 §2.5, ftype3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Regular file.
+    File,
+    /// Directory.
+    Directory,
+    /// Symbolic link.
+    Link,
+    /// Block device.
+    Block,
+    /// Character device.
+    Character,
+    /// Socket.
+    Socket,
+    /// Named pipe.
+    Fifo,
+}
+
+/// Time since 1970, as NFSv3 carries it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Time {
+    /// Whole seconds.
+    pub seconds: u32,
+    /// The rest.
+    pub nanoseconds: u32,
+}
+
+impl Time {
+    /// Now, by the wall clock. Before 1970 and after 2106 there is no NFSv3.
+    pub(crate) fn now() -> Self {
+        let since = plimsoll_servers::clock::since_1970();
+        let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
+        Self { seconds, nanoseconds: since.subsec_nanos() }
+    }
+}
+
+/// Attributes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Its kind.
+    pub kind: Kind,
+    /// Permission bits, with set-uid, set-gid and sticky.
+    pub mode: u32,
+    /// Names it has.
+    pub links: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Bytes it holds.
+    pub size: u64,
+    /// Bytes it takes.
+    pub used: u64,
+    /// Major and minor number of a device.
+    pub device: (u32, u32),
+    /// The file system it is in.
+    pub file_system: u64,
+    /// Its number in that file system.
+    pub file_id: u64,
+    /// Last access. The memory store leaves it alone when it reads.
+    pub accessed: Time,
+    /// Last change of content.
+    pub modified: Time,
+    /// Last change of anything.
+    pub changed: Time,
+}
+
+/// What SETATTR and the creating calls set; `None` keeps what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Permission bits and sticky; others are left out, see [`super::MODE_BITS_KEPT`].
+    pub mode: Option<u32>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+    /// Bytes; shorter cuts off, longer fills with zeros.
+    pub size: Option<u64>,
+    /// Last access.
+    pub accessed: SetTime,
+    /// Last change of content.
+    pub modified: SetTime,
+}
+
+/// What becomes of a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SetTime {
+    /// It stays.
+    #[default]
+    Keep,
+    /// The server's clock.
+    Now,
+    /// The client's wish.
+    To(Time),
+}
+
+/// Who asks, for the owner of new objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// What to create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum New<'a> {
+    /// A regular file.
+    File(Creation),
+    /// A directory.
+    Directory,
+    /// A symbolic link with this text.
+    Link(&'a [u8]),
+    /// A named pipe, socket or device with its major and minor number.
+    Special(Kind, (u32, u32)),
+}
+
+/// What CREATE does with a name that exists (RFC 1813 §3.3.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// Takes the file as it is; a size that is set cuts it.
+    Unchecked,
+    /// Fails.
+    Guarded,
+    /// Fails unless the file was made with the same verifier.
+    Exclusive([u8; 8]),
+}
+
+/// What a removal is meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doomed {
+    /// Anything but a directory.
+    File,
+    /// An empty directory.
+    Directory,
+}
+
+/// When a WRITE is durable (RFC 1813 §3.3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// After a COMMIT.
+    Unstable,
+    /// When answered: data, and attributes needed to read it.
+    DataSync,
+    /// When answered: data and attributes.
+    FileSync,
+}
+
+/// Attributes before and after, for a client's cache. `before` only where both are of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Size, modified and changed before.
+    pub before: Option<(u64, Time, Time)>,
+    /// Attributes after.
+    pub after: Option<Attributes>,
+}
+
+/// Answer to a creation.
+#[derive(Clone, Copy, Debug)]
+pub struct Created {
+    /// The object.
+    pub object: Object,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// What became of the directory.
+    pub directory: Change,
+}
+
+/// Answer to a READ; the bytes were appended to the caller's buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadDone {
+    /// Whether the last byte read is the last of the file, or lies behind it.
+    pub at_end: bool,
+    /// Attributes, read with the data.
+    pub attributes: Attributes,
+}
+
+/// How much a listing should tell of each entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Name and file id.
+    Names,
+    /// Attributes as well.
+    Attributes,
+}
+
+/// One entry of a listing.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    /// Goes on after this entry. Below 2³¹, so that NFSv2 can carry it.
+    pub cookie: u64,
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its file id.
+    pub file_id: u64,
+    /// With [`Detail::Attributes`], where they could be had.
+    pub found: Option<(Object, Attributes)>,
+}
+
+/// Whether a listing is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListEnd {
+    /// The last entry was delivered.
+    Complete,
+    /// The receiver wanted no more.
+    Interrupted,
+}
+
+/// Gets one entry after the other; false: no room for this one.
+pub type EachEntry<'a> = dyn FnMut(&Listed<'_>) -> bool + 'a;
+
+/// Space of the store, in bytes and objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes in all.
+    pub total_bytes: u64,
+    /// Bytes free.
+    pub free_bytes: u64,
+    /// Bytes that this user may take.
+    pub available_bytes: u64,
+    /// Objects in all.
+    pub total_files: u64,
+    /// Objects that can still be made.
+    pub free_files: u64,
+}
+
+/// Why a store refuses; the statuses of RFC 1813 §2.6 that a store has a use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// EPERM.
+    NotOwner,
+    /// No such name.
+    NoEntry,
+    /// A device failed.
+    Io,
+    /// EACCES, or a name that may not be.
+    Access,
+    /// The name exists.
+    Exists,
+    /// Across file systems.
+    CrossDevice,
+    /// Not a directory.
+    NotDirectory,
+    /// A directory.
+    IsDirectory,
+    /// Not for this kind of object, or a value that makes no sense.
+    Invalid,
+    /// Larger than files may be.
+    TooBig,
+    /// No space left.
+    NoSpace,
+    /// Read-only file system.
+    ReadOnly,
+    /// Too many names for one object.
+    TooManyLinks,
+    /// A name longer than [`super::NAME_BYTES_MAX`].
+    NameTooLong,
+    /// The directory has entries.
+    NotEmpty,
+    /// Quota used up.
+    Quota,
+    /// The object is gone, or of another server.
+    Stale,
+    /// The handle is not one of ours.
+    BadHandle,
+    /// SETATTR's guard does not hold.
+    NotSync,
+    /// Not supported here.
+    NotSupported,
+    /// The reply would not hold a single entry.
+    TooSmall,
+    /// Something that should not happen.
+    ServerFault,
+}
+
+impl From<plimsoll_servers::memory::Full> for Fault {
+    fn from(full: plimsoll_servers::memory::Full) -> Self {
+        match full {
+            plimsoll_servers::memory::Full::TooBig => Self::TooBig,
+            plimsoll_servers::memory::Full::NoSpace => Self::NoSpace,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The validation phase: before anything is measured, the server shows that it does each
+//! operation of the mix by its meaning. All of it happens in a scratch directory of our own.
+
+mod data;
+mod names;
+
+use std::fmt;
+
+use super::answer::Attributes;
+use super::ask::Ask;
+use super::handles::OwnedHandle;
+use super::mounting::Mounted;
+use super::parameters::NfsVersion;
+use super::refusal::{CallError, NfsStatus};
+use super::remote::{Listing, Remote};
+use plimsoll_protocol::net::ErrandError;
+
+/// The scratch directory, below the directory of the file set.
+pub const SCRATCH: &str = ".plimsoll-check";
+
+/// Why the server cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidateError {
+    /// It did something else than the operation means.
+    #[error("validation check \"{check}\": expected {expected}, got {got}")]
+    Check {
+        /// What was checked.
+        check: &'static str,
+        /// What the operation means.
+        expected: String,
+        /// What came.
+        got: String,
+    },
+    /// A call failed.
+    #[error("validation check \"{check}\": {source}")]
+    Call {
+        /// What was checked.
+        check: &'static str,
+        /// What happened.
+        source: CallError,
+    },
+}
+
+/// Checks every operation; answers with how many checks passed.
+pub fn validate(
+    remote: &mut Remote,
+    mounted: &Mounted,
+    root: &OwnedHandle,
+) -> Result<u32, ErrandError> {
+    let result = all_checks(remote, root);
+    let removed = remove_scratch(remote, root);
+    match result {
+        Err(ValidateError::Call { source: CallError::Stopped, .. }) => Err(ErrandError::Stopped),
+        Err(failed) => Err(ErrandError::Unusable(format!(
+            "{}: {failed}; a server that does this is not measured: see its log and its export \
+             options",
+            mounted.place()
+        ))),
+        Ok(passed) => {
+            let place = mounted.place();
+            removed.map_err(|e| e.unable_to("remove the scratch directory", place))?;
+            Ok(passed)
+        }
+    }
+}
+
+fn all_checks(remote: &mut Remote, root: &OwnedHandle) -> Result<u32, ValidateError> {
+    let clear = "make a scratch directory";
+    remove_scratch(remote, root).map_err(|source| ValidateError::Call { check: clear, source })?;
+    let dir = remote
+        .make_dir(root, SCRATCH.as_bytes())
+        .map_err(|source| ValidateError::Call { check: clear, source })?;
+    let mut checks = Checks { remote, dir, passed: 0 };
+    data::check(&mut checks)?;
+    names::check(&mut checks)?;
+    Ok(checks.passed)
+}
+
+/// Removes the scratch directory and what is in it; none is as good.
+pub fn remove_scratch(remote: &mut Remote, root: &OwnedHandle) -> Result<(), CallError> {
+    let Some(found) = remote.find(root, SCRATCH.as_bytes())? else { return Ok(()) };
+    for entry in remote.list(&found.handle, Listing::Names)? {
+        match remote.change(Ask::Remove(&found.handle, &entry.name)) {
+            Ok(()) | Err(CallError::Status(NfsStatus::NOENT)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    remote.change(Ask::RemoveDir(root, SCRATCH.as_bytes()))
+}
+
+/// The checks under way.
+struct Checks<'a> {
+    remote: &'a mut Remote,
+    /// The scratch directory.
+    dir: OwnedHandle,
+    passed: u32,
+}
+
+impl Checks<'_> {
+    fn version(&self) -> NfsVersion {
+        self.remote.version()
+    }
+
+    /// The answer of a call that must succeed.
+    fn call<T>(
+        &mut self,
+        check: &'static str,
+        call: impl FnOnce(&mut Remote, &OwnedHandle) -> Result<T, CallError>,
+    ) -> Result<T, ValidateError> {
+        call(self.remote, &self.dir).map_err(|source| ValidateError::Call { check, source })
+    }
+
+    fn same<T: PartialEq + fmt::Display>(
+        &mut self,
+        check: &'static str,
+        expected: T,
+        got: T,
+    ) -> Result<(), ValidateError> {
+        self.holds(check, expected == got, || (expected.to_string(), got.to_string()))
+    }
+
+    fn holds(
+        &mut self,
+        check: &'static str,
+        is_good: bool,
+        words: impl FnOnce() -> (String, String),
+    ) -> Result<(), ValidateError> {
+        if !is_good {
+            let (expected, got) = words();
+            return Err(ValidateError::Check { check, expected, got });
+        }
+        self.passed += 1;
+        Ok(())
+    }
+
+    /// The call must fail with this status.
+    fn refused<T>(
+        &mut self,
+        check: &'static str,
+        status: NfsStatus,
+        call: impl FnOnce(&mut Remote, &OwnedHandle) -> Result<T, CallError>,
+    ) -> Result<(), ValidateError> {
+        let name = || status.name().unwrap_or("an error").to_owned();
+        match call(self.remote, &self.dir) {
+            Err(CallError::Status(got)) => {
+                self.holds(check, got == status, || (name(), got.to_string()))
+            }
+            Err(source) => Err(ValidateError::Call { check, source }),
+            Ok(_) => self.holds(check, false, || (name(), "success".to_owned())),
+        }
+    }
+
+    fn attributes(
+        &mut self,
+        check: &'static str,
+        of: &OwnedHandle,
+    ) -> Result<Attributes, ValidateError> {
+        self.call(check, |remote, _| remote.attributes(of))
+    }
+}

@@ -1,0 +1,88 @@
+//! What happens before each load point.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_nfs::parameters::{MixOp, NfsWorkload, Transport};
+use plimsoll_nfs::prepare::{NfsPreparation, PreparationRequest, clean_target};
+use plimsoll_protocol::net::PointPreparation;
+
+use super::*;
+
+fn workload() -> NfsWorkload {
+    NfsWorkload {
+        version: NfsVersion::V3,
+        transport: Transport::Tcp,
+        reserved_port: false,
+        outstanding_max: 32,
+        reads_outstanding_max: 8,
+        writes_outstanding_max: 8,
+        read_blocks: [85, 8, 4, 2, 1],
+        write_blocks: [49, 36, 8, 4, 2, 1],
+        append_percent: 70,
+        verify_one_in: 1,
+        mib_per_op_per_s: 10.0,
+        file_set_seed: 5,
+        access_groups: 10,
+        access_poisson_mean: 5.0,
+        mix: BTreeMap::from([(MixOp::GetAttr, 3.0), (MixOp::Write, 1.0)]),
+    }
+}
+
+fn open_load(rate: f64, clients: u32) -> Load {
+    Load::Open {
+        rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
+        arrivals: Arrivals::PerClient,
+        gaps: Gaps::Exponential,
+        clients,
+        backlog_ops_max: 100,
+    }
+}
+
+#[test]
+fn a_load_point_finds_its_share_of_files_on_every_server() {
+    let host = Host::new(ROOMY);
+    let mounts = || vec![mounted(&host, NfsVersion::V3, LinkKind::Stream)];
+    let mut preparation = NfsPreparation::new(PreparationRequest {
+        mounts: mounts(),
+        workload: workload(),
+        scale: 0.1,
+        point: Nanos::from_secs(4),
+        seed: 1,
+    });
+    preparation.knock(&host).unwrap();
+    let mut doings = Vec::new();
+    for rate in [10.0, 40.0, 20.0] {
+        let load = open_load(rate, 4);
+        let set = preparation.set_for(&load);
+        assert_eq!(set, FileSet::for_load(rate, 10.0, 0.1));
+        let ready = preparation.ready(&load, &host, &mut |progress| {
+            doings.push((rate, progress.doing));
+            GoOn::Yes
+        });
+        assert_eq!(ready.unwrap().op_names().0, ["write", "getattr"]);
+        let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+        let mut remote = remote(&host, &mounted);
+        let root = remote.look_up(&mounted.root, b"plimsoll-files").unwrap().handle;
+        let marker = remote.look_up(&root, b".plimsoll").unwrap().handle;
+        let text = String::from_utf8(remote.read(&marker, 0, 8192).unwrap().data).unwrap();
+        let held = if rate == 20.0 { FileSet::for_load(40.0, 10.0, 0.1) } else { set };
+        assert!(text.contains(&format!("\"files\": {}", held.files())), "{text}");
+    }
+    let validated = doings.iter().filter(|(_, doing)| *doing == "validating").count();
+    assert_eq!(validated, 1, "once is enough");
+    let crowd = preparation.ready(&open_load(10.0, 10_000), &host, &mut |_| GoOn::Yes);
+    assert!(matches!(crowd.err(), Some(ErrandError::Wrong(_))));
+    let stopped = preparation.ready(&open_load(50.0, 4), &host, &mut |_| GoOn::No);
+    assert!(matches!(stopped.err(), Some(ErrandError::Stopped)));
+
+    let target = ResolvedTarget {
+        url: TargetUrl::parse("nfs://server/export").unwrap(),
+        address: SocketAddr::new(HOST, PORT),
+    };
+    let clean = || clean_target(&target, &host, &mut |_| GoOn::Yes).unwrap();
+    assert!(clean().contains("files below plimsoll-files"));
+    assert!(clean().contains("nothing to remove"));
+}

@@ -1,0 +1,145 @@
+//! The same errands over real sockets: against the reference server on a directory, and against
+//! NFS-Ganesha where it is installed.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_nfs::server::{Flush, NfsConfig, NfsFiles, NfsServer};
+use plimsoll_nfs::validate::validate;
+use plimsoll_protocol::net::{Channel, ChannelError, Dial};
+use plimsoll_servers::Stop;
+use plimsoll_testkit::nfs_peers::{export_of, ganesha};
+
+use super::preparing::check_set;
+use super::*;
+
+/// Plain sockets of this host.
+#[derive(Debug)]
+struct Sockets;
+
+impl Dial for Sockets {
+    fn dial(
+        &self,
+        address: SocketAddr,
+        kind: LinkKind,
+        _: SourcePort,
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        let open = || -> io::Result<Box<dyn Channel>> {
+            Ok(match kind {
+                LinkKind::Stream => {
+                    let stream = TcpStream::connect(address)?;
+                    stream.set_nodelay(true)?;
+                    Box::new(Stream(stream))
+                }
+                LinkKind::Datagram => {
+                    let socket = UdpSocket::bind("127.0.0.1:0")?;
+                    socket.connect(address)?;
+                    Box::new(Datagrams(socket))
+                }
+            })
+        };
+        open().map_err(failed)
+    }
+}
+
+struct Stream(TcpStream);
+struct Datagrams(UdpSocket);
+
+impl Channel for Stream {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.0.write_all(bytes).map_err(failed)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
+        self.0.set_read_timeout(Some(wait)).map_err(failed)?;
+        let mut buffer = vec![0; 65_536];
+        match self.0.read(&mut buffer).map_err(failed)? {
+            0 => Err(ChannelError::Closed),
+            length => {
+                into.extend_from_slice(&buffer[..length]);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Channel for Datagrams {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.0.send(bytes).map(drop).map_err(failed)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
+        self.0.set_read_timeout(Some(wait)).map_err(failed)?;
+        let mut buffer = vec![0; 65_536];
+        let length = self.0.recv(&mut buffer).map_err(failed)?;
+        into.extend_from_slice(&buffer[..length]);
+        Ok(())
+    }
+}
+
+fn failed(error: io::Error) -> ChannelError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ChannelError::Timeout,
+        _ => ChannelError::Failed(error),
+    }
+}
+
+/// Everything in order, once: validated, written, found again, grown, removed.
+fn whole_life(mounted: &Mounted) {
+    let mut remote = mounted.remote(&Sockets, Arc::default()).unwrap();
+    let root = mounted.root;
+    validate(&mut remote, mounted, &root).unwrap();
+    let content = Content::new(5);
+    let mut making = Making::new(&Sockets, mounted, &content);
+    let first = making.prepare(250, None).unwrap();
+    check_set(&Sockets, mounted, &content, &first);
+    assert_eq!(making.prepare(250, None).unwrap().handles, first.handles);
+    assert_eq!(making.bytes_written(), 0);
+    let grown = making.prepare(400, Some(&first)).unwrap();
+    check_set(&Sockets, mounted, &content, &grown);
+    let cleaned = prepare::clean(mounted, &Sockets, &mut |_| GoOn::Yes).unwrap().unwrap();
+    assert_eq!((cleaned.files, cleaned.foreign.len()), (403, 0));
+}
+
+#[test]
+fn the_reference_server_on_a_directory_serves_a_whole_life() {
+    let place = tempfile::tempdir().unwrap();
+    let server = NfsServer::bind(&NfsConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        files: NfsFiles::Directory { root: place.path().to_owned(), flush: Flush::Never },
+        portmapper: None,
+        cores: Vec::new(),
+    })
+    .unwrap();
+    let (url, stop) = (server.url(), Stop::new());
+    let ending = stop.clone();
+    let serving = thread::spawn(move || server.serve_until(&ending));
+    for (version, transport) in [
+        (NfsVersion::V2, "tcp"),
+        (NfsVersion::V2, "udp"),
+        (NfsVersion::V3, "tcp"),
+        (NfsVersion::V3, "udp"),
+    ] {
+        let url = format!("{url}&transport={transport}");
+        whole_life(&mount_at(&Sockets, &url, version).unwrap());
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "{url}");
+    }
+    stop.request();
+    serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn ganesha_serves_a_whole_life_over_both_transports() {
+    let Some(server) = ganesha(&[]) else { return };
+    let url = server.url();
+    for transport in ["tcp", "udp"] {
+        let query = if url.contains('?') { '&' } else { '?' };
+        let url = format!("{url}{query}transport={transport}");
+        whole_life(&mount_at(&Sockets, &url, NfsVersion::V3).unwrap());
+        assert_eq!(std::fs::read_dir(export_of(&server)).unwrap().count(), 0, "{url}");
+    }
+    let refused = mount_at(&Sockets, &url, NfsVersion::V2).err().unwrap().to_string();
+    assert!(refused.contains("version"), "{refused}");
+}

@@ -1,0 +1,204 @@
+//! What a protocol brings to the host that runs it, beyond its state machines: its reference server
+//! and foreign ones are started here, greeted before the first load point, asked for their figures.
+//!
+//! The program has one list of [`Registration`]s and names no protocol elsewhere.
+
+pub mod arguments;
+mod error;
+pub mod reach;
+mod target;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plimsoll_model::suite::{Profile, Suite};
+use plimsoll_model::target::TargetUrl;
+use plimsoll_model::units::Bytes;
+use plimsoll_servers::{ServerProcess, Stop};
+use tempfile::TempDir;
+
+use crate::net::{OnProgress, Room};
+use crate::{FileSetId, Protocol, ResolvedTarget};
+pub use error::{HostError, HostErrorKind};
+pub use target::Target;
+
+/// A protocol as the program knows it.
+pub struct Registration {
+    /// Suites, plan, messages: what needs no socket.
+    pub protocol: &'static Protocol,
+    /// The reference server.
+    pub reference: Reference,
+    /// Foreign servers, `managed:NAME`.
+    pub managed: &'static [Managed],
+    /// Reaches every server once, and asks what it holds.
+    pub greet: fn(&Suite, &[Target], NeedsFiles) -> Result<Greeting, HostError>,
+    /// The highest load whose files this host has room for, where it keeps them for servers it
+    /// starts.
+    pub room: AskRoom,
+    /// Addresses the clients connect from; empty leaves it to the system.
+    pub sources: fn(&Suite, &[Target]) -> Vec<IpAddr>,
+    /// File sets in a directory of this host, for servers that serve one.
+    pub directory: Option<DirectoryFileSet>,
+    /// A way to ask a server for its own figures, where it has one.
+    pub status: Option<StatusOf>,
+    /// Why a name or password in a URL is refused.
+    pub refuse_user: Option<&'static str>,
+}
+
+/// The reference server: `plimsoll serve VERB`, `builtin:`.
+pub struct Reference {
+    /// What follows `plimsoll serve`.
+    pub verb: &'static str,
+    /// Its flags.
+    pub command: fn() -> clap::Command,
+    /// Serves until it is stopped.
+    pub serve: fn(&clap::ArgMatches, &Console) -> Result<(), HostError>,
+    /// Starts it for a run.
+    pub start: fn(&ServerWish<'_>) -> Result<Started, HostError>,
+    /// The number of its service threads can be chosen.
+    pub has_threads: bool,
+}
+
+/// A foreign server that a run can start.
+pub struct Managed {
+    /// What follows `managed:`.
+    pub name: &'static str,
+    /// Starts it with a temporary configuration.
+    pub start: fn(&ServerWish<'_>, &mut OnProgress<'_>) -> Result<Started, HostError>,
+}
+
+/// What a reference server needs of the program it runs in.
+pub struct Console {
+    /// Writes a line to standard output.
+    pub print: fn(&str),
+    /// Writes a line to standard error.
+    pub note: fn(&str),
+    /// Asked for by a signal, and by the end of standard input where that is wanted.
+    pub stop: fn(bool) -> Result<Stop, HostError>,
+}
+
+/// What a server is to be.
+#[derive(Clone, Copy)]
+pub struct ServerWish<'a> {
+    /// What it is wanted for.
+    pub suite: &'a Suite,
+    /// Cores to hold it to.
+    pub cores: &'a [u32],
+    /// Service threads, where somebody wants to have a number of them.
+    pub threads: Option<u32>,
+    /// The file set it must hold.
+    pub file_set: Option<FileSetId>,
+}
+
+/// A server that was started.
+pub struct Started {
+    /// Its process.
+    pub process: ServerProcess,
+    /// Where it serves.
+    pub url: String,
+    /// Its file set, removed with it.
+    pub files: Option<TempDir>,
+}
+
+impl Started {
+    /// A server without files of its own.
+    pub fn at_its_url(process: ServerProcess) -> Self {
+        let url = process.url();
+        Self { process, url, files: None }
+    }
+}
+
+/// Whether the run needs a file set on the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeedsFiles {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+/// What the servers said.
+#[derive(Debug, Default)]
+pub struct Greeting {
+    /// The file set all of them hold, for protocols that cannot write it through the server.
+    pub file_set: Option<FileSetId>,
+    /// What each says it is.
+    pub software: Vec<Option<String>>,
+}
+
+/// From a suite, a profile and the targets to the highest load there is room for.
+pub type AskRoom = fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, HostError>;
+
+/// File sets in a directory.
+#[derive(Clone, Copy)]
+pub struct DirectoryFileSet {
+    /// Writes what is missing of a file set.
+    pub write: fn(&Path, FileSetId, &mut OnProgress<'_>) -> Result<Prepared, HostError>,
+    /// Removes what carries our marker.
+    pub clean: fn(&Path) -> Result<(), HostError>,
+}
+
+/// From a server to a way to ask it.
+pub type StatusOf = fn(&ResolvedTarget) -> Box<dyn AskStatus>;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// What the directory holds now.
+    pub id: FileSetId,
+    /// Files written.
+    pub files_written: u64,
+    /// Bytes written.
+    pub written: Bytes,
+}
+
+/// Asks one server for its own figures again and again, over a connection of its own.
+pub trait AskStatus: Send {
+    /// The figures as Prometheus text, or nothing within `wait`.
+    fn ask(&mut self, wait: Duration) -> Option<String>;
+}
+
+/// Greets nobody: the servers are asked everything when the run is planned.
+pub fn greet_nobody(_: &Suite, targets: &[Target], _: NeedsFiles) -> Result<Greeting, HostError> {
+    Ok(Greeting { file_set: None, software: vec![None; targets.len()] })
+}
+
+/// Of protocols whose data lies on the server, or that have none.
+pub fn any_room(_: &Suite, _: &Profile, _: &[Target]) -> Result<Option<Room>, HostError> {
+    Ok(None)
+}
+
+/// Leaves the choice of addresses to the system.
+pub fn any_source(_: &Suite, _: &[Target]) -> Vec<IpAddr> {
+    Vec::new()
+}
+
+/// This program, to start a reference server of its own.
+pub fn own_program() -> Result<PathBuf, HostError> {
+    std::env::current_exe()
+        .map_err(|e| HostError::unusable(format!("cannot find this program to start it: {e}")))
+}
+
+/// Loopback addresses that clients of many short connections spread over.
+const SOURCES: u8 = 16;
+
+/// Addresses for clients that use up the ports of one; empty when a target is on another host.
+pub fn local_sources(targets: &[Target]) -> Vec<IpAddr> {
+    let local = targets.iter().all(|target| match target.resolved.address.ip() {
+        IpAddr::V4(address) => address.is_loopback(),
+        IpAddr::V6(_) => false,
+    });
+    if !local {
+        return Vec::new();
+    }
+    (1..=SOURCES).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))).collect()
+}
+
+impl Registration {
+    /// Default port of a URL's scheme; `None` for a scheme of another protocol.
+    pub fn port_of(&self, url: &TargetUrl) -> Option<u16> {
+        let known = self.protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme);
+        known.map(|(_, port)| *port)
+    }
+}

@@ -1,0 +1,59 @@
+//! A target of a run, with the process of its server where the run started it.
+
+use plimsoll_model::target::{TargetSpec, TargetUrl};
+use plimsoll_servers::{Confined, Confinement, ServerProcess, listener};
+use tempfile::TempDir;
+
+use super::{HostError, Started};
+use crate::ResolvedTarget;
+
+/// A target of a run.
+#[derive(Debug)]
+pub struct Target {
+    /// As the user wrote it.
+    pub spec: TargetSpec,
+    /// Where it is.
+    pub resolved: ResolvedTarget,
+    /// Its process, when this run started it.
+    pub process: Option<ServerProcess>,
+    /// What holds it to less than it could have; removed after it has ended.
+    confined: Option<Confined>,
+    /// Its file set, when this run wrote it.
+    _files: Option<TempDir>,
+}
+
+impl Target {
+    /// A server that somebody else has started.
+    pub fn running(spec: TargetSpec, resolved: ResolvedTarget) -> Self {
+        Self { spec, resolved, process: None, confined: None, _files: None }
+    }
+
+    /// A server that this run has started.
+    pub fn started(spec: TargetSpec, started: Started) -> Result<Self, HostError> {
+        let Started { process, url, files } = started;
+        let url = TargetUrl::parse(&url).map_err(|e| HostError::wrong(e.to_string()))?;
+        let resolved = ResolvedTarget { url, address: process.address };
+        Ok(Self { spec, resolved, process: Some(process), confined: None, _files: files })
+    }
+
+    /// As the user wrote it, without the password.
+    pub fn name(&self) -> String {
+        self.spec.to_string()
+    }
+
+    /// Holds a server of ours to a share of the processors and a size of memory.
+    pub fn hold(&mut self, confinement: &Confinement) -> Result<(), HostError> {
+        if let Some(process) = self.process.as_ref().filter(|_| !confinement.is_none()) {
+            self.confined = Some(confinement.hold(process)?);
+        }
+        Ok(())
+    }
+
+    /// Ids of the server's processes, when it is ours or was found by the socket it listens on.
+    pub fn pids(&self) -> Vec<u32> {
+        match &self.process {
+            Some(process) => vec![process.pid()],
+            None => listener::on(self.resolved.address).map(|l| l.pids).unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What a protocol is: its registration, its plan, and what may be asked of a server around the
+//! load points. Knows no protocol. No socket, no clock, no printing.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`net`] | channels that set-up asks a server through; the program opens them |
+//! | [`crew`] | several channels at work on one server |
+//! | [`content`] | what the bytes of files are |
+//! | [`keyed`], [`draw`] | choices that follow from a seed; draws that keep their shares |
+//! | `host` (a feature) | servers and whatever else needs sockets |
+//! | [`percent`], [`surplus`] | percent-encoding; bytes behind a reply |
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::OpNames;
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader};
+use plimsoll_model::target::TargetUrl;
+
+use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
+
+pub mod content;
+pub mod crew;
+pub mod draw;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod keyed;
+pub mod net;
+pub mod percent;
+pub mod surplus;
+
+/// Seed of a run when none is given: the year of the Merchant Shipping Act.
+pub const DEFAULT_SEED: u64 = 1876;
+
+/// What the program knows of a protocol, servers apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Protocol {
+    /// As in a suite's `protocol`.
+    pub name: &'static str,
+    /// As people write it: `HTTP`.
+    pub title: &'static str,
+    /// The suites that come with it: name and text.
+    pub suites: &'static [(&'static str, &'static str)],
+    /// URL schemes with their default ports.
+    pub schemes: &'static [(&'static str, u16)],
+    /// Reads `[workload]`, every default explicit.
+    pub read_workload: fn(&TableReader<'_>) -> Result<toml::Table, SuiteError>,
+    /// JSON Schema of `[workload]`.
+    pub workload_schema: fn() -> schemars::Schema,
+    /// Makes the workload of a load point.
+    pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
+    /// The file set a server must hold for a suite, profile and highest load in ops/s; for
+    /// protocols that cannot write it through the server.
+    pub needed_file_set: Option<NeededFileSet>,
+    /// For protocols that replay recorded loads.
+    pub load_files: Option<LoadFiles>,
+    /// Removes our file set from a server; for protocols that write it through the server.
+    pub clean: Option<Clean>,
+}
+
+impl Protocol {
+    /// Text of its shipped suite of that name.
+    pub fn shipped(&self, name: &str) -> Option<&'static str> {
+        self.suites.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
+    }
+
+    /// Reads a suite of this protocol.
+    pub fn parse_suite(
+        &self,
+        file: &str,
+        text: &str,
+        overrides: &[Override],
+    ) -> Result<Suite, SuiteError> {
+        parse_suite(&[self], file, text, overrides)
+    }
+
+    /// The file set a server must hold before the run; `None` where none is, or where it is
+    /// written through the server.
+    pub fn file_set_needed(
+        &self,
+        suite: &Suite,
+        profile: &Profile,
+        highest_ops_per_s: Option<f64>,
+    ) -> Result<Option<FileSetId>, PlanError> {
+        match self.needed_file_set {
+            Some(needed) => needed(suite, profile, highest_ops_per_s),
+            None => Ok(None),
+        }
+    }
+}
+
+/// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
+pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
+
+/// Removes what carries our marker from a server; answers with what was done, in words.
+pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, ErrandError>;
+
+/// What the file set of a server is made of, where it is generated from a seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSetId {
+    /// Seed of the content.
+    pub seed: u64,
+    /// Directories, from 1.
+    pub directories: u32,
+}
+
+/// A file that the user names for a run, and its content.
+#[derive(Clone, Debug)]
+pub struct InputFile {
+    /// Where it lies, absolute, so that a resumed run finds it.
+    pub path: PathBuf,
+    /// Of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// Name of a setting in the disclosure that a resumed run takes up again: the path of the load
+/// file.
+pub const LOAD_FILE: &str = "load file";
+/// Checksum of the load file, in hexadecimal.
+pub const LOAD_FILE_SHA256: &str = "load file SHA-256";
+
+/// How a protocol replays recorded loads (`--loadfile`).
+#[derive(Clone, Copy, Debug)]
+pub struct LoadFiles {
+    /// What they belong to, in words.
+    pub belong_to: &'static str,
+    /// Whether a suite can replay one.
+    pub fit: fn(&Suite) -> bool,
+    /// Refuses what is none.
+    pub check: fn(&InputFile) -> Result<(), PlanError>,
+}
+
+/// What a workload is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanRequest<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The profile in use.
+    pub profile: &'a Profile,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Highest load of the run in ops/s; `None` while the peak is searched.
+    pub highest_ops_per_s: Option<f64>,
+    /// The servers, in the order of the endpoints.
+    pub targets: &'a [ResolvedTarget],
+    /// What the servers hold, where their description could be read.
+    pub file_set: Option<FileSetId>,
+    /// Text of the `--urls` file.
+    pub urls: Option<&'a str>,
+    /// The `--loadfile`.
+    pub loadfile: Option<&'a InputFile>,
+    /// Opens channels, for protocols that must ask the server before they can plan.
+    pub dial: &'a dyn Dial,
+}
+
+/// A server and where it is.
+#[derive(Clone, Debug)]
+pub struct ResolvedTarget {
+    /// As the user named it.
+    pub url: TargetUrl,
+    /// Where to connect.
+    pub address: SocketAddr,
+}
+
+/// A workload and what must be said about it.
+pub struct Plan {
+    /// For the engine.
+    pub work: Work,
+    /// Names of the ops.
+    pub op_names: OpNames,
+    /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
+    pub op_shares: Option<Vec<f64>>,
+    /// Where the clients connect, when it is not where the targets' URLs say (a portmapper knew).
+    pub addresses: Option<Vec<SocketAddr>>,
+    /// The clients connect from ports below 1024.
+    pub reserved_ports: bool,
+    /// Every parameter that departs from the published method, timings excepted.
+    pub departures: Vec<String>,
+    /// For the disclosure.
+    pub facts: Vec<Setting>,
+}
+
+/// Where the workload of a load point comes from.
+pub enum Work {
+    /// The same for every load point.
+    Fixed(Arc<dyn Workload>),
+    /// Made for each load point, after its data has been written to the servers.
+    PerPoint(Box<dyn PointPreparation>),
+}
+
+impl Plan {
+    /// A plan whose workload serves every load point.
+    pub fn fixed(
+        workload: Arc<dyn Workload>,
+        departures: Vec<String>,
+        facts: Vec<Setting>,
+    ) -> Self {
+        Self {
+            op_names: workload.op_names(),
+            op_shares: workload.op_shares(),
+            work: Work::Fixed(workload),
+            addresses: None,
+            reserved_ports: false,
+            departures,
+            facts,
+        }
+    }
+
+    /// A plan whose data is brought to the servers before each load point.
+    pub fn per_point(
+        preparation: impl PointPreparation + 'static,
+        op_names: Vec<String>,
+        op_shares: Option<Vec<f64>>,
+        departures: Vec<String>,
+        facts: Vec<Setting>,
+    ) -> Self {
+        Self {
+            work: Work::PerPoint(Box::new(preparation)),
+            op_names: OpNames(op_names),
+            op_shares,
+            addresses: None,
+            reserved_ports: false,
+            departures,
+            facts,
+        }
+    }
+}
+
+/// Why a workload cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No server.
+    #[error("no target is given; write for example http://host:port/, builtin: or managed:nginx")]
+    NoTarget,
+    /// The URL is of another protocol.
+    #[error("target {target} is not of protocol {protocol}; its URL begins with one of: {schemes}")]
+    Scheme {
+        /// The URL.
+        target: String,
+        /// The suite's protocol.
+        protocol: &'static str,
+        /// Its schemes.
+        schemes: &'static str,
+    },
+    /// What only one protocol can meet.
+    #[error(transparent)]
+    Own(Box<dyn std::error::Error + Send + Sync>),
+    /// The server could not be asked, or refused.
+    #[error(transparent)]
+    Errand(#[from] ErrandError),
+    /// A `[workload]` that no reader of this program made.
+    #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
+    Workload {
+        /// Name of the suite.
+        suite: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl PlanError {
+    /// What only one protocol can meet.
+    pub fn own(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Own(Box::new(error))
+    }
+}
+
+/// The `[workload]` of a suite, as its protocol's own type.
+pub fn typed_workload<W: serde::de::DeserializeOwned>(suite: &Suite) -> Result<W, PlanError> {
+    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
+        suite: suite.name.clone(),
+        reason: e.message().to_owned(),
+    })
+}
+
+/// Reads a suite of one of `protocols`.
+pub fn parse_suite(
+    protocols: &[&Protocol],
+    file: &str,
+    text: &str,
+    overrides: &[Override],
+) -> Result<Suite, SuiteError> {
+    Suite::parse(file, text, overrides, &|name, table| read_workload(protocols, name, table))
+}
+
+/// Reads the `[workload]` of a suite of protocol `name`.
+fn read_workload(
+    protocols: &[&Protocol],
+    name: &str,
+    table: &TableReader<'_>,
+) -> Result<toml::Table, SuiteError> {
+    if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
+        return (protocol.read_workload)(table);
+    }
+    let known = || protocols.iter().map(|protocol| protocol.name);
+    let help = match nearest(name, known()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+}

@@ -1,0 +1,212 @@
+//! Servers that want something else: what they say is refused, and soon.
+
+use std::sync::atomic::AtomicU64;
+
+use super::*;
+use crate::logon::{Dialect, Identity};
+use crate::op::{Disposition, FindLevel};
+use crate::seal::Seal;
+use crate::wire::create::{
+    CreateAction, CreateContexts, CreateRequest, CreateResponse, OplockLevel, attributes,
+};
+use crate::wire::fscc::{Entry, EntryList};
+use crate::wire::header::Part;
+use crate::wire::query_directory::QueryDirectoryResponse;
+use crate::wire::text::Text;
+use crate::wire::{FileId, FileTime};
+
+/// Status and body, if there is to be a reply.
+type Answer = Option<(u32, Vec<u8>)>;
+
+/// A server that answers as told, and chats on when it has nothing to answer.
+struct Fake<F> {
+    answer: F,
+    out: Vec<u8>,
+    heard: Arc<AtomicU64>,
+}
+
+impl<F> Fake<F> {
+    fn reply(&mut self, header: &Header, body: &[u8]) {
+        let at = self.out.len();
+        frame::begin(&mut self.out);
+        header.encode(&mut self.out);
+        self.out.extend_from_slice(body);
+        frame::finish(&mut self.out, at);
+    }
+}
+
+impl<F: FnMut(Command, &[u8]) -> Answer + Send> Channel for Fake<F> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        for part in Parts::new(&bytes[frame::FRAME_HEADER..]) {
+            let Part { header, body, .. } = part.unwrap();
+            if let Some((status, body)) = (self.answer)(header.command, body) {
+                let reply = Header { status, next_command: 0, credits: 80, ..header };
+                self.reply(&reply, &body);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, _: Duration) -> Result<(), ChannelError> {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+        if self.out.is_empty() {
+            let chat = Header { message_id: UNSOLICITED, ..Header::new(Command::OplockBreak) };
+            self.reply(&chat, &[]);
+        }
+        into.append(&mut self.out);
+        Ok(())
+    }
+}
+
+/// A client of such a server, and how often it has heard something.
+fn client(
+    answer: impl FnMut(Command, &[u8]) -> Answer + Send + 'static,
+) -> (SmbClient, Arc<AtomicU64>) {
+    let heard = Arc::new(AtomicU64::new(0));
+    let channel = Box::new(Fake { answer, out: Vec::new(), heard: Arc::clone(&heard) });
+    let session = Established {
+        dialect: Dialect::V3_1_1,
+        session_id: 1,
+        tree_id: 1,
+        seal: Seal::none(),
+        next_message_id: 4,
+        credits: 80,
+        max_read: 0,
+        max_write: 0,
+        max_transact: 0,
+        large_mtu: true,
+        leasing: false,
+        identity: Identity::Guest,
+        guest: true,
+        signing: None,
+        cipher: None,
+    };
+    let (assembler, incoming) = (Assembler::new(), Vec::new());
+    let client = SmbClient {
+        link: Link { channel, stop: Arc::default(), assembler, incoming },
+        session,
+        out: Vec::new(),
+        last_header: None,
+        awaited: Vec::new(),
+        replies: Vec::new(),
+        plain: Vec::new(),
+    };
+    (client, heard)
+}
+
+fn opened() -> Answer {
+    let mut body = Vec::new();
+    CreateResponse {
+        oplock: OplockLevel::None,
+        action: CreateAction::Opened,
+        creation_time: FileTime::default(),
+        last_access_time: FileTime::default(),
+        last_write_time: FileTime::default(),
+        change_time: FileTime::default(),
+        allocation_size: 0,
+        end_of_file: 0,
+        attributes: attributes::DIRECTORY,
+        file_id: FileId::default(),
+        contexts: CreateContexts::NONE,
+    }
+    .encode(&mut body);
+    Some((status::SUCCESS, body))
+}
+
+fn listing(entries: &[(&str, u32)]) -> Answer {
+    let mut output = Vec::new();
+    let mut list = EntryList::new(FindLevel::Directory, &output);
+    for (name, attributes) in entries {
+        let name = Text::Utf8(name);
+        list.push(&Entry { name, attributes: *attributes, ..Entry::default() }, &mut output);
+    }
+    let mut body = Vec::new();
+    QueryDirectoryResponse { output: &output }.encode(&mut body);
+    Some((status::SUCCESS, body))
+}
+
+/// A server whose every directory has these entries; `ends`: a listing comes to its end.
+fn with_entries(
+    entries: &'static [(&'static str, u32)],
+    ends: bool,
+) -> impl FnMut(Command, &[u8]) -> Answer + Send {
+    let mut is_listed = false;
+    move |command, _| match command {
+        Command::Create => {
+            is_listed = false;
+            opened()
+        }
+        Command::QueryDirectory if is_listed && ends => Some((status::NO_MORE_FILES, Vec::new())),
+        Command::QueryDirectory => {
+            is_listed = true;
+            listing(entries)
+        }
+        _ => Some((status::SUCCESS, Vec::new())),
+    }
+}
+
+#[test]
+fn names_that_lead_out_of_the_directory_are_refused() {
+    const LISTINGS: [&[(&str, u32)]; 5] = [
+        &[(".", 0), ("", 0)],
+        &[("..\\letter.txt", 0)],
+        &[("a/b", 0)],
+        &[("..\\..\\home", attributes::DIRECTORY)],
+        &[("a\0", 0)],
+    ];
+    for entries in LISTINGS {
+        let (mut client, _) = client(with_entries(entries, true));
+        let error = client.delete_tree("plimsoll-files").unwrap_err();
+        assert!(matches!(error, SmbError::Unfit("a name that no file can have")), "{error}");
+    }
+}
+
+#[test]
+fn what_merely_points_to_a_directory_is_not_entered() {
+    const LINK: u32 = attributes::DIRECTORY | attributes::REPARSE_POINT;
+    let entries = &[(".", attributes::DIRECTORY), ("link", LINK), ("d", attributes::DIRECTORY)];
+    let (mut client, _) = client(with_entries(entries, true));
+    let listed = client.list("plimsoll-files").unwrap().unwrap();
+    let listed: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.is_directory)).collect();
+    assert_eq!(listed, [("link", false), ("d", true)]);
+}
+
+#[test]
+fn a_listing_of_nothing_but_dots_and_a_tree_without_ground_come_to_an_end() {
+    let (mut endless, heard) = client(with_entries(&[(".", attributes::DIRECTORY)], false));
+    let error = endless.list("plimsoll-files").unwrap_err();
+    assert!(matches!(error, SmbError::Unfit("a listing that does not end")), "{error}");
+    assert!(heard.load(Ordering::Relaxed) < 10);
+
+    let (mut deep, _) = client(with_entries(&[("x", attributes::DIRECTORY)], true));
+    let error = deep.delete_tree("plimsoll-files").unwrap_err();
+    assert!(matches!(error, SmbError::Path), "{error}");
+}
+
+#[test]
+fn a_server_that_chats_and_does_not_answer_is_silent() {
+    let (mut client, heard) = client(|_, _| None);
+    let error = client.find("plimsoll-files").unwrap_err();
+    assert!(matches!(error, SmbError::Channel(ChannelError::Timeout)), "{error}");
+    let waits = SILENCE_MAX.as_millis() / STOP_HEARD_WITHIN.as_millis();
+    assert!(u128::from(heard.load(Ordering::Relaxed)) <= waits);
+}
+
+#[test]
+fn a_server_that_takes_no_bytes_at_once_is_asked_for_some_all_the_same() {
+    let (mut client, _) = client(|_, _| Some((status::INVALID_PARAMETER, Vec::new())));
+    let error = client.write(FileId::default(), 0, &[7; 9]).unwrap_err();
+    assert_eq!(error.status(), Some(status::INVALID_PARAMETER));
+    let error = client.read(FileId::default(), 0, 9).unwrap_err();
+    assert_eq!(error.status(), Some(status::INVALID_PARAMETER));
+}
+
+#[test]
+fn a_name_too_long_for_a_create_does_not_become_another() {
+    let (mut client, _) = client(|_, _| panic!("nothing is asked"));
+    let name = "x".repeat(32_769);
+    assert!(matches!(client.delete_file(&name), Err(SmbError::Path)));
+    let mut body = Vec::new();
+    CreateRequest::new(Text::Utf8(&name), Disposition::Open, 0).encode(&mut body);
+    assert_eq!(body[46..48], [0xff; 2]);
+}

@@ -1,0 +1,74 @@
+//! SMB servers. They are asked everything when the run is planned, and hold whatever the run
+//! writes to them, so that nothing is left to greet here.
+//!
+//! Servers of ours let one user in, with a password made for the run, or guests if the suite asks
+//! for that: guests can neither sign nor encrypt.
+
+mod serve;
+
+use std::net::IpAddr;
+
+use plimsoll_model::suite::Suite;
+use plimsoll_protocol::host::{
+    HostError, Managed, Reference, Registration, ServerWish, Started, Target, any_room,
+    greet_nobody, local_sources, own_program,
+};
+use plimsoll_servers::{Builtin, Login, ServerProcess};
+
+use crate::parameters::Pattern;
+use crate::server::samba::{self, SambaRequest};
+
+/// Who logs on to servers of ours.
+const USER: &str = "plimsoll";
+
+/// The registration.
+pub const REGISTRATION: Registration = Registration {
+    protocol: &crate::PROTOCOL,
+    reference: Reference {
+        verb: "smb",
+        command: serve::command,
+        serve: serve::serve,
+        start: start_reference,
+        has_threads: false,
+    },
+    managed: &[Managed { name: "samba", start: |wish, _| start_samba(wish) }],
+    greet: greet_nobody,
+    room: any_room,
+    sources,
+    directory: None,
+    status: None,
+    refuse_user: None,
+};
+
+fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
+    let server = Builtin::new("smb", own_program()?, wish.cores);
+    Ok(started(Builtin { login: login(wish.suite)?, ..server }.start()?))
+}
+
+fn start_samba(wish: &ServerWish<'_>) -> Result<Started, HostError> {
+    let (cores, login) = (wish.cores.to_vec(), login(wish.suite)?);
+    Ok(started(samba::start(&SambaRequest { cores, login, ..SambaRequest::default() })?))
+}
+
+/// Who is let in; `None`: guests.
+fn login(suite: &Suite) -> Result<Option<Login>, HostError> {
+    let guest = suite.workload.get("guest").and_then(|value| value.as_bool());
+    match guest.unwrap_or_default() {
+        true => Ok(None),
+        false => Ok(Some(Login::with_new_password(USER)?)),
+    }
+}
+
+fn started(process: ServerProcess) -> Started {
+    let url = process.url_with_password();
+    Started { process, url, files: None }
+}
+
+/// A storm of logons makes thousands of connections a second. Each rests for a minute after its
+/// end, and with half of an address's ports at rest the system looks for a free one for
+/// milliseconds within the call that connects: the generator would be late.
+fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
+    let pattern = suite.workload.get("pattern").cloned();
+    let logons = pattern.and_then(|value| value.try_into().ok()) == Some(Pattern::Logons);
+    if logons { local_sources(targets) } else { Vec::new() }
+}

@@ -1,0 +1,52 @@
+//! SMB 2.0.2 to 3.1.1 over TCP: the `disk-mix`, `nic` and `logons` suites.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`wire`] | SMB2 messages as bytes, pure |
+//! | [`seal`], [`logon`] | signing and encryption; from a fresh connection to a share |
+//! | [`op`] | one desktop operation, as script and session see it |
+//! | [`workspace`], [`script`], [`loadfile`] | what lies on the share, and what is asked of it |
+//! | [`session`] | the state machine of one client |
+//! | [`client`], [`prepare`] | errands around a load point |
+//! | [`parameters`], [`target`], [`plan`], [`workload`] | from a suite to running clients |
+
+pub mod client;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod loadfile;
+pub mod logon;
+pub mod op;
+pub mod parameters;
+pub mod plan;
+pub mod prepare;
+pub mod script;
+pub mod seal;
+#[cfg(feature = "host")]
+pub mod server;
+pub mod session;
+pub mod target;
+pub mod wire;
+pub mod workload;
+pub mod workspace;
+
+use plimsoll_protocol::Protocol;
+
+/// The registration.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "smb",
+    title: "SMB",
+    suites: &[
+        ("disk-mix", include_str!("../suites/disk-mix.toml")),
+        ("disk-mix-ibm", include_str!("../suites/disk-mix-ibm.toml")),
+        ("disk-mix-superlab", include_str!("../suites/disk-mix-superlab.toml")),
+        ("nic", include_str!("../suites/nic.toml")),
+        ("logons", include_str!("../suites/logons.toml")),
+    ],
+    schemes: &[("smb", 445)],
+    read_workload: parameters::read,
+    workload_schema: || schemars::schema_for!(parameters::SmbWorkload),
+    plan: plan::plan,
+    needed_file_set: None,
+    load_files: Some(loadfile::LOAD_FILES),
+    clean: Some(prepare::clean_target),
+};

@@ -1,0 +1,208 @@
+//! Load files of dbench: recorded desktop sessions, replayed by every client in its own directory.
+//!
+//! A file is read once, line by line, into records of 24 bytes and one pool of names; all clients
+//! share it. `docs/load-files.md` has the format, the mapping and where a replay departs from it.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`verb`], [`status`], [`levels`] | the words and numbers of the format |
+//! | [`names`] | names, and where a client finds them on the share |
+//! | [`line`](mod@line), [`problem`], [`parse`] | text to records, and what can be wrong with it |
+//! | [`record`] | a line in 24 bytes |
+//! | [`equivalent`] | where SMB2 answers otherwise than SMB1 |
+//! | [`replay`] | the script |
+
+pub mod equivalent;
+pub mod levels;
+pub mod line;
+pub mod names;
+pub mod parse;
+pub mod problem;
+pub mod record;
+pub mod replay;
+pub mod status;
+pub mod verb;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plimsoll_model::disclosure::Setting;
+use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256, LoadFiles, PlanError};
+
+pub use names::REPLAY_ROOT;
+pub use problem::{LoadFileError, Problem};
+pub use replay::Replay;
+
+use line::Line;
+use names::Pool;
+use record::Record;
+use status::Status;
+use verb::Verb;
+
+/// Most bytes of one read or write: what every content table serves in one slice, and twice
+/// what SMB1 transfers at once.
+pub const TRANSFER_BYTES_MAX: u64 = 128 * 1024;
+/// A load file in memory.
+pub struct LoadFile {
+    records: Box<[Record]>,
+    statuses: Box<[Status]>,
+    pool: Pool,
+    /// Lines with a number of seconds in front.
+    timestamps: u64,
+}
+
+/// A load file and where it came from.
+#[derive(Clone, Debug)]
+pub struct LoadFileSource {
+    /// Where it lies, absolute, so that a resumed run finds it.
+    pub path: PathBuf,
+    /// Of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Its content; every client shares it.
+    pub file: Arc<LoadFile>,
+}
+
+/// How load files are taken up by a run.
+pub const LOAD_FILES: LoadFiles = LoadFiles {
+    belong_to: "suite disk-mix and to SMB suites with pattern = \"disk-mix\"",
+    fit: |suite| suite.workload.get("pattern").and_then(|p| p.as_str()) == Some("disk-mix"),
+    check: |input| LoadFileSource::read(input).map(drop),
+};
+
+impl LoadFileSource {
+    /// Reads a load file.
+    pub fn read(input: &InputFile) -> Result<Self, PlanError> {
+        let InputFile { path, sha256, bytes } = input;
+        let file =
+            LoadFile::parse(&**bytes, &path.display().to_string()).map_err(PlanError::own)?;
+        Ok(Self { path: path.clone(), sha256: sha256.clone(), file: Arc::new(file) })
+    }
+}
+
+impl LoadFile {
+    /// The records of one pass.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// A record as a line.
+    pub fn line(&self, record: &Record) -> Line<'_> {
+        record.line(&self.statuses, &self.pool)
+    }
+
+    /// Lines of each verb, in the order of [`Verb::ALL`].
+    pub fn counts(&self) -> BTreeMap<Verb, u64> {
+        let mut counts = BTreeMap::new();
+        for record in &self.records {
+            *counts.entry(record.verb).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Bytes in memory.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.records) + size_of_val(&*self.statuses) + self.pool.memory_bytes()
+    }
+
+    /// Directories of [`REPLAY_ROOT`] that all clients share and that must be there before a
+    /// client's own: `clients`. Parents come before their children.
+    pub fn shared_directories(&self) -> BTreeSet<String> {
+        let mut directories = BTreeSet::new();
+        for name in self.pool.iter().filter(|name| names::is_own(name)) {
+            let mut shared = name.split('\\').take_while(|part| !names::is_own(part));
+            let mut directory = String::new();
+            for part in shared.by_ref() {
+                if !directory.is_empty() {
+                    directory.push('\\');
+                }
+                directory.push_str(part);
+                directories.insert(directory.clone());
+            }
+        }
+        directories
+    }
+
+    /// Top directories of [`REPLAY_ROOT`] that belong to client number `client` alone, from 0:
+    /// `clients\client1`. A point begins without them.
+    pub fn own_directories(&self, client: u32) -> BTreeSet<String> {
+        let own = names::own_name(client);
+        let top = |name: &str| {
+            let mut parts = name.split('\\');
+            let shared = parts.by_ref().take_while(|part| !names::is_own(part)).count();
+            let top = name.split('\\').take(shared + 1).collect::<Vec<_>>().join("\\");
+            top.replace(names::OWN_MARK, own.as_str())
+        };
+        self.pool.iter().filter(|name| names::is_own(name)).map(top).collect()
+    }
+
+    /// How a replay of this file departs from the file, for a person.
+    fn departures(&self) -> Vec<String> {
+        let mut departures = Vec::new();
+        if self.timestamps > 0 {
+            departures.push(format!(
+                "the timestamps of {} lines are ignored: an op follows when the one before it is \
+                 answered",
+                self.timestamps
+            ));
+        }
+        let mut levels = BTreeMap::new();
+        let mut masked = 0u64;
+        for record in &self.records {
+            let numbers = record.numbers();
+            match record.verb {
+                Verb::NtCreateX => masked += u64::from(numbers[1] & !replay::OPTIONS_OF_SMB2 != 0),
+                Verb::QueryFs => *levels.entry((record.verb, numbers[0])).or_insert(0u64) += 1,
+                _ => *levels.entry((record.verb, numbers[1])).or_insert(0u64) += 1,
+            }
+        }
+        for ((verb, level), lines) in levels {
+            if let Some((asked, Some(instead_of))) = levels::in_words(verb, level) {
+                departures.push(format!(
+                    "{} level {level} ({instead_of}) is asked as {asked} ({lines} lines)",
+                    verb.name()
+                ));
+            }
+        }
+        if masked > 0 {
+            departures.push(format!(
+                "CreateOptions that SMB2 forbids are left out of {masked} NTCreateX lines"
+            ));
+        }
+        departures
+    }
+}
+
+impl LoadFileSource {
+    /// Every way in which replaying this file departs from the suite's method and from the file.
+    pub fn departures(&self) -> Vec<String> {
+        let first = format!(
+            "the ops are those of load file {}, pass after pass, instead of the suite's mix",
+            self.path.display()
+        );
+        std::iter::once(first).chain(self.file.departures()).collect()
+    }
+
+    /// For the disclosure.
+    pub fn facts(&self) -> Vec<Setting> {
+        let counts = self.file.counts();
+        let ops: u64 = counts.values().sum();
+        let words = counts.iter().map(|(verb, count)| format!("{} {count}", verb.name()));
+        vec![
+            Setting::new(LOAD_FILE, self.path.display().to_string()),
+            Setting::new(LOAD_FILE_SHA256, self.sha256.clone()),
+            Setting::new("lines of one pass", ops.to_string()),
+            Setting::new("lines by operation", words.collect::<Vec<_>>().join(", ")),
+        ]
+    }
+}
+
+impl fmt::Debug for LoadFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LoadFile of {} lines", self.records.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! The operations of a load file and what stands after each.
+
+use std::fmt::Write as _;
+
+use crate::op::SmbKind;
+
+/// Arguments of a line at most, the status not counted.
+pub const ARGUMENTS_MAX: usize = 4;
+
+/// An operation of a load file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "each is the word of its name in a load file")]
+pub enum Verb {
+    NtCreateX,
+    Close,
+    Flush,
+    ReadX,
+    WriteX,
+    Write,
+    LockX,
+    UnlockX,
+    Rename,
+    Unlink,
+    Mkdir,
+    Rmdir,
+    Deltree,
+    QueryPath,
+    QueryFile,
+    SetFile,
+    QueryFs,
+    FindFirst,
+    Sleep,
+}
+
+/// One argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A name below the replay's root.
+    Path(&'static str),
+    /// A directory and, after the last backslash, a pattern.
+    Mask,
+    /// A handle.
+    Handle,
+    /// A number of 32 bits.
+    Word(&'static str),
+    /// A number of 64 bits.
+    Long(&'static str),
+    /// Bytes of one transfer.
+    Transfer(&'static str),
+    /// CreateDisposition.
+    Disposition,
+    /// Information level, as SMB1 numbers it.
+    Level,
+}
+
+impl Argument {
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Path(name) | Self::Word(name) | Self::Long(name) | Self::Transfer(name) => name,
+            Self::Mask => "mask",
+            Self::Handle => "handle",
+            Self::Disposition => "disposition",
+            Self::Level => "level",
+        }
+    }
+
+    /// A name, not a number.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Path(_) | Self::Mask)
+    }
+}
+
+impl Verb {
+    /// All, in order.
+    pub const ALL: [Self; 19] = [
+        Self::NtCreateX,
+        Self::Close,
+        Self::Flush,
+        Self::ReadX,
+        Self::WriteX,
+        Self::Write,
+        Self::LockX,
+        Self::UnlockX,
+        Self::Rename,
+        Self::Unlink,
+        Self::Mkdir,
+        Self::Rmdir,
+        Self::Deltree,
+        Self::QueryPath,
+        Self::QueryFile,
+        Self::SetFile,
+        Self::QueryFs,
+        Self::FindFirst,
+        Self::Sleep,
+    ];
+
+    /// The word in a load file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NtCreateX => "NTCreateX",
+            Self::Close => "Close",
+            Self::Flush => "Flush",
+            Self::ReadX => "ReadX",
+            Self::WriteX => "WriteX",
+            Self::Write => "Write",
+            Self::LockX => "LockX",
+            Self::UnlockX => "UnlockX",
+            Self::Rename => "Rename",
+            Self::Unlink => "Unlink",
+            Self::Mkdir => "Mkdir",
+            Self::Rmdir => "Rmdir",
+            Self::Deltree => "Deltree",
+            Self::QueryPath => "QUERY_PATH_INFORMATION",
+            Self::QueryFile => "QUERY_FILE_INFORMATION",
+            Self::SetFile => "SET_FILE_INFORMATION",
+            Self::QueryFs => "QUERY_FS_INFORMATION",
+            Self::FindFirst => "FIND_FIRST",
+            Self::Sleep => "Sleep",
+        }
+    }
+
+    /// The verb of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.name() == name)
+    }
+
+    /// What stands between the verb and the status. After a first name or handle there are two
+    /// numbers of 64 bits at most, or one and two of 32 bits: that is what a record holds.
+    pub const fn arguments(self) -> &'static [Argument] {
+        use Argument as A;
+        const PATH: Argument = A::Path("path");
+        match self {
+            Self::NtCreateX => &[PATH, A::Word("options"), A::Disposition, A::Handle],
+            Self::Close | Self::Flush => &[A::Handle],
+            Self::ReadX | Self::WriteX | Self::Write => {
+                &[A::Handle, A::Long("offset"), A::Transfer("size"), A::Transfer("expected")]
+            }
+            Self::LockX | Self::UnlockX => &[A::Handle, A::Long("offset"), A::Long("length")],
+            Self::Rename => &[A::Path("old"), A::Path("new")],
+            Self::Unlink => &[PATH, A::Word("attributes")],
+            Self::Mkdir | Self::Rmdir | Self::Deltree => &[PATH],
+            Self::QueryPath => &[PATH, A::Level],
+            Self::QueryFile | Self::SetFile => &[A::Handle, A::Level],
+            Self::QueryFs => &[A::Level],
+            Self::FindFirst => &[A::Mask, A::Level, A::Word("maxcount"), A::Word("count")],
+            Self::Sleep => &[A::Long("microseconds")],
+        }
+    }
+
+    /// The desktop operation it is; none for [`Verb::Sleep`].
+    pub const fn kind(self) -> Option<SmbKind> {
+        Some(match self {
+            Self::NtCreateX => SmbKind::Create,
+            Self::Close => SmbKind::Close,
+            Self::Flush => SmbKind::Flush,
+            Self::ReadX => SmbKind::Read,
+            Self::WriteX | Self::Write => SmbKind::Write,
+            Self::LockX => SmbKind::Lock,
+            Self::UnlockX => SmbKind::Unlock,
+            Self::Rename => SmbKind::Rename,
+            Self::Unlink => SmbKind::Unlink,
+            Self::Mkdir => SmbKind::Mkdir,
+            Self::Rmdir => SmbKind::Rmdir,
+            Self::Deltree => SmbKind::Deltree,
+            Self::QueryPath => SmbKind::QueryPath,
+            Self::QueryFile => SmbKind::QueryFile,
+            Self::SetFile => SmbKind::SetFile,
+            Self::QueryFs => SmbKind::QueryFs,
+            Self::FindFirst => SmbKind::Find,
+            Self::Sleep => return None,
+        })
+    }
+
+    /// How such a line is written, for messages.
+    pub fn usage(self) -> String {
+        let mut usage = self.name().to_owned();
+        for argument in self.arguments() {
+            let quote = if argument.is_text() { "\"" } else { "" };
+            // Writing to a string cannot fail.
+            let _ = write!(usage, " {quote}{}{quote}", argument.name());
+        }
+        usage + if self == Self::Sleep { " [STATUS]" } else { " STATUS" }
+    }
+}

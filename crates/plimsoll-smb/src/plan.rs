@@ -1,0 +1,235 @@
+//! From a suite and its targets to a preparation for each load point, with everything that
+//! departs from the published method named.
+
+use std::sync::Arc;
+
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::Load;
+use plimsoll_model::disclosure::Setting;
+use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
+use plimsoll_model::units::Bytes;
+
+use super::loadfile::LoadFileSource;
+use super::parameters::{self, Caching, DiskMixModel, Pattern, Signing, SmbWorkload};
+use super::prepare::{PreparationRequest, SmbPreparation};
+use super::script::{Pacing, ScriptPlan};
+use super::target::SmbTarget;
+use super::workload::SmbLoad;
+use super::workspace::{ContentTable, Workspace};
+use plimsoll_protocol::net::{ErrandError, PointPreparation as _};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, typed_workload};
+
+/// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
+pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+    let workload: SmbWorkload = typed_workload(request.suite)?;
+    let targets = targets(request)?;
+    check_load(request.suite, &workload)?;
+    let input = request.loadfile.filter(|_| workload.pattern == Pattern::DiskMix);
+    let replay = input.map(LoadFileSource::read).transpose()?;
+    let replay = replay.as_ref();
+    let facts = facts(request, &workload, &targets, replay);
+    let departures = departures(&workload, replay);
+    let op_shares = match replay {
+        Some(_) => None,
+        None => parameters::op_shares(&workload),
+    };
+    let loads = Loads {
+        seed: request.seed,
+        scale: request.profile.workload_scale,
+        shares: targets.clone(),
+        replay: replay.cloned(),
+        content: ContentTable::new(workload.file_set_seed),
+        workload: workload.clone(),
+    };
+    let mut preparation = SmbPreparation::new(PreparationRequest {
+        targets,
+        workload,
+        scale: request.profile.workload_scale,
+        replay: replay.map(|source| Arc::clone(&source.file)),
+        make: Box::new(move |load| loads.make(load)),
+    });
+    preparation.knock(request.dial)?;
+    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, departures, facts))
+}
+
+fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
+    let caller = request.dial.caller();
+    let targets: Vec<SmbTarget> = request
+        .targets
+        .iter()
+        .map(|target| SmbTarget::new(target, &caller))
+        .collect::<Result<_, PlanError>>()?;
+    if targets.is_empty() {
+        return Err(PlanError::NoTarget);
+    }
+    for (at, one) in targets.iter().enumerate() {
+        let place = |target: &SmbTarget| (target.address, target.unc.clone(), target.base.clone());
+        if let Some(other) = targets[..at].iter().find(|other| place(other) == place(one)) {
+            return Err(ErrandError::Wrong(format!(
+                "targets {} and {} are the same directory of one share; name each once",
+                other.name, one.name
+            ))
+            .into());
+        }
+    }
+    Ok(targets)
+}
+
+/// A desktop waits for its answers; a logon storm does not.
+fn check_load(suite: &Suite, workload: &SmbWorkload) -> Result<(), PlanError> {
+    let wrong = |reason: &str| {
+        Err(PlanError::Workload { suite: suite.name.clone(), reason: reason.to_owned() })
+    };
+    match (&suite.load, workload.pattern) {
+        (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic) => {
+            wrong("its clients wait for each answer; set load.mode to \"closed\"")
+        }
+        (LoadSpec::Open { arrivals: Arrivals::PerClient, .. }, Pattern::Logons) => {
+            wrong("whoever logs on next is any of the users; set load.arrivals to \"shared\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the workloads of all load points are made from.
+struct Loads {
+    seed: u64,
+    scale: f64,
+    shares: Vec<SmbTarget>,
+    workload: SmbWorkload,
+    replay: Option<LoadFileSource>,
+    content: ContentTable,
+}
+
+impl Loads {
+    fn make(&self, load: &Load) -> Result<Arc<dyn Workload>, ErrandError> {
+        let mut plan =
+            ScriptPlan::new(self.seed, load.clients(), self.workload.clone(), self.scale);
+        plan.replay = self.replay.as_ref().map(|source| Arc::clone(&source.file));
+        if matches!(load, Load::Open { .. }) {
+            plan.pacing = Pacing::Open;
+        }
+        Ok(Arc::new(SmbLoad {
+            shares: self.shares.clone(),
+            plan: Arc::new(plan),
+            content: self.content.clone(),
+        }))
+    }
+}
+
+fn departures(workload: &SmbWorkload, replay: Option<&LoadFileSource>) -> Vec<String> {
+    let mut departures = vec![
+        "all clients are simulated by one program on one host; the method has a machine for each"
+            .to_owned(),
+    ];
+    let mut departs = |text: &str| departures.push(text.to_owned());
+    match workload.pattern {
+        Pattern::DiskMix if replay.is_none() => {
+            departs(
+                "the request list was never published: a statistical model of desktop \
+                 applications takes its place, and its shares are disclosed",
+            );
+            if workload.model.stagger {
+                departs(
+                    "client n begins with application session n, so that a short load point sees \
+                     all of them",
+                );
+            }
+            if workload.model != DiskMixModel::default() {
+                departs("parameters of the statistical model differ from the shipped ones");
+            }
+        }
+        Pattern::Logons => departs("users log off at once; the report says nothing of it"),
+        Pattern::Echo => departs("ECHO follows no published method"),
+        Pattern::DiskMix | Pattern::Nic => {}
+    }
+    if let Some(source) = replay {
+        departures.extend(source.departures());
+    }
+    if workload.caching != Caching::None {
+        departures.push(
+            "reads of what a client has read or written under an oplock or lease are answered by \
+             the client; writes always go to the server"
+                .to_owned(),
+        );
+    }
+    departures
+}
+
+fn facts(
+    request: &PlanRequest<'_>,
+    workload: &SmbWorkload,
+    targets: &[SmbTarget],
+    replay: Option<&LoadFileSource>,
+) -> Vec<Setting> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push(Setting::new(name, value));
+    let users: Vec<&str> = targets
+        .iter()
+        .map(|target| match target.credentials.user.as_str() {
+            "" => "guest",
+            user => user,
+        })
+        .collect();
+    fact("user", users.join(", "));
+    fact("dialect", format!("up to {}", workload.dialect_max.name()));
+    let signing = match workload.signing {
+        Signing::WhenAsked => "when the server asks for it",
+        Signing::Required => "required",
+        Signing::Off => "off",
+    };
+    fact("signing", signing.to_owned());
+    fact("encryption", if workload.encryption { "required" } else { "when asked" }.to_owned());
+    fact("client caching", format!("{:?}", workload.caching).to_lowercase());
+    fact("unexpected statuses after which a client leaves", workload.unexpected_max.to_string());
+    if let Some(source) = replay {
+        facts.extend(source.facts());
+        return facts;
+    }
+    if workload.pattern == Pattern::DiskMix {
+        facts.extend(model_facts(request, workload));
+    }
+    if matches!(workload.pattern, Pattern::Nic | Pattern::Echo) {
+        let mut fact = |name: &str, value: String| facts.push(Setting::new(name, value));
+        fact("in flight per client", workload.outstanding_max.to_string());
+    }
+    facts
+}
+
+fn model_facts(request: &PlanRequest<'_>, workload: &SmbWorkload) -> Vec<Setting> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push(Setting::new(name, value));
+    let model = &workload.model;
+    let shares = parameters::op_names().into_iter().zip(model.shares());
+    let mix: Vec<_> = shares
+        .filter(|(_, share)| *share > 0.0)
+        .map(|(name, share)| format!("{name} {:.2}", share * 100.0))
+        .collect();
+    fact("op mix", format!("{} % of ops", mix.join(", ")));
+    let workspace = Workspace::new(workload.workspace_mib, request.profile.workload_scale);
+    fact("workspace of a client", Bytes(workspace.bytes()).to_string());
+    fact(
+        "application sessions",
+        format!("{} in a pass of about {} ops", model.sessions, model.ops_per_pass),
+    );
+    fact(
+        "expected failures",
+        format!(
+            "{} % of creates, {} % of path queries, {} % of finds",
+            model.missing_create_percent, model.missing_query_percent, model.missing_find_percent
+        ),
+    );
+    fact(
+        "sequential",
+        format!(
+            "{} % of reads, {} % of writes",
+            model.sequential_read_percent, model.sequential_write_percent
+        ),
+    );
+    fact("read sizes", model.read_sizes.to_string());
+    fact("write sizes", model.write_sizes.to_string());
+    fact("reads of shared files", format!("{} %", workload.shared_percent));
+    fact("content verified", format!("one read in {}", workload.verify_one_in));
+    fact("file set seed", workload.file_set_seed.to_string());
+    facts
+}

@@ -1,0 +1,103 @@
+//! Removes everything below our directory, if it is ours.
+
+use plimsoll_model::units::Bytes;
+
+use super::super::logon::Offer;
+use super::super::target::SmbTarget;
+use super::super::workspace::{MARKER, ROOT};
+use super::build::{patiently, remove_tree};
+use super::ours::{self, MARKER_NEW, Standing};
+use super::points::on_site;
+use super::set::CHANNELS;
+use super::share::{Entry, Kind, Share, ShareError};
+use super::site::Site;
+use plimsoll_protocol::crew::{Crew, Overseer};
+use plimsoll_protocol::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress};
+use plimsoll_protocol::{PlanError, ResolvedTarget};
+
+/// Removes our directory from a share; answers in words.
+pub fn clean_target(
+    target: &ResolvedTarget,
+    dial: &dyn Dial,
+    progress: &mut OnProgress<'_>,
+) -> Result<String, ErrandError> {
+    let target = SmbTarget::new(target, &dial.caller()).map_err(|error| match error {
+        PlanError::Errand(error) => error,
+        error => ErrandError::Wrong(error.to_string()),
+    })?;
+    let cleaned = on_site(&target, &Offer::default(), dial, |site| clean(site, progress))?;
+    Ok(match cleaned {
+        Some(files) => format!("removed {files} files below {ROOT}"),
+        None => format!("no {ROOT} there, nothing to remove"),
+    })
+}
+
+/// Removes our directory; answers with the number of files removed. `None`: there is none.
+pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u64>, ErrandError> {
+    let mut share = site.connection()?;
+    if ours::look(&mut *share, site)? == Standing::Absent {
+        return Ok(None);
+    }
+    let root = site.path(ROOT);
+    let listed = share.list(&root).map_err(site.unable_to("list plimsoll-files"))?;
+    let is_ours_alone = |entry: &Entry| entry.name != MARKER && entry.name != MARKER_NEW;
+    let entries: Vec<Entry> =
+        listed.unwrap_or_default().into_iter().filter(is_ours_alone).collect();
+    let mut sweep = Sweep { entries: entries.len() as u64, ended: 0, files: 0, progress };
+    if !entries.is_empty() {
+        let each = |share: &mut Box<dyn Share>, entry: &Entry| {
+            remove_entry(&mut **share, &format!("{root}\\{}", entry.name), entry.found.kind)
+                .map_err(|(error, doing)| error.unable_to(&doing, site.name))
+        };
+        Crew { open: site.open, channels: CHANNELS }.work(&entries, each, &mut sweep)?;
+    }
+    let files = sweep.files;
+    // The marker last: a cleaning that was cut short can be done again.
+    let mut share = site.connection()?;
+    let mut finish = || {
+        share.remove(&format!("{root}\\{MARKER_NEW}"), Kind::File)?;
+        share.remove(&format!("{root}\\{MARKER}"), Kind::File)?;
+        patiently(&mut *share, |share| share.remove(&root, Kind::Directory))
+    };
+    finish().map_err(site.unable_to("remove plimsoll-files"))?;
+    Ok(Some(files))
+}
+
+fn remove_entry(
+    share: &mut dyn Share,
+    path: &str,
+    kind: Kind,
+) -> Result<u64, (ShareError, String)> {
+    match kind {
+        Kind::Directory => remove_tree(share, path),
+        Kind::File => {
+            patiently(share, |share| share.remove(path, Kind::File))
+                .map_err(|e| (e, format!("remove {path}")))?;
+            Ok(1)
+        }
+    }
+}
+
+struct Sweep<'a, 'p> {
+    entries: u64,
+    ended: u64,
+    files: u64,
+    progress: &'a mut OnProgress<'p>,
+}
+
+impl Overseer<u64> for Sweep<'_, '_> {
+    fn on_done(&mut self, _: usize, files: u64) -> Result<(), ErrandError> {
+        self.ended += 1;
+        self.files += files;
+        Ok(())
+    }
+
+    fn tick(&mut self) -> GoOn {
+        (self.progress)(ErrandProgress {
+            doing: "removing workspaces",
+            done: self.ended,
+            total: self.entries,
+            bytes: Bytes(0),
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! A share in memory, with room for so much and faults on demand.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::super::client::SmbError;
+use super::super::wire::header::Command;
+use super::super::wire::status;
+use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
+use plimsoll_protocol::net::ErrandError;
+
+/// Bytes of one write.
+const CHUNK: u64 = 64 * 1024;
+
+/// What the share holds; the root is not in it.
+#[derive(Debug, Default)]
+struct Tree {
+    nodes: BTreeMap<String, Option<Vec<u8>>>,
+    /// What the server says is free, beside what it really has.
+    said_free: Option<u64>,
+    /// What it says is the size of each file.
+    said_bytes: Option<u64>,
+    room: u64,
+}
+
+/// A share in memory.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    tree: Arc<Mutex<Tree>>,
+    pub is_read_only: bool,
+    /// Every write fails after so many bytes.
+    pub fail_after: Option<Arc<AtomicU64>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Memory {
+    pub fn new(room: u64) -> Self {
+        let tree = Tree { room, ..Tree::default() };
+        Self {
+            tree: Arc::new(Mutex::new(tree)),
+            is_read_only: false,
+            fail_after: None,
+            stop: Arc::default(),
+        }
+    }
+
+    /// What a site opens.
+    pub fn open(&self, stop: &Arc<AtomicBool>) -> Result<Box<dyn Share>, ErrandError> {
+        Ok(Box::new(Self { stop: Arc::clone(stop), ..self.clone() }))
+    }
+
+    pub fn says_free(&self, bytes: u64) {
+        self.tree.lock().unwrap().said_free = Some(bytes);
+    }
+
+    pub fn says_bytes(&self, bytes: u64) {
+        self.tree.lock().unwrap().said_bytes = Some(bytes);
+    }
+
+    /// All paths.
+    pub fn paths(&self) -> Vec<String> {
+        self.tree.lock().unwrap().nodes.keys().cloned().collect()
+    }
+
+    pub fn content(&self, path: &str) -> Option<Vec<u8>> {
+        self.tree.lock().unwrap().nodes.get(path).cloned().flatten()
+    }
+
+    /// Puts a file there, or a directory.
+    pub fn put(&self, path: &str, content: Option<&[u8]>) {
+        let content = content.map(<[u8]>::to_vec);
+        self.tree.lock().unwrap().nodes.insert(path.to_owned(), content);
+    }
+
+    fn check(&self, changes: bool) -> Result<(), ShareError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(SmbError::Stopped.into());
+        }
+        match changes && self.is_read_only {
+            true => Err(refused(status::ACCESS_DENIED)),
+            false => Ok(()),
+        }
+    }
+}
+
+fn refused(status: u32) -> ShareError {
+    SmbError::Status { command: Command::Create, status }.into()
+}
+
+impl Tree {
+    fn used(&self) -> u64 {
+        self.nodes.values().flatten().map(|content| content.len() as u64).sum()
+    }
+
+    fn has_parent(&self, path: &str) -> bool {
+        path.rsplit_once('\\').is_none_or(|(dir, _)| matches!(self.nodes.get(dir), Some(None)))
+    }
+
+    fn found(&self, path: &str) -> Option<Found> {
+        self.nodes.get(path).map(|node| match node {
+            None => Found { kind: Kind::Directory, bytes: 0 },
+            Some(content) => {
+                let bytes = self.said_bytes.unwrap_or(content.len() as u64);
+                Found { kind: Kind::File, bytes }
+            }
+        })
+    }
+
+    fn children(&self, path: &str) -> Vec<Entry> {
+        let head = format!("{path}\\");
+        let names = self.nodes.keys().filter_map(|key| key.strip_prefix(&head));
+        names
+            .filter(|name| !name.contains('\\'))
+            .map(|name| Entry {
+                name: name.to_owned(),
+                found: self.found(&format!("{head}{name}")).unwrap(),
+            })
+            .collect()
+    }
+}
+
+impl Share for Memory {
+    fn pause(&mut self, _: Duration) -> Result<(), ShareError> {
+        Ok(())
+    }
+
+    fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
+        self.check(false)?;
+        Ok(self.tree.lock().unwrap().found(path))
+    }
+
+    fn list(&mut self, path: &str) -> Result<Option<Vec<Entry>>, ShareError> {
+        self.check(false)?;
+        let tree = self.tree.lock().unwrap();
+        match tree.nodes.get(path) {
+            None => Ok(None),
+            Some(Some(_)) => Err(refused(status::NOT_A_DIRECTORY)),
+            Some(None) => Ok(Some(tree.children(path))),
+        }
+    }
+
+    fn make_dir(&mut self, path: &str) -> Result<(), ShareError> {
+        self.check(true)?;
+        let mut tree = self.tree.lock().unwrap();
+        if !tree.has_parent(path) {
+            return Err(refused(status::OBJECT_PATH_NOT_FOUND));
+        }
+        tree.nodes.entry(path.to_owned()).or_insert(None);
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        path: &str,
+        text: &Text<'_>,
+        written: &AtomicU64,
+    ) -> Result<(), ShareError> {
+        self.check(true)?;
+        if !self.tree.lock().unwrap().has_parent(path) {
+            return Err(refused(status::OBJECT_PATH_NOT_FOUND));
+        }
+        self.put(path, Some(b""));
+        let mut at = 0;
+        while at < text.bytes() {
+            self.check(true)?;
+            let bytes = CHUNK.min(text.bytes() - at);
+            let mut tree = self.tree.lock().unwrap();
+            let is_due = |left: &Arc<AtomicU64>| left.load(Ordering::Relaxed) < bytes;
+            if tree.used() + bytes > tree.room || self.fail_after.as_ref().is_some_and(is_due) {
+                return Err(refused(status::DISK_FULL));
+            }
+            if let Some(left) = &self.fail_after {
+                left.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            let slice = text.slice(at, bytes as usize);
+            let Some(Some(content)) = tree.nodes.get_mut(path) else {
+                return Err(refused(status::FILE_IS_A_DIRECTORY));
+            };
+            content.extend_from_slice(slice);
+            written.fetch_add(bytes, Ordering::Relaxed);
+            at += bytes;
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, path: &str, bytes: u64) -> Result<(), ShareError> {
+        self.check(true)?;
+        match self.tree.lock().unwrap().nodes.get_mut(path) {
+            Some(Some(content)) => {
+                content.truncate(bytes as usize);
+                Ok(())
+            }
+            _ => Err(refused(status::OBJECT_NAME_NOT_FOUND)),
+        }
+    }
+
+    fn read(&mut self, path: &str, offset: u64, bytes: u32) -> Result<Vec<u8>, ShareError> {
+        self.check(false)?;
+        match self.tree.lock().unwrap().nodes.get(path) {
+            Some(Some(content)) => {
+                let from = content.len().min(offset as usize);
+                let to = content.len().min(from + bytes as usize);
+                Ok(content[from..to].to_vec())
+            }
+            _ => Err(refused(status::OBJECT_NAME_NOT_FOUND)),
+        }
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), ShareError> {
+        self.check(true)?;
+        let mut tree = self.tree.lock().unwrap();
+        let node = tree.nodes.remove(from).ok_or(refused(status::OBJECT_NAME_NOT_FOUND))?;
+        tree.nodes.insert(to.to_owned(), node);
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &str, kind: Kind) -> Result<(), ShareError> {
+        self.check(true)?;
+        let mut tree = self.tree.lock().unwrap();
+        if kind == Kind::Directory && !tree.children(path).is_empty() {
+            return Err(refused(status::DIRECTORY_NOT_EMPTY));
+        }
+        tree.nodes.remove(path);
+        Ok(())
+    }
+
+    fn space(&mut self) -> Result<Space, ShareError> {
+        self.check(false)?;
+        let tree = self.tree.lock().unwrap();
+        let available_bytes = tree.said_free.unwrap_or(tree.room - tree.used().min(tree.room));
+        Ok(Space { available_bytes })
+    }
+}

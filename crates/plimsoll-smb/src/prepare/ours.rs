@@ -1,0 +1,97 @@
+//! Our directory on a share: is it there, is it ours, what does its marker say.
+
+use std::sync::atomic::AtomicU64;
+
+use super::super::workspace::{MARKER, Marker, ROOT};
+use super::share::{Share, Text};
+use super::site::Site;
+use plimsoll_protocol::net::ErrandError;
+
+/// The marker in the making; renamed when it is whole.
+pub const MARKER_NEW: &str = ".plimsoll.new";
+/// A marker is a few hundred bytes.
+const MARKER_BYTES_MAX: u32 = 8192;
+
+/// What a share has under [`ROOT`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing.
+    Absent,
+    /// Our directory. Without a marker when it is empty: its making was cut short.
+    Ours(Option<Marker>),
+}
+
+/// Looks; a directory of somebody else is an error.
+pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<Standing, ErrandError> {
+    let root = site.path(ROOT);
+    let listed = share.find(&root).map_err(site.unable_to("look for plimsoll-files"))?;
+    if listed.is_none() {
+        return Ok(Standing::Absent);
+    }
+    let path = format!("{root}\\{MARKER}");
+    let found =
+        share.find(&path).map_err(site.unable_to("look for the marker in plimsoll-files"))?;
+    if found.is_none() {
+        let listed = share.list(&root).map_err(site.unable_to("list plimsoll-files"))?;
+        if listed.unwrap_or_default().iter().all(|entry| entry.name == MARKER_NEW) {
+            return Ok(Standing::Ours(None));
+        }
+        return Err(ErrandError::Wrong(format!(
+            "{}: {ROOT} exists there and carries no {MARKER}, so it is not ours and nothing is \
+             written or removed; move it away, or use another share or directory",
+            site.name
+        )));
+    }
+    let text = share
+        .read(&path, 0, MARKER_BYTES_MAX)
+        .map_err(site.unable_to("read the marker in plimsoll-files"))?;
+    match Marker::parse(&text) {
+        Ok(marker) => Ok(Standing::Ours(Some(marker))),
+        Err(error) => Err(ErrandError::Wrong(format!("{}: {error}", site.name))),
+    }
+}
+
+/// Refuses files of another seed.
+pub fn check_seed(marker: &Marker, seed: u64, site: &Site<'_>) -> Result<(), ErrandError> {
+    let held = marker.seed();
+    if held == seed {
+        return Ok(());
+    }
+    Err(ErrandError::Wrong(format!(
+        "{}: {ROOT} holds files of seed {held}, not {seed}; use them with --set \
+         workload.file_set_seed={held}, or remove them with plimsoll clean",
+        site.name
+    )))
+}
+
+/// Makes the directory where it is missing, and its marker.
+pub fn open(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    standing: &Standing,
+    marker: &Marker,
+) -> Result<(), ErrandError> {
+    match standing {
+        Standing::Ours(Some(held)) if held == marker => return Ok(()),
+        Standing::Ours(_) => {}
+        Standing::Absent => {
+            share.make_dir(&site.path(ROOT)).map_err(site.unable_to("make plimsoll-files"))?;
+        }
+    }
+    write_marker(share, site, marker)
+}
+
+/// Replaces the marker in one step, so that it is whole at any instant.
+pub fn write_marker(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    marker: &Marker,
+) -> Result<(), ErrandError> {
+    let json = marker.to_json();
+    let root = site.path(ROOT);
+    let (new, path) = (format!("{root}\\{MARKER_NEW}"), format!("{root}\\{MARKER}"));
+    share
+        .write(&new, &Text::Plain(json.as_bytes()), &AtomicU64::new(0))
+        .and_then(|()| share.rename(&new, &path))
+        .map_err(site.unable_to("write the marker in plimsoll-files"))
+}

@@ -1,0 +1,255 @@
+//! What happens on the shares around each load point: knock, validate once, bring the workspaces
+//! into order for the load; after the last point remove them, if the suite says so.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use plimsoll_engine::seam::Workload;
+use plimsoll_model::assignment::Load;
+use plimsoll_model::units::Bytes;
+
+use super::super::loadfile::LoadFile;
+use super::super::logon::Offer;
+use super::super::parameters::{Pattern, SmbWorkload};
+use super::super::target::SmbTarget;
+use super::super::workspace::Workspace;
+use super::clean::clean;
+use super::place::Place;
+use super::remote;
+use super::set::{self, CHANNELS, Order};
+use super::share::Share;
+use super::site::Site;
+use super::survey::Depth;
+use super::trial::Trial;
+use super::validate;
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::net::{
+    Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPreparation,
+};
+
+/// What a client's script makes and has not removed yet, at most: a pass writes 7.7 MB, two fifths
+/// of them to files it made, and removes them as it goes.
+const WORK_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Makes the workload of a load point, when its data is on the shares.
+pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, ErrandError> + Send>;
+
+/// What a preparation is made from.
+pub struct PreparationRequest {
+    /// The shares, in the order of the targets. Client i works on share i modulo their number.
+    pub targets: Vec<SmbTarget>,
+    /// As the suite says.
+    pub workload: SmbWorkload,
+    /// Scale of the profile.
+    pub scale: f64,
+    /// The load file that is replayed instead of the suite's pattern.
+    pub replay: Option<Arc<LoadFile>>,
+    /// Makes the workload of a load point.
+    pub make: MakeWorkload,
+}
+
+/// The shares of a run, and how far each is.
+pub struct SmbPreparation {
+    sites: Vec<Standing>,
+    workload: SmbWorkload,
+    offer: Offer,
+    needs: Needs,
+    table: ContentTable,
+    make: MakeWorkload,
+}
+
+/// A share, and what this process knows of it.
+struct Standing {
+    target: SmbTarget,
+    is_validated: bool,
+    /// Clients (of all shares) whose workspaces were in order here once.
+    known_clients: u32,
+    /// What is no client's was in order here once.
+    is_known: bool,
+}
+
+/// What must lie on a share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Needs {
+    Nothing,
+    NicFile,
+    Workspaces { workspace: Workspace, shared: bool },
+    ReplayRoot,
+}
+
+impl Needs {
+    fn new(request: &PreparationRequest) -> Self {
+        let workload = &request.workload;
+        match workload.pattern {
+            _ if request.replay.is_some() => Self::ReplayRoot,
+            Pattern::DiskMix => Self::Workspaces {
+                workspace: Workspace::new(workload.workspace_mib, request.scale),
+                shared: workload.shared_percent > 0.0,
+            },
+            Pattern::Nic => Self::NicFile,
+            Pattern::Logons | Pattern::Echo => Self::Nothing,
+        }
+    }
+
+    /// The operations of a mix are tried before they are measured.
+    fn is_mix(self) -> bool {
+        matches!(self, Self::Workspaces { .. } | Self::ReplayRoot)
+    }
+}
+
+impl SmbPreparation {
+    /// Nothing is known of the shares yet.
+    pub fn new(request: PreparationRequest) -> Self {
+        let needs = Needs::new(&request);
+        let PreparationRequest { targets, workload, make, .. } = request;
+        let site =
+            |target| Standing { target, is_validated: false, known_clients: 0, is_known: false };
+        Self {
+            sites: targets.into_iter().map(site).collect(),
+            needs,
+            offer: workload.offer(),
+            table: ContentTable::new(workload.file_set_seed),
+            workload,
+            make,
+        }
+    }
+
+    /// What must lie on share `at` for so many clients in all.
+    fn places(&self, at: usize, clients: u32) -> Vec<(Place, Depth<'_>)> {
+        let site = &self.sites[at];
+        let seed = self.table.seed();
+        let depth = |is_known| if is_known { Depth::Sizes } else { Depth::Content(&self.table) };
+        match self.needs {
+            Needs::Nothing => Vec::new(),
+            Needs::NicFile => vec![(Place::nic(seed), depth(site.is_known))],
+            Needs::ReplayRoot => vec![(Place::replay(), depth(site.is_known))],
+            Needs::Workspaces { workspace, shared } => {
+                let here = (0..clients).skip(at).step_by(self.sites.len());
+                let of_client = |client| {
+                    let place = Place::of_client(seed, client, workspace);
+                    (place, depth(client < site.known_clients))
+                };
+                let mut places: Vec<_> = here.map(of_client).collect();
+                if shared {
+                    places.push((Place::shared(seed, workspace), depth(site.is_known)));
+                }
+                places
+            }
+        }
+    }
+
+    fn ready_at(
+        &mut self,
+        at: usize,
+        clients: u32,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), ErrandError> {
+        let places = self.places(at, clients);
+        let (workspace, is_workspaces) = match self.needs {
+            Needs::Workspaces { workspace, .. } => (workspace, true),
+            _ => (Workspace::new(self.workload.workspace_mib, 1.0), false),
+        };
+        let clients_here = if is_workspaces { places.len() as u64 } else { 0 };
+        let order = Order {
+            places: &places,
+            table: &self.table,
+            workspace,
+            clients: if is_workspaces { clients } else { 0 },
+            growth: Bytes(clients_here * WORK_BYTES),
+            channels: CHANNELS,
+        };
+        let site = &self.sites[at];
+        on_site(&site.target, &self.offer, dial, |share| {
+            let opened = set::open(share, &order, progress)?;
+            if self.needs.is_mix() && !site.is_validated {
+                validating(progress)?;
+                let settings = remote::for_trial(&site.target, &self.workload, &self.table);
+                let mut trial = Trial::new(settings, site.target.address, dial);
+                validate::validate(&mut trial, share.name)?;
+            }
+            set::write(share, &order, &opened, progress)
+        })?;
+        let site = &mut self.sites[at];
+        site.is_validated = true;
+        site.is_known = true;
+        site.known_clients = site.known_clients.max(clients);
+        Ok(())
+    }
+}
+
+fn validating(progress: &mut OnProgress<'_>) -> Result<(), ErrandError> {
+    let at = ErrandProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
+    match progress(at) {
+        GoOn::Yes => Ok(()),
+        GoOn::No => Err(ErrandError::Stopped),
+    }
+}
+
+/// Does something on a share that is reached through `dial`.
+pub(super) fn on_site<T>(
+    target: &SmbTarget,
+    offer: &Offer,
+    dial: &dyn Dial,
+    work: impl FnOnce(&Site<'_>) -> Result<T, ErrandError>,
+) -> Result<T, ErrandError> {
+    let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, ErrandError> {
+        Ok(Box::new(remote::open(target, offer, dial, Arc::clone(stop))?))
+    };
+    let stop = dial.stop();
+    work(&Site { name: &target.name, base: &target.base, stop: &stop, open: &open })
+}
+
+/// Some servers let in a user whom they do not know; what is measured then is a guest's.
+fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), ErrandError> {
+    if !is_guest || target.credentials.is_guest() {
+        return Ok(());
+    }
+    Err(ErrandError::Unusable(format!(
+        "{}: the server took {:?} for a guest; check the user in the URL and the password in \
+         PLIMSOLL_PASSWORD, or name no user",
+        target.name, target.credentials.user
+    )))
+}
+
+impl PointPreparation for SmbPreparation {
+    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
+        self.sites.iter().try_for_each(|site| {
+            let remote = remote::open(&site.target, &self.offer, dial, dial.stop())?;
+            let is_guest = remote.is_guest();
+            remote.close();
+            check_identity(&site.target, is_guest)
+        })
+    }
+
+    fn ready(
+        &mut self,
+        load: &Load,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<Arc<dyn Workload>, ErrandError> {
+        if self.needs != Needs::Nothing {
+            for at in 0..self.sites.len() {
+                self.ready_at(at, load.clients(), dial, progress)?;
+            }
+        }
+        (self.make)(load)
+    }
+
+    fn after(
+        &mut self,
+        _: &Load,
+        last: bool,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), ErrandError> {
+        if !last || self.workload.save_workspace || self.needs == Needs::Nothing {
+            return Ok(());
+        }
+        for site in &mut self.sites {
+            on_site(&site.target, &self.offer, dial, |share| clean(share, progress))?;
+            (site.known_clients, site.is_known) = (0, false);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! All places of one share, with several connections: first a look at everything, then room is
+//! asked for, then what is missing is written.
+
+use std::sync::atomic::Ordering;
+
+use plimsoll_model::units::Bytes;
+
+use super::super::workspace::{Marker, Workspace};
+use super::build::{self, Style, Tally};
+use super::ours::{self, Standing};
+use super::place::Place;
+use super::share::Share;
+use super::site::Site;
+use super::space;
+use super::survey::{self, Depth, Survey};
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::crew::{Crew, Overseer};
+use plimsoll_protocol::net::{ErrandError, ErrandProgress, GoOn, OnProgress};
+
+/// Connections that work on a share at once, when nothing else is said.
+pub const CHANNELS: usize = 4;
+
+/// What is to be there.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// The places, and how closely each is looked at.
+    pub places: &'a [(Place, Depth<'a>)],
+    /// What is in the files.
+    pub table: &'a ContentTable,
+    /// For the marker: the size of a workspace.
+    pub workspace: Workspace,
+    /// For the marker: clients that have one when all is done.
+    pub clients: u32,
+    /// What the clients themselves will write.
+    pub growth: Bytes,
+    /// Connections at work at once.
+    pub channels: usize,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Files written or cut.
+    pub files: u64,
+    /// Bytes written.
+    pub bytes: u64,
+}
+
+/// Our directory, found or made, with room for what is missing in it.
+pub struct Opened {
+    surveys: Vec<Survey>,
+    /// Clients of the marker.
+    held: u32,
+}
+
+/// Looks at everything, then finds or makes our directory. Refuses foreign directories, other
+/// seeds and too little room before it writes a byte.
+pub fn open(
+    site: &Site<'_>,
+    order: &Order<'_>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Opened, ErrandError> {
+    let mut share = site.connection()?;
+    let standing = ours::look(&mut *share, site)?;
+    let mut held = 0;
+    if let Standing::Ours(Some(marker)) = &standing {
+        ours::check_seed(marker, order.table.seed(), site)?;
+        if marker.is_of(order.table.seed(), order.workspace) {
+            held = marker.clients();
+        }
+    }
+    let surveys = survey_all(site, order, progress)?;
+    let missing = Bytes(surveys.iter().map(|survey| survey.missing_bytes).sum());
+    space::check(&mut *share, site, missing, order.growth)?;
+    ours::open(&mut *share, site, &standing, &order.marker(held))?;
+    Ok(Opened { surveys, held })
+}
+
+/// Brings the places into order.
+pub fn write(
+    site: &Site<'_>,
+    order: &Order<'_>,
+    opened: &Opened,
+    progress: &mut OnProgress<'_>,
+) -> Result<Written, ErrandError> {
+    let written = write_all(site, order, &opened.surveys, progress)?;
+    if order.clients > opened.held {
+        let marker = order.marker(order.clients);
+        ours::write_marker(&mut *site.connection()?, site, &marker)?;
+    }
+    Ok(written)
+}
+
+impl Order<'_> {
+    fn marker(&self, clients: u32) -> Marker {
+        Marker::new(self.table.seed(), self.workspace, clients)
+    }
+}
+
+fn survey_all(
+    site: &Site<'_>,
+    order: &Order<'_>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Vec<Survey>, ErrandError> {
+    let places = order.places;
+    let mut looks = Looks { surveys: vec![Survey::default(); places.len()], done: 0, progress };
+    let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
+        survey::survey(&mut **share, site, place, *depth)
+            .map_err(|(error, doing)| error.unable_to(&doing, site.name))
+    };
+    Crew { open: site.open, channels: order.channels }.work(places, each, &mut looks)?;
+    Ok(looks.surveys)
+}
+
+fn write_all(
+    site: &Site<'_>,
+    order: &Order<'_>,
+    surveys: &[Survey],
+    progress: &mut OnProgress<'_>,
+) -> Result<Written, ErrandError> {
+    let tally = Tally::default();
+    let jobs: Vec<_> = order
+        .places
+        .iter()
+        .zip(surveys)
+        .filter(|(_, survey)| !survey.is_in_order())
+        .map(|((place, _), survey)| (place, survey))
+        .collect();
+    let total = jobs.iter().map(|(_, survey)| survey.files.len() as u64).sum();
+    let style = Style { site, table: order.table, tally: &tally };
+    let mut work = Work { tally: &tally, total, progress };
+    if !jobs.is_empty() {
+        let each = |share: &mut Box<dyn Share>, (place, survey): &(&Place, &Survey)| {
+            build::build(&mut **share, &style, place, survey)
+                .map_err(|(error, doing)| error.unable_to(&doing, site.name))
+        };
+        Crew { open: site.open, channels: order.channels }.work(&jobs, each, &mut work)?;
+    }
+    // The caller hears the last figures, whose answer no longer matters.
+    let _: GoOn = Overseer::<()>::tick(&mut work);
+    Ok(Written {
+        files: tally.files.load(Ordering::Relaxed),
+        bytes: tally.bytes.load(Ordering::Relaxed),
+    })
+}
+
+struct Looks<'a, 'p> {
+    surveys: Vec<Survey>,
+    done: u64,
+    progress: &'a mut OnProgress<'p>,
+}
+
+impl Overseer<Survey> for Looks<'_, '_> {
+    fn on_done(&mut self, at: usize, survey: Survey) -> Result<(), ErrandError> {
+        self.surveys[at] = survey;
+        self.done += 1;
+        Ok(())
+    }
+
+    fn tick(&mut self) -> GoOn {
+        let total = self.surveys.len() as u64;
+        let (doing, done) = ("looking at workspaces", self.done);
+        (self.progress)(ErrandProgress { doing, done, total, bytes: Bytes(0) })
+    }
+}
+
+struct Work<'a, 'p> {
+    tally: &'a Tally,
+    total: u64,
+    progress: &'a mut OnProgress<'p>,
+}
+
+impl Overseer<()> for Work<'_, '_> {
+    fn on_done(&mut self, _: usize, (): ()) -> Result<(), ErrandError> {
+        Ok(())
+    }
+
+    fn tick(&mut self) -> GoOn {
+        (self.progress)(ErrandProgress {
+            doing: "writing files",
+            done: self.tally.files.load(Ordering::Relaxed),
+            total: self.total,
+            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! One share of a run, and our directory on it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::share::{Share, ShareError};
+use plimsoll_protocol::net::ErrandError;
+
+/// Where the operations are tried before anything is measured, in our directory.
+pub const SCRATCH: &str = "check";
+
+/// A share and how to reach it.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// As the user named it, for messages.
+    pub name: &'a str,
+    /// What the URL says after the share, with backslashes; empty: the share's root.
+    pub base: &'a str,
+    /// Goes up when the user wants everything to end.
+    pub stop: &'a Arc<AtomicBool>,
+    /// Opens a connection, which ends what it does soon after the flag is raised.
+    pub open: OpenShare<'a>,
+}
+
+/// Opens a connection to a share.
+pub type OpenShare<'a> =
+    &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, ErrandError> + Sync);
+
+impl Site<'_> {
+    /// A connection that ends when the user says so.
+    pub fn connection(&self) -> Result<Box<dyn Share>, ErrandError> {
+        (self.open)(self.stop)
+    }
+
+    /// Where `path`, which is one of a workspace, lies on the share.
+    pub fn path(&self, path: &str) -> String {
+        match self.base {
+            "" => path.to_owned(),
+            base => format!("{base}\\{path}"),
+        }
+    }
+
+    /// Says what could not be done here.
+    pub fn unable_to(&self, doing: &str) -> impl FnOnce(ShareError) -> ErrandError {
+        move |error| error.unable_to(doing, self.name)
+    }
+}

@@ -1,0 +1,151 @@
+//! Looks at what is there of a place; changes nothing.
+
+use std::collections::HashMap;
+
+use super::super::workspace::ROOT;
+use super::place::{Place, Wanted, disk_bytes, split};
+use super::share::{Entry, Found, Kind, Share, ShareError};
+use super::site::Site;
+use plimsoll_protocol::content::ContentTable;
+
+/// Bytes at the end of a file that are compared. The end was written last.
+const TAIL_BYTES: u64 = 4096;
+
+/// How much a look costs.
+#[derive(Clone, Copy, Debug)]
+pub enum Depth<'a> {
+    /// Sizes.
+    Sizes,
+    /// Sizes, and the end of each file's content.
+    Content(&'a ContentTable),
+}
+
+/// What is to be done with a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Directories to make.
+    pub dirs: Vec<String>,
+    /// Files to write or cut, by their numbers in the place.
+    pub files: Vec<(usize, Repair)>,
+    /// What must go: paths, whatever is in them first.
+    pub leftovers: Vec<(String, Kind)>,
+    /// Room that it takes beyond what is there.
+    pub missing_bytes: u64,
+}
+
+/// What a file needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// All its content.
+    Write,
+    /// Its size is too large.
+    Cut,
+}
+
+impl Survey {
+    /// Everything is as it must be.
+    pub fn is_in_order(&self) -> bool {
+        self.dirs.is_empty() && self.files.is_empty() && self.leftovers.is_empty()
+    }
+}
+
+/// Looks at `place`. What could not be done is named with the error.
+pub fn survey(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    place: &Place,
+    depth: Depth<'_>,
+) -> Result<Survey, (ShareError, String)> {
+    let mut survey = Survey::default();
+    let mut there: HashMap<String, Found> = HashMap::new();
+    for dir in &place.dirs {
+        let path = site.path(dir);
+        let listed = share.list(&path).map_err(|e| (e, format!("list {path}")))?;
+        let Some(entries) = listed else {
+            survey.dirs.push(dir.clone());
+            continue;
+        };
+        if place.empty.as_ref() == Some(dir) {
+            leftovers(share, site, dir, entries, &mut survey.leftovers)?;
+        } else {
+            there.extend(entries.into_iter().map(|e| (below(dir, &e.name), e.found)));
+        }
+    }
+    for (number, wanted) in place.files.iter().enumerate() {
+        let found = match split(&wanted.path).0 == ROOT {
+            // Our directory itself is not listed: it may hold the workspaces of thousands.
+            true => find(share, site, wanted)?,
+            false => there.get(&wanted.path.to_lowercase()).copied(),
+        };
+        let repair = judge(share, site, wanted, found, depth)?;
+        if repair == Some(Repair::Write) {
+            // The server may say any size.
+            let held = found.map_or(0, |found| disk_bytes(found.bytes.min(wanted.bytes)));
+            survey.missing_bytes += disk_bytes(wanted.bytes).saturating_sub(held);
+        }
+        survey.files.extend(repair.map(|repair| (number, repair)));
+    }
+    Ok(survey)
+}
+
+fn find(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    wanted: &Wanted,
+) -> Result<Option<Found>, (ShareError, String)> {
+    let path = site.path(&wanted.path);
+    share.find(&path).map_err(|e| (e, format!("look for {path}")))
+}
+
+fn judge(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    wanted: &Wanted,
+    found: Option<Found>,
+    depth: Depth<'_>,
+) -> Result<Option<Repair>, (ShareError, String)> {
+    let Some(found) = found else { return Ok(Some(Repair::Write)) };
+    let path = site.path(&wanted.path);
+    if found.kind != Kind::File {
+        return Err((ShareError::Foreign, format!("use {path}")));
+    }
+    if found.bytes < wanted.bytes {
+        return Ok(Some(Repair::Write));
+    }
+    if let Depth::Content(table) = depth {
+        let tail = wanted.bytes.min(TAIL_BYTES);
+        let offset = wanted.bytes - tail;
+        let read = share
+            .read(&path, offset, tail as u32)
+            .map_err(|e| (e, format!("read the end of {path}")))?;
+        if read != table.bytes(wanted.content.key, offset, tail as usize) {
+            return Ok(Some(Repair::Write));
+        }
+    }
+    Ok((found.bytes > wanted.bytes).then_some(Repair::Cut))
+}
+
+/// What is in a directory that must be empty, the deepest first.
+fn leftovers(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    dir: &str,
+    entries: Vec<Entry>,
+    into: &mut Vec<(String, Kind)>,
+) -> Result<(), (ShareError, String)> {
+    for entry in entries {
+        let path = format!("{dir}\\{}", entry.name);
+        if entry.found.kind == Kind::Directory {
+            let full = site.path(&path);
+            let listed = share.list(&full).map_err(|e| (e, format!("list {full}")))?;
+            leftovers(share, site, &path, listed.unwrap_or_default(), into)?;
+        }
+        into.push((path, entry.found.kind));
+    }
+    Ok(())
+}
+
+/// Servers keep or change the case of names; comparing is done in one case.
+fn below(dir: &str, name: &str) -> String {
+    format!("{dir}\\{name}").to_lowercase()
+}

@@ -1,0 +1,322 @@
+//! The `disk-mix` pattern: a statistical model of desktop applications on a file server.
+//!
+//! A client goes through application sessions in a fixed order and reads a seed file between them.
+//! Each session plays a deck of cards with the shares of the mix; a card that cannot be played yet
+//! (a read before anything is open) waits until it can. What a session opens it closes, what it
+//! makes it removes, so that the next begins as this one did.
+//!
+//! How the sessions of the method differ was never published: here each has the whole mix, and a
+//! document of its own.
+//!
+//! Every status is known beforehand: no file is opened twice at a time, seed files are never
+//! removed and written only with what they hold, made files are removed and renamed when they are
+//! closed, and names that must be missing are no name of ours. So are the bytes: reads stay within
+//! what was written.
+
+mod asks;
+mod cards;
+mod data;
+mod desk;
+
+use std::sync::Arc;
+
+use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::units::Nanos;
+
+use super::plan::ScriptPlan;
+use crate::op::{HandleNo, SmbCall};
+use crate::workspace::{Home, SeedFile};
+pub use cards::CardShares;
+use cards::{Card, Deck, PerCard};
+use desk::{Desk, Open};
+use plimsoll_protocol::draw::{GOLDEN, Owner, Strata, Stream};
+use plimsoll_protocol::keyed;
+
+/// Documents of the application sessions: presentation, word processor, database, spreadsheet,
+/// word processor 2, database 2, drawing. Each has room for the largest read.
+const DOCUMENTS: [SeedFile; 7] = [
+    SeedFile(48),
+    SeedFile(49),
+    SeedFile(55),
+    SeedFile(50),
+    SeedFile(51),
+    SeedFile(54),
+    SeedFile(52),
+];
+
+/// A staggered client begins its first session here at the latest.
+const FIRST_BEGIN_MAX: f64 = 0.8;
+
+/// Streams of what all clients draw together.
+const READ_SIZE: Stream = Stream(0x300);
+const WRITE_SIZE: Stream = Stream(0x301);
+const OPEN_SHARED: Stream = Stream(0x302);
+const READ_BETWEEN_SHARED: Stream = Stream(0x303);
+/// Keeps what a client decides by itself apart from those.
+const OWN_STREAM: u64 = 0x310;
+
+/// The script of one client.
+#[derive(Debug)]
+pub struct DiskMix {
+    plan: Arc<ScriptPlan>,
+    owner: Owner,
+    desk: Desk,
+    deck: Deck,
+    part: Part,
+    /// Application sessions begun.
+    sessions: u64,
+    /// The think time before the next session has been held.
+    thought: bool,
+    in_flight: bool,
+    ops: u64,
+    reads: u64,
+    draws: Draws,
+    quotas: Quotas,
+}
+
+/// What the deck is of.
+#[derive(Debug)]
+enum Part {
+    /// An application session; the cards of the seed file after it.
+    Session { between: PerCard<u32> },
+    /// A seed file read between sessions.
+    Between,
+}
+
+#[derive(Debug)]
+struct Draws {
+    read_size: Strata,
+    write_size: Strata,
+    open_shared: Strata,
+    between_shared: Strata,
+}
+
+#[derive(Debug)]
+struct Quotas {
+    sequential_reads: Quota,
+    sequential_writes: Quota,
+    shared_reads: Quota,
+}
+
+/// Keeps a share as well as whole numbers can; what was not possible is made up for later.
+#[derive(Debug)]
+struct Quota {
+    percent: f64,
+    owed: f64,
+}
+
+impl Quota {
+    fn new(percent: f64, key: u64) -> Self {
+        Self { percent, owed: keyed::unit(key) - 0.5 }
+    }
+
+    /// One more of the whole: should it be one of the share?
+    fn wants(&mut self) -> bool {
+        self.owed += self.percent / 100.0;
+        self.owed >= 0.5
+    }
+
+    /// It was.
+    fn take(&mut self) {
+        self.owed -= 1.0;
+    }
+}
+
+impl DiskMix {
+    /// The script of `client`, one of the plan's.
+    pub fn new(plan: Arc<ScriptPlan>, client: u32) -> Self {
+        let owner = Owner { seed: plan.seed, client, clients: plan.clients };
+        let key = |n| keyed::key(&[plan.seed, OWN_STREAM, u64::from(client), n]);
+        let model = &plan.workload.model;
+        Self {
+            owner,
+            desk: Desk::new(model.handles_open_max),
+            deck: Deck::empty(),
+            part: Part::Between,
+            sessions: 0,
+            thought: false,
+            in_flight: false,
+            ops: 0,
+            // Clients are out of step, so that they do not all verify at once.
+            reads: u64::from(client),
+            draws: Draws {
+                read_size: Strata::new(READ_SIZE),
+                write_size: Strata::new(WRITE_SIZE),
+                open_shared: Strata::new(OPEN_SHARED),
+                between_shared: Strata::new(READ_BETWEEN_SHARED),
+            },
+            quotas: Quotas {
+                sequential_reads: Quota::new(model.sequential_read_percent, key(0)),
+                sequential_writes: Quota::new(model.sequential_write_percent, key(1)),
+                shared_reads: Quota::new(plan.workload.shared_percent, key(2)),
+            },
+            plan,
+        }
+    }
+
+    fn home(&self) -> Home {
+        Home::Client(self.owner.client)
+    }
+
+    /// Random bits of this op and use.
+    fn bits(&self, nth: u64) -> u64 {
+        let client = u64::from(self.owner.client);
+        keyed::key(&[self.owner.seed, OWN_STREAM + 1, client, self.ops, nth])
+    }
+
+    /// A number in `0..bound` of this op and use.
+    fn below(&self, nth: u64, bound: u32) -> u32 {
+        keyed::below(self.bits(nth), u64::from(bound)) as u32
+    }
+
+    /// Which of the pass's application sessions this is.
+    fn application(&self) -> usize {
+        let model = &self.plan.workload.model;
+        let first = if model.stagger { u64::from(self.owner.client) } else { 0 };
+        // Counted from the one that has begun.
+        let number = first + self.sessions.saturating_sub(1);
+        (number % u64::from(model.sessions)) as usize
+    }
+
+    fn begin_session(&mut self) {
+        let client = u64::from(self.owner.client);
+        let key = keyed::key(&[self.owner.seed, OWN_STREAM + 2, client]);
+        let first = self.sessions == 0 && self.plan.workload.model.stagger;
+        let begin = if first { FIRST_BEGIN_MAX * even(client, self.owner.seed) } else { 0.0 };
+        let (main, between) = self.plan.cards.of_session(self.sessions, begin, key);
+        self.deck.fill(main, keyed::key(&[key, self.sessions]));
+        self.part = Part::Session { between };
+        self.sessions += 1;
+    }
+
+    /// Begins the seed file after a session; false when there is none.
+    fn begin_between(&mut self) -> bool {
+        let Part::Session { between } = self.part else { return false };
+        self.part = Part::Between;
+        self.deck.fill(between, self.bits(0));
+        !self.deck.is_empty()
+    }
+
+    fn deal(&mut self) -> Card {
+        let Self { deck, desk, part, plan, .. } = self;
+        let between = matches!(part, Part::Between);
+        let readable = match plan.workload.shared_percent >= 50.0 {
+            _ if between => desk.open().next().is_some(),
+            true => desk.shared_document.is_some(),
+            false => desk.document.is_some(),
+        };
+        let has_room = desk.free().is_some();
+        let many = desk.open().count() > plan.workload.model.handles_kept as usize;
+        let made_closed = desk.made_closed().next().is_some();
+        let playable = |card, left: &PerCard<u32>| match card {
+            Card::Read => readable,
+            Card::Write => desk.made_open() > 0,
+            Card::OpenExisting | Card::OpenNew => has_room,
+            Card::Close => {
+                let opens = left[Card::OpenExisting] + left[Card::OpenNew];
+                (many || opens == 0) && closable(desk, left).next().is_some()
+            }
+            Card::QueryFile => desk.open().next().is_some(),
+            Card::SetFile | Card::Flush => desk.own().next().is_some(),
+            Card::Rename => made_closed,
+            Card::Lock => desk.document.is_some() && desk.locked.is_none(),
+            Card::Unlock => desk.locked.is_some(),
+            // What is left must suffice for the renames.
+            Card::Unlink => {
+                let spare = desk.made().len() > 1 || left[Card::OpenNew] > 0;
+                made_closed && (left[Card::Rename] == 0 || spare)
+            }
+            Card::OpenMissing
+            | Card::QueryPath
+            | Card::QueryMissing
+            | Card::FindMatch
+            | Card::FindNone
+            | Card::QueryFs => true,
+        };
+        deck.deal(playable).expect("opens go on until there is room to read, write and close")
+    }
+
+    fn play(&mut self, card: Card) -> SmbCall {
+        match card {
+            Card::Read => self.read(),
+            Card::Write => self.write(),
+            Card::OpenExisting => self.open_existing(),
+            Card::OpenMissing => self.open_missing(),
+            Card::OpenNew => self.open_new(),
+            Card::Close => self.close(),
+            Card::QueryPath => self.query_path(),
+            Card::QueryMissing => self.query_missing(),
+            Card::FindMatch => self.find_match(),
+            Card::FindNone => self.find_none(),
+            Card::QueryFs => self.query_fs(),
+            Card::QueryFile => self.query_file(),
+            Card::SetFile => self.set_file(),
+            Card::Flush => self.flush(),
+            Card::Rename => self.rename(),
+            Card::Lock => self.lock(),
+            Card::Unlock => self.unlock(),
+            Card::Unlink => self.unlink(),
+        }
+    }
+}
+
+/// Handles that are not needed any more: documents stay open for what needs an open file, the last
+/// made file for writes. No file is locked but a document.
+fn closable<'d>(
+    desk: &'d Desk,
+    left: &PerCard<u32>,
+) -> impl Iterator<Item = HandleNo> + Clone + 'd {
+    let documents_stay = left.at_hand() > 0;
+    let made_stay = left[Card::Write] > 0 && desk.made_open() == 1;
+    let closable = move |(handle, open): (HandleNo, &Open)| {
+        let document = [desk.document, desk.shared_document].contains(&Some(handle));
+        let stays = (document && documents_stay) || (open.is_made() && made_stay);
+        (!stays).then_some(handle)
+    };
+    desk.open().filter_map(closable)
+}
+
+/// Number `number` of a sequence that fills 0..1 evenly.
+fn even(number: u64, seed: u64) -> f64 {
+    let start = keyed::key(&[seed, OWN_STREAM + 3]);
+    keyed::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
+}
+
+/// One of the candidates, all equally likely.
+fn pick<T>(candidates: impl Iterator<Item = T> + Clone, bits: u64) -> Option<T> {
+    let count = candidates.clone().count() as u64;
+    candidates.into_iter().nth(keyed::below(bits, count) as usize)
+}
+
+impl Script for DiskMix {
+    type Op = SmbCall;
+
+    /// An application session is.
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+        if self.in_flight {
+            return Step::WaitForOutcome;
+        }
+        if self.deck.is_empty() && !self.begin_between() {
+            self.thought = !self.thought;
+            if self.thought {
+                return Step::Think;
+            }
+            self.begin_session();
+        }
+        let card = self.deal();
+        let call = self.play(card);
+        self.ops += 1;
+        Step::Issue(call)
+    }
+
+    fn on_issued(&mut self, _ticket: Ticket) {
+        self.in_flight = true;
+    }
+
+    fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
+        self.in_flight = false;
+    }
+}

@@ -1,0 +1,109 @@
+//! The `nic` pattern: every client reads the same file from its beginning to its end in small
+//! requests. A pass opens the file, reads it and closes it, and is a piece of work.
+
+use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::units::Nanos;
+
+use super::succeeds;
+use crate::op::{Disposition, HandleNo, SmbCall, SmbOp, Wanted};
+use crate::parameters::SmbWorkload;
+use crate::wire::create::options;
+use crate::workspace::{self, NIC_BYTES};
+
+/// The method's request.
+const READ_BYTES: u32 = 1_024;
+const HANDLE: HandleNo = HandleNo(0);
+
+/// The script of one client.
+#[derive(Debug)]
+pub struct NicPasses {
+    outstanding_max: u32,
+    verify_one_in: u64,
+    content_seed: u64,
+    reads: u64,
+    in_flight: u32,
+    next: Next,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Think,
+    Open,
+    Read { offset: u32 },
+    Close,
+}
+
+impl NicPasses {
+    pub fn new(workload: &SmbWorkload, client: u32) -> Self {
+        Self {
+            outstanding_max: workload.outstanding_max,
+            verify_one_in: u64::from(workload.verify_one_in),
+            content_seed: workload.file_set_seed,
+            // Clients are out of step, so that they do not all verify at once.
+            reads: u64::from(client),
+            in_flight: 0,
+            next: Next::Think,
+        }
+    }
+
+    fn read(&mut self, offset: u32) -> SmbOp {
+        let verify = self.reads.is_multiple_of(self.verify_one_in);
+        self.reads += 1;
+        SmbOp::Read {
+            handle: HANDLE,
+            offset: u64::from(offset),
+            length: READ_BYTES,
+            wanted: Wanted::Exactly(READ_BYTES),
+            check: verify.then(|| workspace::nic_content(self.content_seed)),
+        }
+    }
+}
+
+impl Script for NicPasses {
+    type Op = SmbCall;
+
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+        let room = match self.next {
+            Next::Read { offset: 1.. } => self.outstanding_max,
+            // What opens, closes or thinks waits for all before it; so does the first read.
+            _ => 1,
+        };
+        if self.in_flight >= room {
+            return Step::WaitForOutcome;
+        }
+        let (op, next) = match self.next {
+            Next::Think => {
+                self.next = Next::Open;
+                return Step::Think;
+            }
+            Next::Open => (open(), Next::Read { offset: 0 }),
+            Next::Read { offset } if offset + READ_BYTES < NIC_BYTES => {
+                (self.read(offset), Next::Read { offset: offset + READ_BYTES })
+            }
+            Next::Read { offset } => (self.read(offset), Next::Close),
+            Next::Close => (SmbOp::Close { handle: HANDLE }, Next::Think),
+        };
+        self.next = next;
+        Step::Issue(succeeds(op))
+    }
+
+    fn on_issued(&mut self, _ticket: Ticket) {
+        self.in_flight += 1;
+    }
+
+    fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+}
+
+fn open() -> SmbOp {
+    SmbOp::Create {
+        path: workspace::nic_path(),
+        handle: HANDLE,
+        disposition: Disposition::Open,
+        options: options::NON_DIRECTORY_FILE,
+    }
+}

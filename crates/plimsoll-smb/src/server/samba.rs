@@ -1,0 +1,443 @@
+//! `managed:samba`: Samba's smbd with one share, on a port and with data bases of its own.
+//!
+//! No account is made on the host: a client's name is mapped to the user this process runs as,
+//! who gets a password in a data base that goes with the server. That works for everybody, not
+//! only for root.
+
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use plimsoll_servers::programs::{find_program, plain, search_path};
+
+use super::knock as smb_knock;
+use plimsoll_servers::clock::Deadline;
+use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
+use plimsoll_servers::{ServerError, ServerProcess, Software};
+
+const NAME: &str = "samba";
+/// Where packages and source builds put programs.
+const USUAL_PLACES: [&str; 4] =
+    ["/usr/sbin", "/usr/local/sbin", "/usr/local/samba/sbin", "/usr/local/samba/bin"];
+const INSTALL: &str = "apt install samba";
+/// How long it may take until it answers; it normally takes some 100 ms.
+const START_WAIT: Duration = Duration::from_secs(20);
+/// How long one look may take.
+const KNOCK_WAIT: Duration = Duration::from_secs(1);
+/// Another process can take the free port between our looking and Samba's binding.
+const PORT_TRIES: u32 = 3;
+/// Name of the share.
+const SHARE: &str = "share";
+/// Directories Samba keeps its state in, each below the server's own.
+const STATE: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
+
+/// Arguments: smbd, its configuration, the share, its size or nothing. Becomes smbd. With a size
+/// it runs in a mount namespace of its own.
+const SCRIPT: &str = r#"set -e
+[ -z "$4" ] || mount -t tmpfs -o "size=$4,mode=777" plimsoll "$3"
+exec "$1" --foreground --no-process-group --configfile="$2" --debug-stdout 1>&2"#;
+
+/// The programs it takes.
+struct Programs {
+    smbd: PathBuf,
+    /// Makes the user, if there is to be one.
+    pdbedit: PathBuf,
+    unshare: Option<PathBuf>,
+}
+
+/// What a managed SMB server is to be. It shares an empty directory of its own, which goes when the
+/// server does, also after `kill -9` of this process.
+#[derive(Clone, Debug, Default)]
+pub struct SambaRequest {
+    /// Cores to pin it to; empty: wherever the system puts it.
+    pub cores: Vec<u32>,
+    /// Who may log on; `None`: guests, and only they.
+    pub login: Option<Login>,
+    /// Whether messages are signed.
+    pub signing: SmbSigning,
+    /// Whether messages are encrypted.
+    pub encryption: SmbEncryption,
+    /// Refuses whatever would change the share.
+    pub read_only: bool,
+    /// Speaks SMB 1 as well, for clients that know nothing newer.
+    pub smb1: bool,
+    /// Size of the share, which then lies in memory (only root can have that); `None`: on the file
+    /// system of the temporary directory, as large as that is.
+    pub share_bytes: Option<u64>,
+    /// More lines of the server's global configuration: name and value.
+    pub options: Vec<(String, String)>,
+    /// Directories to look for programs in; `None`: `PATH` and where packages put them.
+    pub search: Option<Vec<PathBuf>>,
+}
+
+/// Whether an SMB server signs messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmbSigning {
+    /// As its clients wish.
+    #[default]
+    Offered,
+    /// Always.
+    Required,
+    /// Not if it can be helped: clients of SMB 3 may insist.
+    Off,
+}
+
+/// Whether an SMB server encrypts messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmbEncryption {
+    /// As its clients wish.
+    #[default]
+    Offered,
+    /// Always; who cannot is refused.
+    Required,
+    /// Never.
+    Off,
+}
+
+/// Starts it and waits until it answers.
+pub fn start(request: &SambaRequest) -> Result<ServerProcess, ServerError> {
+    let programs = find(request)?;
+    if request.share_bytes.is_some() && !geteuid().is_root() {
+        let why = "a share of a given size is a file system in memory, which only root can mount";
+        return Err(ServerError::NeedsRoot { name: NAME, why });
+    }
+    if let Some(login) = request.login.as_ref().filter(|login| !plain_name(&login.user)) {
+        return Err(ServerError::BadUser { user: login.user.clone() });
+    }
+    let version = version_of(&programs.smbd)?;
+    let mut tries = PORT_TRIES;
+    loop {
+        tries -= 1;
+        let address = free_address()?;
+        match start_at(address, &programs, &version, request) {
+            Err(ServerError::Ended { .. }) if tries > 0 && is_taken(address) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn find(request: &SambaRequest) -> Result<Programs, ServerError> {
+    let directories = search_path(request.search.as_deref(), &USUAL_PLACES);
+    let find = |program: &'static str, install| {
+        find_program(program, &directories).ok_or_else(|| {
+            let [first, second, third, last] = USUAL_PLACES;
+            let searched = format!("PATH, {first}, {second}, {third} or {last}");
+            ServerError::NotInstalled { name: NAME, program, searched, install }
+        })
+    };
+    let unshare = request.share_bytes.map(|_| find("unshare", "apt install util-linux"));
+    Ok(Programs {
+        smbd: find("smbd", INSTALL)?,
+        pdbedit: find("pdbedit", INSTALL)?,
+        unshare: unshare.transpose()?,
+    })
+}
+
+fn start_at(
+    address: SocketAddr,
+    programs: &Programs,
+    version: &str,
+    request: &SambaRequest,
+) -> Result<ServerProcess, ServerError> {
+    let scratch = Scratch::new()?;
+    let unix_user = own_name()?;
+    let configuration = configuration(address, &scratch, &unix_user, request);
+    let configuration_file = scratch.root.join("smb.conf");
+    std::fs::write(&configuration_file, &configuration)
+        .map_err(|source| ServerError::System { doing: "write a configuration file", source })?;
+    if let Some(login) = &request.login {
+        add_user(programs, &scratch, &unix_user, login)?;
+    }
+    let (guid, share) = (scratch.guid, scratch.root.join(SHARE));
+    let mut process = Process::start(launch(programs, &configuration_file, scratch, request))?;
+    let software = Software { name: "Samba".to_owned(), version: version.to_owned() };
+    wait_until_it_answers(&mut process, address, guid, &software)?;
+    let (path, cores) = (format!("/{SHARE}"), request.cores.clone());
+    let facts = Facts { scheme: "smb".to_owned(), path, software, configuration, cores };
+    let mut server = ServerProcess::new(process, address, facts);
+    server.login.clone_from(&request.login);
+    server.shared = Some(share);
+    Ok(server)
+}
+
+fn launch<'a>(
+    programs: &Programs,
+    configuration: &Path,
+    scratch: Scratch,
+    request: &'a SambaRequest,
+) -> Launch<'a> {
+    let mut arguments: Vec<OsString> = Vec::new();
+    let mut program = PathBuf::from("/bin/sh");
+    if let Some(unshare) = &programs.unshare {
+        arguments.extend(["--mount".into(), program.clone().into()]);
+        program.clone_from(unshare);
+    }
+    arguments.extend(["-c", SCRIPT, "plimsoll-samba"].map(OsString::from));
+    let bytes = request.share_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+    arguments.extend([
+        programs.smbd.clone().into(),
+        configuration.into(),
+        scratch.root.join(SHARE).into(),
+        bytes.into(),
+    ]);
+    Launch {
+        program,
+        arguments,
+        environment: Vec::new(),
+        cores: &request.cores,
+        scratch: Some(scratch.directory),
+        remove_when_killed: None,
+        parent_watch: ParentWatch::Shell,
+    }
+}
+
+/// The directory of one server.
+struct Scratch {
+    directory: TempDir,
+    root: PathBuf,
+    /// Samba's NetBIOS name, made of the directory's own: unique on this host.
+    netbios_name: String,
+    /// What Samba makes of that name, and tells every client.
+    guid: [u8; 16],
+}
+
+impl Scratch {
+    fn new() -> Result<Self, ServerError> {
+        let system = |source| ServerError::System { doing: "make a temporary directory", source };
+        let directory =
+            tempfile::Builder::new().prefix("plimsoll-samba-").tempdir().map_err(system)?;
+        let root = directory.path().canonicalize().map_err(system)?;
+        if plain(&root).is_none() {
+            let why = "managed:samba needs a temporary directory whose path holds only letters, \
+                       digits and ._-+; set TMPDIR";
+            let source = io::Error::new(io::ErrorKind::InvalidInput, why);
+            return Err(ServerError::Root { path: root, source });
+        }
+        for folder in STATE {
+            std::fs::create_dir(root.join(folder)).map_err(system)?;
+        }
+        let share = root.join(SHARE);
+        std::fs::create_dir(&share).map_err(system)?;
+        // Guests are somebody else when root starts the server; nothing but the share is theirs.
+        std::fs::set_permissions(&share, Permissions::from_mode(0o777)).map_err(system)?;
+        std::fs::set_permissions(&root, Permissions::from_mode(0o711)).map_err(system)?;
+        let (netbios_name, guid) = identity(&random_hex(6)?);
+        Ok(Self { directory, root, netbios_name, guid })
+    }
+}
+
+/// A NetBIOS name, and the GUID that Samba makes of it: its lower case, filled up with zeros.
+fn identity(unique: &str) -> (String, [u8; 16]) {
+    let name = format!("plm{unique}");
+    let mut guid = [0; 16];
+    for (byte, of_name) in guid.iter_mut().zip(name.bytes()) {
+        *byte = of_name;
+    }
+    (name, guid)
+}
+
+fn plain_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+/// Name of the user this process runs as.
+fn own_name() -> Result<String, ServerError> {
+    let program = PathBuf::from("id");
+    let output = Command::new(&program)
+        .arg("-un")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| ServerError::Spawn { program: program.clone(), source })?;
+    let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() && plain_name(&name) {
+        return Ok(name);
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(ServerError::Failed { doing: "find the name of this user", program, said })
+}
+
+fn configuration(
+    address: SocketAddr,
+    scratch: &Scratch,
+    unix_user: &str,
+    request: &SambaRequest,
+) -> String {
+    let (root, netbios_name, port) =
+        (scratch.root.display(), &scratch.netbios_name, address.port());
+    let signing = match request.signing {
+        SmbSigning::Offered => "auto",
+        SmbSigning::Required => "mandatory",
+        SmbSigning::Off => "disabled",
+    };
+    let encryption = match request.encryption {
+        SmbEncryption::Offered => "default",
+        SmbEncryption::Required => "required",
+        SmbEncryption::Off => "off",
+    };
+    let oldest = if request.smb1 { "NT1" } else { "SMB2_02" };
+    let guests = match request.login {
+        Some(_) => format!("map to guest = Never\n    username map = {root}/users"),
+        // Only root can become somebody else.
+        None if geteuid().is_root() => "map to guest = Bad User".to_owned(),
+        None => format!("map to guest = Bad User\n    guest account = {unix_user}"),
+    };
+    let asked = |(key, value): &(String, String)| format!("    {key} = {value}\n");
+    let options: String = request.options.iter().map(asked).collect();
+    let yes_no = |it: bool| if it { "yes" } else { "no" };
+    let (read_only, guest_ok) = (yes_no(request.read_only), yes_no(request.login.is_none()));
+    format!(
+        "[global]
+    server role = standalone server
+    netbios name = {netbios_name}
+    smb ports = {port}
+    interfaces = 127.0.0.1
+    bind interfaces only = yes
+    disable netbios = yes
+    disable spoolss = yes
+    load printers = no
+    printing = bsd
+    printcap name = /dev/null
+    rpc start on demand helpers = no
+    usershare max shares = 0
+    private dir = {root}/private
+    lock directory = {root}/lock
+    state directory = {root}/state
+    cache directory = {root}/cache
+    pid directory = {root}/pid
+    ncalrpc dir = {root}/ncalrpc
+    log file = {root}/log/smbd.log
+    log level = 0
+    passdb backend = tdbsam:{root}/private/passdb.tdb
+    server min protocol = {oldest}
+    server signing = {signing}
+    server smb encrypt = {encryption}
+    {guests}
+{options}[{SHARE}]
+    path = {root}/{SHARE}
+    read only = {read_only}
+    guest ok = {guest_ok}
+    create mask = 0666
+    directory mask = 0777
+"
+    )
+}
+
+/// Lets `login` in, as the user this process runs as.
+fn add_user(
+    programs: &Programs,
+    scratch: &Scratch,
+    unix_user: &str,
+    login: &Login,
+) -> Result<(), ServerError> {
+    let Login { user, password } = login;
+    std::fs::write(scratch.root.join("users"), format!("{unix_user} = {user}\n"))
+        .map_err(|source| ServerError::System { doing: "write a map of users", source })?;
+    let program = programs.pdbedit.clone();
+    let spawn_failed = |source| ServerError::Spawn { program: program.clone(), source };
+    let mut child = Command::new(&program)
+        .arg("-s")
+        .arg(scratch.root.join("smb.conf"))
+        .args(["--create", "--password-from-stdin", "-u", unix_user])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(spawn_failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that ended early says why itself.
+        let _ = write!(stdin, "{password}\n{password}\n");
+    }
+    let output = child.wait_with_output().map_err(spawn_failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(ServerError::Failed { doing: "give Samba a user", program, said })
+}
+
+/// `Version 4.17.12-Debian`.
+fn version_of(program: &Path) -> Result<String, ServerError> {
+    let output = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let version = said.trim().strip_prefix("Version ");
+    Ok(version.unwrap_or("of unknown version").to_owned())
+}
+
+fn free_address() -> Result<SocketAddr, ServerError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map_err(|source| ServerError::System { doing: "find a free port", source })
+}
+
+fn is_taken(address: SocketAddr) -> bool {
+    TcpListener::bind(address).is_err()
+}
+
+/// Its GUID shows that it is ours that answers.
+fn wait_until_it_answers(
+    process: &mut Process,
+    address: SocketAddr,
+    guid: [u8; 16],
+    software: &Software,
+) -> Result<(), ServerError> {
+    let deadline = Deadline::after(START_WAIT);
+    let software = || software.to_string();
+    loop {
+        if let Some(status) = process.ended()? {
+            let tail = process.stderr_tail();
+            return Err(ServerError::Ended { software: software(), status, tail });
+        }
+        if matches!(smb_knock::server_guid(address, KNOCK_WAIT), Ok(Some(found)) if found == guid) {
+            return Ok(());
+        }
+        if !deadline.wait_a_step() {
+            let tail = process.stderr_tail();
+            return Err(ServerError::Silent { software: software(), waited: START_WAIT, tail });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_map_of_users_could_misread_is_not_plain() {
+        assert!(plain_name("ann.b-c_1"));
+        for bad in ["", "two words", "@group", "a=b", "a\nb", "*"] {
+            assert!(!plain_name(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_identity_fits_a_netbios_name_and_differs_each_time() {
+        let (name, guid) = identity(&random_hex(6).unwrap());
+        assert!(name.len() <= 15, "{name}");
+        assert!(guid.starts_with(name.as_bytes()) && guid.ends_with(&[0]));
+        assert_ne!(random_hex(6).unwrap(), random_hex(6).unwrap());
+    }
+
+    #[test]
+    fn a_missing_samba_says_how_to_get_it() {
+        let request = SambaRequest { search: Some(vec![]), ..SambaRequest::default() };
+        let message = start(&request).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "managed:samba: no smbd found in PATH, /usr/sbin, /usr/local/sbin, \
+             /usr/local/samba/sbin or /usr/local/samba/bin; install it (apt install samba) or give \
+             a URL"
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! From the bytes of a reply to what it means for its op: is it what was asked, whole, and the
+//! data that was written?
+
+use super::super::op::{Content, SmbOp};
+use super::super::wire::close::{CloseResponse, FlushResponse};
+use super::super::wire::create::{CreateResponse, OplockLevel, attributes, lease_state};
+use super::super::wire::echo::EchoResponse;
+use super::super::wire::error::ErrorResponse;
+use super::super::wire::fscc::{
+    AllInfo, BasicInfo, EaInfo, Entries, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo, FsSizeInfo,
+    FsVolumeInfo, InternalInfo, NetworkOpenInfo, StandardInfo, Streams,
+};
+use super::super::wire::header::{Command, Part};
+use super::super::wire::lock::LockResponse;
+use super::super::wire::query_directory::QueryDirectoryResponse;
+use super::super::wire::query_info::QueryInfoResponse;
+use super::super::wire::read::ReadResponse;
+use super::super::wire::set_info::SetInfoResponse;
+use super::super::wire::write::WriteResponse;
+use super::super::wire::{WireError, status};
+use super::super::workspace::SLICE_BYTES_MAX;
+use super::deltree::{BadName, EntryKind};
+use super::flights::Flight;
+use super::handles::Held;
+use super::words::Complaint;
+use super::{Caching, SmbSite};
+use crate::op::{FileLevel, FindLevel, FsLevel};
+
+/// What ends the client: a reply that is none.
+type Taken = Result<(), Complaint<'static>>;
+
+impl Flight {
+    /// Takes the final reply to the command at `place`.
+    pub(super) fn take(&mut self, place: u8, part: &Part<'_>, site: &SmbSite) -> Taken {
+        let command = part.header.command;
+        if self.commands().get(usize::from(place)) != Some(&command) {
+            let what = "its message id belongs to another command";
+            return Err(Complaint::Nonsense { command, what });
+        }
+        self.answered |= 1 << place;
+        let code = part.header.status;
+        let read = match code {
+            status::PENDING => {
+                let what = "a final reply is pending";
+                return Err(Complaint::Nonsense { command, what });
+            }
+            code if status::is_failure(code) => {
+                self.refused(place, code);
+                ErrorResponse::decode(part.body).map(drop)
+            }
+            _ => self.take_success(command, part.body, site),
+        };
+        read.map_err(|error| Complaint::Malformed { command, error })?;
+        match self.complaint {
+            Some(nonsense @ Complaint::Nonsense { .. }) => Err(nonsense),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_success(
+        &mut self,
+        command: Command,
+        body: &[u8],
+        site: &SmbSite,
+    ) -> Result<(), WireError> {
+        match command {
+            Command::Create => self.opened(&CreateResponse::decode(body)?, site.caching),
+            Command::Close => drop(CloseResponse::decode(body)?),
+            Command::Flush => drop(FlushResponse::decode(body)?),
+            Command::Lock => drop(LockResponse::decode(body)?),
+            Command::SetInfo => drop(SetInfoResponse::decode(body)?),
+            Command::Echo => drop(EchoResponse::decode(body)?),
+            Command::Read => self.read(ReadResponse::decode(body)?.data, site),
+            Command::Write => self.written(WriteResponse::decode(body)?.count),
+            Command::QueryInfo => self.told(QueryInfoResponse::decode(body)?.output)?,
+            Command::QueryDirectory => self.listed(QueryDirectoryResponse::decode(body)?.output)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, reply: &CreateResponse<'_>, caching: Caching) {
+        let held = match (caching, reply.oplock) {
+            (Caching::None, _) | (_, OplockLevel::None) => Held::Nothing,
+            (_, OplockLevel::Lease) => match reply.contexts.lease() {
+                Some(lease) if lease.state & lease_state::READ != 0 => Held::Lease(lease.key),
+                _ => Held::Nothing,
+            },
+            (_, level) => Held::Oplock(level),
+        };
+        self.opened = Some((reply.file_id, held));
+    }
+
+    /// A part of a read.
+    fn read(&mut self, data: &[u8], site: &SmbSite) {
+        let SmbOp::Read { offset, length, check, .. } = self.call.op else { return };
+        let found = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        if found > self.part {
+            self.complain(Complaint::Length { expected: length, found: self.moved + found });
+        }
+        self.part_moved = found.min(self.part);
+        // Nothing to compare is nothing verified.
+        if let Some(content) = check.filter(|_| !data.is_empty()) {
+            let at = offset + u64::from(self.moved);
+            match first_difference(site, content, at, data) {
+                Some(complaint) => self.complain(complaint),
+                None => self.verified = true,
+            }
+        }
+        self.moved += self.part_moved;
+    }
+
+    /// A part of a write.
+    fn written(&mut self, count: u32) {
+        self.part_moved = count.min(self.part);
+        self.moved += self.part_moved;
+        if count != self.part {
+            self.complain(Complaint::Length { expected: self.part, found: count });
+        }
+    }
+
+    /// What QUERY_INFO answers has what its level has.
+    fn told(&mut self, output: &[u8]) -> Result<(), WireError> {
+        match self.call.op {
+            SmbOp::QueryPath { level, .. } | SmbOp::QueryFile { level, .. } => {
+                told_of_file(level, output)
+            }
+            SmbOp::QueryFs { level } => told_of_volume(level, output),
+            _ => Ok(()),
+        }
+    }
+
+    fn listed(&mut self, output: &[u8]) -> Result<(), WireError> {
+        let level = match self.call.op {
+            SmbOp::Find { level, .. } => level,
+            _ => FindLevel::Directory,
+        };
+        for entry in Entries::new(level, output) {
+            let entry = entry?;
+            let Some(tree) = &mut self.tree else { continue };
+            let is = |attribute| entry.attributes & attribute != 0;
+            let kind = match is(attributes::DIRECTORY) && !is(attributes::REPARSE_POINT) {
+                true => EntryKind::Directory,
+                false => EntryKind::File,
+            };
+            if let Err(BadName) = tree.found(&entry.name.to_string(), kind) {
+                let (command, what) = (Command::QueryDirectory, "a name that no file can have");
+                self.complaint = Some(Complaint::Nonsense { command, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first complaint is the one that is told.
+    fn complain(&mut self, complaint: Complaint<'static>) {
+        self.complaint.get_or_insert(complaint);
+    }
+}
+
+/// Where the data goes wrong, if it does.
+fn first_difference(
+    site: &SmbSite,
+    content: Content,
+    offset: u64,
+    data: &[u8],
+) -> Option<Complaint<'static>> {
+    let slices = data.chunks(SLICE_BYTES_MAX).zip((offset..).step_by(SLICE_BYTES_MAX));
+    slices.into_iter().find_map(|(found, at)| {
+        let wanted = site.content.bytes(content.key, at, found.len());
+        if found == wanted {
+            return None;
+        }
+        let mut pairs = wanted.iter().zip(found).zip(at..);
+        let ((expected, found), at) = pairs.find(|((wanted, found), _)| wanted != found)?;
+        Some(Complaint::Content { at, expected: *expected, found: *found })
+    })
+}
+
+fn told_of_file(level: FileLevel, output: &[u8]) -> Result<(), WireError> {
+    match level {
+        FileLevel::Basic => BasicInfo::decode(output).map(drop),
+        FileLevel::Standard => StandardInfo::decode(output).map(drop),
+        FileLevel::Internal => InternalInfo::decode(output).map(drop),
+        FileLevel::Ea => EaInfo::decode(output).map(drop),
+        FileLevel::NetworkOpen => NetworkOpenInfo::decode(output).map(drop),
+        FileLevel::Stream => Streams::new(output).try_for_each(|stream| stream.map(drop)),
+        FileLevel::All => AllInfo::decode(output).map(drop),
+    }
+}
+
+fn told_of_volume(level: FsLevel, output: &[u8]) -> Result<(), WireError> {
+    match level {
+        FsLevel::Volume => FsVolumeInfo::decode(output).map(drop),
+        FsLevel::Size => FsSizeInfo::decode(output).map(drop),
+        FsLevel::Device => FsDeviceInfo::decode(output).map(drop),
+        FsLevel::Attribute => FsAttributeInfo::decode(output).map(drop),
+        FsLevel::FullSize => FsFullSizeInfo::decode(output).map(drop),
+    }
+}

@@ -1,0 +1,149 @@
+//! The protocols of the program, one a line. No other module names one.
+
+use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::{Override, Suite, SuiteError};
+use plimsoll_model::target::TargetUrl;
+use plimsoll_protocol::Protocol;
+use plimsoll_protocol::host::{Managed, Reference, Registration};
+
+use crate::exit::Failure;
+
+/// All of them.
+pub const PROTOCOLS: [&Registration; 4] = [
+    &plimsoll_http::host::REGISTRATION,
+    &plimsoll_nfs::host::REGISTRATION,
+    &plimsoll_smb::host::REGISTRATION,
+    &plimsoll_app::host::REGISTRATION,
+];
+
+/// The protocol of a suite.
+pub fn of(suite: &Suite) -> Result<&'static Registration, Failure> {
+    let found = PROTOCOLS.into_iter().find(|one| one.protocol.name == suite.protocol);
+    found.ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))
+}
+
+/// The protocol of a URL, with its port.
+pub fn of_url(url: &TargetUrl) -> Option<(&'static Registration, u16)> {
+    PROTOCOLS.into_iter().find_map(|one| Some((one, one.port_of(url)?)))
+}
+
+/// The reference server of `plimsoll serve VERB`.
+pub fn reference(verb: &str) -> Option<&'static Reference> {
+    PROTOCOLS.into_iter().map(|one| &one.reference).find(|reference| reference.verb == verb)
+}
+
+/// The shipped suites: name and text.
+pub fn shipped_suites() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROTOCOLS.into_iter().flat_map(|one| one.protocol.suites).copied()
+}
+
+/// Text of the shipped suite of that name.
+pub fn shipped(name: &str) -> Option<&'static str> {
+    shipped_suites().find(|(shipped, _)| *shipped == name).map(|(_, text)| text)
+}
+
+/// Reads a suite of any of them.
+pub fn parse_suite(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
+    let all = PROTOCOLS.map(|one| -> &Protocol { one.protocol });
+    plimsoll_protocol::parse_suite(&all, file, text, overrides)
+}
+
+/// The foreign server `managed:NAME` of a protocol.
+pub fn managed(of: &Registration, name: &str) -> Result<&'static Managed, Failure> {
+    let (its, others): (Vec<_>, Vec<_>) = PROTOCOLS
+        .into_iter()
+        .flat_map(|one| one.managed.iter().map(move |server| (one, server)))
+        .partition(|(one, _)| one.protocol.name == of.protocol.name);
+    let named = |all: &[(&Registration, &'static Managed)]| {
+        all.iter()
+            .find(|(_, server)| server.name == name)
+            .map(|(one, server)| (one.protocol, *server))
+    };
+    if let Some((_, server)) = named(&its) {
+        return Ok(server);
+    }
+    let asked = of.protocol.title;
+    if let Some((protocol, _)) = named(&others) {
+        return Err(Failure::wrong(format!(
+            "managed:{name} serves {}, not {asked}; choose a suite for it or another server",
+            protocol.title
+        )));
+    }
+    if PLANNED.contains(&name) {
+        return Err(Failure::wrong(format!(
+            "managed:{name} is not supported yet; start it yourself and give its URL"
+        )));
+    }
+    let known = || its.iter().chain(&others).map(|(_, server)| server.name);
+    let help = match nearest(name, known()) {
+        Some(near) => format!("did you mean managed:{near}?"),
+        None => format!("known: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(Failure::wrong(format!("there is no managed:{name}; {help}")))
+}
+
+/// Names of servers that are meant to come.
+const PLANNED: [&str; 1] = ["caddy"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_file_is_shipped_and_named_after_its_file() {
+        for protocol in PROTOCOLS.map(|one| one.protocol) {
+            let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+            let folder = format!("{crates}/plimsoll-{}/suites", protocol.name);
+            let mut files: Vec<String> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+                .collect();
+            files.sort();
+            let mut names: Vec<&str> = protocol.suites.iter().map(|(name, _)| *name).collect();
+            names.sort_unstable();
+            assert_eq!(files, names);
+        }
+        for (name, text) in shipped_suites() {
+            let suite = parse_suite(name, text, &[]);
+            let suite = suite.unwrap_or_else(|e| panic!("{e}: {:?}", e.help));
+            assert_eq!(suite.name, name);
+            assert_eq!(parse_suite(name, &suite.to_toml(), &[]).unwrap(), suite);
+            assert_eq!(shipped(name), Some(text), "two suites of that name");
+        }
+    }
+
+    #[test]
+    fn an_unknown_protocol_is_refused_with_the_nearest() {
+        let set = [Override::parse("protocol=htp").unwrap()];
+        let error = parse_suite("s", shipped("web-static").unwrap(), &set).unwrap_err();
+        assert!(error.help.unwrap().contains("did you mean \"http\"?"));
+    }
+
+    fn refusal(protocol: &str, name: &str) -> String {
+        let of = PROTOCOLS.into_iter().find(|one| one.protocol.name == protocol).unwrap();
+        managed(of, name).map(|server| server.name).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_misspelt_server_gets_a_suggestion_and_a_strange_one_the_list() {
+        let near = refusal("http", "ngnix");
+        assert_eq!(near, "there is no managed:ngnix; did you mean managed:nginx?");
+        let strange = refusal("http", "iis");
+        assert_eq!(strange, "there is no managed:iis; known: nginx, ganesha, samba");
+        let planned = "managed:caddy is not supported yet; start it yourself and give its URL";
+        assert_eq!(refusal("http", "caddy"), planned);
+    }
+
+    #[test]
+    fn a_server_of_another_protocol_is_refused() {
+        assert_eq!(
+            refusal("http", "ganesha"),
+            "managed:ganesha serves NFS, not HTTP; choose a suite for it or another server"
+        );
+        assert_eq!(
+            refusal("nfs", "nginx"),
+            "managed:nginx serves HTTP, not NFS; choose a suite for it or another server"
+        );
+    }
+}
