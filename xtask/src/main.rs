@@ -18,6 +18,7 @@ mod licences;
 mod monitors;
 mod mutants;
 mod peers;
+mod size;
 mod skips;
 mod style;
 mod testing;
@@ -35,6 +36,7 @@ usage: cargo xtask VERB
                   which were skipped
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
+  size [DIR]      lines of product, tests and comments, crate by crate; of another checkout too
   licences        licences and sources of every dependency
   fuzz [SECONDS]  every fuzz target, 60 s each; needs cargo-fuzz
   mutants         is a wrong line noticed? a sample of mutants, and on from where it was:
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => testing::test(rest),
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
+        ["size", rest @ ..] => size::size(rest),
         ["licences"] => licences::licences(),
         ["attribution", rest @ ..] => attribution::attribution(rest),
         [attribution::STAGED, rest @ ..] => attribution::serve(rest),

@@ -16,8 +16,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::clock;
 use crate::driver::epoll::EpollDriver;
 use crate::fresh::FreshTimes;
-use crate::seam::Workload;
 use crate::worker::{Seat, SeatDriver};
+use crate::workload::Workload;
 
 /// Workers start together, this long after they are made: time for all threads to be pinned …
 const START_DELAY: Nanos = Nanos::from_millis(5);

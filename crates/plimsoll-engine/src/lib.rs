@@ -11,3 +11,4 @@ pub mod rng;
 pub mod seam;
 mod ticks;
 pub mod worker;
+pub mod workload;

@@ -1,17 +1,14 @@
-//! The seam between the engine and a protocol: three traits and the words they share.
+//! The seam between the engine and a protocol: traits and the words they share.
 //!
 //! A [`Session`] is a protocol's state machine for one client. It is told what happened on its
 //! links (connections) and answers by calling [`Io`]. It opens no socket and reads no clock: every
-//! call brings `now`. A [`Script`] decides what the client does next. A [`Workload`] makes both
-//! for each client and is the only dynamic dispatch, once per worker and load point.
+//! call brings `now`. A [`Script`] decides what the client does next. A
+//! [`Workload`](crate::workload::Workload) makes both for each client.
 
 use std::fmt;
 
-use plimsoll_model::assignment::OpNames;
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
-
-use crate::worker::Seat;
 
 /// What carries a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -220,27 +217,4 @@ pub struct ClientSeat {
     /// Differs from point to point, also between runs: what a server might still remember of
     /// another point (transaction ids) can be made different by it. Decides nothing else.
     pub nonce: u64,
-}
-
-/// Everything a protocol brings to a load point.
-pub trait Workload: Send + Sync {
-    /// Names of the ops; an [`OpKind`] indexes them.
-    fn op_names(&self) -> OpNames;
-    /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
-    fn op_shares(&self) -> Option<Vec<f64>> {
-        None
-    }
-    /// The protocol's name of a status in [`plimsoll_model::outcome::OpStatus::Unexpected`], for
-    /// people.
-    fn status_name(&self, status: u32) -> Option<&'static str> {
-        let _ = status;
-        None
-    }
-    /// Ops that one arrival of an open load brings on average, follow-ons included; at least 1.
-    /// Arrivals come at the requested rate divided by this.
-    fn ops_per_arrival(&self) -> f64 {
-        1.0
-    }
-    /// Runs one worker: calls [`Seat::drive`] with a function that makes each client.
-    fn run_worker(&self, seat: Seat<'_>);
 }

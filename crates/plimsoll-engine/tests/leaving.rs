@@ -86,7 +86,7 @@ fn in_a_shared_schedule_the_rest_of_the_pool_takes_over() {
 /// The pipeline's script checks tickets, which clients of a pool do not keep apart.
 struct Shared(Pipeline);
 
-impl plimsoll_engine::seam::Workload for Shared {
+impl plimsoll_engine::workload::Workload for Shared {
     fn op_names(&self) -> plimsoll_model::assignment::OpNames {
         self.0.op_names()
     }

@@ -5,8 +5,9 @@
 
 mod support;
 
-use plimsoll_engine::seam::{LinkKind, Workload};
+use plimsoll_engine::seam::LinkKind;
 use plimsoll_engine::worker::Seat;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{Assignment, Load, OpNames, Pacing};
 use plimsoll_model::suite::{Arrivals, Gaps};
 use plimsoll_model::units::Nanos;

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::reader::nearest;

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use plimsoll_engine::seam::LinkKind;
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::units::Bytes;
 

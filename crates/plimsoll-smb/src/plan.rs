@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};

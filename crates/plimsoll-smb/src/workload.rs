@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{ClientSeat, Workload};
+use plimsoll_engine::seam::ClientSeat;
 use plimsoll_engine::worker::Seat;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::OpNames;
 
 use super::parameters;

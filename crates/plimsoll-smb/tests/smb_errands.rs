@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use plimsoll_engine::seam::Workload;
 use plimsoll_engine::worker::Seat;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{Load, OpNames};
 use plimsoll_model::suite::{Arrivals, Gaps};
 use plimsoll_model::target::TargetUrl;

@@ -3,9 +3,10 @@
 
 use plimsoll_engine::rng::{Random, Stream};
 use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, Step, Ticket, Turn, Workload,
+    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, Step, Ticket, Turn,
 };
 use plimsoll_engine::worker::Seat;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::OpNames;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, SessionCounters, Step, Ticket,
-    Turn, Workload,
+    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, SessionCounters, Step, Ticket, Turn,
 };
 use plimsoll_engine::worker::Seat;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::OpNames;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;

@@ -7,12 +7,12 @@ use plimsoll_protocol::{InputFile, LoadFiles};
 use sha2::{Digest as _, Sha256};
 
 use crate::exit::Failure;
-use crate::protocols::{self, PROTOCOLS};
+use crate::protocols;
 
 /// Reads the load file a user named for `suite`.
 pub fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
     let Some(its) = protocols::of(suite)?.protocol.load_files.filter(|its| (its.fit)(suite)) else {
-        let all = PROTOCOLS.into_iter().filter_map(|one| one.protocol.load_files);
+        let all = protocols::all().filter_map(|one| one.protocol.load_files);
         let belong_to: Vec<_> = all.map(|files| files.belong_to).collect();
         return Err(Failure::wrong(format!(
             "--loadfile belongs to {}; suite {} does something else",

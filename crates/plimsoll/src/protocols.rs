@@ -1,5 +1,7 @@
 //! The protocols of the program, one a line. No other module names one.
 
+use std::sync::OnceLock;
+
 use plimsoll_model::suite::reader::nearest;
 use plimsoll_model::suite::{Override, Suite, SuiteError};
 use plimsoll_model::target::TargetUrl;
@@ -8,33 +10,46 @@ use plimsoll_protocol::host::{Managed, Reference, Registration};
 
 use crate::exit::Failure;
 
-/// All of them.
-pub const PROTOCOLS: [&Registration; 4] = [
+/// The program's own.
+const OWN: [&Registration; 4] = [
     &plimsoll_http::host::REGISTRATION,
     &plimsoll_nfs::host::REGISTRATION,
     &plimsoll_smb::host::REGISTRATION,
     &plimsoll_app::host::REGISTRATION,
 ];
 
+/// Those of somebody who builds a program with more of them.
+static MORE: OnceLock<&[&Registration]> = OnceLock::new();
+
+/// Makes more of them known. Once, before anything is read.
+pub fn add(more: &'static [&'static Registration]) {
+    let _ = MORE.set(more);
+}
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = &'static Registration> {
+    OWN.into_iter().chain(MORE.get().copied().unwrap_or_default().iter().copied())
+}
+
 /// The protocol of a suite.
 pub fn of(suite: &Suite) -> Result<&'static Registration, Failure> {
-    let found = PROTOCOLS.into_iter().find(|one| one.protocol.name == suite.protocol);
+    let found = all().find(|one| one.protocol.name == suite.protocol);
     found.ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))
 }
 
 /// The protocol of a URL, with its port.
 pub fn of_url(url: &TargetUrl) -> Option<(&'static Registration, u16)> {
-    PROTOCOLS.into_iter().find_map(|one| Some((one, one.port_of(url)?)))
+    all().find_map(|one| Some((one, one.port_of(url)?)))
 }
 
 /// The reference server of `plimsoll serve VERB`.
 pub fn reference(verb: &str) -> Option<&'static Reference> {
-    PROTOCOLS.into_iter().map(|one| &one.reference).find(|reference| reference.verb == verb)
+    all().map(|one| &one.reference).find(|reference| reference.verb == verb)
 }
 
 /// The shipped suites: name and text.
 pub fn shipped_suites() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROTOCOLS.into_iter().flat_map(|one| one.protocol.suites).copied()
+    all().flat_map(|one| one.protocol.suites).copied()
 }
 
 /// Text of the shipped suite of that name.
@@ -44,14 +59,13 @@ pub fn shipped(name: &str) -> Option<&'static str> {
 
 /// Reads a suite of any of them.
 pub fn parse_suite(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
-    let all = PROTOCOLS.map(|one| -> &Protocol { one.protocol });
+    let all: Vec<&Protocol> = all().map(|one| one.protocol).collect();
     plimsoll_protocol::parse_suite(&all, file, text, overrides)
 }
 
 /// The foreign server `managed:NAME` of a protocol.
 pub fn managed(of: &Registration, name: &str) -> Result<&'static Managed, Failure> {
-    let (its, others): (Vec<_>, Vec<_>) = PROTOCOLS
-        .into_iter()
+    let (its, others): (Vec<_>, Vec<_>) = all()
         .flat_map(|one| one.managed.iter().map(move |server| (one, server)))
         .partition(|(one, _)| one.protocol.name == of.protocol.name);
     let named = |all: &[(&Registration, &'static Managed)]| {
@@ -63,6 +77,14 @@ pub fn managed(of: &Registration, name: &str) -> Result<&'static Managed, Failur
         return Ok(server);
     }
     let asked = of.protocol.title;
+    if its.is_empty() {
+        let scheme = of.protocol.schemes.first().map_or("", |(scheme, _)| scheme);
+        return Err(Failure::wrong(format!(
+            "managed:{name}: no server of {asked} can be managed; write builtin:, or start a \
+             server (plimsoll serve {}) and give its URL, {scheme}://HOST[:PORT]",
+            of.reference.verb
+        )));
+    }
     if let Some((protocol, _)) = named(&others) {
         return Err(Failure::wrong(format!(
             "managed:{name} serves {}, not {asked}; choose a suite for it or another server",
@@ -91,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_suite_file_is_shipped_and_named_after_its_file() {
-        for protocol in PROTOCOLS.map(|one| one.protocol) {
+        for protocol in OWN.map(|one| one.protocol) {
             let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
             let folder = format!("{crates}/plimsoll-{}/suites", protocol.name);
             let mut files: Vec<String> = std::fs::read_dir(folder)
@@ -121,7 +143,7 @@ mod tests {
     }
 
     fn refusal(protocol: &str, name: &str) -> String {
-        let of = PROTOCOLS.into_iter().find(|one| one.protocol.name == protocol).unwrap();
+        let of = all().find(|one| one.protocol.name == protocol).unwrap();
         managed(of, name).map(|server| server.name).unwrap_err().to_string()
     }
 

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 
 use super::client::AppClient;

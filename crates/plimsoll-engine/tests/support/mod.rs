@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
 use plimsoll_engine::fresh::FreshTimes;
-use plimsoll_engine::seam::Workload;
 use plimsoll_engine::worker::{Seat, SeatDriver};
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{
     Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
 };

@@ -16,10 +16,11 @@ use plimsoll_protocol::host::{
     ServerWish, Started, Target, local_sources, own_program,
 };
 use plimsoll_protocol::net::{ErrandProgress, OnProgress, Room};
+use plimsoll_protocol::typed_workload;
 use plimsoll_servers::Builtin;
 
 use crate::fileset::{FileSetId, MARKER, Marker};
-use crate::parameters::Connections;
+use crate::parameters::{Connections, HttpWorkload};
 use crate::server::nginx::{self, NginxRequest};
 use fetch::{Server, Trusted};
 use prepare::{PrepareError, Prepared, Progress};
@@ -127,17 +128,18 @@ fn write_plain_file(path: &Path) -> Result<(), HostError> {
 
 /// Reaches every server once; reads the description of its file set where one is needed.
 fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greeting, HostError> {
+    let workload = workload(suite)?;
     let mut held: Option<FileSetId> = None;
     let mut software = Vec::new();
     for target in targets {
         let name = target.name();
-        let server = server_of(suite, target, &name);
+        let server = server_of(&workload, target, &name);
         if needs == NeedsFiles::No {
             server.greet()?;
             software.push(None);
             continue;
         }
-        let (set, said) = read_marker(suite, target, &server)?;
+        let (set, said) = read_marker((suite, &workload), target, &server)?;
         if held.is_some_and(|first| first != set) {
             return Err(HostError::wrong(format!(
                 "{name} holds another file set than the targets before it; prepare all with the \
@@ -150,11 +152,11 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
     Ok(Greeting { file_set: held, software })
 }
 
-fn server_of<'a>(suite: &'a Suite, target: &'a Target, name: &'a str) -> Server<'a> {
+fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Server<'a> {
     let url = &target.resolved.url;
     let tls = (url.scheme == "https").then(|| Trusted {
-        verify: suite.workload.get("tls_verify").and_then(toml::Value::as_bool).unwrap_or(true),
-        ca_file: suite.workload.get("tls_ca_file").and_then(toml::Value::as_str).map(Path::new),
+        verify: workload.tls_verify,
+        ca_file: workload.tls_ca_file.as_deref().map(Path::new),
     });
     let host_field = match url.port {
         Some(port) => url.authority(port),
@@ -165,17 +167,12 @@ fn server_of<'a>(suite: &'a Suite, target: &'a Target, name: &'a str) -> Server<
 }
 
 fn read_marker(
-    suite: &Suite,
+    (suite, workload): (&Suite, &HttpWorkload),
     target: &Target,
     server: &Server<'_>,
 ) -> Result<(FileSetId, Option<String>), HostError> {
     let url = &target.resolved.url;
-    let prefix = suite
-        .workload
-        .get("file_set")
-        .and_then(|set| set.get("path_prefix"))
-        .and_then(toml::Value::as_str)
-        .unwrap_or_default();
+    let prefix = workload.file_set.as_ref().map_or("", |set| &set.path_prefix);
     let slash = if url.path.ends_with('/') { "" } else { "/" };
     let path = format!("{}{slash}{prefix}{MARKER}", url.path);
     let place = format!("{}://{}{path}", url.scheme, server.host_field);
@@ -191,11 +188,15 @@ fn read_marker(
     Ok((marker.id(), reply.software))
 }
 
+fn workload(suite: &Suite) -> Result<HttpWorkload, HostError> {
+    typed_workload(suite).map_err(|e| HostError::wrong(e.to_string()))
+}
+
 /// File sets of managed servers lie below `TMPDIR`, one each.
 fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<Room>, HostError> {
     let managed = targets.iter().filter(|t| matches!(t.spec, TargetSpec::Managed(_))).count();
-    let set = suite.workload.get("file_set");
-    let grows = set.is_some_and(|set| set.get("directories").is_none());
+    let set = workload(suite)?.file_set;
+    let grows = set.is_some_and(|set| set.directories.is_none());
     if managed == 0 || !grows {
         return Ok(None);
     }
@@ -212,8 +213,7 @@ fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<R
 /// Connections per request use up the ports of one address: 28,232 by default, and each rests for a
 /// minute after its end. On this host there are more addresses for the asking.
 fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
-    let connections = suite.workload.get("connections").cloned();
-    let per_request =
-        connections.and_then(|value| value.try_into().ok()) == Some(Connections::PerRequest);
+    let connections = workload(suite).ok().map(|workload| workload.connections);
+    let per_request = connections == Some(Connections::PerRequest);
     if per_request { local_sources(targets) } else { Vec::new() }
 }

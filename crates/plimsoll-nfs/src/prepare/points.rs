@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::RATE_OPS_PER_S_MAX;
 use plimsoll_model::units::{Bytes, Nanos};

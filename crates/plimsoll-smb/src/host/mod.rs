@@ -13,9 +13,10 @@ use plimsoll_protocol::host::{
     HostError, Managed, Reference, Registration, ServerWish, Started, Target, any_room,
     greet_nobody, local_sources, own_program,
 };
+use plimsoll_protocol::typed_workload;
 use plimsoll_servers::{Builtin, Login, ServerProcess};
 
-use crate::parameters::Pattern;
+use crate::parameters::{Pattern, SmbWorkload};
 use crate::server::samba::{self, SambaRequest};
 
 /// Who logs on to servers of ours.
@@ -52,8 +53,9 @@ fn start_samba(wish: &ServerWish<'_>) -> Result<Started, HostError> {
 
 /// Who is let in; `None`: guests.
 fn login(suite: &Suite) -> Result<Option<Login>, HostError> {
-    let guest = suite.workload.get("guest").and_then(|value| value.as_bool());
-    match guest.unwrap_or_default() {
+    let workload: SmbWorkload =
+        typed_workload(suite).map_err(|e| HostError::wrong(e.to_string()))?;
+    match workload.guest {
         true => Ok(None),
         false => Ok(Some(Login::with_new_password(USER)?)),
     }
@@ -68,7 +70,7 @@ fn started(process: ServerProcess) -> Started {
 /// end, and with half of an address's ports at rest the system looks for a free one for
 /// milliseconds within the call that connects: the generator would be late.
 fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
-    let pattern = suite.workload.get("pattern").cloned();
-    let logons = pattern.and_then(|value| value.try_into().ok()) == Some(Pattern::Logons);
+    let workload = typed_workload(suite);
+    let logons = workload.is_ok_and(|workload: SmbWorkload| workload.pattern == Pattern::Logons);
     if logons { local_sources(targets) } else { Vec::new() }
 }

@@ -29,7 +29,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_model::disclosure::Setting;
-use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256, LoadFiles, PlanError};
+use plimsoll_protocol::{
+    InputFile, LOAD_FILE, LOAD_FILE_SHA256, LoadFiles, PlanError, typed_workload,
+};
+
+use crate::parameters::{Pattern, SmbWorkload};
 
 pub use names::REPLAY_ROOT;
 pub use problem::{LoadFileError, Problem};
@@ -67,7 +71,10 @@ pub struct LoadFileSource {
 /// How load files are taken up by a run.
 pub const LOAD_FILES: LoadFiles = LoadFiles {
     belong_to: "suite disk-mix and to SMB suites with pattern = \"disk-mix\"",
-    fit: |suite| suite.workload.get("pattern").and_then(|p| p.as_str()) == Some("disk-mix"),
+    fit: |suite| {
+        let workload = typed_workload(suite);
+        workload.is_ok_and(|workload: SmbWorkload| workload.pattern == Pattern::DiskMix)
+    },
     check: |input| LoadFileSource::read(input).map(drop),
 };
 

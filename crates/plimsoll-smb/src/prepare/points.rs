@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::units::Bytes;
 

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 
-use crate::protocols::{PROTOCOLS, reference};
+use crate::protocols;
 
 /// Which reference server, and its flags.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl FromArgMatches for ServeArgs {
 
 impl Subcommand for ServeArgs {
     fn augment_subcommands(command: Command) -> Command {
-        let references = PROTOCOLS.into_iter().map(|one| (one.reference.command)());
+        let references = protocols::all().map(|one| (one.reference.command)());
         command.subcommands(references).subcommand_required(true).arg_required_else_help(true)
     }
 
@@ -38,6 +38,6 @@ impl Subcommand for ServeArgs {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        reference(name).is_some()
+        protocols::reference(name).is_some()
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_analysis::{PointTimes, SecondTimes};
 use plimsoll_engine::agent;
-use plimsoll_engine::seam::Workload;
+use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{Assignment, OpNames};
 use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
 use plimsoll_model::event::{

@@ -12,7 +12,7 @@ use crate::coordinator::dial::SystemDial;
 use crate::coordinator::errand::errand_shower;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
-use crate::protocols::{self, PROTOCOLS};
+use crate::protocols;
 use crate::terminal::{self, Live};
 
 /// Removes what carries our marker and nothing else.
@@ -20,7 +20,7 @@ pub fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
     if args.place.contains("://") {
         return clean_target(args);
     }
-    for directory in PROTOCOLS.into_iter().filter_map(|one| one.directory) {
+    for directory in protocols::all().filter_map(|one| one.directory) {
         (directory.clean)(Path::new(&args.place))?;
     }
     terminal::print(&format!("{}: the file set is removed", args.place));
