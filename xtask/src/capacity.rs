@@ -22,7 +22,7 @@ const RUNS: usize = 5;
 const ABOVE_RATIO: f64 = 1.1;
 /// Of five runs above the claim, so many at least must be beyond the limit.
 const FAILED_MIN: usize = 4;
-const SUITE: &str = "crates/plimsoll/src/verbs/calibrate/open.toml";
+const SUITE: &str = "crates/plimsoll-app/src/host/calibration.toml";
 const RUN_LIMIT: Duration = Duration::from_secs(1_800);
 /// Windows of the queue: a percentile near the edge needs its ops.
 const LONG: [&str; 6] = [

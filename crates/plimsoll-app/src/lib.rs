@@ -4,32 +4,32 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`wire`] | greetings, requests and replies as bytes, pure |
-//! | [`op`], [`segment`], [`expected`] | one transaction, the data it may touch, the checksum it must have |
+//! | [`op`], `segment`, `expected` | one transaction, the data it may touch, the checksum it must have |
 //! | [`script`] | which transaction is next |
 //! | [`session`] | the state machine of one client |
-//! | [`refusal`] | why a server lets nobody in, for people |
-//! | [`prepare`] | errands: greet the server, fill the segments |
-//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+//! | `refusal` | why a server lets nobody in, for people |
+//! | `prepare` | set-up: greet the server, fill the segments |
+//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
 #[cfg(test)]
 mod document;
-pub mod expected;
+mod expected;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod op;
 pub mod parameters;
 #[cfg(test)]
 mod peer;
-pub mod plan;
-pub mod prepare;
-pub mod refusal;
+mod plan;
+mod prepare;
+mod refusal;
 pub mod script;
-pub mod segment;
+mod segment;
 #[cfg(feature = "host")]
 pub mod server;
 pub mod session;
 pub mod wire;
-pub mod workload;
+mod workload;
 
 use plimsoll_protocol::Protocol;
 

@@ -151,7 +151,7 @@ impl Peer {
     }
 }
 
-/// A host with one such server, for errands.
+/// A host with one such server, for set-up.
 #[derive(Clone, Debug, Default)]
 pub struct PeerHost {
     /// The server.

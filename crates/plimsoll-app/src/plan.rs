@@ -10,7 +10,7 @@ use super::parameters::{self, AppMix, AppWorkload};
 use super::prepare::{AppPreparation, PreparationRequest, Site, greet};
 use super::session::segment_of;
 use super::wire::{RequestType, Welcome};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
 
 /// The kinds of the method; the others are additions.
@@ -61,11 +61,11 @@ fn check_calibrated(
     site: &Site,
     welcome: &Welcome,
     workload: &AppWorkload,
-) -> Result<(), ErrandError> {
+) -> Result<(), SetupError> {
     let other = workload.mix.kinds().find(|kind| *kind != AppKind::ClientServer);
     match other.filter(|_| welcome.calibrated) {
         None => Ok(()),
-        Some(kind) => Err(ErrandError::Wrong(format!(
+        Some(kind) => Err(SetupError::Wrong(format!(
             "{}: the server is calibrated: it answers after times it draws and does no work, so \
              that a {} transaction means nothing; set the weights of all kinds but \
              client_server to 0, or start the server without --calibrated",

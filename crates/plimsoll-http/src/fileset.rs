@@ -12,7 +12,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use plimsoll_protocol::keyed;
+use plimsoll_protocol::marker::Marker;
+use plimsoll_protocol::seeded_hash;
 
 /// Classes of files.
 pub const CLASSES: u8 = 4;
@@ -23,7 +24,6 @@ pub const DIRECTORIES_MAX: u32 = 99_999;
 /// Name of the description at the root of a file set, and of its URL.
 pub const MARKER: &str = "plimsoll-fileset.json";
 /// Version of the description.
-const MARKER_FORMAT: u32 = 1;
 /// More than twice the largest file (921,600), so that a file may start at over a million places.
 const PATTERN_BYTES: usize = 2 * 1024 * 1024;
 
@@ -141,13 +141,13 @@ impl FileSet {
         let length = id.bytes() as usize;
         let parts = [self.id.seed, u64::from(id.directory), u64::from(id.class), u64::from(id.k)];
         let places = (self.pattern.len() - length) as u64 + 1;
-        let start = keyed::below(keyed::key(&parts), places) as usize;
+        let start = seeded_hash::below(seeded_hash::key(&parts), places) as usize;
         &self.pattern[start..start + length]
     }
 
     /// The description that lies at the root of the set.
-    pub fn marker(&self) -> Marker {
-        Marker::new(self.id)
+    pub fn marker(&self) -> FileSetMarker {
+        FileSetMarker::new(self.id)
     }
 }
 
@@ -164,78 +164,40 @@ fn is_digits(text: &str, length: usize) -> bool {
 /// `plimsoll-fileset.json`: says that a directory is ours and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Marker {
-    /// Version of this format.
-    format: u32,
-    /// Program and version that wrote the set.
-    tool: String,
+pub struct FileSetMarker {
     /// Seed of the content.
     seed: u64,
     /// Directories that are complete.
     directories: u32,
 }
 
-/// A description that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MarkerError {
-    /// Not the JSON of a description.
-    #[error("the file set's description is not valid: {0}; run plimsoll prepare again")]
-    Invalid(String),
-    /// Of another version.
-    #[error(
-        "the file set's description has format {0}, this program reads {MARKER_FORMAT}; \
-             use the version of plimsoll that wrote it"
-    )]
-    Format(u32),
-    /// More directories than a path can name.
-    #[error(
-        "the file set's description names {0} directories, at most {DIRECTORIES_MAX} can be; \
-             run plimsoll prepare again"
-    )]
-    Directories(u32),
-}
-
-impl Marker {
+impl FileSetMarker {
     /// The description of a set.
     pub fn new(id: FileSetId) -> Self {
-        Self {
-            format: MARKER_FORMAT,
-            tool: concat!("plimsoll ", env!("CARGO_PKG_VERSION")).to_owned(),
-            seed: id.seed,
-            directories: id.directories,
-        }
-    }
-
-    /// Reads a description.
-    pub fn parse(text: &str) -> Result<Self, MarkerError> {
-        let marker: Self =
-            serde_json::from_str(text).map_err(|e| MarkerError::Invalid(e.to_string()))?;
-        match marker {
-            Self { format, .. } if format != MARKER_FORMAT => Err(MarkerError::Format(format)),
-            Self { directories, .. } if directories > DIRECTORIES_MAX => {
-                Err(MarkerError::Directories(directories))
-            }
-            _ => Ok(marker),
-        }
+        Self { seed: id.seed, directories: id.directories }
     }
 
     /// What the set is made of; no directories when its preparation has just begun.
     pub fn id(&self) -> FileSetId {
         FileSetId { seed: self.seed, directories: self.directories }
     }
+}
 
-    /// The text of the file.
-    pub fn to_json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("numbers and strings are always JSON");
-        text.push('\n');
-        text
+impl Marker for FileSetMarker {
+    const TITLE: &'static str = "the file set's description";
+    const REMEDY: &'static str = "run plimsoll prepare again";
+
+    fn excess(&self) -> Option<String> {
+        let Self { directories, .. } = self;
+        (*directories > DIRECTORIES_MAX)
+            .then(|| format!("{directories} directories, at most {DIRECTORIES_MAX} can be"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_protocol::marker::MarkerError;
 
     #[test]
     fn directory_counts_are_those_of_the_report() {
@@ -313,9 +275,11 @@ mod tests {
     #[test]
     fn a_marker_reads_back_and_a_foreign_one_is_refused() {
         let marker = FileSet::new(u64::MAX, 44).marker();
-        assert_eq!(Marker::parse(&marker.to_json()), Ok(marker.clone()));
+        assert_eq!(FileSetMarker::parse(marker.to_json().as_bytes()), Ok(marker.clone()));
         let other = marker.to_json().replace("\"format\": 1", "\"format\": 2");
-        assert_eq!(Marker::parse(&other), Err(MarkerError::Format(2)));
-        assert!(matches!(Marker::parse("{}"), Err(MarkerError::Invalid(_))));
+        let other = FileSetMarker::parse(other.as_bytes());
+        assert!(matches!(other, Err(MarkerError::Format { format: 2, .. })));
+        let empty = FileSetMarker::parse(b"{}");
+        assert!(matches!(empty, Err(MarkerError::Invalid { .. })));
     }
 }

@@ -2,6 +2,9 @@
 
 use super::wire::request::is_field;
 
+/// Names the facts that say which header fields are sent.
+pub const HEADER_FACT: &str = "header";
+
 /// What a bundle holds in the place of a value that may be a secret.
 pub const LEFT_OUT: &str = "(left out)";
 /// Begins a value that is read from the environment.

@@ -6,12 +6,12 @@
 //! | [`session`] | the state machine of one client |
 //! | [`tls`] | a byte filter around it |
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
-//! | [`script`] | which op comes next |
+//! | `script` | which op comes next |
 //! | [`fileset`] | the generated file set |
 //! | `host`, `server` | servers, started and greeted; file sets on disk |
 //! | [`headers`] | header fields of suites, and which of their values may be shown |
-//! | [`urls`] | weighted lists of URLs |
-//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+//! | `urls` | weighted lists of URLs |
+//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
 mod error;
 pub mod fileset;
@@ -20,16 +20,16 @@ pub mod headers;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod parameters;
-pub mod plan;
-pub mod script;
+mod plan;
+mod script;
 #[cfg(feature = "host")]
 pub mod server;
 pub mod session;
 pub mod site;
 pub mod tls;
-pub mod urls;
+mod urls;
 pub mod wire;
-pub mod workload;
+mod workload;
 
 #[cfg(test)]
 mod plan_tests;

@@ -20,13 +20,12 @@ use super::urls::{self, UrlLine};
 use super::wire::request::Method;
 use super::workload::{HttpLoad, Scripts, TlsLoad};
 use crate::error::HttpPlanError;
-use plimsoll_protocol::net::ErrandError;
+use crate::headers::HEADER_FACT;
+use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
-/// Names the facts that say which header fields are sent.
-pub const HEADER_FACT: &str = "header";
 /// Lists up to this long have statistics per URL.
 const OPS_PER_URL_MAX: usize = 8;
 /// The method's class shares.
@@ -391,5 +390,5 @@ fn shares(cards: &[UrlCard], kinds: usize) -> Option<Vec<f64>> {
 /// The server's file set is being prepared or was left unfinished.
 fn empty_file_set() -> PlanError {
     let why = "the server's file set has no complete directory; run plimsoll prepare again";
-    ErrandError::Unusable(why.to_owned()).into()
+    SetupError::Unusable(why.to_owned()).into()
 }

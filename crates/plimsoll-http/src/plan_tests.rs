@@ -3,7 +3,7 @@
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite, SuiteError};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::net::{ErrandError, Offline};
+use plimsoll_protocol::net::{SetupError, Offline};
 use plimsoll_protocol::{FileSetId, Plan, PlanError, PlanRequest, ResolvedTarget};
 
 use crate::PROTOCOL;
@@ -188,7 +188,7 @@ fn targets_that_cannot_work_are_refused() {
     assert!(refusal(&["http://h/?a=b"]).contains("plain path"));
     let held = Some(FileSetId { seed: 1, directories: 0 });
     let empty = plan(&suite, ProfileName::Quick, |r| r.file_set = held);
-    assert!(matches!(empty, Err(PlanError::Errand(ErrandError::Unusable(_)))));
+    assert!(matches!(empty, Err(PlanError::Setup(SetupError::Unusable(_)))));
 }
 
 #[test]

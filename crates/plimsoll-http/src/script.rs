@@ -19,7 +19,7 @@ use plimsoll_model::outcome::OpKind;
 use super::fileset::{CLASSES, FILES_PER_CLASS, FileId};
 use super::session::{HttpOp, Request};
 use super::wire::request::Method;
-use plimsoll_protocol::keyed;
+use plimsoll_protocol::seeded_hash;
 
 /// Cards of a deck: one per percent.
 pub const DECK_CARDS: usize = 100;
@@ -97,7 +97,7 @@ impl FilePlan {
 /// Poisson(`mean`) truncated to 1..9 and renormalised.
 pub fn poisson_weights(mean: f64) -> [f64; FILES_PER_CLASS as usize] {
     let mut weights = [0.0; FILES_PER_CLASS as usize];
-    keyed::poisson(mean, &mut weights);
+    seeded_hash::poisson(mean, &mut weights);
     weights
 }
 
@@ -136,9 +136,9 @@ impl FileScript {
             self.fill_deck(number);
         }
         let card = self.deck[place];
-        let key = keyed::key(&[self.plan.seed, stream::DIRECTORY, self.owner.number, index]);
+        let key = seeded_hash::key(&[self.plan.seed, stream::DIRECTORY, self.owner.number, index]);
         let id = FileId {
-            directory: keyed::below(key, u64::from(self.plan.directories)) as u32,
+            directory: seeded_hash::below(key, u64::from(self.plan.directories)) as u32,
             class: card / 16,
             k: card % 16,
         };
@@ -158,23 +158,23 @@ impl FileScript {
     /// so that a part of a deck holds the mix too. Which file it is, is the client's own.
     fn fill_deck(&mut self, number: u64) {
         let plan = &self.plan;
-        let order = keyed::key(&[plan.seed, stream::DECK, self.owner.group, number]);
+        let order = seeded_hash::key(&[plan.seed, stream::DECK, self.owner.group, number]);
         let mut cards = [(0.0, 0u8); DECK_CARDS];
         let mut at = 0;
         for class in 0..CLASSES {
             let n = u64::from(plan.class_percent[usize::from(class)]);
             let parts = [plan.seed, stream::QUANTILE, self.owner.number, u64::from(class)];
-            let own = keyed::key(&parts);
+            let own = seeded_hash::key(&parts);
             let step = (number & 0xffff_ffff) as f64 * GOLDEN;
-            let u = (keyed::unit(own) + step).fract();
+            let u = (seeded_hash::unit(own) + step).fract();
             let first = at;
             for i in 0..n {
-                let jitter = keyed::unit(keyed::key(&[order, u64::from(class), i]));
+                let jitter = seeded_hash::unit(seeded_hash::key(&[order, u64::from(class), i]));
                 cards[at].0 = (i as f64 + jitter) / n as f64;
                 self.deck[at] = class * 16 + plan.file_at((i as f64 + u) / n as f64);
                 at += 1;
             }
-            keyed::shuffle(&mut self.deck[first..at], keyed::key(&[own, number]));
+            seeded_hash::shuffle(&mut self.deck[first..at], seeded_hash::key(&[own, number]));
         }
         for (card, packed) in cards.iter_mut().zip(self.deck) {
             card.1 = packed;
@@ -280,14 +280,14 @@ impl UrlScript {
                 if self.deck_number != Some(number) {
                     self.deck.clone_from(cards);
                     let parts = [self.plan.seed, stream::DECK, self.owner.group, number];
-                    keyed::shuffle(&mut self.deck, keyed::key(&parts));
+                    seeded_hash::shuffle(&mut self.deck, seeded_hash::key(&parts));
                     self.deck_number = Some(number);
                 }
                 self.deck[place]
             }
             Deal::Draw(sums) => {
-                let key = keyed::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
-                let drawn = keyed::below(key, sums.last().copied().unwrap_or(1));
+                let key = seeded_hash::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
+                let drawn = seeded_hash::below(key, sums.last().copied().unwrap_or(1));
                 sums.partition_point(|sum| *sum <= drawn) as u32
             }
         };

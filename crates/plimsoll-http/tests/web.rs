@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use plimsoll_http::fileset::{FileSet, Marker, files_of_directory};
+use plimsoll_http::fileset::{FileSet, FileSetMarker, files_of_directory};
+use plimsoll_protocol::marker::Marker as _;
 use plimsoll_http::server::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_http::tls::{Trust, client_config};
 use plimsoll_servers::delay::{DelayConfig, DelayLaw};
@@ -78,7 +79,7 @@ fn the_file_set_of_the_method_is_served_with_its_description() {
         assert!(reply.output == set.content(id), "{id}");
     }
     let marker = server.curl(&[], "plimsoll-fileset.json").unwrap();
-    let marker = Marker::parse(&String::from_utf8(marker.output).unwrap()).unwrap();
+    let marker = FileSetMarker::parse(&marker.output).unwrap();
     assert_eq!(marker.id(), set.id());
     let beyond = server.curl(&["--fail"], "dir00003/class0_1").unwrap();
     assert_eq!(beyond.exit, 22, "curl(1): a status of 400 or more");

@@ -1,4 +1,4 @@
-//! What servers answer to errands, the same for both versions of NFS.
+//! What servers answer to set-up, the same for both versions of NFS.
 
 use super::ask::{Bookmark, v2, v3};
 use super::client::Service;
@@ -21,7 +21,7 @@ pub enum Kind {
     Other,
 }
 
-/// Attributes that errands look at.
+/// Attributes that set-up looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// What it is.

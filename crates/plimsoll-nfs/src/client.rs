@@ -1,7 +1,7 @@
-//! A blocking client of ONC RPC (RFC 5531) for errands: one call at a time, or many in flight.
+//! A blocking client of ONC RPC (RFC 5531) for set-up: one call at a time, or many in flight.
 //!
 //! Replies are matched by xid; duplicates and strangers are dropped. On datagrams a call is sent
-//! again with the same xid when no reply comes; a stream that breaks ends the errand.
+//! again with the same xid when no reply comes; a stream that breaks ends the set-up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,7 +118,7 @@ pub struct ClientSeed {
     pub credential: Credential,
     /// First xid. Two clients of one run must differ in it by far: a server keeps replies by xid.
     pub first_xid: u32,
-    /// Raised by the caller to end the errand.
+    /// Raised by the caller to end the set-up.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -178,8 +178,8 @@ impl RpcClient {
 
     /// Only listens for a while.
     fn pause<F: Feed>(&mut self, service: Service, feed: &mut F) -> Result<(), CallError> {
-        let mut patience = PAUSE;
-        while self.receive(&mut patience)? == Waited::Heard {
+        let mut time_left = PAUSE;
+        while self.receive(&mut time_left)? == Waited::Heard {
             self.settle(service, feed)?;
         }
         Ok(())
@@ -224,12 +224,12 @@ impl RpcClient {
     fn await_replies<F: Feed>(&mut self, service: Service, feed: &mut F) -> Result<(), CallError> {
         let before = self.in_flight.len();
         let mut sends = 1;
-        let mut patience = match self.kind {
+        let mut time_left = match self.kind {
             LinkKind::Stream => STREAM_SILENCE_MAX,
             LinkKind::Datagram => RESEND_AFTER,
         };
         while self.in_flight.len() == before {
-            let waited = self.receive(&mut patience)?;
+            let waited = self.receive(&mut time_left)?;
             if waited == Waited::Heard {
                 self.settle(service, feed)?;
                 continue;
@@ -240,26 +240,26 @@ impl RpcClient {
             for call in &self.in_flight {
                 self.channel.send(&call.datagram)?;
             }
-            patience = RESEND_AFTER * (1 << sends);
+            time_left = RESEND_AFTER * (1 << sends);
             sends += 1;
         }
         Ok(())
     }
 
-    /// Takes from `patience` what it waited in vain, and a little for everything heard, so that
+    /// Takes from `time_left` what it waited in vain, and a little for everything heard, so that
     /// strangers cannot lengthen it for ever.
-    fn receive(&mut self, patience: &mut Duration) -> Result<Waited, CallError> {
-        while !patience.is_zero() {
+    fn receive(&mut self, time_left: &mut Duration) -> Result<Waited, CallError> {
+        while !time_left.is_zero() {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(CallError::Stopped);
             }
-            let piece = STOP_HEARD_WITHIN.min(*patience);
+            let piece = STOP_HEARD_WITHIN.min(*time_left);
             match self.channel.receive(&mut self.incoming, piece) {
                 Ok(()) => {
-                    *patience = patience.saturating_sub(HEARING_COSTS);
+                    *time_left = time_left.saturating_sub(HEARING_COSTS);
                     return Ok(Waited::Heard);
                 }
-                Err(ChannelError::Timeout) => *patience = patience.saturating_sub(piece),
+                Err(ChannelError::Timeout) => *time_left = time_left.saturating_sub(piece),
                 Err(error) => return Err(error.into()),
             }
         }

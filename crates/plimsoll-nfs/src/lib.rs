@@ -6,24 +6,24 @@
 //! | [`op`] | one RPC of the mix, as script and session see it |
 //! | [`fileset`], [`script`] | what lies on the server, and what is asked of it |
 //! | [`session`] | the state machine of one client |
-//! | [`client`], [`mounting`], [`validate`], [`prepare`], [`handles`] | errands around a load point |
-//! | [`parameters`], [`plan`], [`workload`] | from a suite to running clients |
+//! | `client`, [`mounting`], [`validate`], [`prepare`], [`handles`] | set-up around a load point |
+//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
-pub mod answer;
+mod answer;
 pub mod ask;
-pub mod client;
-pub mod draw;
+mod client;
+mod draw;
 pub mod fileset;
 pub mod handles;
 #[cfg(feature = "host")]
 pub mod host;
-pub mod mix;
+mod mix;
 pub mod mounting;
 pub mod op;
 pub mod parameters;
-pub mod plan;
+mod plan;
 pub mod prepare;
-pub mod refusal;
+mod refusal;
 pub mod remote;
 pub mod script;
 #[cfg(feature = "host")]
@@ -31,7 +31,7 @@ pub mod server;
 pub mod session;
 pub mod validate;
 pub mod wire;
-pub mod workload;
+mod workload;
 
 use plimsoll_protocol::Protocol;
 

@@ -10,7 +10,7 @@ use super::fileset::{FILES_MIN, FileSet};
 use super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
-use plimsoll_protocol::net::{ErrandError, LinkKind, SourcePort};
+use plimsoll_protocol::net::{SetupError, LinkKind, SourcePort};
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
 
 /// Size of the file set in MiB per op/s of load.
@@ -83,7 +83,7 @@ fn check_load(suite: &Suite) -> Result<(), PlanError> {
 fn mount_all(
     request: &PlanRequest<'_>,
     workload: &NfsWorkload,
-) -> Result<Vec<Mounted>, ErrandError> {
+) -> Result<Vec<Mounted>, SetupError> {
     let caller = request.dial.caller();
     let identity = Identity { machine: caller.host, uid: caller.uid, gid: caller.gid };
     let wants_reserved = workload.reserved_port && caller.may_reserve_ports;
@@ -105,11 +105,11 @@ fn mount_all(
 }
 
 /// An export given twice would hold one file set of half the size, with two writers.
-fn check_exports(mounts: &[Mounted]) -> Result<(), ErrandError> {
+fn check_exports(mounts: &[Mounted]) -> Result<(), SetupError> {
     for (at, one) in mounts.iter().enumerate() {
         let is_same = |other: &&Mounted| (other.ports.nfs, other.root) == (one.ports.nfs, one.root);
         if let Some(other) = mounts[..at].iter().find(is_same) {
-            return Err(ErrandError::Wrong(format!(
+            return Err(SetupError::Wrong(format!(
                 "targets {} and {} are the same export; name each once, and let several exports \
                  be several directories",
                 other.target, one.target

@@ -1,4 +1,4 @@
-//! Why a call of an errand failed, in words that say what to do.
+//! Why a call of set-up failed, in words that say what to do.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::wire::record::RecordTooLong;
 use super::wire::rpc::{ReplyOutcome, auth};
 use super::wire::xdr::XdrError;
 use super::wire::{mount, portmap, v3};
-use plimsoll_protocol::net::{ChannelError, ErrandError};
+use plimsoll_protocol::net::{ChannelError, SetupError};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +51,9 @@ impl CallError {
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> ErrandError {
+    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
         if matches!(self, Self::Stopped) {
-            return ErrandError::Stopped;
+            return SetupError::Stopped;
         }
         let remedy = self.remedy();
         let text = if remedy.is_empty() {
@@ -61,7 +61,7 @@ impl CallError {
         } else {
             format!("{place}: cannot {doing}: {self}; {remedy}")
         };
-        ErrandError::Unusable(text)
+        SetupError::Unusable(text)
     }
 
     fn remedy(&self) -> &'static str {

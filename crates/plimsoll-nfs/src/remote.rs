@@ -26,12 +26,12 @@ pub struct Remote {
 
 /// Servers that are busy with something slow say JUKEBOX: ask again later. RFC 1813 §2.6
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct Retries {
     pauses: u32,
     wants_pause: bool,
 }
 
-impl Patience {
+impl Retries {
     /// Whether these results mean that the call is to be made again.
     pub fn asks_again(&mut self, results: &[u8]) -> bool {
         let is_busy = match answer::done(results) {
@@ -54,7 +54,7 @@ impl Patience {
 struct Asked<'a> {
     query: Query<'a>,
     is_due: bool,
-    patience: Patience,
+    retries: Retries,
     results: Vec<u8>,
 }
 
@@ -69,7 +69,7 @@ impl Feed for Asked<'_> {
     }
 
     fn on_results(&mut self, _: u32, results: &[u8]) -> Result<(), CallError> {
-        self.is_due = self.patience.asks_again(results);
+        self.is_due = self.retries.asks_again(results);
         if !self.is_due {
             self.results.extend_from_slice(results);
         }
@@ -77,7 +77,7 @@ impl Feed for Asked<'_> {
     }
 
     fn wants_pause(&mut self) -> bool {
-        self.patience.wants_pause()
+        self.retries.wants_pause()
     }
 }
 
@@ -115,7 +115,7 @@ impl Remote {
     fn ask(&mut self, ask: Ask<'_>) -> Result<Vec<u8>, CallError> {
         let query = Query { version: self.version, ask };
         let mut asked =
-            Asked { query, is_due: true, patience: Patience::default(), results: Vec::new() };
+            Asked { query, is_due: true, retries: Retries::default(), results: Vec::new() };
         self.rpc.pipelined(self.service, 1, &mut asked)?;
         Ok(asked.results)
     }

@@ -2,8 +2,8 @@
 //! mix of every suite over both kinds of link, on networks good and bad.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-#[path = "nfs_errands/memory.rs"]
-#[allow(dead_code, reason = "the errands' tests use the rest")]
+#[path = "nfs_setup/memory.rs"]
+#[allow(dead_code, reason = "the set-up's tests use the rest")]
 mod memory;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@
 //!
 //! Numbers that must be shared out evenly step through 0..1 by the golden ratio.
 
-use crate::keyed;
+use crate::seeded_hash;
 
 /// Cards of a deck, one per percent.
 pub const CARDS: usize = 100;
@@ -42,13 +42,13 @@ impl Owner {
 
     /// Random bits for number `number` of a sequence.
     fn bits(self, stream: Stream, number: u64) -> u64 {
-        keyed::key(&[self.seed, stream.0, number])
+        seeded_hash::key(&[self.seed, stream.0, number])
     }
 
     /// Number `number` of a sequence that fills 0..1 evenly.
     fn even(self, stream: Stream, number: u64) -> f64 {
-        let start = keyed::key(&[self.seed, stream.0]);
-        keyed::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
+        let start = seeded_hash::key(&[self.seed, stream.0]);
+        seeded_hash::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
     }
 }
 
@@ -195,7 +195,7 @@ impl Strata {
         if self.round != Some(round) {
             self.round = Some(round);
             self.order = std::array::from_fn(|i| i as u8);
-            keyed::shuffle(&mut self.order, !owner.bits(self.stream, round));
+            seeded_hash::shuffle(&mut self.order, !owner.bits(self.stream, round));
         }
         self.drawn += 1;
         let within = owner.even(self.stream, round);
@@ -207,7 +207,7 @@ impl Strata {
 impl Sample {
     /// A number in `0..bound` that has nothing to do with the quantile and the bits.
     pub fn below(self, bound: u32) -> u32 {
-        keyed::below(keyed::key(&[self.bits]), u64::from(bound)) as u32
+        seeded_hash::below(seeded_hash::key(&[self.bits]), u64::from(bound)) as u32
     }
 }
 
@@ -225,7 +225,7 @@ fn spread(cards: &mut [u8; CARDS], key: u64) {
     for (i, card) in cards.iter().enumerate() {
         let first = i == 0 || cards[i - 1] != *card;
         nth = if first { 0 } else { nth + 1 };
-        let jitter = keyed::unit(keyed::key(&[key, i as u64]));
+        let jitter = seeded_hash::unit(seeded_hash::key(&[key, i as u64]));
         let place = (f64::from(nth) + jitter) / f64::from(counts[usize::from(*card)]);
         placed[i] = (place, *card);
     }

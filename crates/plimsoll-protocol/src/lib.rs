@@ -4,9 +4,9 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`net`] | channels that set-up asks a server through; the program opens them |
-//! | [`crew`] | several channels at work on one server |
-//! | [`content`] | what the bytes of files are |
-//! | [`keyed`], [`draw`] | choices that follow from a seed; draws that keep their shares |
+//! | [`channel_pool`] | several channels at work on one server |
+//! | [`content`], [`marker`] | what the bytes of files are; the file that says they are ours |
+//! | [`seeded_hash`], [`draw`] | choices that follow from a seed; draws that keep their shares |
 //! | `host` (a feature) | servers and whatever else needs sockets |
 //! | [`percent`], [`surplus`] | percent-encoding; bytes behind a reply |
 
@@ -21,14 +21,15 @@ use plimsoll_model::suite::reader::nearest;
 use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader};
 use plimsoll_model::target::TargetUrl;
 
-use crate::net::{Dial, ErrandError, OnProgress, PointPreparation};
+use crate::net::{Dial, SetupError, OnProgress, PointPreparation};
 
 pub mod content;
-pub mod crew;
+pub mod channel_pool;
 pub mod draw;
 #[cfg(feature = "host")]
 pub mod host;
-pub mod keyed;
+pub mod seeded_hash;
+pub mod marker;
 pub mod net;
 pub mod percent;
 pub mod surplus;
@@ -97,7 +98,7 @@ impl Protocol {
 pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
 
 /// Removes what carries our marker from a server; answers with what was done, in words.
-pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, ErrandError>;
+pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, SetupError>;
 
 /// What the file set of a server is made of, where it is generated from a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +254,7 @@ pub enum PlanError {
     Own(Box<dyn std::error::Error + Send + Sync>),
     /// The server could not be asked, or refused.
     #[error(transparent)]
-    Errand(#[from] ErrandError),
+    Setup(#[from] SetupError),
     /// A `[workload]` that no reader of this program made.
     #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
     Workload {

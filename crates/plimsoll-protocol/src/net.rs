@@ -1,4 +1,4 @@
-//! What errands around a load point may ask of the network: reaching a server, mounting, writing
+//! What set-up around a load point may ask of the network: reaching a server, mounting, writing
 //! a file set. Blocking, and injected: this crate opens no socket. The program implements
 //! [`Dial`] over real sockets, tests in memory.
 
@@ -118,9 +118,9 @@ impl fmt::Display for ChannelError {
 
 impl std::error::Error for ChannelError {}
 
-/// How far an errand is.
+/// How far set-up is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrandProgress {
+pub struct SetupProgress {
     /// What is being done, in two or three words.
     pub doing: &'static str,
     /// Steps (files, mostly) done.
@@ -140,12 +140,12 @@ pub enum GoOn {
     No,
 }
 
-/// The caller hears how far an errand is, and may end it.
-pub type OnProgress<'a> = dyn FnMut(ErrandProgress) -> GoOn + 'a;
+/// The caller hears how far set-up is, and may end it.
+pub type OnProgress<'a> = dyn FnMut(SetupProgress) -> GoOn + 'a;
 
-/// Why an errand failed, by what the user can do about it.
+/// Why set-up failed, by what the user can do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum ErrandError {
+pub enum SetupError {
     /// The target or the environment is unusable: unreachable, refused, too small.
     #[error("{0}")]
     Unusable(String),
@@ -171,10 +171,10 @@ pub struct Room {
 /// Work around each load point, for protocols whose data lies on the server and grows with load.
 pub trait PointPreparation: Send {
     /// The servers answer.
-    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError>;
+    fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError>;
     /// The highest load that the servers have room for; `None` where data does not grow with load.
     /// Loads that are no rate keep to it from then on.
-    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, ErrandError> {
+    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, SetupError> {
         let _ = dial;
         Ok(None)
     }
@@ -184,7 +184,7 @@ pub trait PointPreparation: Send {
         load: &Load,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<Arc<dyn Workload>, ErrandError>;
+    ) -> Result<Arc<dyn Workload>, SetupError>;
     /// The point under `load` has ended and is on disk; `last` when the run holds no further one.
     /// Puts back on the servers what the method wants put back. Not called after a point that was
     /// cut short by the user.
@@ -194,7 +194,7 @@ pub trait PointPreparation: Send {
         last: bool,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SetupError> {
         let _ = (load, last, dial, progress);
         Ok(())
     }

@@ -5,28 +5,28 @@
 //! | [`wire`] | SMB2 messages as bytes, pure |
 //! | [`seal`], [`logon`] | signing and encryption; from a fresh connection to a share |
 //! | [`op`] | one desktop operation, as script and session see it |
-//! | [`workspace`], [`script`], [`loadfile`] | what lies on the share, and what is asked of it |
-//! | [`session`] | the state machine of one client |
-//! | [`client`], [`prepare`] | errands around a load point |
-//! | [`parameters`], [`target`], [`plan`], [`workload`] | from a suite to running clients |
+//! | [`workspace`], `script`, `loadfile` | what lies on the share, and what is asked of it |
+//! | `session` | the state machine of one client |
+//! | [`client`], [`prepare`] | set-up around a load point |
+//! | [`parameters`], [`target`], `plan`, `workload` | from a suite to running clients |
 
 pub mod client;
 #[cfg(feature = "host")]
 pub mod host;
-pub mod loadfile;
+mod loadfile;
 pub mod logon;
 pub mod op;
 pub mod parameters;
-pub mod plan;
+mod plan;
 pub mod prepare;
-pub mod script;
+mod script;
 pub mod seal;
 #[cfg(feature = "host")]
 pub mod server;
-pub mod session;
+mod session;
 pub mod target;
 pub mod wire;
-pub mod workload;
+mod workload;
 pub mod workspace;
 
 use plimsoll_protocol::Protocol;

@@ -16,7 +16,7 @@ use super::script::{Pacing, ScriptPlan};
 use super::target::SmbTarget;
 use super::workload::SmbLoad;
 use super::workspace::{ContentTable, Workspace};
-use plimsoll_protocol::net::{ErrandError, PointPreparation as _};
+use plimsoll_protocol::net::{SetupError, PointPreparation as _};
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, typed_workload};
 
 /// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
@@ -48,7 +48,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         replay: replay.map(|source| Arc::clone(&source.file)),
         make: Box::new(move |load| loads.make(load)),
     });
-    preparation.knock(request.dial)?;
+    preparation.probe(request.dial)?;
     Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, departures, facts))
 }
 
@@ -65,7 +65,7 @@ fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
     for (at, one) in targets.iter().enumerate() {
         let place = |target: &SmbTarget| (target.address, target.unc.clone(), target.base.clone());
         if let Some(other) = targets[..at].iter().find(|other| place(other) == place(one)) {
-            return Err(ErrandError::Wrong(format!(
+            return Err(SetupError::Wrong(format!(
                 "targets {} and {} are the same directory of one share; name each once",
                 other.name, one.name
             ))
@@ -102,7 +102,7 @@ struct Loads {
 }
 
 impl Loads {
-    fn make(&self, load: &Load) -> Result<Arc<dyn Workload>, ErrandError> {
+    fn make(&self, load: &Load) -> Result<Arc<dyn Workload>, SetupError> {
         let mut plan =
             ScriptPlan::new(self.seed, load.clients(), self.workload.clone(), self.scale);
         plan.replay = self.replay.as_ref().map(|source| Arc::clone(&source.file));

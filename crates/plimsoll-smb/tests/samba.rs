@@ -182,7 +182,7 @@ fn a_killed_parent_leaves_no_samba_behind() {
     let mut words = started.split(' ').skip(1);
     let share = PathBuf::from(words.next().unwrap());
     let pids: Vec<u32> = words.map(|pid| pid.parse().unwrap()).collect();
-    // Not all: the process that answered the knock ends soon after.
+    // Not all: the process that answered the probe ends soon after.
     assert!(is_alive(pids[0]));
     parent.kill().unwrap();
     parent.wait().unwrap();

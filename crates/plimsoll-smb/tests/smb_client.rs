@@ -1,4 +1,4 @@
-//! Our logon, seal and errand client against the real Samba.
+//! Our logon, seal and set-up client against the real Samba.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "smb_client/sockets.rs"]
@@ -7,7 +7,7 @@ mod sockets;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::client::{SmbClient, SmbError};
 use plimsoll_smb::logon::{
@@ -215,7 +215,7 @@ fn a_wrong_password_and_an_unknown_share_are_told_apart_with_a_next_move() {
         assert!(matches!(pipe, LogonError::NotADisk(_)), "{pipe}");
     }
     let error = log_on_as(&server, &Credentials::named("plimsoll", "wrong"), &offer).err().unwrap();
-    let ErrandError::Unusable(text) = error.unable_to("log on", "smb://here/share") else {
+    let SetupError::Unusable(text) = error.unable_to("log on", "smb://here/share") else {
         panic!("another class");
     };
     assert_eq!(

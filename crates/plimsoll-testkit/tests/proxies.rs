@@ -12,7 +12,7 @@ use plimsoll_testkit::flip_proxy::FlipProxy;
 use plimsoll_testkit::lossy_proxy::{BothCounts, Counts, LossyConfig, LossyProxy, Mischief};
 
 /// Longest a datagram may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// How long a look for datagrams that should not come lasts.
 const SHORT_LOOK: Duration = Duration::from_millis(20);
 
@@ -32,7 +32,7 @@ fn udp_echo() -> SocketAddr {
 fn client_of(proxy: &LossyProxy) -> UdpSocket {
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(proxy.address()).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.set_read_timeout(Some(TIME_LIMIT)).unwrap();
     client
 }
 
@@ -56,7 +56,7 @@ fn exchange(proxy: &LossyProxy, client: &UdpSocket, datagrams: u32) -> Vec<u32> 
         while !has_all(proxy.counts(), before, (end, back.len())) {
             let waited_ns = u128::from(monotonic_ns() - begun_ns);
             let counts = proxy.counts();
-            assert!(waited_ns < PATIENCE.as_nanos(), "{} of {counts:?} are back", back.len());
+            assert!(waited_ns < TIME_LIMIT.as_nanos(), "{} of {counts:?} are back", back.len());
             back.extend(receive(client));
         }
     }
@@ -177,7 +177,7 @@ fn over_udp_every_second_read_is_damaged_and_nothing_else() {
     let proxy = FlipProxy::udp(udp_reader(), 2);
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(proxy.address()).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.set_read_timeout(Some(TIME_LIMIT)).unwrap();
     let (mut damaged, mut reply) = (0, [0; 64]);
     for xid in 1..=20 {
         let (read, getattr) = (6, 1);

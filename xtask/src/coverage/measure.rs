@@ -21,7 +21,7 @@ use crate::{Result, workspace};
 const WORKER_CORE: u32 = 0;
 const SERVER_CORE: u32 = 1;
 /// The load of `plimsoll calibrate`: one Poisson schedule over enough connections.
-const SUITE: &str = "crates/plimsoll/src/verbs/calibrate/open.toml";
+const SUITE: &str = "crates/plimsoll-app/src/host/calibration.toml";
 /// Four exponential servers, and what they can do.
 const SERVICE: &str = "exp:1ms";
 const SERVERS: u32 = 4;

@@ -5,11 +5,12 @@ mod serve;
 mod status;
 
 use plimsoll_protocol::host::{
-    HostError, Reference, Registration, ServerWish, Started, any_room, any_source, greet_nobody,
+    Calibration, HostError, ProperCalibration, Reference, Registration, ServerWish, Started, any_room, any_source, greet_nobody,
     own_program,
 };
 use plimsoll_servers::Builtin;
 
+use crate::script::shared_seed;
 use status::StatusClient;
 
 /// The registration.
@@ -29,6 +30,17 @@ pub const REGISTRATION: Registration = Registration {
     directory: None,
     status: Some(|target| Box::new(StatusClient::at(target.address))),
     refuse_user: None,
+    calibration: &[Calibration {
+        name: "app",
+        suite: include_str!("calibration.toml"),
+        waits: false,
+        path: "",
+        server: |program, cores, _| Ok(builtin(program, cores)),
+        proper: Some(ProperCalibration {
+            key: shared_seed,
+            closed_suite: include_str!("calibration_closed.toml"),
+        }),
+    }],
 };
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {

@@ -199,9 +199,9 @@ mod tests {
     fn a_server_that_is_silent_or_away_holds_nobody_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = StatusClient::at(listener.local_addr().unwrap());
-        let patience = Deadline::after(3 * ANSWER_WAIT);
+        let end = Deadline::after(3 * ANSWER_WAIT);
         assert_eq!(client.ask(ANSWER_WAIT), None);
-        assert!(!patience.left().is_zero());
+        assert!(!end.left().is_zero());
         drop(listener);
         assert_eq!(client.ask(ANSWER_WAIT), None);
     }

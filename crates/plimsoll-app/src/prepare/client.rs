@@ -1,4 +1,4 @@
-//! A blocking client for errands: one request after another. Every wait is bounded, and ends soon
+//! A blocking client for set-up: one request after another. Every wait is bounded, and ends soon
 //! when the caller raises a flag.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::wire::{
     Hello, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, ReplyHeader, RequestHeader, RequestType,
     Status, VERSION, WELCOME_BYTES, Welcome, WireError, checksum,
 };
-use plimsoll_protocol::net::{Channel, ChannelError, Dial, ErrandError, LinkKind, SourcePort};
+use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, LinkKind, SourcePort};
 
 /// A wait is cut into pieces this long, so that a stop is heard.
 const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
 /// those of sixty others may take seconds.
 const SILENT_PIECES_MAX: u32 = 300;
 
-/// Why an errand's question failed.
+/// Why a question of set-up failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The connection did not open, or broke.
@@ -45,11 +45,11 @@ pub enum AppError {
 
 impl AppError {
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> ErrandError {
+    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
         let remedy = match &self {
-            Self::Stopped => return ErrandError::Stopped,
+            Self::Stopped => return SetupError::Stopped,
             // Its words end with the next move.
-            Self::Refused(words) => return ErrandError::Unusable(format!("{place}: {words}")),
+            Self::Refused(words) => return SetupError::Unusable(format!("{place}: {words}")),
             Self::Channel(ChannelError::Timeout | ChannelError::Closed) => {
                 "see whether the server still runs, and what its log says"
             }
@@ -59,7 +59,7 @@ impl AppError {
             Self::Status(Status::NoRoom) => "free some room where the server keeps its segments",
             Self::Status(_) => "see what the server's log says",
         };
-        ErrandError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
+        SetupError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
     }
 }
 

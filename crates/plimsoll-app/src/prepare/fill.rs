@@ -11,8 +11,8 @@ use super::points::Site;
 use crate::segment::content_key;
 use crate::session::AppSite;
 use crate::wire::{PAYLOAD_BYTES_MAX, checksum};
-use plimsoll_protocol::crew::{Crew, Overseer};
-use plimsoll_protocol::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress};
+use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, OnProgress};
 
 /// Connections that fill segments at once: enough to keep a disk busy that must write each block
 /// before it answers.
@@ -34,7 +34,7 @@ pub fn fill(
     clients: &[u32],
     dial: &dyn Dial,
     progress: &mut OnProgress<'_>,
-) -> Result<(), ErrandError> {
+) -> Result<(), SetupError> {
     let tally = Tally::default();
     let chunks = data.segment.bytes().div_ceil(u64::from(CHUNK_BYTES)) * clients.len() as u64;
     let mut watch = Watch { tally: &tally, chunks, progress };
@@ -47,7 +47,7 @@ pub fn fill(
                 .map_err(|e| e.unable_to("fill the data segments", &at.name))
         };
         let open = |stop: &Arc<AtomicBool>| Ok(Arc::clone(stop));
-        Crew { open: &open, channels: CHANNELS }.work(clients, each, &mut watch)?;
+        ChannelPool { open: &open, channels: CHANNELS }.work(clients, each, &mut watch)?;
     }
     // The caller hears the last figures, whose answer no longer matters.
     let _: GoOn = watch.tick();
@@ -85,12 +85,12 @@ struct Watch<'a, 'p> {
 }
 
 impl Overseer<()> for Watch<'_, '_> {
-    fn on_done(&mut self, _: usize, (): ()) -> Result<(), ErrandError> {
+    fn on_done(&mut self, _: usize, (): ()) -> Result<(), SetupError> {
         Ok(())
     }
 
     fn tick(&mut self) -> GoOn {
-        (self.progress)(ErrandProgress {
+        (self.progress)(SetupProgress {
             doing: "filling data segments",
             done: self.tally.chunks.load(Ordering::Relaxed),
             total: self.chunks,

@@ -1,4 +1,4 @@
-//! Errands: greet the servers, and fill the clients' segments before they are asked for.
+//! Set-up: greet the servers, and fill the clients' segments before they are asked for.
 //!
 //! A segment belongs to the server, which makes its file when a client names its size; what is in
 //! it comes from here, through the protocol. Every segment is compared with what it should hold
@@ -11,7 +11,7 @@ mod points;
 mod tests;
 
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::net::{Dial, ErrandError, OnProgress};
+use plimsoll_protocol::net::{Dial, SetupError, OnProgress};
 
 pub use client::{AppClient, AppError};
 pub use points::{AppPreparation, PreparationRequest, Site, greet};
@@ -21,8 +21,8 @@ pub fn clean_target(
     target: &ResolvedTarget,
     _: &dyn Dial,
     _: &mut OnProgress<'_>,
-) -> Result<String, ErrandError> {
-    Err(ErrandError::Wrong(format!(
+) -> Result<String, SetupError> {
+    Err(SetupError::Wrong(format!(
         "{}: the data segments lie in the server's own directory; stop the server and remove \
          that, or let it use a temporary one",
         target.url

@@ -15,7 +15,7 @@ use crate::script::ScriptPlan;
 use crate::session::AppSite;
 use crate::wire::Welcome;
 use crate::workload::AppLoad;
-use plimsoll_protocol::net::{Dial, ErrandError, OnProgress, PointPreparation};
+use plimsoll_protocol::net::{Dial, SetupError, OnProgress, PointPreparation};
 
 /// A server of a run.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Site {
 }
 
 /// Asks a server what it is, without a segment.
-pub fn greet(site: &Site, dial: &dyn Dial) -> Result<Welcome, ErrandError> {
+pub fn greet(site: &Site, dial: &dyn Dial) -> Result<Welcome, SetupError> {
     AppClient::open(dial, site.address, (0, 0), dial.stop())
         .map(|(_, welcome)| welcome)
         .map_err(|e| e.unable_to("greet the server", &site.name))
@@ -65,7 +65,7 @@ impl AppPreparation {
 }
 
 impl PointPreparation for AppPreparation {
-    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
+    fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
         self.sites.iter().try_for_each(|site| greet(site, dial).map(drop))
     }
 
@@ -74,7 +74,7 @@ impl PointPreparation for AppPreparation {
         load: &Load,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<Arc<dyn Workload>, ErrandError> {
+    ) -> Result<Arc<dyn Workload>, SetupError> {
         let clients = load.clients();
         if self.workload.mix.kinds().any(AppKind::needs_content) {
             let servers = self.sites.len();

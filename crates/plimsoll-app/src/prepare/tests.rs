@@ -11,7 +11,7 @@ use crate::segment::content_key;
 use crate::session::segment_of;
 use crate::wire::{Refusal, Status};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{ErrandProgress, GoOn, PointPreparation};
+use plimsoll_protocol::net::{SetupProgress, GoOn, PointPreparation};
 
 /// Data segments of 128 KiB.
 const SCALE: f64 = 1.0 / 128.0;
@@ -133,15 +133,15 @@ fn a_silent_server_is_given_up_and_a_stop_is_heard_while_it_is_silent() {
     let said = greet(&site(1), &host).unwrap_err().to_string();
     assert!(said.contains("no answer in time; see whether the server still runs"), "{said}");
     let host = PeerHost { stop_after: Some(3), ..host };
-    assert!(matches!(greet(&site(1), &host), Err(ErrandError::Stopped)));
+    assert!(matches!(greet(&site(1), &host), Err(SetupError::Stopped)));
 }
 
 #[test]
 fn the_caller_may_stop_the_filling() {
     let host = PeerHost::default();
     let mut preparation = preparation(&AppWorkload::default(), 1);
-    let ended = preparation.ready(&load(60), &host, &mut |_: ErrandProgress| GoOn::No);
-    assert!(matches!(ended.map(drop), Err(ErrandError::Stopped)));
+    let ended = preparation.ready(&load(60), &host, &mut |_: SetupProgress| GoOn::No);
+    assert!(matches!(ended.map(drop), Err(SetupError::Stopped)));
 }
 
 #[test]

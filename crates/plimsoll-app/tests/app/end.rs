@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_app::server::{AppConfig, SegmentsRoot};
 use plimsoll_app::wire::{RequestHeader, RequestType, Status, work_checksum};
 
-use crate::support::{PATIENCE, config, frame, request, serve, wait_until};
+use crate::support::{TIME_LIMIT, config, frame, request, serve, wait_until};
 
 /// Work that is still under way after a few exchanges, on a machine that pauses too.
 const LONG: Duration = Duration::from_millis(1_500);
@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_millis(1_500);
 #[test]
 fn what_is_under_way_is_answered_and_what_waits_is_refused() {
     let one_thread = AppConfig { threads: NonZeroU32::new(1), ..config() };
-    let server = serve(&AppConfig { end_timeout: PATIENCE, ..one_thread });
+    let server = serve(&AppConfig { end_timeout: TIME_LIMIT, ..one_thread });
     let mut watcher = server.client(9, 0);
     let [mut served, mut waiting, mut idle] = [1, 2, 3].map(|number| server.client(number, 0));
     let long = watcher.long_request(LONG);

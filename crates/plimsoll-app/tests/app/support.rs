@@ -13,7 +13,7 @@ use plimsoll_app::wire::{
 use plimsoll_servers::{ServerError, Stop};
 
 /// Longest a reply may take, on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// A server on a free port; it ends with this.
 pub struct Running {
@@ -59,8 +59,8 @@ impl Running {
     pub fn stranger(&self) -> Client {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+        stream.set_write_timeout(Some(TIME_LIMIT)).unwrap();
         Client { stream }
     }
 
@@ -171,7 +171,7 @@ pub fn frame(request: RequestHeader, payload: &[u8]) -> Vec<u8> {
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(begun.elapsed() < TIME_LIMIT, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,11 +1,11 @@
-//! What a lane does when its time has come: deal out ops, think, sleep.
+//! What a schedule does when its time has come: deal out ops, think, sleep.
 
 use std::cmp::Reverse;
 
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
-use super::lane::{Due, Pace};
+use super::schedule::{Due, Pace};
 use crate::driver::Driver;
 use crate::recorder::Flight;
 use crate::seam::{Script, Session, Step, Ticket, Turn};
@@ -16,14 +16,14 @@ where
     C: Script<Op = S::Op>,
     D: Driver,
 {
-    pub(super) fn wake_lane(&mut self, lane: u32, at: Nanos, now: Nanos) {
+    pub(super) fn wake_schedule(&mut self, schedule: u32, at: Nanos, now: Nanos) {
         let load_end = self.assignment.phases.load_end();
-        let state = &mut self.lanes[lane as usize];
+        let state = &mut self.schedules[schedule as usize];
         let open = match &mut state.pace {
             Pace::Open(open) => open,
             Pace::Closed(closed) => {
                 closed.asleep = false;
-                self.runnable.push((lane, at));
+                self.runnable.push((schedule, at));
                 return;
             }
         };
@@ -40,26 +40,26 @@ where
             open.advance();
         }
         if let Some(due) = open.next.filter(|due| due.at < load_end) {
-            self.timers.lanes.push(Reverse((due.at, lane)));
+            self.timers.schedules.push(Reverse((due.at, schedule)));
         }
-        self.runnable.push((lane, at));
+        self.runnable.push((schedule, at));
     }
 
-    /// Lets every runnable lane do what it can, until none can. So ends every turn.
-    pub(super) fn run_lanes(&mut self) {
-        while let Some((lane, at)) = self.runnable.pop() {
-            match self.lanes[lane as usize].pace {
-                Pace::Open(_) => self.pump(lane),
-                Pace::Closed(_) => self.act(lane, at),
+    /// Lets every runnable schedule do what it can, until none can. So ends every turn.
+    pub(super) fn run_schedules(&mut self) {
+        while let Some((schedule, at)) = self.runnable.pop() {
+            match self.schedules[schedule as usize].pace {
+                Pace::Open(_) => self.pump(schedule),
+                Pace::Closed(_) => self.act(schedule, at),
             }
         }
         self.links.end_turn(&mut self.driver);
     }
 
     /// Open: ops that wait go to clients that are free.
-    pub(super) fn pump(&mut self, lane: u32) {
+    pub(super) fn pump(&mut self, schedule: u32) {
         loop {
-            let state = &mut self.lanes[lane as usize];
+            let state = &mut self.schedules[schedule as usize];
             let Pace::Open(open) = &mut state.pace else { return };
             if open.backlog.is_empty() || open.waits {
                 return;
@@ -73,7 +73,7 @@ where
             let Some(due) = open.backlog.pop_front() else { return };
             self.backlog_ops -= 1;
             let now = self.now();
-            let state = &mut self.lanes[lane as usize];
+            let state = &mut self.schedules[schedule as usize];
             let Pace::Open(open) = &mut state.pace else { return };
             match state.script.next(Turn { index: due.index, now }) {
                 Step::Issue(op) => self.issue(client, op, due, now),
@@ -92,14 +92,14 @@ where
         }
     }
 
-    /// Closed: the client of this lane acts; `at` is when it should.
-    pub(super) fn act(&mut self, lane: u32, at: Nanos) {
+    /// Closed: the client of this schedule acts; `at` is when it should.
+    pub(super) fn act(&mut self, schedule: u32, at: Nanos) {
         if at >= self.assignment.phases.load_end() {
             return;
         }
         loop {
             let now = self.now();
-            let state = &mut self.lanes[lane as usize];
+            let state = &mut self.schedules[schedule as usize];
             let Pace::Closed(pace) = &mut state.pace else { return };
             let Some(client) = state.free.front().copied().filter(|_| !pace.finished) else {
                 return;
@@ -123,9 +123,9 @@ where
                         return;
                     }
                 }
-                Step::Think => return self.think(lane, at),
+                Step::Think => return self.think(schedule, at),
                 Step::SleepUntil(until) => {
-                    return self.wake_at(lane, until.max(now + Nanos(1)));
+                    return self.wake_at(schedule, until.max(now + Nanos(1)));
                 }
                 Step::WaitForOutcome => return,
                 Step::Done => {
@@ -137,33 +137,33 @@ where
     }
 
     /// A piece of work is over at `now`; the next begins after a pause.
-    pub(super) fn think(&mut self, lane: u32, now: Nanos) {
-        let Pace::Closed(pace) = &mut self.lanes[lane as usize].pace else { return };
+    pub(super) fn think(&mut self, schedule: u32, now: Nanos) {
+        let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
         if let Some(started) = pace.piece_start.take() {
             self.recorder.piece_done(started, pace.think, now);
         }
         pace.think = pace.thinker.draw();
         if pace.think == Nanos::ZERO {
-            self.runnable.push((lane, now));
+            self.runnable.push((schedule, now));
         } else {
             let at = now + pace.think;
-            self.wake_at(lane, at);
+            self.wake_at(schedule, at);
         }
     }
 
-    /// The lane of a closed load sleeps until `at`. One that sleeps already is not woken later.
-    pub(super) fn wake_at(&mut self, lane: u32, at: Nanos) {
-        let Pace::Closed(pace) = &mut self.lanes[lane as usize].pace else { return };
+    /// The schedule of a closed load sleeps until `at`. One that sleeps already is not woken later.
+    pub(super) fn wake_at(&mut self, schedule: u32, at: Nanos) {
+        let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
         if !pace.asleep {
             pace.asleep = true;
-            self.timers.lanes.push(Reverse((at, lane)));
+            self.timers.schedules.push(Reverse((at, schedule)));
         }
     }
 
     pub(super) fn issue(&mut self, client: u32, op: S::Op, due: Due, now: Nanos) {
         let ticket = self.begin(client, &op, due.at, now);
-        let lane = self.clients[client as usize].lane;
-        self.lanes[lane as usize].script.on_issued(ticket);
+        let schedule = self.clients[client as usize].schedule;
+        self.schedules[schedule as usize].script.on_issued(ticket);
         self.call(client, now, |session, port| session.issue(ticket, op, now, port));
         self.list_free(client);
     }
@@ -176,17 +176,17 @@ where
         let mut flight = Flight { kind, due, free, sent, late_max: Nanos::ZERO };
         flight.late_max = self.lates.sent(sent, flight.lateness());
         let ticket = state.begin(flight);
-        self.lanes[state.lane as usize].in_flight += 1;
+        self.schedules[state.schedule as usize].in_flight += 1;
         self.in_flight += 1;
         ticket
     }
 
-    /// Puts the client into its lane's list when it has room and is not there yet.
+    /// Puts the client into its schedule's list when it has room and is not there yet.
     pub(super) fn list_free(&mut self, client: u32) {
         let state = &mut self.clients[client as usize];
         if !state.listed_free && !state.gone && state.session.has_room() {
             state.listed_free = true;
-            self.lanes[state.lane as usize].free.push_back(client);
+            self.schedules[state.schedule as usize].free.push_back(client);
         }
     }
 }

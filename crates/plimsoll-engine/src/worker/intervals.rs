@@ -5,7 +5,7 @@ use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
-use super::lane::Pace;
+use super::schedule::Pace;
 use crate::clock;
 use crate::driver::Driver;
 use crate::recorder::Flight;
@@ -73,8 +73,8 @@ where
     pub(super) fn finish(mut self) {
         let now = self.now();
         self.roll_intervals(now);
-        for lane in &mut self.lanes {
-            let Pace::Open(open) = &mut lane.pace else { continue };
+        for schedule in &mut self.schedules {
+            let Pace::Open(open) = &mut schedule.pace else { continue };
             open.backlog.iter().for_each(|due| self.recorder.not_sent(due.at));
             // After an early stop: what came due since the last round.
             while let Some(due) = open.next.filter(|due| due.at <= now) {

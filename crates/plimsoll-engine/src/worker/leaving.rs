@@ -5,7 +5,7 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
-use super::lane::Pace;
+use super::schedule::Pace;
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight, Landing};
 use crate::seam::{Script, Session, Ticket};
@@ -31,12 +31,12 @@ where
         let state = &mut self.clients[client as usize];
         state.gone = true;
         state.listed_free = false;
-        let (number, lane) = (state.number, state.lane);
+        let (number, schedule) = (state.number, state.schedule);
         let flights = state.end_all();
         self.left_in_time += u32::from(now < self.assignment.phases.window_end());
         self.links.release_all(client, &mut self.driver);
         self.abandon(client, &flights, now);
-        let state = &mut self.lanes[lane as usize];
+        let state = &mut self.schedules[schedule as usize];
         state.free.retain(|free| *free != client);
         state.clients -= 1;
         match &mut state.pace {
@@ -46,7 +46,7 @@ where
                 open.backlog.drain(..).for_each(|due| self.recorder.not_sent(due.at));
             }
             // The rest of the pool may take what waits.
-            Pace::Open(_) => self.runnable.push((lane, now)),
+            Pace::Open(_) => self.runnable.push((schedule, now)),
         }
         self.tell(AgentEvent::ClientLost { client: number, reason, at: now });
     }
@@ -54,7 +54,7 @@ where
     /// What was under way has failed: its reply can no longer come.
     fn abandon(&mut self, client: u32, flights: &[(Ticket, Flight)], now: Nanos) {
         let state = &self.clients[client as usize];
-        let (lane, endpoint) = (state.lane, state.endpoint);
+        let (schedule, endpoint) = (state.schedule, state.endpoint);
         for (ticket, flight) in flights {
             let now = now.max(flight.sent);
             if now >= self.recorder.boundary() {
@@ -68,11 +68,11 @@ where
                 ambiguous: false,
             };
             self.in_flight -= 1;
-            self.lanes[lane as usize].outcome();
+            self.schedules[schedule as usize].outcome();
             let late_max = self.lates.ended(flight.sent, flight.lateness(), flight.late_max);
             let landing = Landing { done: now, arrived: Arrived::Never, late_max };
             self.recorder.record(*flight, &outcome, endpoint, landing);
-            self.lanes[lane as usize].script.on_outcome(*ticket, &outcome, now);
+            self.schedules[schedule as usize].script.on_outcome(*ticket, &outcome, now);
         }
     }
 }

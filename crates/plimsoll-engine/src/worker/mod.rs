@@ -1,12 +1,12 @@
 //! The worker: one loop per core.
 //!
-//! cached `now` → due lanes → [`Script::next`] → [`Session::issue`] → driver; replies →
+//! cached `now` → due schedules → [`Script::next`] → [`Session::issue`] → driver; replies →
 //! [`Session::on_bytes`] → [`Recorder::record`] → [`Script::on_outcome`]. Everything inside
 //! [`Seat::drive`] is generic; nothing in the loop locks, logs or allocates per op.
 
 mod acting;
 mod intervals;
-mod lane;
+mod schedule;
 mod lates;
 mod leaving;
 mod links;
@@ -30,7 +30,7 @@ use crate::fresh::FreshTimes;
 use crate::recorder::{Flight, Recorder};
 use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
 
-use lane::Lane;
+use schedule::Schedule;
 use lates::Lates;
 use links::{Links, Produced, Sending};
 use network::Reading;
@@ -96,7 +96,7 @@ struct Client<S> {
     number: u32,
     /// Has left the load; its session is not called any more.
     gone: bool,
-    lane: u32,
+    schedule: u32,
     endpoint: usize,
     route: Route,
     /// By ticket.
@@ -108,7 +108,7 @@ struct Client<S> {
     last_due: Nanos,
     /// Since when it could have taken an op.
     free_since: Nanos,
-    /// Stands in its lane's list of free clients.
+    /// Stands in its schedule's list of free clients.
     listed_free: bool,
     /// Earliest entry of this client in the deadline heap.
     deadline: Nanos,
@@ -149,7 +149,7 @@ struct Worker<'a, S, C, D> {
     driver: D,
     recorder: Recorder,
     clients: Vec<Client<S>>,
-    lanes: Vec<Lane<C>>,
+    schedules: Vec<Schedule<C>>,
     links: Links,
     produced: Produced,
     timers: rounds::Timers,
@@ -157,7 +157,7 @@ struct Worker<'a, S, C, D> {
     lates: Lates,
     /// The read that a session is being told of.
     reading: Option<Reading>,
-    /// Lanes that may do something at once, and when it was due.
+    /// Schedules that may do something at once, and when it was due.
     runnable: Vec<(u32, Nanos)>,
     buffer: Vec<u8>,
     datagrams: Datagrams,
@@ -187,7 +187,7 @@ where
         let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
         let mut recorder =
             Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets, fresh);
-        let (clients, lanes) = seats(seat, &mut make);
+        let (clients, schedules) = seats(seat, &mut make);
         if assignment.counts_clients {
             recorder.count_clients(clients.iter().map(|client| client.number).collect());
         }
@@ -205,7 +205,7 @@ where
             driver,
             recorder,
             clients,
-            lanes,
+            schedules,
             links: Links::new(sending),
             produced: Produced::default(),
             timers: rounds::Timers::default(),
@@ -226,11 +226,11 @@ where
     }
 }
 
-/// Clients and lanes of one worker: client i belongs to worker i mod n.
+/// Clients and schedules of one worker: client i belongs to worker i mod n.
 fn seats<S, C>(
     place: &Seat<'_>,
     make: &mut impl FnMut(ClientSeat) -> (S, C),
-) -> (Vec<Client<S>>, Vec<Lane<C>>)
+) -> (Vec<Client<S>>, Vec<Schedule<C>>)
 where
     S: Session,
     C: Script<Op = S::Op>,
@@ -239,26 +239,26 @@ where
     let total = assignment.load.clients();
     let shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
     let mut clients = Vec::new();
-    let mut lanes = Vec::new();
+    let mut schedules = Vec::new();
     if shared {
         let (_, script) = make(client_seat(assignment, 0));
-        lanes.push(Lane::shared(script, assignment, worker, ops_per_arrival));
+        schedules.push(Schedule::shared(script, assignment, worker, ops_per_arrival));
     }
     for number in (worker..total).step_by(assignment.workers.max(1) as usize) {
         let seat = client_seat(assignment, number);
         let (session, script) = make(seat);
         let index = clients.len() as u32;
         if !shared {
-            lanes.push(Lane::of_client(script, assignment, number, ops_per_arrival));
+            schedules.push(Schedule::of_client(script, assignment, number, ops_per_arrival));
         }
-        let lane = if shared { 0 } else { index };
-        lanes[lane as usize].free.push_back(index);
-        lanes[lane as usize].clients += 1;
+        let schedule = if shared { 0 } else { index };
+        schedules[schedule as usize].free.push_back(index);
+        schedules[schedule as usize].clients += 1;
         clients.push(Client {
             session,
             number,
             gone: false,
-            lane,
+            schedule,
             endpoint: seat.endpoint,
             route: route(assignment, &seat),
             flights: Vec::new(),
@@ -270,7 +270,7 @@ where
             deadline: Nanos::MAX,
         });
     }
-    (clients, lanes)
+    (clients, schedules)
 }
 
 fn route(assignment: &Assignment, seat: &ClientSeat) -> Route {

@@ -52,7 +52,7 @@ where
                 LinkKind::Datagram => self.read_datagrams(link, client, event),
             }
         }
-        self.run_lanes();
+        self.run_schedules();
     }
 
     /// Reads until there is nothing left, which re-arms the edge.
@@ -161,7 +161,7 @@ where
                     if S::BATCH_SENDS {
                         // A full read means that many replies are under way: what they lead to
                         // goes out before the next read.
-                        self.run_lanes();
+                        self.run_schedules();
                     }
                 }
                 Ok(Received::Eof) => {
@@ -212,7 +212,7 @@ where
             let (link, error) = self.links.broken.swap_remove(0);
             if let Some(client) = self.links.get(link).map(|state| state.client) {
                 self.fail(link, client, error);
-                self.run_lanes();
+                self.run_schedules();
             }
         }
     }

@@ -19,17 +19,17 @@ const EVENTS_BETWEEN_TIMERS: usize = 16;
 /// Connections in one wait from which more are looked for without sleeping.
 const CROWD: usize = 256;
 
-/// Who wakes when. At most one entry per lane and few per client.
+/// Who wakes when. At most one entry per schedule and few per client.
 #[derive(Default)]
 pub(super) struct Timers {
-    pub(super) lanes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    pub(super) schedules: BinaryHeap<Reverse<(Nanos, u32)>>,
     pub(super) clients: BinaryHeap<Reverse<(Nanos, u32)>>,
 }
 
 impl Timers {
     pub(super) fn next(&self) -> Option<Nanos> {
         let first = |heap: &BinaryHeap<Reverse<(Nanos, u32)>>| heap.peek().map(|e| e.0.0);
-        match (first(&self.lanes), first(&self.clients)) {
+        match (first(&self.schedules), first(&self.clients)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -85,9 +85,9 @@ where
         self.round.interval_cpu = clock::thread_cpu();
         self.round.run_delay = RunDelay::of_this_thread();
         self.round.run_delay_before = self.round.run_delay.read();
-        for lane in 0..self.lanes.len() {
-            if let Some(at) = self.lanes[lane].first_wake() {
-                self.timers.lanes.push(Reverse((at, lane as u32)));
+        for schedule in 0..self.schedules.len() {
+            if let Some(at) = self.schedules[schedule].first_wake() {
+                self.timers.schedules.push(Reverse((at, schedule as u32)));
             }
         }
         loop {
@@ -112,7 +112,7 @@ where
             for (served, event) in ready.drain(..).enumerate() {
                 self.serve(event);
                 if served % EVENTS_BETWEEN_TIMERS == EVENTS_BETWEEN_TIMERS - 1
-                    && !self.timers.lanes.is_empty()
+                    && !self.timers.schedules.is_empty()
                 {
                     let now = self.now();
                     self.fire_timers(now);
@@ -134,7 +134,7 @@ where
 
     /// The round's time. Where no op is due by the clock, that of the last thing done will do.
     fn begin_round(&mut self) -> Nanos {
-        if self.round.served && self.timers.lanes.is_empty() {
+        if self.round.served && self.timers.schedules.is_empty() {
             return self.round.now;
         }
         let now = self.now();
@@ -164,17 +164,17 @@ where
                 || now >= load_end + self.assignment.phases.drain_ns)
     }
 
-    /// Wakes every lane and client whose time has come. True when there was one.
+    /// Wakes every schedule and client whose time has come. True when there was one.
     pub(super) fn fire_timers(&mut self, now: Nanos) -> bool {
         let mut acted = false;
-        while let Some(Reverse((at, lane))) = self.timers.lanes.peek().copied() {
+        while let Some(Reverse((at, schedule))) = self.timers.schedules.peek().copied() {
             if at > now {
                 break;
             }
             acted = true;
-            self.timers.lanes.pop();
-            self.wake_lane(lane, at, now);
-            self.run_lanes();
+            self.timers.schedules.pop();
+            self.wake_schedule(schedule, at, now);
+            self.run_schedules();
         }
         while let Some(Reverse((at, client))) = self.timers.clients.peek().copied() {
             if at > now {
@@ -195,7 +195,7 @@ where
             } else {
                 self.note_deadline(client);
             }
-            self.run_lanes();
+            self.run_schedules();
         }
         acted
     }
@@ -211,7 +211,7 @@ where
             more,
             // A closed load of one op per client would be held down to the grid; one whose clients
             // keep many ops in flight has the next ones under way meanwhile.
-            gains: !self.timers.lanes.is_empty() || (S::BATCH_SENDS && self.in_flight > 0),
+            gains: !self.timers.schedules.is_empty() || (S::BATCH_SENDS && self.in_flight > 0),
         })
     }
 

@@ -7,7 +7,7 @@ use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
-use super::lane::Pace;
+use super::schedule::Pace;
 use super::links::{Completion, Port, Surplus};
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight, Landing};
@@ -76,10 +76,10 @@ where
     fn notice_room(&mut self, client: u32, now: Nanos) {
         let state = &mut self.clients[client as usize];
         if !state.listed_free && state.session.has_room() {
-            let lane = state.lane;
+            let schedule = state.schedule;
             state.free_since = now;
             self.list_free(client);
-            self.runnable.push((lane, now));
+            self.runnable.push((schedule, now));
         }
     }
 
@@ -95,8 +95,8 @@ where
         // A follow-on is sent after the `now` of its turn, and may fail at once.
         let now = now.max(flight.sent);
         self.in_flight -= 1;
-        let (lane, endpoint) = (state.lane, state.endpoint);
-        let waited = self.lanes[lane as usize].outcome();
+        let (schedule, endpoint) = (state.schedule, state.endpoint);
+        let waited = self.schedules[schedule as usize].outcome();
         let state = &mut self.clients[client as usize];
         if waited || !state.listed_free {
             state.free_since = now;
@@ -114,22 +114,22 @@ where
             self.sample(class, outcome.kind, detail, now);
             pause = no_connection(class).then_some(RECONNECT_PAUSE);
         }
-        self.lanes[lane as usize].script.on_outcome(ticket, outcome, now);
+        self.schedules[schedule as usize].script.on_outcome(ticket, outcome, now);
         let goes_on = self.follow_on(client, ticket, now);
         self.list_free(client);
-        match &mut self.lanes[lane as usize].pace {
-            Pace::Open(_) => self.runnable.push((lane, now)),
+        match &mut self.schedules[schedule as usize].pace {
+            Pace::Open(_) => self.runnable.push((schedule, now)),
             Pace::Closed(_) if goes_on && C::EVERY_OP_IS_A_PIECE => {}
-            Pace::Closed(_) if goes_on => self.runnable.push((lane, now)),
+            Pace::Closed(_) if goes_on => self.runnable.push((schedule, now)),
             Pace::Closed(pace) => match pause {
                 Some(pause) => {
                     // Neither the failed piece nor the pause after it is a cycle of the client.
                     pace.piece_start = None;
                     pace.think = Nanos::ZERO;
-                    self.wake_at(lane, now + pause);
+                    self.wake_at(schedule, now + pause);
                 }
-                None if C::EVERY_OP_IS_A_PIECE => self.think(lane, now),
-                None => self.runnable.push((lane, now)),
+                None if C::EVERY_OP_IS_A_PIECE => self.think(schedule, now),
+                None => self.runnable.push((schedule, now)),
             },
         }
     }
@@ -163,11 +163,11 @@ where
         if now >= self.assignment.phases.load_end() {
             return false;
         }
-        let lane = state.lane;
+        let schedule = state.schedule;
         let sent = self.now();
         self.recorder.came_due(now);
         let ticket = self.begin(client, &op, now, sent);
-        self.lanes[lane as usize].script.on_follow_on(ended, ticket);
+        self.schedules[schedule as usize].script.on_follow_on(ended, ticket);
         self.visit(client, |session, port| session.issue(ticket, op, sent, port));
         true
     }

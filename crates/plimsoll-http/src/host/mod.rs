@@ -6,22 +6,24 @@ mod serve;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::host::{
-    DirectoryFileSet, Greeting, HostError, Managed, NeedsFiles, Reference, Registration,
+    Calibration, DirectoryFileSet, Greeting, HostError, Managed, NeedsFiles, Reference, Registration,
     ServerWish, Started, Target, local_sources, own_program,
 };
-use plimsoll_protocol::net::{ErrandProgress, OnProgress, Room};
+use plimsoll_protocol::marker::Marker as _;
+use plimsoll_protocol::net::{SetupProgress, OnProgress, Room};
 use plimsoll_protocol::typed_workload;
 use plimsoll_servers::Builtin;
 
-use crate::fileset::{FileSetId, MARKER, Marker};
+use crate::fileset::{FileSetId, FileSetMarker, MARKER};
 use crate::parameters::{Connections, HttpWorkload};
 use crate::server::nginx::{self, NginxRequest};
+use crate::server::self_signed;
 use fetch::{Server, Trusted};
 use prepare::{PrepareError, Prepared, Progress};
 
@@ -45,8 +47,28 @@ pub const REGISTRATION: Registration = Registration {
         "names and passwords in a URL are not sent; leave them out and write \
          --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'",
     ),
+    calibration: &[
+        Calibration {
+            name: "http",
+            suite: include_str!("calibration.toml"),
+            waits: false,
+            path: CALIBRATION_PATH,
+            server: |program, cores, _| Ok(Builtin::new("web", program, cores)),
+            proper: None,
+        },
+        Calibration {
+            name: "https",
+            suite: include_str!("calibration.toml"),
+            waits: false,
+            path: CALIBRATION_PATH,
+            server: with_certificate,
+            proper: None,
+        },
+    ],
 };
 
+/// A small reply.
+const CALIBRATION_PATH: &str = "bytes/64";
 /// What a web server of ours answers when the suite needs no file set.
 const PLAIN_PATH: &str = "bytes/1024";
 /// Name of the one file a managed server serves when the suite needs no file set.
@@ -64,6 +86,19 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let path = if wish.file_set.is_some() { "" } else { PLAIN_PATH };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
+}
+
+/// A server with a certificate made for it.
+fn with_certificate(program: PathBuf, cores: &[u32], dir: &Path) -> Result<Builtin, HostError> {
+    let pem = self_signed()?;
+    let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
+    for (path, text) in [(&cert, &pem.certificate), (&key, &pem.key)] {
+        std::fs::write(path, text).map_err(|e| {
+            HostError::unusable(format!("{}: cannot write it: {e}; make room", path.display()))
+        })?;
+    }
+    let arguments = vec!["--cert".into(), cert.into(), "--key".into(), key.into()];
+    Ok(Builtin { arguments, ..Builtin::new("web", program, cores) })
 }
 
 fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
@@ -92,7 +127,7 @@ fn write_files(
     progress: &mut OnProgress<'_>,
 ) -> Result<Prepared, HostError> {
     let mut show = |at: Progress| {
-        progress(ErrandProgress {
+        progress(SetupProgress {
             doing: "directories",
             done: at.directories_done.into(),
             total: at.directories.into(),
@@ -183,8 +218,8 @@ fn read_marker(
             reply.status, suite.name
         )));
     }
-    let text = String::from_utf8_lossy(&reply.body);
-    let marker = Marker::parse(&text).map_err(|e| HostError::unusable(format!("{place}: {e}")))?;
+    let marker = FileSetMarker::parse(&reply.body)
+        .map_err(|e| HostError::unusable(format!("{place}: {e}")))?;
     Ok((marker.id(), reply.software))
 }
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use plimsoll_model::units::Bytes;
 
 use crate::fileset::{
-    DIRECTORIES_MAX, FileSet, FileSetId, MARKER, Marker, MarkerError, files_of_directory,
+    DIRECTORIES_MAX, FileSet, FileSetId, FileSetMarker, MARKER, files_of_directory,
     ops_per_s_for,
 };
 pub use plimsoll_protocol::host::Prepared;
+use plimsoll_protocol::marker::{Marker as _, MarkerError};
 use plimsoll_protocol::net::GoOn;
 
 /// Left free on the disk beyond the file set: logs and the server need some.
@@ -131,7 +132,7 @@ fn prepare_with(
 pub fn read_marker(root: &Path) -> Result<Option<FileSetId>, PrepareError> {
     let path = root.join(MARKER);
     match fs::read_to_string(&path) {
-        Ok(text) => match Marker::parse(&text) {
+        Ok(text) => match FileSetMarker::parse(text.as_bytes()) {
             Ok(marker) => Ok(Some(marker.id())),
             Err(source) => Err(PrepareError::Marker { path, source }),
         },
@@ -291,7 +292,7 @@ fn write_directory(
 fn write_marker(root: &Path, id: FileSetId) -> Result<(), PrepareError> {
     let path = root.join(MARKER);
     let fresh = root.join(format!("{MARKER}.new"));
-    fs::write(&fresh, Marker::new(id).to_json()).map_err(io_error("write", &fresh))?;
+    fs::write(&fresh, FileSetMarker::new(id).to_json()).map_err(io_error("write", &fresh))?;
     fs::rename(&fresh, &path).map_err(io_error("write", &path))
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_protocol::DEFAULT_SEED;
+use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::host::arguments::parse_rate;
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_servers::delay::DelayLaw;

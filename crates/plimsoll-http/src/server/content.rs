@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plimsoll_protocol::marker::Marker as _;
 use crate::fileset::{FileId, FileSet, MARKER};
 use bytes::Bytes;
 use http_body_util::{Either, Full};

@@ -1,4 +1,4 @@
-//! Both versions of NFS behind one set of questions and answers, for errands. The measured
+//! Both versions of NFS behind one set of questions and answers, for set-up. The measured
 //! session has no such layer between itself and the wire.
 
 pub(super) mod v2;

@@ -13,7 +13,7 @@ mod name;
 use std::ops::Range;
 
 pub use content::{Content, SLICE_BYTES_MAX};
-pub use marker::{Marker, MarkerError};
+pub use marker::FileSetMarker;
 pub use name::EntryName;
 
 use super::op::{Accessed, DirNo, LinkNo, SlotNo};

@@ -1,6 +1,7 @@
 //! The file set against the numbers of the method.
 
 use super::*;
+use plimsoll_protocol::marker::{Marker as _, MarkerError};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -109,13 +110,15 @@ fn content_follows_from_seed_file_and_offset() {
 
 #[test]
 fn a_marker_reads_back_and_a_foreign_one_is_refused() {
-    let marker = Marker::new(u64::MAX, FileSet::new(3_834));
+    let marker = FileSetMarker::new(u64::MAX, FileSet::new(3_834));
     let text = marker.to_json();
-    assert_eq!(Marker::parse(text.as_bytes()), Ok(marker.clone()));
+    assert_eq!(FileSetMarker::parse(text.as_bytes()), Ok(marker.clone()));
     assert_eq!((marker.seed(), marker.set().files()), (u64::MAX, 3_834));
-    let refusal = |from: &str, to: &str| Marker::parse(text.replace(from, to).as_bytes());
-    assert_eq!(refusal("\"format\": 1", "\"format\": 2"), Err(MarkerError::Format(2)));
-    assert_eq!(refusal("3834", "400000001"), Err(MarkerError::Files(400_000_001)));
-    assert!(matches!(Marker::parse(b"{}"), Err(MarkerError::Invalid(_))));
-    assert!(matches!(Marker::parse(b"\xff"), Err(MarkerError::Invalid(_))));
+    let refusal = |from: &str, to: &str| FileSetMarker::parse(text.replace(from, to).as_bytes());
+    let other = refusal("\"format\": 1", "\"format\": 2");
+    assert!(matches!(other, Err(MarkerError::Format { format: 2, .. })));
+    let many = refusal("3834", "400000001");
+    assert!(matches!(many, Err(MarkerError::Excess { .. })), "{many:?}");
+    assert!(matches!(FileSetMarker::parse(b"{}"), Err(MarkerError::Invalid { .. })));
+    assert!(matches!(FileSetMarker::parse(b"\xff"), Err(MarkerError::Invalid { .. })));
 }

@@ -4,7 +4,7 @@
 mod serve;
 
 use plimsoll_protocol::host::{
-    HostError, Managed, Reference, Registration, ServerWish, Started, any_room, any_source,
+    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, any_room, any_source,
     greet_nobody, own_program,
 };
 use plimsoll_servers::Builtin;
@@ -28,6 +28,15 @@ pub const REGISTRATION: Registration = Registration {
     directory: None,
     status: None,
     refuse_user: Some("NFS knows users by number; leave the name out, this program's own are sent"),
+    // GETATTR over TCP.
+    calibration: &[Calibration {
+        name: "nfs",
+        suite: include_str!("calibration.toml"),
+        waits: false,
+        path: "",
+        server: |program, cores, _| Ok(Builtin::new("nfs", program, cores)),
+        proper: None,
+    }],
 };
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::TRANSFER_BYTES_MIN;
 use crate::refusal::CallError;
 use crate::wire::mount::MountStatus;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// Exports an error message names.
 const EXPORTS_NAMED_MAX: usize = 8;
@@ -95,7 +95,7 @@ pub enum MountError {
     },
     /// A call failed.
     #[error("{0}")]
-    Call(ErrandError, #[source] Option<PortRefusal>),
+    Call(SetupError, #[source] Option<PortRefusal>),
 }
 
 /// The refusal may be because of the source port.
@@ -121,7 +121,7 @@ fn refusal_help(status: MountStatus, exports: &[String]) -> String {
     }
 }
 
-impl From<MountError> for ErrandError {
+impl From<MountError> for SetupError {
     fn from(error: MountError) -> Self {
         match error {
             MountError::Call(error, _) => error,

@@ -23,8 +23,8 @@ use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome};
 use super::wire::text::{Name, Path};
 use super::wire::xdr::{Decode, Encode, Words, XdrIn};
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::keyed::key;
-use plimsoll_protocol::net::{ChannelError, Dial, ErrandError, LinkKind, SourcePort};
+use plimsoll_protocol::seeded_hash::key;
+use plimsoll_protocol::net::{ChannelError, Dial, SetupError, LinkKind, SourcePort};
 
 pub use self::error::{MountError, PortRefusal};
 pub use self::place::Place;
@@ -278,7 +278,7 @@ fn transport(kind: LinkKind) -> &'static str {
 
 impl Mounted {
     /// A channel to the export. `stop` ends what is under way on it.
-    pub fn remote(&self, dial: &dyn Dial, stop: Arc<AtomicBool>) -> Result<Remote, ErrandError> {
+    pub fn remote(&self, dial: &dyn Dial, stop: Arc<AtomicBool>) -> Result<Remote, SetupError> {
         let channel = dial
             .dial(self.ports.nfs, self.kind, self.source)
             .map_err(|error| CallError::from(error).unable_to("reach NFS", self.place()))?;

@@ -18,9 +18,9 @@ use super::super::remote::{Listing, Remote};
 use super::super::{answer, validate};
 use super::{CHANNELS, ours, window};
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::crew::{Crew, Overseer};
+use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
 use plimsoll_protocol::net::{
-    Dial, ErrandError, ErrandProgress, GoOn, LinkKind, OnProgress, SourcePort,
+    Dial, SetupError, SetupProgress, GoOn, LinkKind, OnProgress, SourcePort,
 };
 
 /// Things of others that a message names.
@@ -40,9 +40,9 @@ pub fn clean(
     mounted: &Mounted,
     dial: &dyn Dial,
     progress: &mut OnProgress<'_>,
-) -> Result<Option<Cleaned>, ErrandError> {
+) -> Result<Option<Cleaned>, SetupError> {
     let mut remote = mounted.remote(dial, dial.stop())?;
-    let ours::Standing::Ours(root, _) = ours::look(&mut remote, mounted)? else {
+    let ours::RootState::Ours(root, _) = ours::look(&mut remote, mounted)? else {
         return Ok(None);
     };
     let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
@@ -58,7 +58,7 @@ pub fn clean(
             .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))
     };
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
-    Crew { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
+    ChannelPool { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
     let mut foreign = sweep.foreign;
     let is_ours = |name: &[u8]| {
         name == MARKER.as_bytes()
@@ -82,7 +82,7 @@ pub fn clean_target(
     target: &ResolvedTarget,
     dial: &dyn Dial,
     progress: &mut OnProgress<'_>,
-) -> Result<String, ErrandError> {
+) -> Result<String, SetupError> {
     let caller = dial.caller();
     let identity = Identity { machine: caller.host, uid: caller.uid, gid: caller.gid };
     let request = |version| MountRequest {
@@ -206,14 +206,14 @@ struct Sweep<'a, 'p> {
 }
 
 impl Overseer<Vec<String>> for Sweep<'_, '_> {
-    fn on_done(&mut self, _: usize, foreign: Vec<String>) -> Result<(), ErrandError> {
+    fn on_done(&mut self, _: usize, foreign: Vec<String>) -> Result<(), SetupError> {
         self.ended += 1;
         self.foreign.extend(foreign);
         Ok(())
     }
 
     fn tick(&mut self) -> GoOn {
-        (self.progress)(ErrandProgress {
+        (self.progress)(SetupProgress {
             doing: "removing directories",
             done: self.ended,
             total: self.dirs,

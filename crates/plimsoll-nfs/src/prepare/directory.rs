@@ -12,7 +12,7 @@ use super::super::handles::OwnedHandle;
 use super::super::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use super::super::parameters::NfsVersion;
 use super::super::refusal::{CallError, NfsStatus};
-use super::super::remote::{Listing, Patience, Remote};
+use super::super::remote::{Listing, Retries, Remote};
 
 /// How far all channels are, for the caller's eyes.
 #[derive(Debug, Default)]
@@ -191,7 +191,7 @@ struct Work<'a> {
     link_text: EntryName,
     verifier: Option<[u8; 8]>,
     failed: Option<Step>,
-    patience: Patience,
+    retries: Retries,
 }
 
 impl<'a> Work<'a> {
@@ -212,7 +212,7 @@ impl<'a> Work<'a> {
             link_text: LinkNo(dir.0).text(),
             verifier: None,
             failed: None,
-            patience: Patience::default(),
+            retries: Retries::default(),
         }
     }
 
@@ -449,7 +449,7 @@ impl Feed for Work<'_> {
 
     fn on_results(&mut self, number: u32, results: &[u8]) -> Result<(), CallError> {
         let Some(step) = self.asked.remove(&number) else { return Ok(()) };
-        if self.patience.asks_again(results) {
+        if self.retries.asks_again(results) {
             self.ready.push(step);
             return Ok(());
         }
@@ -457,6 +457,6 @@ impl Feed for Work<'_> {
     }
 
     fn wants_pause(&mut self) -> bool {
-        self.patience.wants_pause()
+        self.retries.wants_pause()
     }
 }

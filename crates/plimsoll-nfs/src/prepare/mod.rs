@@ -21,14 +21,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plimsoll_model::units::Bytes;
 
 use self::directory::{DirectoryDone, Style, Tally};
-use super::fileset::{Content, FileSet, Marker};
+use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
 use super::op::{Accessed, DirNo};
 use super::refusal::CallError;
 use super::remote::Remote;
-use plimsoll_protocol::crew::{Crew, Overseer};
-use plimsoll_protocol::net::{Dial, ErrandError, ErrandProgress, GoOn, LinkKind, OnProgress};
+use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, LinkKind, OnProgress};
 
 pub use self::clean::{Cleaned, clean, clean_target};
 pub use self::points::{NfsPreparation, PreparationRequest};
@@ -75,7 +75,7 @@ pub struct Known {
 pub struct Opened {
     /// Its handle.
     pub root: OwnedHandle,
-    marker: Marker,
+    marker: FileSetMarker,
 }
 
 /// Finds or makes our directory. Refuses foreign ones, other seeds and too little room before it
@@ -84,25 +84,25 @@ pub fn open(
     remote: &mut Remote,
     mounted: &Mounted,
     order: &Order<'_>,
-) -> Result<Opened, ErrandError> {
-    let standing = ours::look(remote, mounted)?;
-    if let ours::Standing::Ours(_, Some(marker)) = &standing {
+) -> Result<Opened, SetupError> {
+    let state = ours::look(remote, mounted)?;
+    if let ours::RootState::Ours(_, Some(marker)) = &state {
         ours::check_seed(marker, order.content.seed(), mounted)?;
     }
-    let held = set_of(&standing);
+    let held = set_of(&state);
     space::check(remote, mounted, &space::Need::new(order.set, held, order.growth))?;
-    let (root, marker) = ours::open(remote, mounted, standing, order.content.seed())?;
+    let (root, marker) = ours::open(remote, mounted, state, order.content.seed())?;
     Ok(Opened { root, marker })
 }
 
 /// What lies on a server already.
-fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, ErrandError> {
+fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, SetupError> {
     Ok(set_of(&ours::look(remote, mounted)?))
 }
 
-fn set_of(standing: &ours::Standing) -> FileSet {
-    match standing {
-        ours::Standing::Ours(_, Some(marker)) => marker.set(),
+fn set_of(state: &ours::RootState) -> FileSet {
+    match state {
+        ours::RootState::Ours(_, Some(marker)) => marker.set(),
         _ => FileSet::new(0),
     }
 }
@@ -116,7 +116,7 @@ pub fn prepare(
     opened: Opened,
     known: Option<&Known>,
     progress: &mut OnProgress<'_>,
-) -> Result<Known, ErrandError> {
+) -> Result<Known, SetupError> {
     let tally = Tally::default();
     let style = Style {
         set: order.set,
@@ -141,7 +141,7 @@ pub fn prepare(
         progress,
     };
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
-    let crew = Crew { open: &open, channels: order.channels };
+    let pool = ChannelPool { open: &open, channels: order.channels };
     let each = |remote: &mut Remote, job: &Job| {
         let done = match job {
             Job::Build { dir, .. } => directory::build(remote, &style, *dir),
@@ -149,7 +149,7 @@ pub fn prepare(
         };
         done.map_err(|(error, doing)| error.unable_to(&doing, mounted.place()))
     };
-    crew.work(&jobs, each, &mut site)?;
+    pool.work(&jobs, each, &mut site)?;
     site.finish(known)
 }
 
@@ -215,7 +215,7 @@ struct Site<'a, 'p> {
     dial: &'a dyn Dial,
     set: FileSet,
     root: OwnedHandle,
-    marker: Marker,
+    marker: FileSetMarker,
     tally: &'a Tally,
     total: u64,
     done: Vec<Option<DirectoryDone>>,
@@ -226,19 +226,19 @@ struct Site<'a, 'p> {
 }
 
 impl Site<'_, '_> {
-    fn mark(&mut self) -> Result<(), ErrandError> {
+    fn mark(&mut self) -> Result<(), SetupError> {
         let last = DirNo(self.complete.saturating_sub(1));
         let files = if self.complete == 0 { 0 } else { self.set.files_of(last).end };
         if files <= self.marker.set().files() {
             return Ok(());
         }
-        self.marker = Marker::new(self.marker.seed(), FileSet::new(files));
+        self.marker = FileSetMarker::new(self.marker.seed(), FileSet::new(files));
         // A channel of its own: servers close those that were idle for minutes.
         let mut remote = self.mounted.remote(self.dial, self.dial.stop())?;
         ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
     }
 
-    fn finish(mut self, known: Option<&Known>) -> Result<Known, ErrandError> {
+    fn finish(mut self, known: Option<&Known>) -> Result<Known, SetupError> {
         self.mark()?;
         self.tick();
         if let Some(known) = known.filter(|known| known.set.files() >= self.set.files()) {
@@ -256,7 +256,7 @@ impl Site<'_, '_> {
 }
 
 impl Overseer<DirectoryDone> for Site<'_, '_> {
-    fn on_done(&mut self, at: usize, done: DirectoryDone) -> Result<(), ErrandError> {
+    fn on_done(&mut self, at: usize, done: DirectoryDone) -> Result<(), SetupError> {
         if let (Some(before), Some(now)) = (self.verifier, done.verifier)
             && before != now
         {
@@ -274,7 +274,7 @@ impl Overseer<DirectoryDone> for Site<'_, '_> {
     }
 
     fn tick(&mut self) -> GoOn {
-        (self.progress)(ErrandProgress {
+        (self.progress)(SetupProgress {
             doing: "writing files",
             done: self.tally.files.load(Ordering::Relaxed),
             total: self.total,

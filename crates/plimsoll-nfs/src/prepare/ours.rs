@@ -1,13 +1,14 @@
 //! Our directory on an export: is it there, is it ours, what does its marker say.
 
 use super::super::ask::Ask;
-use super::super::fileset::{FileSet, MARKER, Marker, ROOT};
+use super::super::fileset::{FileSet, MARKER, FileSetMarker, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::Mounted;
 use super::super::op::Stability;
 use super::super::refusal::CallError;
 use super::super::remote::{Listing, Remote};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::marker::Marker as _;
+use plimsoll_protocol::net::SetupError;
 
 /// The marker in the making; renamed when it is whole.
 pub const MARKER_NEW: &str = ".plimsoll.new";
@@ -16,28 +17,28 @@ const MARKER_BYTES_MAX: u32 = 8192;
 
 /// What an export has under [`ROOT`].
 #[derive(Debug)]
-pub enum Standing {
+pub enum RootState {
     /// Nothing.
     Absent,
     /// Our directory. Without a marker when it is empty: its making was cut short.
-    Ours(OwnedHandle, Option<Marker>),
+    Ours(OwnedHandle, Option<FileSetMarker>),
 }
 
 /// Looks; a directory of somebody else is an error.
-pub fn look(remote: &mut Remote, mounted: &Mounted) -> Result<Standing, ErrandError> {
+pub fn look(remote: &mut Remote, mounted: &Mounted) -> Result<RootState, SetupError> {
     let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
     let found =
         remote.find(&mounted.root, ROOT.as_bytes()).map_err(failed("look for plimsoll-files"))?;
-    let Some(root) = found.map(|found| found.handle) else { return Ok(Standing::Absent) };
+    let Some(root) = found.map(|found| found.handle) else { return Ok(RootState::Absent) };
     let marker = remote
         .find(&root, MARKER.as_bytes())
         .map_err(failed("look for the marker in plimsoll-files"))?;
     let Some(marker) = marker else {
         let entries = remote.list(&root, Listing::Names).map_err(failed("list plimsoll-files"))?;
         if entries.iter().all(|entry| entry.name == MARKER_NEW.as_bytes()) {
-            return Ok(Standing::Ours(root, None));
+            return Ok(RootState::Ours(root, None));
         }
-        return Err(ErrandError::Wrong(format!(
+        return Err(SetupError::Wrong(format!(
             "{}: {ROOT} exists there and carries no {MARKER}, so it is not ours and nothing is \
              written or removed; move it away, or use another export",
             mounted.place()
@@ -47,19 +48,19 @@ pub fn look(remote: &mut Remote, mounted: &Mounted) -> Result<Standing, ErrandEr
         .read(&marker.handle, 0, MARKER_BYTES_MAX)
         .map_err(failed("read the marker in plimsoll-files"))?
         .data;
-    match Marker::parse(&text) {
-        Ok(marker) => Ok(Standing::Ours(root, Some(marker))),
-        Err(error) => Err(ErrandError::Wrong(format!("{}: {error}", mounted.place()))),
+    match FileSetMarker::parse(&text) {
+        Ok(marker) => Ok(RootState::Ours(root, Some(marker))),
+        Err(error) => Err(SetupError::Wrong(format!("{}: {error}", mounted.place()))),
     }
 }
 
 /// Refuses a set of another seed.
-pub fn check_seed(marker: &Marker, seed: u64, mounted: &Mounted) -> Result<(), ErrandError> {
+pub fn check_seed(marker: &FileSetMarker, seed: u64, mounted: &Mounted) -> Result<(), SetupError> {
     let held = marker.seed();
     if held == seed {
         return Ok(());
     }
-    Err(ErrandError::Wrong(format!(
+    Err(SetupError::Wrong(format!(
         "{}: {ROOT} holds a file set of seed {held}, not {seed}; use it with --set \
          workload.file_set_seed={held}, or remove it with plimsoll clean",
         mounted.place()
@@ -70,17 +71,17 @@ pub fn check_seed(marker: &Marker, seed: u64, mounted: &Mounted) -> Result<(), E
 pub fn open(
     remote: &mut Remote,
     mounted: &Mounted,
-    standing: Standing,
+    state: RootState,
     seed: u64,
-) -> Result<(OwnedHandle, Marker), ErrandError> {
-    let root = match standing {
-        Standing::Ours(root, Some(marker)) => return Ok((root, marker)),
-        Standing::Ours(root, None) => root,
-        Standing::Absent => remote
+) -> Result<(OwnedHandle, FileSetMarker), SetupError> {
+    let root = match state {
+        RootState::Ours(root, Some(marker)) => return Ok((root, marker)),
+        RootState::Ours(root, None) => root,
+        RootState::Absent => remote
             .make_dir(&mounted.root, ROOT.as_bytes())
             .map_err(|e| e.unable_to("make plimsoll-files", mounted.place()))?,
     };
-    let marker = Marker::new(seed, FileSet::new(0));
+    let marker = FileSetMarker::new(seed, FileSet::new(0));
     write_marker(remote, mounted, &root, &marker)?;
     Ok((root, marker))
 }
@@ -90,8 +91,8 @@ pub fn write_marker(
     remote: &mut Remote,
     mounted: &Mounted,
     root: &OwnedHandle,
-    marker: &Marker,
-) -> Result<(), ErrandError> {
+    marker: &FileSetMarker,
+) -> Result<(), SetupError> {
     let text = marker.to_json();
     let mut write = || {
         let file = remote.create(root, MARKER_NEW.as_bytes())?;

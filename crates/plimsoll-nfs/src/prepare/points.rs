@@ -1,4 +1,4 @@
-//! What happens on the servers before each load point: knock, validate once, write the file set
+//! What happens on the servers before each load point: probe, validate once, write the file set
 //! for the load, hand its handles to the workload.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::super::workload::NfsLoad;
 use super::space::{self, Need};
 use super::{CHANNELS, Known, Order};
 use plimsoll_protocol::net::{
-    Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPreparation, Room,
+    Dial, SetupError, SetupProgress, GoOn, OnProgress, PointPreparation, Room,
 };
 
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of
@@ -114,14 +114,14 @@ impl NfsPreparation {
 }
 
 impl PointPreparation for NfsPreparation {
-    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
+    fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
         self.sites.iter().try_for_each(|site| {
             let mut remote = site.mounted.remote(dial, dial.stop())?;
             remote.null().map_err(|e| e.unable_to("call NFS", site.mounted.place()))
         })
     }
 
-    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, ErrandError> {
+    fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, SetupError> {
         let mut least: Option<Room> = None;
         for site in &self.sites {
             let mut remote = site.mounted.remote(dial, dial.stop())?;
@@ -142,10 +142,10 @@ impl PointPreparation for NfsPreparation {
         load: &Load,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<Arc<dyn Workload>, ErrandError> {
+    ) -> Result<Arc<dyn Workload>, SetupError> {
         let set = self.set_for(load);
         let plan = ScriptPlan::new(&self.workload, set, self.seed, load.clients())
-            .map_err(|error| ErrandError::Wrong(error.to_string()))?;
+            .map_err(|error| SetupError::Wrong(error.to_string()))?;
         let growth = self.growth(self.ops_per_s(load));
         let order = Order { set, content: &self.content, growth, channels: CHANNELS };
         let sites = self
@@ -155,7 +155,7 @@ impl PointPreparation for NfsPreparation {
                 let handles = site.ready(&order, dial, progress)?;
                 Ok(site.for_sessions(handles, &self.content))
             })
-            .collect::<Result<_, ErrandError>>()?;
+            .collect::<Result<_, SetupError>>()?;
         let workload = self.workload.clone();
         Ok(Arc::new(NfsLoad { sites, plan: Arc::new(plan), workload }))
     }
@@ -179,7 +179,7 @@ impl Site {
         order: &Order<'_>,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SetupError> {
         let Some(known) = &self.known else { return Ok(()) };
         let order = Order { set: known.set, growth: Bytes(0), ..*order };
         let opened = super::open(remote, &self.mounted, &order)?;
@@ -191,10 +191,10 @@ impl Site {
         order: &Order<'_>,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<Arc<Handles>, ErrandError> {
+    ) -> Result<Arc<Handles>, SetupError> {
         let mut remote = self.mounted.remote(dial, dial.stop())?;
         let opened = match super::open(&mut remote, &self.mounted, order) {
-            Err(ErrandError::Unusable(_)) if self.known.is_some() => {
+            Err(SetupError::Unusable(_)) if self.known.is_some() => {
                 self.cut_back(&mut remote, order, dial, progress)?;
                 super::open(&mut remote, &self.mounted, order)?
             }
@@ -206,9 +206,9 @@ impl Site {
         }
         if !self.is_validated {
             let validating =
-                ErrandProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
+                SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
             if progress(validating) == GoOn::No {
-                return Err(ErrandError::Stopped);
+                return Err(SetupError::Stopped);
             }
             validate::validate(&mut remote, &self.mounted, &opened.root)?;
             self.is_validated = true;

@@ -6,7 +6,7 @@ use super::super::answer::Space;
 use super::super::fileset::{FileNo, FileSet};
 use super::super::mounting::Mounted;
 use super::super::remote::Remote;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// Left free beyond the file set: the file system's own needs, and other users of it.
 pub const SPARE_BYTES: u64 = 64 * 1024 * 1024;
@@ -45,7 +45,7 @@ impl Need {
 }
 
 /// The space of the export.
-pub fn of(remote: &mut Remote, mounted: &Mounted) -> Result<Space, ErrandError> {
+pub fn of(remote: &mut Remote, mounted: &Mounted) -> Result<Space, SetupError> {
     remote
         .space(&mounted.root)
         .map_err(|e| e.unable_to("see how much space is free", mounted.place()))
@@ -61,13 +61,13 @@ fn disk_bytes(set: FileSet) -> u64 {
 }
 
 /// Refuses a set that would not fit.
-pub fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), ErrandError> {
+pub fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), SetupError> {
     if need.files == 0 && need.growth == 0 {
         return Ok(());
     }
     let space = of(remote, mounted)?;
     let refuse = |what: String| {
-        Err(ErrandError::Unusable(format!(
+        Err(SetupError::Unusable(format!(
             "{}: {what}; nothing was written; free some space, lower the load, or scale the file \
              set down with --profile quick or the profile's workload_scale",
             mounted.place()

@@ -8,7 +8,7 @@
 use crate::fileset::{FileSet, SIZE_CLASSES};
 use crate::op::Accessed;
 use plimsoll_protocol::draw::{Sample, Weights};
-use plimsoll_protocol::keyed;
+use plimsoll_protocol::seeded_hash;
 
 /// The accessed files in the order of their groups, and in it of their sizes.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl Popularity {
     /// Of the accessed files of `files`, in `groups` groups with Poisson(`mean`) weights.
     pub fn new(files: FileSet, groups: u32, mean: f64) -> Self {
         let mut weights = vec![0.0; groups as usize];
-        keyed::poisson(mean, &mut weights);
+        seeded_hash::poisson(mean, &mut weights);
         let place = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
         let mut order: Vec<u32> = (0..files.accessed()).collect();
         order.sort_by_key(place);
@@ -52,6 +52,6 @@ impl Popularity {
         let starts = &self.starts[group];
         let class = starts.partition_point(|start| *start <= at).clamp(1, SIZE_CLASSES.len()) - 1;
         let alike = u64::from(starts[class + 1] - starts[class]);
-        Accessed(self.order[starts[class] as usize + keyed::below(sample.bits, alike) as usize])
+        Accessed(self.order[starts[class] as usize + seeded_hash::below(sample.bits, alike) as usize])
     }
 }

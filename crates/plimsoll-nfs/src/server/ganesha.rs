@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use super::knock::{MOUNT3_MNT, NFS3_NULL, call, xdr_string};
+use super::probe::{MOUNT3_MNT, NFS3_NULL, call, xdr_string};
 use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
 use plimsoll_servers::programs::{find_program, plain, search_path};
@@ -29,7 +29,7 @@ const INSTALL: &str = "apt install nfs-ganesha nfs-ganesha-vfs rpcbind";
 /// How long it may take until it answers; it normally takes some 3 s.
 const START_WAIT: Duration = Duration::from_secs(30);
 /// How long one look may take.
-const KNOCK_WAIT: Duration = Duration::from_secs(1);
+const PROBE_WAIT: Duration = Duration::from_secs(1);
 /// Other processes can take free ports between our looking and Ganesha's binding.
 const START_TRIES: u32 = 3;
 /// Looks for a pair of ports that are free for TCP and UDP.
@@ -294,10 +294,10 @@ fn wait_until_it_answers(
 /// Both programs answer and the export can be mounted. Its path, temporary and unique, shows that
 /// it is ours that answers.
 fn is_exported(ports: Ports, export: &str) -> bool {
-    let mounted = call(ports.mount, MOUNT3_MNT, &xdr_string(export), KNOCK_WAIT);
+    let mounted = call(ports.mount, MOUNT3_MNT, &xdr_string(export), PROBE_WAIT);
     // MNT3_OK is 0.
     let mounted = matches!(mounted, Ok(Some(result)) if result.starts_with(&[0; 4]));
-    mounted && matches!(call(ports.nfs, NFS3_NULL, &[], KNOCK_WAIT), Ok(Some(_)))
+    mounted && matches!(call(ports.nfs, NFS3_NULL, &[], PROBE_WAIT), Ok(Some(_)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod core;
 mod delayed;
 mod error;
 pub mod ganesha;
-mod knock;
+mod probe;
 pub mod store;
 mod tcp;
 mod udp;

@@ -13,7 +13,7 @@ use super::mounting::Mounted;
 use super::parameters::NfsVersion;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::{Listing, Remote};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// The scratch directory, below the directory of the file set.
 pub const SCRATCH: &str = ".plimsoll-check";
@@ -46,12 +46,12 @@ pub fn validate(
     remote: &mut Remote,
     mounted: &Mounted,
     root: &OwnedHandle,
-) -> Result<u32, ErrandError> {
+) -> Result<u32, SetupError> {
     let result = all_checks(remote, root);
     let removed = remove_scratch(remote, root);
     match result {
-        Err(ValidateError::Call { source: CallError::Stopped, .. }) => Err(ErrandError::Stopped),
-        Err(failed) => Err(ErrandError::Unusable(format!(
+        Err(ValidateError::Call { source: CallError::Stopped, .. }) => Err(SetupError::Stopped),
+        Err(failed) => Err(SetupError::Unusable(format!(
             "{}: {failed}; a server that does this is not measured: see its log and its export \
              options",
             mounted.place()

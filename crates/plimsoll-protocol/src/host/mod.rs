@@ -15,7 +15,7 @@ use std::time::Duration;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Bytes;
-use plimsoll_servers::{ServerProcess, Stop};
+use plimsoll_servers::{Builtin, ServerProcess, Stop};
 use tempfile::TempDir;
 
 use crate::net::{OnProgress, Room};
@@ -44,6 +44,8 @@ pub struct Registration {
     pub status: Option<StatusOf>,
     /// Why a name or password in a URL is refused.
     pub refuse_user: Option<&'static str>,
+    /// What `plimsoll calibrate` measures of servers of known behaviour.
+    pub calibration: &'static [Calibration],
 }
 
 /// The reference server: `plimsoll serve VERB`, `builtin:`.
@@ -157,6 +159,30 @@ pub struct Prepared {
 pub trait AskStatus: Send {
     /// The figures as Prometheus text, or nothing within `wait`.
     fn ask(&mut self, wait: Duration) -> Option<String>;
+}
+
+/// A server of known behaviour behind a protocol, and what asks it.
+pub struct Calibration {
+    /// For the certificate: `https`.
+    pub name: &'static str,
+    /// The suite of its loads.
+    pub suite: &'static str,
+    /// The suite's clients wait for each reply; otherwise its arrivals are open.
+    pub waits: bool,
+    /// What follows the server's URL.
+    pub path: &'static str,
+    /// The server of a program, on cores, without its law; files it needs may lie in a directory.
+    pub server: fn(PathBuf, &[u32], &Path) -> Result<Builtin, HostError>,
+    /// Of the calibrated server proper, which does no work.
+    pub proper: Option<ProperCalibration>,
+}
+
+/// What only the calibrated server proper has.
+pub struct ProperCalibration {
+    /// What its log calls the op at a place of a seed's schedule.
+    pub key: fn(u64, u64) -> u32,
+    /// A suite whose clients wait and think.
+    pub closed_suite: &'static str,
 }
 
 /// Greets nobody: the servers are asked everything when the run is planned.

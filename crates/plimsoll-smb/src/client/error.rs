@@ -1,4 +1,4 @@
-//! Why an errand's question failed, and the next move.
+//! Why a question of set-up failed, and the next move.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::seal::SealError;
 use crate::wire::frame::FrameError;
 use crate::wire::header::Command;
 use crate::wire::{WireError, status};
-use plimsoll_protocol::net::{ChannelError, ErrandError};
+use plimsoll_protocol::net::{ChannelError, SetupError};
 
-/// Why an errand's question failed.
+/// Why a question of set-up failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SmbError {
     /// The connection did not open, or broke.
@@ -72,9 +72,9 @@ impl SmbError {
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: Doing<'_>, place: impl fmt::Display) -> ErrandError {
+    pub fn unable_to(self, doing: Doing<'_>, place: impl fmt::Display) -> SetupError {
         let remedy = match &self {
-            Self::Stopped => return ErrandError::Stopped,
+            Self::Stopped => return SetupError::Stopped,
             Self::Logon(error) => return error.at(place),
             Self::Channel(ChannelError::Timeout | ChannelError::Closed) => {
                 "see whether the server still runs, and what its log says"
@@ -86,7 +86,7 @@ impl SmbError {
             Self::Unfit(_) => "see what the server's log says",
             Self::Path => "see what lies there, and remove it by hand",
         };
-        ErrandError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
+        SetupError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A blocking client of one share for errands: a command or compound at a time, or a window of
+//! A blocking client of one share for set-up: a command or compound at a time, or a window of
 //! reads or writes. Every wait is bounded, and ends soon when the caller raises a flag.
 
 mod error;
@@ -177,12 +177,12 @@ impl SmbClient {
 
     /// Waits until there are as many credits.
     fn earn(&mut self, credits: u32) -> Result<(), SmbError> {
-        let mut patience = SILENCE_MAX;
+        let mut time_left = SILENCE_MAX;
         while self.session.credits < credits {
             if self.awaited.is_empty() {
                 return Err(SmbError::Unfit("no credits for another command"));
             }
-            self.receive(&mut patience)?;
+            self.receive(&mut time_left)?;
         }
         Ok(())
     }
@@ -192,20 +192,20 @@ impl SmbClient {
     }
 
     fn reply_within(&mut self, message_id: u64, wait: Duration) -> Result<Reply, SmbError> {
-        let mut patience = wait;
+        let mut time_left = wait;
         loop {
             if let Some(at) = self.replies.iter().position(|one| one.message_id == message_id) {
                 return Ok(self.replies.swap_remove(at));
             }
-            self.receive(&mut patience)?;
+            self.receive(&mut time_left)?;
         }
     }
 
     /// Lets the server be for so long; what comes meanwhile is heard.
     pub fn pause(&mut self, time: Duration) -> Result<(), SmbError> {
-        let mut patience = time;
+        let mut time_left = time;
         loop {
-            match self.receive(&mut patience) {
+            match self.receive(&mut time_left) {
                 Ok(()) => {}
                 Err(SmbError::Channel(ChannelError::Timeout)) => return Ok(()),
                 Err(error) => return Err(error),
@@ -213,9 +213,9 @@ impl SmbClient {
         }
     }
 
-    /// Hears something within `patience`, and keeps what answers a command.
-    fn receive(&mut self, patience: &mut Duration) -> Result<(), SmbError> {
-        self.link.hear(patience)?;
+    /// Hears something within `time_left`, and keeps what answers a command.
+    fn receive(&mut self, time_left: &mut Duration) -> Result<(), SmbError> {
+        self.link.hear(time_left)?;
         let is_crumb = self.link.incoming.len() < CRUMB_BYTES;
         let Self { link, session, awaited, replies, plain, .. } = self;
         let before = awaited.len();
@@ -241,7 +241,7 @@ impl SmbClient {
             Ok(())
         })?;
         if is_crumb && awaited.len() == before {
-            *patience = patience.saturating_sub(STOP_HEARD_WITHIN);
+            *time_left = time_left.saturating_sub(STOP_HEARD_WITHIN);
         }
         Ok(())
     }
@@ -256,19 +256,19 @@ struct Link {
 }
 
 impl Link {
-    /// Waits for bytes, and takes from `patience` what that took.
-    fn hear(&mut self, patience: &mut Duration) -> Result<(), SmbError> {
-        while !patience.is_zero() {
+    /// Waits for bytes, and takes from `time_left` what that took.
+    fn hear(&mut self, time_left: &mut Duration) -> Result<(), SmbError> {
+        while !time_left.is_zero() {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(SmbError::Stopped);
             }
-            let piece = STOP_HEARD_WITHIN.min(*patience);
+            let piece = STOP_HEARD_WITHIN.min(*time_left);
             match self.channel.receive(&mut self.incoming, piece) {
                 Ok(()) => {
-                    *patience = patience.saturating_sub(HEARING_COSTS);
+                    *time_left = time_left.saturating_sub(HEARING_COSTS);
                     return Ok(());
                 }
-                Err(ChannelError::Timeout) => *patience = patience.saturating_sub(piece),
+                Err(ChannelError::Timeout) => *time_left = time_left.saturating_sub(piece),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -290,13 +290,13 @@ fn log_on(link: &mut Link, request: &LogonRequest<'_>) -> Result<Established, Sm
     let mut logon = Logon::new(request);
     let mut out = Vec::new();
     logon.start(&mut out);
-    let mut patience = SILENCE_MAX;
+    let mut time_left = SILENCE_MAX;
     loop {
         if !out.is_empty() {
             link.channel.send(&out)?;
             out.clear();
         }
-        link.hear(&mut patience)?;
+        link.hear(&mut time_left)?;
         let mut done = None;
         link.messages(|message| {
             if done.is_none()
@@ -311,7 +311,7 @@ fn log_on(link: &mut Link, request: &LogonRequest<'_>) -> Result<Established, Sm
         }
         if out.is_empty() {
             // No step of ours came of it.
-            patience = patience.saturating_sub(STOP_HEARD_WITHIN);
+            time_left = time_left.saturating_sub(STOP_HEARD_WITHIN);
         }
     }
 }

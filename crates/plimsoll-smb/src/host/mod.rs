@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use plimsoll_model::suite::Suite;
 use plimsoll_protocol::host::{
-    HostError, Managed, Reference, Registration, ServerWish, Started, Target, any_room,
+    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, Target, any_room,
     greet_nobody, local_sources, own_program,
 };
 use plimsoll_protocol::typed_workload;
@@ -39,6 +39,15 @@ pub const REGISTRATION: Registration = Registration {
     directory: None,
     status: None,
     refuse_user: None,
+    // READs of one file.
+    calibration: &[Calibration {
+        name: "smb",
+        suite: include_str!("calibration.toml"),
+        waits: true,
+        path: "",
+        server: |program, cores, _| Ok(Builtin::new("smb", program, cores)),
+        proper: None,
+    }],
 };
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {

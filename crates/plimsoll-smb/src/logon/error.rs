@@ -5,7 +5,7 @@ use std::fmt;
 use super::exchange::TokenError;
 use crate::seal::{KeyLengthError, SealError};
 use crate::wire::{WireError, status};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// How far a logon had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +128,8 @@ impl LogonError {
     }
 
     /// For the user: `place` cannot be used, why, and the next move.
-    pub fn at(&self, place: impl fmt::Display) -> ErrandError {
-        ErrandError::Unusable(format!("{place}: cannot log on: {self}"))
+    pub fn at(&self, place: impl fmt::Display) -> SetupError {
+        SetupError::Unusable(format!("{place}: cannot log on: {self}"))
     }
 }
 

@@ -6,13 +6,13 @@ use super::super::logon::Offer;
 use super::super::target::SmbTarget;
 use super::super::workspace::{MARKER, ROOT};
 use super::build::{patiently, remove_tree};
-use super::ours::{self, MARKER_NEW, Standing};
+use super::ours::{self, MARKER_NEW, RootState};
 use super::points::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share, ShareError};
 use super::site::Site;
-use plimsoll_protocol::crew::{Crew, Overseer};
-use plimsoll_protocol::net::{Dial, ErrandError, ErrandProgress, GoOn, OnProgress};
+use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, OnProgress};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
 /// Removes our directory from a share; answers in words.
@@ -20,10 +20,10 @@ pub fn clean_target(
     target: &ResolvedTarget,
     dial: &dyn Dial,
     progress: &mut OnProgress<'_>,
-) -> Result<String, ErrandError> {
+) -> Result<String, SetupError> {
     let target = SmbTarget::new(target, &dial.caller()).map_err(|error| match error {
-        PlanError::Errand(error) => error,
-        error => ErrandError::Wrong(error.to_string()),
+        PlanError::Setup(error) => error,
+        error => SetupError::Wrong(error.to_string()),
     })?;
     let cleaned = on_site(&target, &Offer::default(), dial, |site| clean(site, progress))?;
     Ok(match cleaned {
@@ -33,9 +33,9 @@ pub fn clean_target(
 }
 
 /// Removes our directory; answers with the number of files removed. `None`: there is none.
-pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u64>, ErrandError> {
+pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u64>, SetupError> {
     let mut share = site.connection()?;
-    if ours::look(&mut *share, site)? == Standing::Absent {
+    if ours::look(&mut *share, site)? == RootState::Absent {
         return Ok(None);
     }
     let root = site.path(ROOT);
@@ -49,7 +49,7 @@ pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u6
             remove_entry(&mut **share, &format!("{root}\\{}", entry.name), entry.found.kind)
                 .map_err(|(error, doing)| error.unable_to(&doing, site.name))
         };
-        Crew { open: site.open, channels: CHANNELS }.work(&entries, each, &mut sweep)?;
+        ChannelPool { open: site.open, channels: CHANNELS }.work(&entries, each, &mut sweep)?;
     }
     let files = sweep.files;
     // The marker last: a cleaning that was cut short can be done again.
@@ -86,14 +86,14 @@ struct Sweep<'a, 'p> {
 }
 
 impl Overseer<u64> for Sweep<'_, '_> {
-    fn on_done(&mut self, _: usize, files: u64) -> Result<(), ErrandError> {
+    fn on_done(&mut self, _: usize, files: u64) -> Result<(), SetupError> {
         self.ended += 1;
         self.files += files;
         Ok(())
     }
 
     fn tick(&mut self) -> GoOn {
-        (self.progress)(ErrandProgress {
+        (self.progress)(SetupProgress {
             doing: "removing workspaces",
             done: self.ended,
             total: self.entries,

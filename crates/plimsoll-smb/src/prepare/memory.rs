@@ -9,7 +9,7 @@ use super::super::client::SmbError;
 use super::super::wire::header::Command;
 use super::super::wire::status;
 use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// Bytes of one write.
 const CHUNK: u64 = 64 * 1024;
@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// What a site opens.
-    pub fn open(&self, stop: &Arc<AtomicBool>) -> Result<Box<dyn Share>, ErrandError> {
+    pub fn open(&self, stop: &Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> {
         Ok(Box::new(Self { stop: Arc::clone(stop), ..self.clone() }))
     }
 

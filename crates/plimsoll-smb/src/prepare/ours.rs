@@ -2,10 +2,11 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::super::workspace::{MARKER, Marker, ROOT};
+use super::super::workspace::{MARKER, ShareMarker, ROOT};
 use super::share::{Share, Text};
 use super::site::Site;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::marker::Marker as _;
+use plimsoll_protocol::net::SetupError;
 
 /// The marker in the making; renamed when it is whole.
 pub const MARKER_NEW: &str = ".plimsoll.new";
@@ -14,19 +15,19 @@ const MARKER_BYTES_MAX: u32 = 8192;
 
 /// What a share has under [`ROOT`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RootState {
     /// Nothing.
     Absent,
     /// Our directory. Without a marker when it is empty: its making was cut short.
-    Ours(Option<Marker>),
+    Ours(Option<ShareMarker>),
 }
 
 /// Looks; a directory of somebody else is an error.
-pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<Standing, ErrandError> {
+pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupError> {
     let root = site.path(ROOT);
     let listed = share.find(&root).map_err(site.unable_to("look for plimsoll-files"))?;
     if listed.is_none() {
-        return Ok(Standing::Absent);
+        return Ok(RootState::Absent);
     }
     let path = format!("{root}\\{MARKER}");
     let found =
@@ -34,9 +35,9 @@ pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<Standing, ErrandEr
     if found.is_none() {
         let listed = share.list(&root).map_err(site.unable_to("list plimsoll-files"))?;
         if listed.unwrap_or_default().iter().all(|entry| entry.name == MARKER_NEW) {
-            return Ok(Standing::Ours(None));
+            return Ok(RootState::Ours(None));
         }
-        return Err(ErrandError::Wrong(format!(
+        return Err(SetupError::Wrong(format!(
             "{}: {ROOT} exists there and carries no {MARKER}, so it is not ours and nothing is \
              written or removed; move it away, or use another share or directory",
             site.name
@@ -45,19 +46,19 @@ pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<Standing, ErrandEr
     let text = share
         .read(&path, 0, MARKER_BYTES_MAX)
         .map_err(site.unable_to("read the marker in plimsoll-files"))?;
-    match Marker::parse(&text) {
-        Ok(marker) => Ok(Standing::Ours(Some(marker))),
-        Err(error) => Err(ErrandError::Wrong(format!("{}: {error}", site.name))),
+    match ShareMarker::parse(&text) {
+        Ok(marker) => Ok(RootState::Ours(Some(marker))),
+        Err(error) => Err(SetupError::Wrong(format!("{}: {error}", site.name))),
     }
 }
 
 /// Refuses files of another seed.
-pub fn check_seed(marker: &Marker, seed: u64, site: &Site<'_>) -> Result<(), ErrandError> {
+pub fn check_seed(marker: &ShareMarker, seed: u64, site: &Site<'_>) -> Result<(), SetupError> {
     let held = marker.seed();
     if held == seed {
         return Ok(());
     }
-    Err(ErrandError::Wrong(format!(
+    Err(SetupError::Wrong(format!(
         "{}: {ROOT} holds files of seed {held}, not {seed}; use them with --set \
          workload.file_set_seed={held}, or remove them with plimsoll clean",
         site.name
@@ -68,13 +69,13 @@ pub fn check_seed(marker: &Marker, seed: u64, site: &Site<'_>) -> Result<(), Err
 pub fn open(
     share: &mut dyn Share,
     site: &Site<'_>,
-    standing: &Standing,
-    marker: &Marker,
-) -> Result<(), ErrandError> {
-    match standing {
-        Standing::Ours(Some(held)) if held == marker => return Ok(()),
-        Standing::Ours(_) => {}
-        Standing::Absent => {
+    state: &RootState,
+    marker: &ShareMarker,
+) -> Result<(), SetupError> {
+    match state {
+        RootState::Ours(Some(held)) if held == marker => return Ok(()),
+        RootState::Ours(_) => {}
+        RootState::Absent => {
             share.make_dir(&site.path(ROOT)).map_err(site.unable_to("make plimsoll-files"))?;
         }
     }
@@ -85,8 +86,8 @@ pub fn open(
 pub fn write_marker(
     share: &mut dyn Share,
     site: &Site<'_>,
-    marker: &Marker,
-) -> Result<(), ErrandError> {
+    marker: &ShareMarker,
+) -> Result<(), SetupError> {
     let json = marker.to_json();
     let root = site.path(ROOT);
     let (new, path) = (format!("{root}\\{MARKER_NEW}"), format!("{root}\\{MARKER}"));

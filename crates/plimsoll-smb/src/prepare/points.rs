@@ -1,4 +1,4 @@
-//! What happens on the shares around each load point: knock, validate once, bring the workspaces
+//! What happens on the shares around each load point: probe, validate once, bring the workspaces
 //! into order for the load; after the last point remove them, if the suite says so.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::trial::Trial;
 use super::validate;
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{
-    Dial, ErrandError, ErrandProgress, GoOn, OnProgress, PointPreparation,
+    Dial, SetupError, SetupProgress, GoOn, OnProgress, PointPreparation,
 };
 
 /// What a client's script makes and has not removed yet, at most: a pass writes 7.7 MB, two fifths
@@ -32,7 +32,7 @@ use plimsoll_protocol::net::{
 const WORK_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Makes the workload of a load point, when its data is on the shares.
-pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, ErrandError> + Send>;
+pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, SetupError> + Send>;
 
 /// What a preparation is made from.
 pub struct PreparationRequest {
@@ -50,7 +50,7 @@ pub struct PreparationRequest {
 
 /// The shares of a run, and how far each is.
 pub struct SmbPreparation {
-    sites: Vec<Standing>,
+    sites: Vec<KnownShare>,
     workload: SmbWorkload,
     offer: Offer,
     needs: Needs,
@@ -59,7 +59,7 @@ pub struct SmbPreparation {
 }
 
 /// A share, and what this process knows of it.
-struct Standing {
+struct KnownShare {
     target: SmbTarget,
     is_validated: bool,
     /// Clients (of all shares) whose workspaces were in order here once.
@@ -103,7 +103,7 @@ impl SmbPreparation {
         let needs = Needs::new(&request);
         let PreparationRequest { targets, workload, make, .. } = request;
         let site =
-            |target| Standing { target, is_validated: false, known_clients: 0, is_known: false };
+            |target| KnownShare { target, is_validated: false, known_clients: 0, is_known: false };
         Self {
             sites: targets.into_iter().map(site).collect(),
             needs,
@@ -144,7 +144,7 @@ impl SmbPreparation {
         clients: u32,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SetupError> {
         let places = self.places(at, clients);
         let (workspace, is_workspaces) = match self.needs {
             Needs::Workspaces { workspace, .. } => (workspace, true),
@@ -178,11 +178,11 @@ impl SmbPreparation {
     }
 }
 
-fn validating(progress: &mut OnProgress<'_>) -> Result<(), ErrandError> {
-    let at = ErrandProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
+fn validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
+    let at = SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
     match progress(at) {
         GoOn::Yes => Ok(()),
-        GoOn::No => Err(ErrandError::Stopped),
+        GoOn::No => Err(SetupError::Stopped),
     }
 }
 
@@ -191,9 +191,9 @@ pub(super) fn on_site<T>(
     target: &SmbTarget,
     offer: &Offer,
     dial: &dyn Dial,
-    work: impl FnOnce(&Site<'_>) -> Result<T, ErrandError>,
-) -> Result<T, ErrandError> {
-    let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, ErrandError> {
+    work: impl FnOnce(&Site<'_>) -> Result<T, SetupError>,
+) -> Result<T, SetupError> {
+    let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, SetupError> {
         Ok(Box::new(remote::open(target, offer, dial, Arc::clone(stop))?))
     };
     let stop = dial.stop();
@@ -201,11 +201,11 @@ pub(super) fn on_site<T>(
 }
 
 /// Some servers let in a user whom they do not know; what is measured then is a guest's.
-fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), ErrandError> {
+fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), SetupError> {
     if !is_guest || target.credentials.is_guest() {
         return Ok(());
     }
-    Err(ErrandError::Unusable(format!(
+    Err(SetupError::Unusable(format!(
         "{}: the server took {:?} for a guest; check the user in the URL and the password in \
          PLIMSOLL_PASSWORD, or name no user",
         target.name, target.credentials.user
@@ -213,7 +213,7 @@ fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), ErrandError>
 }
 
 impl PointPreparation for SmbPreparation {
-    fn knock(&mut self, dial: &dyn Dial) -> Result<(), ErrandError> {
+    fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
         self.sites.iter().try_for_each(|site| {
             let remote = remote::open(&site.target, &self.offer, dial, dial.stop())?;
             let is_guest = remote.is_guest();
@@ -227,7 +227,7 @@ impl PointPreparation for SmbPreparation {
         load: &Load,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<Arc<dyn Workload>, ErrandError> {
+    ) -> Result<Arc<dyn Workload>, SetupError> {
         if self.needs != Needs::Nothing {
             for at in 0..self.sites.len() {
                 self.ready_at(at, load.clients(), dial, progress)?;
@@ -242,7 +242,7 @@ impl PointPreparation for SmbPreparation {
         last: bool,
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SetupError> {
         if !last || self.workload.save_workspace || self.needs == Needs::Nothing {
             return Ok(());
         }

@@ -11,8 +11,8 @@ use super::super::session::SmbSite;
 use super::super::target::SmbTarget;
 use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
 use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
-use plimsoll_protocol::keyed;
-use plimsoll_protocol::net::{Dial, ErrandError};
+use plimsoll_protocol::seeded_hash;
+use plimsoll_protocol::net::{Dial, SetupError};
 
 /// Bytes of a file that are in memory at once.
 const STRETCH_BYTES: u64 = 4 * 1024 * 1024;
@@ -33,13 +33,13 @@ pub fn open(
     offer: &Offer,
     dial: &dyn Dial,
     stop: Arc<AtomicBool>,
-) -> Result<Remote, ErrandError> {
+) -> Result<Remote, SetupError> {
     // A server hands a connection of a client that it knows to the process that serves this
     // client, and that one may be about to end: every connection comes from a client of its own.
-    let nonce = keyed::key(&[dial.caller().nonce, CONNECTIONS.fetch_add(1, Ordering::Relaxed)]);
+    let nonce = seeded_hash::key(&[dial.caller().nonce, CONNECTIONS.fetch_add(1, Ordering::Relaxed)]);
     let mut offer = offer.clone();
     offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
-    offer.client_guid[8..].copy_from_slice(&keyed::key(&[nonce]).to_le_bytes());
+    offer.client_guid[8..].copy_from_slice(&seeded_hash::key(&[nonce]).to_le_bytes());
     let (credentials, unc) = (&target.credentials, target.unc.as_str());
     let request = LogonRequest { credentials, offer: &offer, unc, nonce };
     let client = SmbClient::logon(dial, target.address, &request, stop)

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_model::units::Bytes;
 
-use super::super::workspace::{Marker, Workspace};
+use super::super::workspace::{ShareMarker, Workspace};
 use super::build::{self, Style, Tally};
-use super::ours::{self, Standing};
+use super::ours::{self, RootState};
 use super::place::Place;
 use super::share::Share;
 use super::site::Site;
 use super::space;
 use super::survey::{self, Depth, Survey};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::crew::{Crew, Overseer};
-use plimsoll_protocol::net::{ErrandError, ErrandProgress, GoOn, OnProgress};
+use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::net::{SetupError, SetupProgress, GoOn, OnProgress};
 
 /// Connections that work on a share at once, when nothing else is said.
 pub const CHANNELS: usize = 4;
@@ -59,11 +59,11 @@ pub fn open(
     site: &Site<'_>,
     order: &Order<'_>,
     progress: &mut OnProgress<'_>,
-) -> Result<Opened, ErrandError> {
+) -> Result<Opened, SetupError> {
     let mut share = site.connection()?;
     let standing = ours::look(&mut *share, site)?;
     let mut held = 0;
-    if let Standing::Ours(Some(marker)) = &standing {
+    if let RootState::Ours(Some(marker)) = &standing {
         ours::check_seed(marker, order.table.seed(), site)?;
         if marker.is_of(order.table.seed(), order.workspace) {
             held = marker.clients();
@@ -82,7 +82,7 @@ pub fn write(
     order: &Order<'_>,
     opened: &Opened,
     progress: &mut OnProgress<'_>,
-) -> Result<Written, ErrandError> {
+) -> Result<Written, SetupError> {
     let written = write_all(site, order, &opened.surveys, progress)?;
     if order.clients > opened.held {
         let marker = order.marker(order.clients);
@@ -92,8 +92,8 @@ pub fn write(
 }
 
 impl Order<'_> {
-    fn marker(&self, clients: u32) -> Marker {
-        Marker::new(self.table.seed(), self.workspace, clients)
+    fn marker(&self, clients: u32) -> ShareMarker {
+        ShareMarker::new(self.table.seed(), self.workspace, clients)
     }
 }
 
@@ -101,14 +101,14 @@ fn survey_all(
     site: &Site<'_>,
     order: &Order<'_>,
     progress: &mut OnProgress<'_>,
-) -> Result<Vec<Survey>, ErrandError> {
+) -> Result<Vec<Survey>, SetupError> {
     let places = order.places;
     let mut looks = Looks { surveys: vec![Survey::default(); places.len()], done: 0, progress };
     let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
         survey::survey(&mut **share, site, place, *depth)
             .map_err(|(error, doing)| error.unable_to(&doing, site.name))
     };
-    Crew { open: site.open, channels: order.channels }.work(places, each, &mut looks)?;
+    ChannelPool { open: site.open, channels: order.channels }.work(places, each, &mut looks)?;
     Ok(looks.surveys)
 }
 
@@ -117,7 +117,7 @@ fn write_all(
     order: &Order<'_>,
     surveys: &[Survey],
     progress: &mut OnProgress<'_>,
-) -> Result<Written, ErrandError> {
+) -> Result<Written, SetupError> {
     let tally = Tally::default();
     let jobs: Vec<_> = order
         .places
@@ -134,7 +134,7 @@ fn write_all(
             build::build(&mut **share, &style, place, survey)
                 .map_err(|(error, doing)| error.unable_to(&doing, site.name))
         };
-        Crew { open: site.open, channels: order.channels }.work(&jobs, each, &mut work)?;
+        ChannelPool { open: site.open, channels: order.channels }.work(&jobs, each, &mut work)?;
     }
     // The caller hears the last figures, whose answer no longer matters.
     let _: GoOn = Overseer::<()>::tick(&mut work);
@@ -151,7 +151,7 @@ struct Looks<'a, 'p> {
 }
 
 impl Overseer<Survey> for Looks<'_, '_> {
-    fn on_done(&mut self, at: usize, survey: Survey) -> Result<(), ErrandError> {
+    fn on_done(&mut self, at: usize, survey: Survey) -> Result<(), SetupError> {
         self.surveys[at] = survey;
         self.done += 1;
         Ok(())
@@ -160,7 +160,7 @@ impl Overseer<Survey> for Looks<'_, '_> {
     fn tick(&mut self) -> GoOn {
         let total = self.surveys.len() as u64;
         let (doing, done) = ("looking at workspaces", self.done);
-        (self.progress)(ErrandProgress { doing, done, total, bytes: Bytes(0) })
+        (self.progress)(SetupProgress { doing, done, total, bytes: Bytes(0) })
     }
 }
 
@@ -171,12 +171,12 @@ struct Work<'a, 'p> {
 }
 
 impl Overseer<()> for Work<'_, '_> {
-    fn on_done(&mut self, _: usize, (): ()) -> Result<(), ErrandError> {
+    fn on_done(&mut self, _: usize, (): ()) -> Result<(), SetupError> {
         Ok(())
     }
 
     fn tick(&mut self) -> GoOn {
-        (self.progress)(ErrandProgress {
+        (self.progress)(SetupProgress {
             doing: "writing files",
             done: self.tally.files.load(Ordering::Relaxed),
             total: self.total,

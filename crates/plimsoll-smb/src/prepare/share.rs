@@ -9,7 +9,7 @@ use super::super::client::SmbError;
 use super::super::op::Content;
 use super::super::wire::status;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// One connection to a share.
 pub trait Share {
@@ -132,10 +132,10 @@ impl ShareError {
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> ErrandError {
+    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
         match self {
             Self::Client(error) => error.unable_to(doing, place),
-            Self::Foreign => ErrandError::Unusable(format!(
+            Self::Foreign => SetupError::Unusable(format!(
                 "{place}: cannot {doing}: {self}; move it away, or plimsoll clean the share"
             )),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::share::{Share, ShareError};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// Where the operations are tried before anything is measured, in our directory.
 pub const SCRATCH: &str = "check";
@@ -24,11 +24,11 @@ pub struct Site<'a> {
 
 /// Opens a connection to a share.
 pub type OpenShare<'a> =
-    &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, ErrandError> + Sync);
+    &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> + Sync);
 
 impl Site<'_> {
     /// A connection that ends when the user says so.
-    pub fn connection(&self) -> Result<Box<dyn Share>, ErrandError> {
+    pub fn connection(&self) -> Result<Box<dyn Share>, SetupError> {
         (self.open)(self.stop)
     }
 
@@ -41,7 +41,7 @@ impl Site<'_> {
     }
 
     /// Says what could not be done here.
-    pub fn unable_to(&self, doing: &str) -> impl FnOnce(ShareError) -> ErrandError {
+    pub fn unable_to(&self, doing: &str) -> impl FnOnce(ShareError) -> SetupError {
         move |error| error.unable_to(doing, self.name)
     }
 }

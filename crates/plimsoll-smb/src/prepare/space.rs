@@ -4,7 +4,7 @@ use plimsoll_model::units::Bytes;
 
 use super::share::Share;
 use super::site::Site;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// Left free beyond our files: the file system's own needs, and other users of it.
 pub const SPARE_BYTES: u64 = 32 * 1024 * 1024;
@@ -16,7 +16,7 @@ pub fn check(
     site: &Site<'_>,
     missing: Bytes,
     growth: Bytes,
-) -> Result<(), ErrandError> {
+) -> Result<(), SetupError> {
     if missing.0 == 0 && growth.0 == 0 {
         return Ok(());
     }
@@ -25,7 +25,7 @@ pub fn check(
     if space.available_bytes >= needed {
         return Ok(());
     }
-    Err(ErrandError::Unusable(format!(
+    Err(SetupError::Unusable(format!(
         "{}: the workspaces and what the clients write need {} more, {} are free there; nothing \
          was written; free some space, ask for fewer clients, or scale the workspaces down with \
          --set workload.workspace_mib or --profile quick",

@@ -14,7 +14,7 @@ use super::share::Share;
 use super::site::Site;
 use super::survey::Depth;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{ErrandError, ErrandProgress, GoOn, OnProgress};
+use plimsoll_protocol::net::{SetupError, SetupProgress, GoOn, OnProgress};
 
 const ROOMY: u64 = 1 << 30;
 const SEED: u64 = 5;
@@ -31,7 +31,7 @@ struct Run<'a> {
     base: &'static str,
     knows: u32,
     stop: Arc<AtomicBool>,
-    seen: Vec<ErrandProgress>,
+    seen: Vec<SetupProgress>,
 }
 
 impl<'a> Run<'a> {
@@ -41,15 +41,15 @@ impl<'a> Run<'a> {
         Self { memory, table, workspace, base: "", knows: 0, stop, seen: Vec::new() }
     }
 
-    fn prepare(&mut self, clients: u32) -> Result<Written, ErrandError> {
+    fn prepare(&mut self, clients: u32) -> Result<Written, SetupError> {
         self.prepare_until(clients, |_| GoOn::Yes)
     }
 
     fn prepare_until(
         &mut self,
         clients: u32,
-        go_on: impl Fn(&ErrandProgress) -> GoOn,
-    ) -> Result<Written, ErrandError> {
+        go_on: impl Fn(&SetupProgress) -> GoOn,
+    ) -> Result<Written, SetupError> {
         let (table, workspace) = (&self.table, self.workspace);
         let depth = |client| match client < self.knows {
             true => Depth::Sizes,
@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn clean(&self) -> Result<Option<u64>, ErrandError> {
+    fn clean(&self) -> Result<Option<u64>, SetupError> {
         let open = |stop: &Arc<AtomicBool>| self.memory.open(stop);
         let site =
             Site { name: "smb://server/share", base: self.base, stop: &self.stop, open: &open };
@@ -108,7 +108,7 @@ fn prepare(
     site: &Site<'_>,
     order: &Order<'_>,
     progress: &mut OnProgress<'_>,
-) -> Result<Written, ErrandError> {
+) -> Result<Written, SetupError> {
     let opened = set::open(site, order, progress)?;
     set::write(site, order, &opened, progress)
 }
@@ -204,9 +204,9 @@ fn nothing_is_written_where_it_must_not_be() {
     memory.put("plimsoll-files\\letter.txt", Some(b"Dear"));
     let before = memory.paths();
     let mut run = Run::new(&memory);
-    let refused = |error: ErrandError, part: &str| {
+    let refused = |error: SetupError, part: &str| {
         let message = error.to_string();
-        assert!(matches!(error, ErrandError::Wrong(_)) && message.contains(part), "{message}");
+        assert!(matches!(error, SetupError::Wrong(_)) && message.contains(part), "{message}");
     };
     refused(run.prepare(1).unwrap_err(), "carries no .plimsoll, so it is not ours");
     refused(run.clean().unwrap_err(), "nothing is written or removed");
@@ -271,7 +271,7 @@ fn a_stopped_preparation_goes_on_where_it_was() {
         true => GoOn::No,
         false => GoOn::Yes,
     });
-    assert!(matches!(stopped, Err(ErrandError::Stopped)), "{stopped:?}");
+    assert!(matches!(stopped, Err(SetupError::Stopped)), "{stopped:?}");
     assert!(run.prepare(200).unwrap().bytes < 200 * small().bytes());
     run.check(200);
 }
@@ -282,8 +282,8 @@ fn a_stop_is_heard_on_the_connection_that_only_looks_too() {
     let mut run = Run::new(&memory);
     run.prepare(1).unwrap();
     run.stop.store(true, Ordering::Relaxed);
-    assert!(matches!(run.prepare(1), Err(ErrandError::Stopped)));
-    assert!(matches!(run.clean(), Err(ErrandError::Stopped)));
+    assert!(matches!(run.prepare(1), Err(SetupError::Stopped)));
+    assert!(matches!(run.clean(), Err(SetupError::Stopped)));
     run.check(1);
 }
 

@@ -77,7 +77,7 @@ impl<'a> Trial<'a> {
         wire.detail.clear();
         session.issue(Ticket(0), call, NOW, wire);
         let stop = wire.dial.stop();
-        let mut patience = SILENCE_MAX;
+        let mut time_left = SILENCE_MAX;
         let mut bytes = Vec::new();
         loop {
             if let Some(outcome) = wire.ended.take() {
@@ -102,17 +102,17 @@ impl<'a> Trial<'a> {
                 continue;
             }
             let Some(channel) = &mut wire.channel else { return Err(TrialError::Silence) };
-            if patience.is_zero() {
+            if time_left.is_zero() {
                 return Err(TrialError::Silence);
             }
             bytes.clear();
-            match channel.receive(&mut bytes, STOP_HEARD_WITHIN.min(patience)) {
+            match channel.receive(&mut bytes, STOP_HEARD_WITHIN.min(time_left)) {
                 Ok(()) => {
-                    patience = patience.saturating_sub(HEARING_COSTS);
+                    time_left = time_left.saturating_sub(HEARING_COSTS);
                     session.on_bytes(LINK, &bytes, NOW, wire);
                 }
                 Err(ChannelError::Timeout) => {
-                    patience = patience.saturating_sub(STOP_HEARD_WITHIN);
+                    time_left = time_left.saturating_sub(STOP_HEARD_WITHIN);
                 }
                 Err(ChannelError::Closed) => session.on_eof(LINK, NOW, wire),
                 Err(error) => {

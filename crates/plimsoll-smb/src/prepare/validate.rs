@@ -14,7 +14,7 @@ use super::super::workspace::ROOT;
 use super::share::words;
 use super::site::SCRATCH;
 use super::trial::{Trial, TrialError};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 /// The two handles of the checks.
 const FIRST: HandleNo = HandleNo(0);
@@ -34,13 +34,13 @@ struct Check {
 }
 
 /// Checks every operation; answers with how many checks passed. `place` is for messages.
-pub fn validate(trial: &mut Trial<'_>, place: &str) -> Result<u32, ErrandError> {
+pub fn validate(trial: &mut Trial<'_>, place: &str) -> Result<u32, SetupError> {
     let mut passed = 0;
     for Check { name, call } in checks() {
         let expected = call.expected;
         let tried = trial.run(call).map_err(|error| match error {
-            TrialError::Stopped => ErrandError::Stopped,
-            TrialError::Silence => ErrandError::Unusable(format!(
+            TrialError::Stopped => SetupError::Stopped,
+            TrialError::Silence => SetupError::Unusable(format!(
                 "{place}: validation check \"{name}\": no answer in time; see whether the server \
                  still runs, and what its log says"
             )),
@@ -48,7 +48,7 @@ pub fn validate(trial: &mut Trial<'_>, place: &str) -> Result<u32, ErrandError> 
         match tried.outcome.status {
             OpStatus::Ok | OpStatus::ExpectedFailure => passed += 1,
             OpStatus::Failed(_) | OpStatus::Unexpected { .. } => {
-                return Err(ErrandError::Unusable(format!(
+                return Err(SetupError::Unusable(format!(
                     "{place}: validation check \"{name}\": expected {}, got: {}; a server that \
                      does this is not measured: see its log and its configuration of the share",
                     in_words(expected),

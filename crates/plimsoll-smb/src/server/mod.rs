@@ -3,7 +3,7 @@
 //! It is a server to measure against, not one to keep files on.
 
 mod directory;
-mod knock;
+mod probe;
 mod memory;
 pub mod samba;
 

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use plimsoll_servers::programs::{find_program, plain, search_path};
 
-use super::knock as smb_knock;
+use super::probe as probe;
 use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
@@ -31,7 +31,7 @@ const INSTALL: &str = "apt install samba";
 /// How long it may take until it answers; it normally takes some 100 ms.
 const START_WAIT: Duration = Duration::from_secs(20);
 /// How long one look may take.
-const KNOCK_WAIT: Duration = Duration::from_secs(1);
+const PROBE_WAIT: Duration = Duration::from_secs(1);
 /// Another process can take the free port between our looking and Samba's binding.
 const PORT_TRIES: u32 = 3;
 /// Name of the share.
@@ -399,7 +399,7 @@ fn wait_until_it_answers(
             let tail = process.stderr_tail();
             return Err(ServerError::Ended { software: software(), status, tail });
         }
-        if matches!(smb_knock::server_guid(address, KNOCK_WAIT), Ok(Some(found)) if found == guid) {
+        if matches!(probe::server_guid(address, PROBE_WAIT), Ok(Some(found)) if found == guid) {
             return Ok(());
         }
         if !deadline.wait_a_step() {

@@ -14,7 +14,7 @@
 //! | `verdict` | from a status to how the op ended |
 //! | `deltree` | removing a directory with all below it |
 //! | `chores` | what is sent without an op: acknowledged breaks, stray closes |
-//! | `lone` | logons with a connection of their own |
+//! | `single_logons` | logons with a connection of their own |
 //! | `words` | what an error sample says |
 //!
 //! The first op opens the connection and logs on. An op ends once: by its replies, or because the
@@ -31,7 +31,7 @@ mod ending;
 mod flights;
 mod handles;
 mod line;
-mod lone;
+mod single_logons;
 mod ranges;
 mod replies;
 mod site;
@@ -56,7 +56,7 @@ use self::encode::Sending;
 use self::flights::{Flight, Flights, Stage};
 use self::handles::{Handles, Held};
 use self::line::Line;
-use self::lone::{LinkState, LoneLogons};
+use self::single_logons::{LinkState, SingleLogons};
 use self::replies::Stop;
 use self::verdict::verdict;
 use self::words::Complaint;
@@ -78,7 +78,7 @@ pub struct SmbSession {
     waiting: VecDeque<usize>,
     handles: Handles,
     chores: Chores,
-    logons: LoneLogons,
+    logons: SingleLogons,
     /// Nothing has to be done before this instant. Never too late; may be too early.
     wake: Nanos,
     unexpected: u32,
@@ -98,7 +98,7 @@ impl SmbSession {
             waiting: VecDeque::new(),
             handles: Handles::default(),
             chores: Chores::default(),
-            logons: LoneLogons::default(),
+            logons: SingleLogons::default(),
             wake: Nanos::MAX,
             unexpected: 0,
             counters: SessionCounters::default(),

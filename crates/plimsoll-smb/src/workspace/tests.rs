@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
+use plimsoll_protocol::marker::{Marker as _, MarkerError};
 
 #[test]
 fn a_workspace_of_twenty_mebibytes_is_the_methods_to_the_byte() {
@@ -62,18 +63,17 @@ fn every_file_has_content_of_its_own() {
 #[test]
 fn a_marker_reads_back_and_a_foreign_one_is_refused() {
     let workspace = Workspace::new(20.0, 1.0);
-    let marker = Marker::new(u64::MAX, workspace, 60);
+    let marker = ShareMarker::new(u64::MAX, workspace, 60);
     let text = marker.to_json();
-    assert_eq!(Marker::parse(text.as_bytes()), Ok(marker.clone()));
+    assert_eq!(ShareMarker::parse(text.as_bytes()), Ok(marker.clone()));
     assert_eq!((marker.seed(), marker.clients()), (u64::MAX, 60));
     assert!(marker.is_of(u64::MAX, workspace));
     assert!(!marker.is_of(1, workspace) && !marker.is_of(u64::MAX, Workspace::new(80.0, 1.0)));
-    let refusal = |from: &str, to: &str| Marker::parse(text.replace(from, to).as_bytes());
-    assert_eq!(refusal("\"format\": 1", "\"format\": 2"), Err(MarkerError::Format(2)));
-    assert_eq!(
-        refusal("\"clients\": 60", "\"clients\": 100001"),
-        Err(MarkerError::Clients(100_001))
-    );
-    assert!(matches!(Marker::parse(b"{}"), Err(MarkerError::Invalid(_))));
-    assert!(matches!(Marker::parse(b"\xff"), Err(MarkerError::Invalid(_))));
+    let refusal = |from: &str, to: &str| ShareMarker::parse(text.replace(from, to).as_bytes());
+    let other = refusal("\"format\": 1", "\"format\": 2");
+    assert!(matches!(other, Err(MarkerError::Format { format: 2, .. })));
+    let many = refusal("\"clients\": 60", "\"clients\": 100001");
+    assert!(matches!(many, Err(MarkerError::Excess { .. })), "{many:?}");
+    assert!(matches!(ShareMarker::parse(b"{}"), Err(MarkerError::Invalid { .. })));
+    assert!(matches!(ShareMarker::parse(b"\xff"), Err(MarkerError::Invalid { .. })));
 }

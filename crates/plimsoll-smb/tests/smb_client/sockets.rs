@@ -1,4 +1,4 @@
-//! Real sockets for errands.
+//! Real sockets for set-up.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -59,6 +59,7 @@ const ECHO: Registration = Registration {
     directory: None,
     status: None,
     refuse_user: Some("echo knows no users; leave the name out"),
+    calibration: &[],
 };
 
 fn main() -> ExitCode {

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use plimsoll_protocol::host::Registration;
 
 use super::run::PacingArg;
 use super::values::parse_share;
 use super::{DEFAULT_SEED, Progress};
+use crate::protocols;
 
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
@@ -14,8 +17,8 @@ pub struct CalibrateArgs {
     #[arg(long)]
     pub quick: bool,
     /// Protocols to speak; that of the calibrated server is always among them
-    #[arg(long, value_enum, default_value_t = CalibrateProtocol::All, value_name = "PROTOCOL")]
-    pub protocol: CalibrateProtocol,
+    #[arg(long, value_parser = parse_protocol(), default_value = "all", value_name = "PROTOCOL")]
+    pub protocol: String,
     /// Share of the time to take
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = parse_share, hide = true)]
     pub scale: f64,
@@ -39,17 +42,13 @@ pub struct CalibrateArgs {
     pub json: bool,
 }
 
-/// What a certificate is to cover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CalibrateProtocol {
-    /// HTTP, with and without TLS
-    Http,
-    /// NFS over TCP
-    Nfs,
-    /// SMB
-    Smb,
-    /// Transactions, nothing else
-    App,
-    /// All of them
-    All,
+/// Those that can be calibrated, and all of them.
+fn parse_protocol() -> PossibleValuesParser {
+    let able = protocols::all().filter(|one| !one.calibration.is_empty());
+    let value = |one: &'static Registration| {
+        let names: Vec<_> = one.calibration.iter().map(|wire| wire.name).collect();
+        PossibleValue::new(one.protocol.name).help(format!("over {}", names.join(" and ")))
+    };
+    let all = PossibleValue::new("all").help("all of them");
+    PossibleValuesParser::new(able.map(value).chain([all]))
 }

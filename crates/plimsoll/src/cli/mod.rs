@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::Override;
 
-pub use calibrate::{CalibrateArgs, CalibrateProtocol};
+pub use calibrate::CalibrateArgs;
 pub use capacity::CapacityArgs;
 pub use run::{LadderArgs, Peak, RunArgs};
 pub use scale::{Over, ScaleArgs};

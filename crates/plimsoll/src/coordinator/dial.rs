@@ -1,4 +1,4 @@
-//! Real sockets for errands: blocking, with a timeout on every step.
+//! Real sockets for set-up: blocking, with a timeout on every step.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
@@ -181,7 +181,7 @@ impl Channel for Datagrams {
 fn channel_error(error: io::Error) -> ChannelError {
     match error.kind() {
         // A wait that a signal cut short (Ctrl-C, or fg after Ctrl-Z) brought nothing; whether the
-        // errand is to end is asked elsewhere.
+        // set-up is to end is asked elsewhere.
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {
             ChannelError::Timeout
         }

@@ -1,7 +1,7 @@
 //! What must be known to repeat the run.
 
 use plimsoll_engine::agent;
-use plimsoll_http::plan::HEADER_FACT;
+use plimsoll_http::headers::HEADER_FACT;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
@@ -9,7 +9,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::Root;
 
 use super::jitter;
-use super::outset::{Outset, RunRequest};
+use super::run_setup::{RunSetup, RunRequest};
 use super::server_status;
 use super::sources;
 use crate::certificates;
@@ -28,15 +28,15 @@ pub(super) const HELD: &str = "server held to";
 pub(super) const PRIORITY_NORMAL: &str = "normal";
 
 /// Collects it.
-pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
+pub fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
     let host = plimsoll_monitor::inventory(&[("bundle", &request.out)]);
-    let targets = outset.targets.iter().zip(&outset.software);
+    let targets = setup.targets.iter().zip(&setup.software);
     let certificate = certificates::latest(&Circumstances {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
         kernel: host.kernel.clone(),
         governor: certificates::governor(&host),
-        pacing: Some(outset.placement.pacing.as_str().to_owned()),
+        pacing: Some(setup.placement.pacing.as_str().to_owned()),
         priority: Some(certificates::priority_word(request.priority).to_owned()),
         protocol: Some(request.suite.protocol.clone()),
     });
@@ -49,9 +49,9 @@ pub fn disclosure(request: &RunRequest, outset: &Outset) -> Disclosure {
         },
         generator: host,
         targets: targets.map(|(target, said)| of_target(target, said.as_deref())).collect(),
-        setup: setup(request, outset),
+        setup: settled(request, setup),
         statements: request.statements.clone(),
-        not_verified: not_verified(outset),
+        not_verified: not_verified(setup),
         certificate,
     }
 }
@@ -70,8 +70,8 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
     }
 }
 
-fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
-    let placement = &outset.placement;
+fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
+    let placement = &setup.placement;
     let cores = |cores: &[u32]| match cores {
         [] => "left to the system".to_owned(),
         cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
@@ -91,28 +91,28 @@ fn setup(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
         ),
         Setting::new("driver", "epoll"),
     ];
-    if let (Some(first), Some(last)) = (outset.sources.first(), outset.sources.last()) {
+    if let (Some(first), Some(last)) = (setup.sources.first(), setup.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
     settings.extend(request.held.iter().map(|held| Setting::new(HELD, held.to_string())));
     settings.extend(sources::settings(&request.monitors));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
-    settings.extend(facts(request, outset));
+    settings.extend(facts(request, setup));
     settings
 }
 
 /// What the plan says of itself; header fields as the suite is kept with them.
-fn facts(request: &RunRequest, outset: &Outset) -> Vec<Setting> {
+fn facts(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
     let mut headers = kept_headers(&request.suite).into_iter();
-    let mut facts = outset.plan.facts.clone();
+    let mut facts = setup.plan.facts.clone();
     for fact in facts.iter_mut().filter(|fact| fact.name == HEADER_FACT) {
         fact.value = headers.next().unwrap_or_default();
     }
     facts
 }
 
-fn not_verified(outset: &Outset) -> Vec<String> {
-    let foreign = outset.targets.iter().filter(|t| matches!(t.spec, TargetSpec::Url(_)));
+fn not_verified(setup: &RunSetup) -> Vec<String> {
+    let foreign = setup.targets.iter().filter(|t| matches!(t.spec, TargetSpec::Url(_)));
     let unseen = foreign.map(|target| {
         format!(
             "{}: hardware, operating system, software and tuning of the server; state them \
@@ -120,10 +120,10 @@ fn not_verified(outset: &Outset) -> Vec<String> {
             target.name()
         )
     });
-    let servers: Vec<u32> = outset.targets.iter().flat_map(Target::pids).collect();
+    let servers: Vec<u32> = setup.targets.iter().flat_map(Target::pids).collect();
     let unreadable = plimsoll_monitor::unreadable(&Root::default(), &servers);
     unseen
-        .chain(server_status::not_told(outset.registration, &outset.targets))
+        .chain(server_status::not_told(setup.registration, &setup.targets))
         .chain(unreadable)
         .collect()
 }

@@ -3,13 +3,13 @@
 pub mod clock;
 pub mod dial;
 mod disclose;
-pub mod errand;
+pub mod setup;
 mod held;
 mod jitter;
 mod kept;
 pub mod ladder;
 mod merge;
-mod outset;
+mod run_setup;
 pub mod placement;
 mod point;
 mod run;
@@ -21,5 +21,5 @@ mod watcher;
 
 pub use held::Held;
 pub use merge::SecondView;
-pub use outset::{RunRequest, cores_of_program};
+pub use run_setup::{RunRequest, cores_of_program};
 pub use run::{RunEnd, resume, run};

@@ -33,7 +33,7 @@ pub struct Placement {
     pub rest_cores: Vec<u32>,
     /// Cores of this program between load points, when it writes file sets: not the server's,
     /// wherever there is another.
-    pub errand_cores: Vec<u32>,
+    pub setup_cores: Vec<u32>,
     /// Worker threads.
     pub workers: u32,
     /// How they wait.
@@ -72,12 +72,12 @@ pub fn place(
         wanted => ours[..wanted.min(free)].to_vec(),
     };
     let rest_cores = rest(cores, &ours, &generator_cores);
-    let errand_cores = if apart { sorted(ours) } else { cores.to_vec() };
+    let setup_cores = if apart { sorted(ours) } else { cores.to_vec() };
     Placement {
         server_cores,
         generator_cores,
         rest_cores,
-        errand_cores,
+        setup_cores,
         workers,
         pacing,
         own_cores,
@@ -207,11 +207,11 @@ mod tests {
 
     #[test]
     fn file_sets_are_written_from_cores_that_are_not_the_servers() {
-        let errands =
-            |server: &ServerPlace| place(&[0, 1, 2, 3], server, None, Pacing::Auto).errand_cores;
-        assert_eq!(errands(&ServerPlace::Ours), [0, 1]);
-        assert_eq!(errands(&pinned(&[1])), [0, 2, 3]);
-        assert_eq!(errands(&ServerPlace::Elsewhere), [0, 1, 2, 3]);
+        let setup =
+            |server: &ServerPlace| place(&[0, 1, 2, 3], server, None, Pacing::Auto).setup_cores;
+        assert_eq!(setup(&ServerPlace::Ours), [0, 1]);
+        assert_eq!(setup(&pinned(&[1])), [0, 2, 3]);
+        assert_eq!(setup(&ServerPlace::Elsewhere), [0, 1, 2, 3]);
     }
 
     #[test]

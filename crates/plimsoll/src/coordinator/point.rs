@@ -81,8 +81,8 @@ impl PointDesk<'_> {
         let driven = self.drive(&mut listening, workload, &stop);
         let point_use = self.watcher.end_point();
         driven?;
-        // Between load points nobody is in the way, and errands want what they can get.
-        cores::pin_current_thread(&self.placement.errand_cores)
+        // Between load points nobody is in the way, and set-up wants what it can get.
+        cores::pin_current_thread(&self.placement.setup_cores)
             .map_err(|e| Failure::unusable(format!("cannot go back to the other cores: {e}")))?;
         if self.signals.is_asked() {
             return Ok(PointEnd::Interrupted);

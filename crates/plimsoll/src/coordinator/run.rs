@@ -20,13 +20,13 @@ use plimsoll_model::units::Nanos;
 use plimsoll_monitor::Source;
 use plimsoll_protocol::Work;
 use plimsoll_protocol::host::reach;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 use super::clock::{Stopwatch, unix_ns};
 use super::dial::SystemDial;
-use super::errand::errand_shower;
+use super::setup::setup_shower;
 use super::ladder::{self, LadderPlan};
-use super::outset::{Outset, RunRequest};
+use super::run_setup::{RunSetup, RunRequest};
 use super::point::{PointDesk, PointEnd};
 use super::signals::Signals;
 use super::watcher::Watcher;
@@ -56,12 +56,12 @@ pub struct RunEnd {
 pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
     BundleWriter::refuse_occupied(&request.out)?;
     let sources = sources::open(&request.monitors)?;
-    let outset = Outset::prepare(request, None, signals, live)?;
-    let disclosure = disclose::disclosure(request, &outset);
+    let setup = RunSetup::prepare(request, None, signals, live)?;
+    let disclosure = disclose::disclosure(request, &setup);
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
-    let started = run_started(request, &outset);
-    let mut run = Run::new(request, (outset, sources), bundle, disclosure, signals)?;
+    let started = run_started(request, &setup);
+    let mut run = Run::new(request, (setup, sources), bundle, disclosure, signals)?;
     run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
     run.complete(live)
@@ -79,14 +79,14 @@ pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, 
     let found = planned_loads(&reader.journal().records);
     let highest = found.and_then(|loads| loads.iter().copied().reduce(f64::max));
     let sources = sources::open(&request.monitors)?;
-    let outset = Outset::prepare(&request, highest, signals, live)?;
+    let setup = RunSetup::prepare(&request, highest, signals, live)?;
     bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
         Some(disclosure) => disclosure,
-        None => disclose::disclosure(&request, &outset),
+        None => disclose::disclosure(&request, &setup),
     };
     bundle.write_disclosure(&disclosure)?;
-    let mut run = Run::new(&request, (outset, sources), bundle, disclosure, signals)?;
+    let mut run = Run::new(&request, (setup, sources), bundle, disclosure, signals)?;
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let debug_build = cfg!(debug_assertions);
@@ -118,7 +118,7 @@ enum Stop {
 struct Run<'a> {
     request: &'a RunRequest,
     profile: &'a Profile,
-    outset: Outset,
+    setup: RunSetup,
     endpoints: Vec<Endpoint>,
     disclosure: Disclosure,
     bundle: BundleWriter,
@@ -130,18 +130,18 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         request: &'a RunRequest,
-        (outset, sources): (Outset, Vec<Source>),
+        (setup, sources): (RunSetup, Vec<Source>),
         bundle: BundleWriter,
         disclosure: Disclosure,
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
-        let (dir, cores) = (bundle.dir().join(MONITORS_DIR), &outset.placement.rest_cores);
-        let watcher = Watcher::start(&dir, (outset.registration, &outset.targets), sources, cores)?;
+        let (dir, cores) = (bundle.dir().join(MONITORS_DIR), &setup.placement.rest_cores);
+        let watcher = Watcher::start(&dir, (setup.registration, &setup.targets), sources, cores)?;
         Ok(Self {
             profile: request.suite.profiles.get(request.profile),
-            endpoints: outset.endpoints(),
+            endpoints: setup.endpoints(),
             request,
-            outset,
+            setup,
             disclosure,
             bundle,
             records: Vec::new(),
@@ -182,9 +182,9 @@ impl<'a> Run<'a> {
             Err(failure) => JournalRecord::Aborted { at_unix_ns, reason: failure.to_string() },
         };
         let recorded = self.record_durably(last);
-        let Self { bundle, watcher, outset, .. } = self;
+        let Self { bundle, watcher, setup, .. } = self;
         let watched = watcher.stop();
-        drop(outset);
+        drop(setup);
         let dir = bundle.dir();
         if let Err(failure) = stop {
             // The first failure is the one to tell; what can be derived still is.
@@ -205,7 +205,7 @@ impl<'a> Run<'a> {
     }
 
     fn points(&mut self, live: &mut Live) -> Result<Stop, Failure> {
-        let loads = match self.outset.ladder.clone() {
+        let loads = match self.setup.ladder.clone() {
             LadderPlan::Fixed(loads) => loads,
             LadderPlan::Capacity => return self.capacity(live),
             LadderPlan::Search { steps, headroom } => match self.search(steps, live)? {
@@ -237,14 +237,14 @@ impl<'a> Run<'a> {
         }
         let assignment = self.assignment(point);
         let Planned { title, countdown, .. } = point;
-        let workload = match &mut self.outset.plan.work {
+        let workload = match &mut self.setup.plan.work {
             Work::Fixed(workload) => workload.clone(),
             Work::PerPoint(preparation) => {
                 let dial = SystemDial::new(self.signals.clone());
-                let mut show = errand_shower(title, self.signals, live);
+                let mut show = setup_shower(title, self.signals, live);
                 let ready = preparation.ready(&point.load, &dial, &mut show);
                 match ready {
-                    Err(ErrandError::Stopped) => return Ok(None),
+                    Err(SetupError::Stopped) => return Ok(None),
                     ready => ready?,
                 }
             }
@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
             records: &mut self.records,
             signals: self.signals,
             watcher: &mut self.watcher,
-            placement: &self.outset.placement,
+            placement: &self.setup.placement,
             on_look_up: &mut on_look_up,
         };
         match desk.run(&assignment, &*workload)? {
@@ -280,17 +280,17 @@ impl<'a> Run<'a> {
     /// What the method wants put back on the servers after a point; false when the user asked for
     /// the end.
     fn put_back(&mut self, point: &Planned, live: &mut Live) -> Result<bool, Failure> {
-        let Work::PerPoint(preparation) = &mut self.outset.plan.work else { return Ok(true) };
+        let Work::PerPoint(preparation) = &mut self.setup.plan.work else { return Ok(true) };
         let dial = SystemDial::new(self.signals.clone());
-        let mut show = errand_shower(&point.title, self.signals, live);
+        let mut show = setup_shower(&point.title, self.signals, live);
         match preparation.after(&point.load, point.last, &dial, &mut show) {
-            Err(ErrandError::Stopped) => Ok(false),
+            Err(SetupError::Stopped) => Ok(false),
             done => Ok(done.map(|()| true)?),
         }
     }
 
     fn assignment(&self, point: &Planned) -> Assignment {
-        let placement = &self.outset.placement;
+        let placement = &self.setup.placement;
         let finished = self.finished(|_| true).map(|record| record.point.ordinal).max();
         let ordinal = finished.unwrap_or(0) + 1;
         Assignment {
@@ -305,9 +305,9 @@ impl<'a> Run<'a> {
             priority: self.request.priority,
             op_timeout: self.request.suite.op_timeout,
             endpoints: self.endpoints.clone(),
-            sources: self.outset.sources.clone(),
+            sources: self.setup.sources.clone(),
             nonce: unix_ns(),
-            reserved_ports: self.outset.plan.reserved_ports,
+            reserved_ports: self.setup.plan.reserved_ports,
             on_client_failure: self.request.suite.load.on_client_failure(),
             counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
         }
@@ -340,12 +340,12 @@ impl<'a> Run<'a> {
             if self.signals.is_asked() {
                 return Ok(false);
             }
-            for target in &mut self.outset.targets {
+            for target in &mut self.setup.targets {
                 if let Some(process) = &mut target.process {
                     process.check()?;
                 }
             }
-            match self.knock() {
+            match self.probe() {
                 Ok(()) => return Ok(true),
                 Err(failure) if waiting.elapsed() > COMEBACK_WAIT => return Err(failure),
                 Err(_) => live.passing(|| "a target is away, waiting for it".to_owned()),
@@ -354,12 +354,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn knock(&mut self) -> Result<(), Failure> {
-        match &mut self.outset.plan.work {
+    fn probe(&mut self) -> Result<(), Failure> {
+        match &mut self.setup.plan.work {
             Work::PerPoint(preparation) => {
-                Ok(preparation.knock(&SystemDial::new(self.signals.clone()))?)
+                Ok(preparation.probe(&SystemDial::new(self.signals.clone()))?)
             }
-            Work::Fixed(_) => self.outset.targets.iter().try_for_each(|target| {
+            Work::Fixed(_) => self.setup.targets.iter().try_for_each(|target| {
                 reach::connect(&target.name(), target.resolved.address)?;
                 Ok(())
             }),

@@ -6,7 +6,7 @@ use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::{Registration, ServerWish, Target, reach};
 
-use super::errand::errand_shower;
+use super::setup::setup_shower;
 use super::signals::Signals;
 use crate::exit::Failure;
 use crate::protocols;
@@ -72,7 +72,7 @@ pub fn start(
         }
         (TargetSpec::Managed(name), _) => {
             let server = protocols::managed(protocol, name)?;
-            (server.start)(wish, &mut errand_shower("file set", signals, live))?
+            (server.start)(wish, &mut setup_shower("file set", signals, live))?
         }
         (TargetSpec::Builtin | TargetSpec::Url(_), _) => (protocol.reference.start)(wish)?,
     };

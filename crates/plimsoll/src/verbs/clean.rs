@@ -5,11 +5,11 @@ use std::path::Path;
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::reach;
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 
 use crate::cli::CleanArgs;
 use crate::coordinator::dial::SystemDial;
-use crate::coordinator::errand::errand_shower;
+use crate::coordinator::setup::setup_shower;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::protocols;
@@ -41,9 +41,9 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
     let dial = SystemDial::new(signals.clone());
-    let done = clean(&target, &dial, &mut errand_shower("clean", &signals, &mut live));
+    let done = clean(&target, &dial, &mut setup_shower("clean", &signals, &mut live));
     drop(live);
-    if let Err(ErrandError::Stopped) = done {
+    if let Err(SetupError::Stopped) = done {
         return Err(Failure::interrupted(format!(
             "{0}: stopped; the rest of the file set is still there: plimsoll clean '{0}'",
             target.url

@@ -8,12 +8,12 @@ use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Profile, ProfileName, Suit
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::host::{Registration, reach};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
 use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
 use crate::coordinator::dial::SystemDial;
-use crate::coordinator::errand::errand_shower;
+use crate::coordinator::setup::setup_shower;
 use crate::coordinator::ladder;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
@@ -59,7 +59,7 @@ fn into_directory(
     let no_directory = || Failure::wrong(format!("suite {} needs no directory", suite.name));
     let directory = registration.directory.ok_or_else(no_directory)?;
     let written = {
-        let mut show = errand_shower("file set", &signals, &mut live);
+        let mut show = setup_shower("file set", &signals, &mut live);
         (directory.write)(Path::new(&args.place), set, &mut show)
     };
     drop(live);
@@ -123,14 +123,14 @@ fn through_server(
     let mut live = Live::new(args.progress);
     let mut written = None;
     let ended = {
-        let mut show = errand_shower("prepare", &signals, &mut live);
+        let mut show = setup_shower("prepare", &signals, &mut live);
         preparation.ready(&load, &dial, &mut |at| {
             written = Some(at.bytes);
             show(at)
         })
     };
     drop(live);
-    if let Err(ErrandError::Stopped) = ended {
+    if let Err(SetupError::Stopped) = ended {
         return Err(Failure::interrupted(format!(
             "{place}: stopped; what is written stays and is used again: prepare once more, or \
              plimsoll clean '{place}'"

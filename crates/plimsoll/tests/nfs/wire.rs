@@ -49,7 +49,7 @@ const V2: [(&str, u32); 10] = [
     ("fsstat", 17),
 ];
 
-/// A point whose every op is counted by tshark too. The errands of a run are those of a second
+/// A point whose every op is counted by tshark too. The set-up of a run is that of a second
 /// `prepare`: they are captured alone and taken off.
 #[track_caller]
 fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool) {
@@ -59,7 +59,7 @@ fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool
     plimsoll(&prepare).check(0, &["complete"]);
     let Some(capture) = Capture::start(server.port) else { return };
     plimsoll(&prepare).check(0, &["complete"]);
-    let errands = capture.finish();
+    let setup = capture.finish();
 
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
@@ -76,9 +76,9 @@ fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool
     let result = result(&bundle);
     let point = &result["points"][0];
     assert_eq!(point["errors"], serde_json::json!({}), "{point}");
-    assert_eq!((seen.dropped, errands.dropped), (0, 0), "the capture lost packets");
+    assert_eq!((seen.dropped, setup.dropped), (0, 0), "the capture lost packets");
     for (name, number) in procedures {
-        let on_the_wire = seen.nfs(version, *number) - errands.nfs(version, *number);
+        let on_the_wire = seen.nfs(version, *number) - setup.nfs(version, *number);
         // Ops due in the millisecond of warm-up are on the wire and not in the window.
         let counted = ops(point, name);
         let apart = on_the_wire.abs_diff(counted);
@@ -133,8 +133,8 @@ fn a_network_that_loses_doubles_and_reorders_counts_no_op_twice_and_loses_none()
     let proxy = LossyProxy::start(address(server.port), config);
     let url = server.through(proxy.address().port(), "udp");
     // Time for five tries: after 0, 1, 3, 7 and 15 s.
-    let patience = ["--set", "op_timeout=25s", "--set", "profiles.quick.drain=25s"];
-    let point = one_point(&server, &url, &patience);
+    let long = ["--set", "op_timeout=25s", "--set", "profiles.quick.drain=25s"];
+    let point = one_point(&server, &url, &long);
     let counts = proxy.counts();
     assert!(counts.to_server.lost > 2 && counts.to_client.duplicated > 2, "{counts:?}");
     // Every op that came due was answered once, however often it was sent.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_http::fileset::{FileSet, MARKER};
+use plimsoll_protocol::marker::Marker as _;
 use plimsoll_testkit::fault_server::{Fault, FaultServer, RequestFacts};
 use serde_json::{Value, json};
 

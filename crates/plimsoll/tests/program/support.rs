@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Longest any of these runs may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// How the program ended.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub fn points_finished(bundle: &Path) -> usize {
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let started = now();
     while !done() {
-        assert!(started.elapsed() < PATIENCE, "still waiting until {what}");
+        assert!(started.elapsed() < TIME_LIMIT, "still waiting until {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -102,7 +102,7 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 pub fn wait_for(mut child: Child) -> Ended {
     let started = now();
     while child.try_wait().unwrap().is_none() {
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIME_LIMIT {
             child.kill().unwrap();
             panic!("the program did not end");
         }

@@ -13,7 +13,7 @@ use plimsoll_app::wire::{
 use crate::support::{Ended, command, wait_for};
 
 /// Longest a reply may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A server that ends with this.
 pub struct Served {
@@ -85,8 +85,8 @@ impl Served {
     pub fn stranger(&self) -> Client {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+        stream.set_write_timeout(Some(TIME_LIMIT)).unwrap();
         Client { stream }
     }
 

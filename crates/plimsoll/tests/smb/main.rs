@@ -11,7 +11,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
-mod errands;
+mod setup;
 mod ladder;
 mod losses;
 mod refusals;

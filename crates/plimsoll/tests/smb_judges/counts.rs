@@ -29,7 +29,7 @@ const MAPPING: [(u16, &[&str]); 10] = [
     (17, &["set_file", "rename"]),
 ];
 
-/// A point whose every command is counted by tshark too. The errands of a run are those of a
+/// A point whose every command is counted by tshark too. The set-up of a run is that of a
 /// second `prepare`: they are captured alone and taken off.
 #[track_caller]
 fn check_commands(url: &str, port: u16) {
@@ -37,7 +37,7 @@ fn check_commands(url: &str, port: u16) {
     plimsoll(&prepare).check(0, &["complete"]);
     let Some(capture) = Capture::start(port) else { return };
     plimsoll(&prepare).check(0, &["complete"]);
-    let errands = capture.finish_smb();
+    let setup = capture.finish_smb();
 
     let Some(capture) = Capture::start(port) else { return };
     let points = ["--points", CLIENTS, "--set", "profiles.quick.workload_scale=1"];
@@ -47,15 +47,15 @@ fn check_commands(url: &str, port: u16) {
     assert!(matches!(finished.ended.code, Some(0 | 1)), "{:?}", finished.ended);
     assert_eq!((finished.stayed(), finished.unexpected()), (3, 0), "{point}");
     assert_eq!(point["errors"], serde_json::json!({}), "{point}");
-    assert_eq!((seen.dropped, errands.dropped), (0, 0), "the capture lost packets");
-    check_mapping(point, &seen, &errands);
+    assert_eq!((seen.dropped, setup.dropped), (0, 0), "the capture lost packets");
+    check_mapping(point, &seen, &setup);
 }
 
 #[track_caller]
-fn check_mapping(point: &Value, seen: &CapturedCommands, errands: &CapturedCommands) {
+fn check_mapping(point: &Value, seen: &CapturedCommands, setup: &CapturedCommands) {
     let count = |op: &&str| point["ops"][*op]["count"].as_u64().unwrap();
     for (command, ops) in MAPPING {
-        let on_the_wire = seen.of(command) - errands.of(command);
+        let on_the_wire = seen.of(command) - setup.of(command);
         let predicted: u64 = ops.iter().map(count).sum();
         assert_eq!(on_the_wire, predicted, "command {command}, of {ops:?}: wire, predicted");
     }
@@ -64,7 +64,7 @@ fn check_mapping(point: &Value, seen: &CapturedCommands, errands: &CapturedComma
     for (op, counts) in point["ops"].as_object().unwrap() {
         assert!(mapped(op) || counts["count"] == 0, "{op}: {counts}");
     }
-    assert!(seen.of(8) > errands.of(8) + 50, "a point worth counting: {seen:?}");
+    assert!(seen.of(8) > setup.of(8) + 50, "a point worth counting: {seen:?}");
 }
 
 #[test]

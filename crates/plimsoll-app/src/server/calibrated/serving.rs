@@ -178,7 +178,7 @@ impl Serving {
     /// Waits for bytes, no longer than until the next departure, and takes them.
     fn look(&mut self, events: &mut Vec<epoll::Event>, look_up_ns: u64) {
         let now_ns = monotonic_ns();
-        let timeout = timespec(self.patience(now_ns, look_up_ns));
+        let timeout = timespec(self.wait_ns(now_ns, look_up_ns));
         events.clear();
         // EINTR is as good as nothing ready.
         if epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout)).is_err()
@@ -195,7 +195,7 @@ impl Serving {
     }
 
     /// How long nothing needs to be done.
-    fn patience(&self, now_ns: u64, look_up_ns: u64) -> u64 {
+    fn wait_ns(&self, now_ns: u64, look_up_ns: u64) -> u64 {
         let idle = self.due.is_empty() && now_ns.saturating_sub(self.busy_ns) > IDLE_NS;
         if !self.again.is_empty() || self.waiting == Waiting::Spin && !idle {
             return 0;

@@ -2,7 +2,7 @@
 
 use crate::op::SmbKind;
 use crate::parameters::SmbWorkload;
-use plimsoll_protocol::keyed;
+use plimsoll_protocol::seeded_hash;
 
 /// What may come next; an op, and for some what should become of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl CardShares {
     pub fn of_session(&self, session: u64, begin: f64, key: u64) -> (PerCard<u32>, PerCard<u32>) {
         let mut main = PerCard::NONE;
         for card in Card::ALL {
-            let shift = keyed::unit(keyed::key(&[key, card as u64]));
+            let shift = seeded_hash::unit(seeded_hash::key(&[key, card as u64]));
             let until = |n: f64| n.mul_add(self.expected[card], shift).floor();
             let session = session as f64;
             main[card] = (until(session + 1.0) - until(session + begin)) as u32;
@@ -182,7 +182,7 @@ impl Deck {
         let places = |card: Card| {
             let n = counts[card];
             (0..n).map(move |i| {
-                let jitter = keyed::unit(keyed::key(&[key, card as u64, u64::from(i)]));
+                let jitter = seeded_hash::unit(seeded_hash::key(&[key, card as u64, u64::from(i)]));
                 ((f64::from(i) + jitter) / f64::from(n), card)
             })
         };

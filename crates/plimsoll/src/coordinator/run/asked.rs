@@ -14,7 +14,7 @@ use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 use super::super::clock::unix_ns;
 use super::super::disclose::{HELD, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::ladder;
-use super::super::outset::{Outset, RunRequest};
+use super::super::run_setup::{RunSetup, RunRequest};
 use super::super::sources;
 use crate::exit::Failure;
 use crate::load_file;
@@ -104,7 +104,7 @@ fn profile_named(name: &str) -> Result<ProfileName, Failure> {
 }
 
 /// The journal's first record.
-pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
+pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted {
     RunStarted {
         format: JOURNAL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -112,10 +112,10 @@ pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
         profile: request.profile.as_str().to_owned(),
         seed: request.seed,
         targets: request.targets.iter().map(ToString::to_string).collect(),
-        ladder: outset.ladder.known().map(<[f64]>::to_vec),
-        op_names: outset.plan.op_names.clone(),
-        op_shares: outset.plan.op_shares.clone(),
-        departures: departures(request, outset),
+        ladder: setup.ladder.known().map(<[f64]>::to_vec),
+        op_names: setup.plan.op_names.clone(),
+        op_shares: setup.plan.op_shares.clone(),
+        departures: departures(request, setup),
         command: request.command.clone(),
         capacity: request.capacity.clone(),
         at_unix_ns: unix_ns(),
@@ -123,12 +123,12 @@ pub(super) fn run_started(request: &RunRequest, outset: &Outset) -> RunStarted {
 }
 
 /// Every parameter that departs from the published method.
-pub(super) fn departures(request: &RunRequest, outset: &Outset) -> Vec<String> {
+pub(super) fn departures(request: &RunRequest, setup: &RunSetup) -> Vec<String> {
     let suite = &request.suite;
     let published = published(&suite.name);
     let method = published.as_ref().unwrap_or(suite);
     let mut departures = ladder::suite_departures(suite, request.profile, method);
-    departures.extend(outset.plan.departures.iter().cloned());
+    departures.extend(setup.plan.departures.iter().cloned());
     departures
 }
 

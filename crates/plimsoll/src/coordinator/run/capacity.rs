@@ -81,7 +81,7 @@ impl Run<'_> {
             };
             if let Some(how) = how {
                 live.line(&how);
-                let departures = departures(self.request, &self.outset);
+                let departures = departures(self.request, &self.setup);
                 self.record_durably(JournalRecord::CapacitySearched { how, departures })?;
                 return Ok(Stop::Finished);
             }

@@ -13,7 +13,7 @@ use plimsoll_protocol::net::Room;
 
 use super::super::clock::Stopwatch;
 use super::super::dial::SystemDial;
-use super::super::outset::Outset;
+use super::super::run_setup::RunSetup;
 use super::super::{disclose, ladder};
 use super::asked::departures;
 use super::{Planned, Run};
@@ -84,7 +84,7 @@ impl Run<'_> {
         let highest = if highest >= 100.0 { highest.floor() } else { highest };
         let loads = Ladder::evenly(highest, steps);
         self.settle(highest, live)?;
-        let departures = departures(self.request, &self.outset);
+        let departures = departures(self.request, &self.setup);
         self.record_durably(JournalRecord::LadderPlanned { loads: loads.clone(), departures })?;
         Ok(loads)
     }
@@ -160,13 +160,13 @@ impl Run<'_> {
 
     /// The highest load that the targets have room for.
     pub(super) fn room(&mut self) -> Result<Option<Room>, Failure> {
-        match &mut self.outset.plan.work {
+        match &mut self.setup.plan.work {
             Work::PerPoint(preparation) => {
                 Ok(preparation.room(&SystemDial::new(self.signals.clone()))?)
             }
             Work::Fixed(_) => {
-                let room = self.outset.registration.room;
-                Ok(room(&self.request.suite, self.profile, &self.outset.targets)?)
+                let room = self.setup.registration.room;
+                Ok(room(&self.request.suite, self.profile, &self.setup.targets)?)
             }
         }
     }
@@ -181,7 +181,7 @@ impl Run<'_> {
     ) -> Result<(), Failure> {
         let Load::Open { rate_ops_per_s, .. } = load else { return Ok(()) };
         let highest = rate_ops_per_s.get();
-        let first = self.outset.highest.is_none();
+        let first = self.setup.highest.is_none();
         let needed = match purpose {
             Purpose::Probe => first && self.needs_other_files(highest)?,
             Purpose::Verify | Purpose::Ladder => first || self.needs_other_files(highest)?,
@@ -193,23 +193,23 @@ impl Run<'_> {
     /// through the server follow each load by themselves.
     fn needs_other_files(&self, highest: f64) -> Result<bool, Failure> {
         let suite = &self.request.suite;
-        let protocol = self.outset.registration.protocol;
+        let protocol = self.setup.registration.protocol;
         let of = |highest| protocol.file_set_needed(suite, self.profile, highest);
-        Ok(of(Some(highest))? != of(self.outset.highest)?)
+        Ok(of(Some(highest))? != of(self.setup.highest)?)
     }
 
     /// Starts our own servers anew with the data that belongs to `highest`, unless they have it.
     fn settle(&mut self, highest: f64, live: &mut Live) -> Result<(), Failure> {
-        if self.outset.highest == Some(highest) {
+        if self.setup.highest == Some(highest) {
             return Ok(());
         }
         // Stopped first: the new servers want the same cores and the room of the old file set.
-        self.outset.targets.clear();
-        self.outset = Outset::prepare(self.request, Some(highest), self.signals, live)?;
-        self.endpoints = self.outset.endpoints();
+        self.setup.targets.clear();
+        self.setup = RunSetup::prepare(self.request, Some(highest), self.signals, live)?;
+        self.endpoints = self.setup.endpoints();
         let dir = self.bundle.dir().join(MONITORS_DIR);
-        self.watcher.restart(&dir, self.outset.registration, &self.outset.targets)?;
-        self.disclosure = disclose::disclosure(self.request, &self.outset);
+        self.watcher.restart(&dir, self.setup.registration, &self.setup.targets)?;
+        self.disclosure = disclose::disclosure(self.request, &self.setup);
         self.bundle.write_disclosure(&self.disclosure)?;
         self.disclose_sources()
     }

@@ -29,7 +29,6 @@ use crate::suite_source;
 use crate::terminal::Live;
 use crate::verbs::run::command_line;
 
-const CLOSED_SUITE: &str = include_str!("closed.toml");
 /// The wall clock may move this much against the monotonic one during a run: by way of the wall
 /// clock, windows are laid over the server's log.
 const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(1);
@@ -48,7 +47,7 @@ pub(super) struct Bench<'a> {
 }
 
 /// A load, held for some time.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Trial {
     /// Of the bundle and the server's log.
     pub(super) name: String,
@@ -159,7 +158,7 @@ impl Bench<'_> {
     ) -> Result<RunRequest, Failure> {
         let text = match trial.load {
             Pattern::Poisson | Pattern::Even { .. } | Pattern::OfSuite => trial.wire.suite(),
-            Pattern::Closed => CLOSED_SUITE,
+            Pattern::Closed => trial.wire.its_own().map_or("", |proper| proper.closed_suite),
         };
         let set = |path: &str, value: Value| Override { path: path.to_owned(), value };
         let span = |span: Nanos| Value::from(span_text(span));

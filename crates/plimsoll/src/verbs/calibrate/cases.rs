@@ -62,7 +62,7 @@ pub(super) struct ThereAndBack {
 pub(super) fn there_and_back(bench: &Bench<'_>, timing: &Timing) -> Result<ThereAndBack, Failure> {
     let trial = Trial {
         name: "floor".into(),
-        wire: Wire::App,
+        wire: Wire::proper(),
         load: Pattern::Poisson,
         points: vec![FLOOR_OPS_PER_S],
         pacing: None,
@@ -98,7 +98,7 @@ pub(super) fn queue(
     let capacity = spec.capacity_ops_per_s().unwrap_or_default();
     let trial = Trial {
         name: format!("queue-{}", index + 1),
-        wire: Wire::App,
+        wire: Wire::proper(),
         load: Pattern::Poisson,
         points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
         pacing: None,
@@ -109,7 +109,7 @@ pub(super) fn queue(
     let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
     pairs
         .map(|(utilisation, (rate, seen))| {
-            let asked = Asked { wire: Wire::App, spec: &spec, load: (*utilisation, *rate) };
+            let asked = Asked { wire: Wire::proper(), spec: &spec, load: (*utilisation, *rate) };
             open_case(asked, seen, (&log, &way.delays))
         })
         .collect()
@@ -124,7 +124,7 @@ pub(super) fn unread(
 ) -> Result<QueueCase, Failure> {
     let trial = Trial {
         name: "unread".into(),
-        wire: Wire::App,
+        wire: Wire::proper(),
         load: Pattern::Poisson,
         points: vec![UNREAD_OPS_PER_S],
         pacing: Some(Pacing::Coalesce),
@@ -135,7 +135,7 @@ pub(super) fn unread(
     let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let utilisation = UNREAD_OPS_PER_S * service.mean_s() / f64::from(FLOOR_SERVERS);
-    let asked = Asked { wire: Wire::App, spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
+    let asked = Asked { wire: Wire::proper(), spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
     let mut case = open_case(asked, only(&seen)?, (&log, &way.delays))?;
     case.queue = format!("{}, read on a grid,", case.queue);
     Ok(case)
@@ -149,7 +149,7 @@ pub(super) fn closed(
 ) -> Result<ClosedCase, Failure> {
     let trial = Trial {
         name: "closed".into(),
-        wire: Wire::App,
+        wire: Wire::proper(),
         load: Pattern::Closed,
         points: vec![f64::from(CLOSED_CLIENTS)],
         pacing: None,
@@ -220,7 +220,7 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
 pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Failure> {
     let trial = Trial {
         name: "stall".into(),
-        wire: Wire::App,
+        wire: Wire::proper(),
         load: Pattern::Even { clients: STALL_CLIENTS },
         points: vec![STALL_OPS_PER_S],
         pacing: None,
@@ -265,8 +265,8 @@ pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Fai
 
 fn stall_witness(seed: u64, seen: &Seen, log: &ServerLog) -> Witness {
     let due_ns = schedule((seed, Gaps::Uniform), STALL_OPS_PER_S, seen);
-    let keys = keys(Wire::App, seed, due_ns.len());
-    let plan = witness::Plan { wire: Wire::App, due_ns: &due_ns, keys: keys.as_deref() };
+    let keys = keys(Wire::proper(), seed, due_ns.len());
+    let plan = witness::Plan { wire: Wire::proper(), due_ns: &due_ns, keys: keys.as_deref() };
     witness::witness(&plan, seen, log)
 }
 

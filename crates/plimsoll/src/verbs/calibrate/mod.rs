@@ -24,7 +24,7 @@ use plimsoll_model::certificate::{
 use plimsoll_model::units::{Nanos, grouped};
 
 use crate::certificates;
-use crate::cli::{CalibrateArgs, CalibrateProtocol};
+use crate::cli::CalibrateArgs;
 use crate::coordinator::clock::{Stopwatch, unix_ns};
 use crate::coordinator::cores_of_program;
 use crate::coordinator::placement::{Placement, ServerPlace, place};
@@ -131,8 +131,8 @@ pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let mut live = Live::new(args.progress);
     let bench = Bench { dir, placement: &placement, seed: args.seed, signals: &signals };
     let timing = if args.quick { &QUICK } else { &FULL };
-    let wires = Wire::beside(args.protocol);
-    let findings = find(&bench, &timing.scaled(args.scale), wires, &mut live);
+    let wires = Wire::beside(&args.protocol);
+    let findings = find(&bench, &timing.scaled(args.scale), &wires, &mut live);
     let findings = findings.map_err(in_our_words)?;
     drop(live);
     warnings.extend(concerns(&findings));
@@ -270,7 +270,7 @@ fn certificate(
             workers: placement.workers,
             pacing: placement.pacing.as_str().to_owned(),
             priority: certificates::priority_word(Priority::Auto).to_owned(),
-            protocols: protocols(args.protocol),
+            protocols: wire::protocols_of(&args.protocol),
             generator_cores: placement.generator_cores.clone(),
             server_cores: placement.server_cores.clone(),
         },
@@ -287,14 +287,6 @@ fn certificate(
     };
     certificate.all_held = certificate.judgements().iter().all(|(_, held)| *held);
     certificate
-}
-
-/// What was spoken, by the names of suites' protocols.
-fn protocols(asked: CalibrateProtocol) -> Vec<String> {
-    let mut names = vec![Wire::App.protocol()];
-    names.extend(Wire::beside(asked).iter().map(|wire| wire.protocol()));
-    names.dedup();
-    names.into_iter().map(str::to_owned).collect()
 }
 
 fn show(args: &CalibrateArgs, certificate: &Certificate, kept: Result<std::path::PathBuf, String>) {

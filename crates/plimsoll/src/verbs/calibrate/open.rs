@@ -3,7 +3,6 @@
 use plimsoll_analysis::queueing::Queue;
 use plimsoll_analysis::queueing::delayed::Delays;
 use plimsoll_analysis::queueing::scatter::{Plan, scatter};
-use plimsoll_app::script::shared_seed;
 use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{Judged, QueueCase, Reading};
@@ -70,7 +69,8 @@ pub(super) fn open_case(
 
 /// What the server's log calls the ops of a schedule, where it has names.
 pub(super) fn keys(wire: Wire, seed: u64, ops: usize) -> Option<Vec<u32>> {
-    (wire == Wire::App).then(|| (0..ops as u64).map(|place| shared_seed(seed, place)).collect())
+    let key = wire.its_own()?.key;
+    Some((0..ops as u64).map(|place| key(seed, place)).collect())
 }
 
 /// `constant 1.00 ms`.
@@ -195,7 +195,7 @@ fn truths_s(
     (seen, log): (&Seen, &ServerLog),
 ) -> Option<Vec<f64>> {
     let origin_ns = seen.origin_ns();
-    let key = |place: usize| (wire == Wire::App).then(|| shared_seed(seed, place as u64));
+    let key = |place: usize| wire.its_own().map(|proper| (proper.key)(seed, place as u64));
     let op =
         |(place, due_ns): (usize, &u64)| Scheduled { due_ns: origin_ns + due_ns, key: key(place) };
     let schedule_ns: Vec<Scheduled> = schedule.iter().enumerate().map(op).collect();

@@ -48,7 +48,7 @@ pub(super) fn cases(
         };
         bench.run(&trial, &spec.to_string())
     };
-    let is_closed = wire == Wire::Smb;
+    let is_closed = wire.waits();
     let point = if is_closed { f64::from(CONSTANT_CLIENTS) } else { CONSTANT_OPS_PER_S };
     let (seen, log) = run("constant", &constant, point, timing.over_constant)?;
     let seen = only(&seen)?;

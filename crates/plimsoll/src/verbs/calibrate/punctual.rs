@@ -31,7 +31,7 @@ pub(super) fn search(
     timing: &Timing,
     mut show: impl FnMut(f64),
 ) -> Result<PunctualRate, Failure> {
-    let server = bench.start(Wire::App, "service=const:0,servers=1", None)?;
+    let server = bench.start(Wire::proper(), "service=const:0,servers=1", None)?;
     let mut bounds = Bounds::default();
     let mut probes: Vec<PunctualProbe> = Vec::new();
     let mut runs = 0;
@@ -42,7 +42,7 @@ pub(super) fn search(
             runs += 1;
             let trial = Trial {
                 name: format!("punctual-{runs:02}"),
-                wire: Wire::App,
+                wire: Wire::proper(),
                 load: Pattern::Poisson,
                 points: vec![rate_ops_per_s],
                 pacing: None,

@@ -3,23 +3,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use plimsoll_protocol::host::{Calibration, ProperCalibration};
 use plimsoll_servers::{Builtin, ServerProcess};
 
-use crate::cli::CalibrateProtocol;
 use crate::exit::Failure;
+use crate::protocols;
 
-/// A protocol, with or without TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
-    /// Transactions, of the calibrated server proper.
-    App,
-    Http,
-    Https,
-    /// GETATTR over TCP.
-    Nfs,
-    /// READs of one file.
-    Smb,
-}
+/// A protocol, with or without encryption.
+#[derive(Clone, Copy)]
+pub(super) struct Wire(&'static Calibration);
 
 /// What a server is started with.
 pub(super) struct Start<'a> {
@@ -27,48 +19,41 @@ pub(super) struct Start<'a> {
     pub(super) spec: &'a str,
     pub(super) log: Option<&'a Path>,
     pub(super) cores: Vec<u32>,
-    /// For a certificate.
+    /// For files it needs.
     pub(super) dir: &'a Path,
 }
 
 impl Wire {
-    /// Those besides the calibrated server proper that were asked for.
-    pub(super) fn beside(protocol: CalibrateProtocol) -> &'static [Self] {
-        match protocol {
-            CalibrateProtocol::App => &[],
-            CalibrateProtocol::Http => &[Self::Http, Self::Https],
-            CalibrateProtocol::Nfs => &[Self::Nfs],
-            CalibrateProtocol::Smb => &[Self::Smb],
-            CalibrateProtocol::All => &[Self::Http, Self::Https, Self::Nfs, Self::Smb],
-        }
+    /// That of the calibrated server proper.
+    pub(super) fn proper() -> Self {
+        let mut all = protocols::all().flat_map(|one| one.calibration);
+        Self(all.find(|wire| wire.proper.is_some()).expect("the program has a calibrated server"))
+    }
+
+    /// Those besides the calibrated server proper that were asked for, by protocol or all.
+    pub(super) fn beside(asked: &str) -> Vec<Self> {
+        let asked_for = protocols::all().filter(|one| [one.protocol.name, ALL].contains(&asked));
+        let wires = asked_for.flat_map(|one| one.calibration);
+        wires.filter(|wire| wire.proper.is_none()).map(Self).collect()
     }
 
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::App => "app",
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Nfs => "nfs",
-            Self::Smb => "smb",
-        }
+        self.0.name
     }
 
-    /// The protocol of its suite.
-    pub(super) const fn protocol(self) -> &'static str {
-        match self {
-            Self::Https => "http",
-            other => other.name(),
-        }
-    }
-
-    /// The suite of its loads that do not wait for replies; SMB has only one that does.
+    /// The suite of its loads.
     pub(super) const fn suite(self) -> &'static str {
-        match self {
-            Self::App => include_str!("open.toml"),
-            Self::Http | Self::Https => include_str!("http.toml"),
-            Self::Nfs => include_str!("nfs.toml"),
-            Self::Smb => include_str!("smb.toml"),
-        }
+        self.0.suite
+    }
+
+    /// The clients of its suite wait for each reply.
+    pub(super) const fn waits(self) -> bool {
+        self.0.waits
+    }
+
+    /// What only the calibrated server proper has.
+    pub(super) const fn its_own(self) -> Option<&'static ProperCalibration> {
+        self.0.proper.as_ref()
     }
 
     /// Starts a server.
@@ -77,37 +62,29 @@ impl Wire {
         if let Some(log) = start.log {
             arguments.extend(["--log".into(), log.as_os_str().to_owned()]);
         }
-        let server = match self {
-            Self::App => plimsoll_app::host::builtin(start.program, &start.cores),
-            Self::Http => Builtin::new("web", start.program, &start.cores),
-            Self::Https => {
-                arguments.extend(certificate(start.dir)?);
-                Builtin::new("web", start.program, &start.cores)
-            }
-            Self::Nfs => Builtin::new("nfs", start.program, &start.cores),
-            Self::Smb => Builtin::new("smb", start.program, &start.cores),
-        };
+        let server = (self.0.server)(start.program, &start.cores, start.dir)?;
+        arguments.extend(server.arguments.iter().cloned());
         Ok(Builtin { arguments, ..server }.start()?)
     }
 
     /// Where its requests go.
     pub(super) fn url(self, server: &ServerProcess) -> String {
-        let url = server.url();
-        match self {
-            Self::Http | Self::Https => format!("{url}bytes/64"),
-            Self::App | Self::Nfs | Self::Smb => url,
-        }
+        format!("{}{}", server.url(), self.0.path)
     }
 }
 
-/// Files of a certificate made for these runs, as flags.
-fn certificate(dir: &Path) -> Result<[OsString; 4], Failure> {
-    let pem = plimsoll_http::server::self_signed()?;
-    let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
-    for (path, text) in [(&cert, &pem.certificate), (&key, &pem.key)] {
-        std::fs::write(path, text).map_err(|e| {
-            Failure::unusable(format!("{}: cannot write it: {e}; make room", path.display()))
-        })?;
-    }
-    Ok(["--cert".into(), cert.into(), "--key".into(), key.into()])
+/// Every protocol there is.
+pub(super) const ALL: &str = "all";
+
+/// What was spoken, by the names of suites' protocols.
+pub(super) fn protocols_of(asked: &str) -> Vec<String> {
+    let spoken = protocols::all().filter(|one| {
+        let is_asked = [one.protocol.name, ALL].contains(&asked) && !one.calibration.is_empty();
+        is_asked || one.calibration.iter().any(|wire| wire.proper.is_some())
+    });
+    let is_proper =
+        |name: &&str| *name != Wire::proper().name();
+    let mut names: Vec<&str> = spoken.map(|one| one.protocol.name).collect();
+    names.sort_by_key(is_proper);
+    names.into_iter().map(str::to_owned).collect()
 }

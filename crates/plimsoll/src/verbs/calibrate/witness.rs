@@ -112,9 +112,9 @@ pub(super) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
 
 /// Mean send lag, and the mean time from due to the arrival at the server.
 fn sent(wire: Wire, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> Witnessed {
-    let way = match wire {
-        Wire::App => WAY_MAX,
-        _ => WAY_WITH_WAKEUP_MAX,
+    let way = match wire.its_own() {
+        Some(_) => WAY_MAX,
+        None => WAY_WITH_WAKEUP_MAX,
     };
     let (strictly, excused) = match there_ns < lag_ns {
         true => (HANDED_OVER, 0.0),
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn an_op_does_not_arrive_before_it_is_sent_nor_long_after() {
         let judged = |lag_us: f64, there_us: f64, late_us: f64| {
-            sent(Wire::App, (lag_us * US, there_us * US), late_us * US).judged
+            sent(Wire::proper(), (lag_us * US, there_us * US), late_us * US).judged
         };
         assert_eq!(judged(7.0, 38.0, 3.0), Judged::Held);
         assert_eq!(judged(127.0, 38.0, 90.0), Judged::Broken, "sent passed for later");

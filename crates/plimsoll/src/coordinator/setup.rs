@@ -1,7 +1,7 @@
-//! Shows how far an errand is, and passes Ctrl-C on to it.
+//! Shows how far set-up is, and passes Ctrl-C on to it.
 
 use plimsoll_model::units::grouped;
-use plimsoll_protocol::net::{ErrandProgress, GoOn};
+use plimsoll_protocol::net::{SetupProgress, GoOn};
 
 use super::clock::Stopwatch;
 use super::signals::Signals;
@@ -11,11 +11,11 @@ use crate::terminal::{Live, left_at_this_rate};
 const JUDGED_AFTER_S: f64 = 0.5;
 
 /// A function for [`plimsoll_protocol::net::OnProgress`] that keeps the live line up to date.
-pub fn errand_shower<'a>(
+pub fn setup_shower<'a>(
     title: &'a str,
     signals: &'a Signals,
     live: &'a mut Live,
-) -> impl FnMut(ErrandProgress) -> GoOn + 'a {
+) -> impl FnMut(SetupProgress) -> GoOn + 'a {
     let started = Stopwatch::start();
     // Time left is judged by the step under way only.
     let mut began = ("", 0.0, 0);
@@ -26,7 +26,7 @@ pub fn errand_shower<'a>(
         }
         let (_, first_s, first) = began;
         live.passing(|| {
-            let ErrandProgress { doing, done, total, bytes } = at;
+            let SetupProgress { doing, done, total, bytes } = at;
             let (done_here, left) = (done.saturating_sub(first), total.saturating_sub(done));
             let elapsed_s = now_s - first_s;
             let left = match elapsed_s > JUDGED_AFTER_S {

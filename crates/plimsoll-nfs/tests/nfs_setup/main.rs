@@ -1,4 +1,4 @@
-//! Errands against the reference server in memory: mounting, validation, the file set's life.
+//! Set-up against the reference server in memory: mounting, validation, the file set's life.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -21,7 +21,7 @@ use plimsoll_nfs::parameters::NfsVersion;
 use plimsoll_nfs::prepare::{self, Known, Order};
 use plimsoll_nfs::remote::Remote;
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::net::{Dial, ErrandError, ErrandProgress, GoOn, LinkKind, SourcePort};
+use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, LinkKind, SourcePort};
 
 /// Every mount is another run's: a server that remembers replies must not take one for another.
 static RUNS: AtomicU64 = AtomicU64::new(7);
@@ -29,7 +29,7 @@ static RUNS: AtomicU64 = AtomicU64::new(7);
 /// More than any set of these tests.
 const ROOMY: u64 = 1 << 30;
 
-fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, ErrandError> {
+fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, SetupError> {
     let target = ResolvedTarget {
         url: TargetUrl::parse(url).unwrap(),
         address: SocketAddr::new(HOST, PORT),
@@ -38,7 +38,7 @@ fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, Err
 }
 
 /// Mounts at the address that the URL names.
-fn mount_at(dial: &dyn Dial, url: &str, version: NfsVersion) -> Result<Mounted, ErrandError> {
+fn mount_at(dial: &dyn Dial, url: &str, version: NfsVersion) -> Result<Mounted, SetupError> {
     let url = TargetUrl::parse(url).unwrap();
     let address = SocketAddr::new(url.host.parse().unwrap(), url.port.unwrap());
     mount_target(dial, &ResolvedTarget { url, address }, version)
@@ -48,7 +48,7 @@ fn mount_target(
     dial: &dyn Dial,
     target: &ResolvedTarget,
     version: NfsVersion,
-) -> Result<Mounted, ErrandError> {
+) -> Result<Mounted, SetupError> {
     let identity = Identity { machine: "client".to_owned(), uid: 0, gid: 0 };
     let request = MountRequest {
         target,
@@ -78,7 +78,7 @@ struct Making<'a> {
     host: &'a dyn Dial,
     mounted: &'a Mounted,
     content: &'a Content,
-    seen: Vec<ErrandProgress>,
+    seen: Vec<SetupProgress>,
 }
 
 impl<'a> Making<'a> {
@@ -86,7 +86,7 @@ impl<'a> Making<'a> {
         Self { host, mounted, content, seen: Vec::new() }
     }
 
-    fn prepare(&mut self, files: u32, known: Option<&Known>) -> Result<Known, ErrandError> {
+    fn prepare(&mut self, files: u32, known: Option<&Known>) -> Result<Known, SetupError> {
         self.prepare_until(files, known, |_| GoOn::Yes)
     }
 
@@ -94,8 +94,8 @@ impl<'a> Making<'a> {
         &mut self,
         files: u32,
         known: Option<&Known>,
-        go_on: impl Fn(&ErrandProgress) -> GoOn,
-    ) -> Result<Known, ErrandError> {
+        go_on: impl Fn(&SetupProgress) -> GoOn,
+    ) -> Result<Known, SetupError> {
         let Self { host, mounted, content, .. } = *self;
         let order = Order {
             set: FileSet::new(files),

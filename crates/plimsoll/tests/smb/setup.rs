@@ -25,7 +25,7 @@ fn bytes_below(directory: &Path) -> u64 {
 }
 
 #[track_caller]
-fn check_errands(url: &str, share: &Path) {
+fn check_setup(url: &str, share: &Path) {
     let prepare = ["prepare", "disk-mix", url, "--peak", "2"];
     plimsoll(&prepare).check(0, &["for 2 clients is complete", "plimsoll run disk-mix"]);
     let files = share.join("plimsoll-files");
@@ -41,14 +41,14 @@ fn check_errands(url: &str, share: &Path) {
 #[test]
 fn workspaces_are_prepared_once_and_cleaned_on_samba() {
     let Some(server) = samba() else { return };
-    check_errands(&server.url_with_password(), &share_of(&server));
+    check_setup(&server.url_with_password(), &share_of(&server));
 }
 
 #[test]
 fn workspaces_are_prepared_once_and_cleaned_on_the_reference_server() {
     let root = tempfile::tempdir().unwrap();
     let server = Served::with(&["--root", root.path().to_str().unwrap()]);
-    check_errands(&server.url_with_password(), root.path());
+    check_setup(&server.url_with_password(), root.path());
 }
 
 /// Starts a command that writes workspaces, presses Ctrl-C amid it.

@@ -1,4 +1,4 @@
-//! The reference server's core behind a [`Dial`]: errands and server joined in memory, with what
+//! The reference server's core behind a [`Dial`]: set-up and server joined in memory, with what
 //! goes wrong on networks and in servers where a test wants it.
 
 use std::fmt;

@@ -18,7 +18,7 @@ use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{Caller, ErrandError, ErrandProgress, GoOn, PointPreparation as _};
+use plimsoll_protocol::net::{Caller, SetupError, SetupProgress, GoOn, PointPreparation as _};
 use plimsoll_servers::{Login, ServerProcess, Stop};
 use plimsoll_smb::parameters::{Pattern, Signing, SmbWorkload};
 use plimsoll_smb::prepare::{PreparationRequest, SmbPreparation, clean_target};
@@ -53,7 +53,7 @@ fn resolved(url: &str) -> ResolvedTarget {
 struct Run {
     preparation: SmbPreparation,
     workload: SmbWorkload,
-    seen: Vec<ErrandProgress>,
+    seen: Vec<SetupProgress>,
 }
 
 impl Run {
@@ -73,15 +73,15 @@ impl Run {
         Self { preparation, workload, seen: Vec::new() }
     }
 
-    fn ready(&mut self, clients: u32) -> Result<(), ErrandError> {
+    fn ready(&mut self, clients: u32) -> Result<(), SetupError> {
         self.ready_until(clients, |_| GoOn::Yes)
     }
 
     fn ready_until(
         &mut self,
         clients: u32,
-        go_on: impl Fn(&ErrandProgress) -> GoOn,
-    ) -> Result<(), ErrandError> {
+        go_on: impl Fn(&SetupProgress) -> GoOn,
+    ) -> Result<(), SetupError> {
         let Self { preparation, seen, .. } = self;
         seen.clear();
         let mut progress = |at| {
@@ -134,18 +134,18 @@ fn on_disk(share: &Path, path: &str) -> PathBuf {
     share.join(path.replace('\\', "/"))
 }
 
-fn clean(url: &str) -> Result<String, ErrandError> {
+fn clean(url: &str) -> Result<String, SetupError> {
     clean_target(&resolved(url), &Sockets, &mut |_| GoOn::Yes)
 }
 
-fn message(result: Result<(), ErrandError>) -> String {
+fn message(result: Result<(), SetupError>) -> String {
     result.unwrap_err().to_string()
 }
 
 /// Written, found again, grown, repaired, removed.
 fn whole_life(url: &str, share: &Path) {
     let mut run = Run::new(url);
-    run.preparation.knock(&Sockets).unwrap();
+    run.preparation.probe(&Sockets).unwrap();
     let one = run.workspace().bytes();
     run.ready(2).unwrap();
     assert_eq!(run.bytes_written(), 2 * one);
@@ -254,7 +254,7 @@ fn the_file_of_the_nic_suite_is_all_it_needs_and_logons_need_nothing() {
     for (pattern, entries) in [(Pattern::Logons, 0), (Pattern::Echo, 0), (Pattern::Nic, 2)] {
         let workload = SmbWorkload { pattern, ..SmbWorkload::default() };
         let mut run = Run::with(&[&url], workload);
-        run.preparation.knock(&Sockets).unwrap();
+        run.preparation.probe(&Sockets).unwrap();
         run.ready(974).unwrap();
         let root = share_of(&server).join("plimsoll-files");
         assert_eq!(fs::read_dir(&root).map_or(0, Iterator::count), entries, "{pattern:?}");
@@ -273,7 +273,7 @@ fn a_foreign_directory_and_another_seed_are_refused_and_left_alone() {
     fs::create_dir(&root).unwrap();
     fs::write(root.join("letter.txt"), "Dear").unwrap();
     let refused = Run::new(&url).ready(1).unwrap_err();
-    assert!(matches!(refused, ErrandError::Wrong(_)), "{refused}");
+    assert!(matches!(refused, SetupError::Wrong(_)), "{refused}");
     assert!(refused.to_string().contains("carries no .plimsoll, so it is not ours"), "{refused}");
     assert!(clean(&url).is_err());
     assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
@@ -307,28 +307,28 @@ fn a_share_that_may_only_be_read_says_so() {
 }
 
 #[test]
-fn who_may_not_log_on_hears_it_from_the_knock() {
+fn who_may_not_log_on_hears_it_from_the_probe() {
     let Some(server) = samba() else { return };
     let url = format!("smb://nobody:wrong@{}/share", server.address);
     let mut run = Run::new(&url);
     let login = server.login.clone().unwrap();
     let wrong = format!("smb://{}:wrong@{}/share", login.user, server.address);
-    let error = message(Run::new(&wrong).preparation.knock(&Sockets));
+    let error = message(Run::new(&wrong).preparation.probe(&Sockets));
     assert!(error.contains("NT_STATUS_LOGON_FAILURE"), "{error}");
     assert!(!error.contains("wrong@"), "{error}");
     // Whether a stranger is a guest is the server's choice; either way it is said or works.
-    let _ = run.preparation.knock(&Sockets);
+    let _ = run.preparation.probe(&Sockets);
 }
 
 #[test]
-fn a_user_whom_the_server_takes_for_a_guest_hears_it_from_the_knock() {
+fn a_user_whom_the_server_takes_for_a_guest_hears_it_from_the_probe() {
     let Some(server) = samba_as(&SambaRequest::default()) else { return };
     let url = format!("smb://ann:word@{}/share", server.address);
-    let refused = Run::new(&url).preparation.knock(&Sockets).unwrap_err();
-    assert!(matches!(refused, ErrandError::Unusable(_)), "{refused}");
+    let refused = Run::new(&url).preparation.probe(&Sockets).unwrap_err();
+    assert!(matches!(refused, SetupError::Unusable(_)), "{refused}");
     assert!(refused.to_string().contains("took \"ann\" for a guest"), "{refused}");
     let guest = format!("smb://{}/share", server.address);
-    Run::new(&guest).preparation.knock(&Sockets).unwrap();
+    Run::new(&guest).preparation.probe(&Sockets).unwrap();
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_stopped_preparation_goes_on_where_it_was() {
         true => GoOn::No,
         false => GoOn::Yes,
     });
-    assert!(matches!(stopped, Err(ErrandError::Stopped)), "{stopped:?}");
+    assert!(matches!(stopped, Err(SetupError::Stopped)), "{stopped:?}");
     let was = run.bytes_written();
     assert!(was > 0);
     run.ready(20).unwrap();

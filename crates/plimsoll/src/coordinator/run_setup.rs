@@ -11,7 +11,7 @@ use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
 use plimsoll_protocol::host::{Greeting, NeedsFiles, Registration, ServerWish, Target};
-use plimsoll_protocol::net::ErrandError;
+use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
 use plimsoll_servers::listener::{self, Listening};
@@ -63,7 +63,7 @@ pub struct RunRequest {
 }
 
 /// What has been settled.
-pub struct Outset {
+pub struct RunSetup {
     /// The protocol.
     pub registration: &'static Registration,
     /// The servers, running and reached.
@@ -82,7 +82,7 @@ pub struct Outset {
     pub highest: Option<f64>,
 }
 
-impl Outset {
+impl RunSetup {
     /// Resolves, places, starts, greets, plans. Load is not sent yet. `found_ops_per_s` is the
     /// highest load of a ladder that a search has given.
     pub fn prepare(
@@ -189,7 +189,7 @@ fn settle_placement(
         ServerPlace::Elsewhere
     };
     let placement = place(cores, &server, request.workers, request.pacing);
-    cores::pin_current_thread(&placement.errand_cores)
+    cores::pin_current_thread(&placement.setup_cores)
         .map_err(|e| Failure::unusable(format!("cannot pin to cores of its own: {e}")))?;
     Ok(placement)
 }
@@ -214,18 +214,18 @@ fn listening_on(addresses: &[Option<std::net::SocketAddr>]) -> Option<Listening>
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
         match error {
-            PlanError::Errand(error) => error.into(),
+            PlanError::Setup(error) => error.into(),
             _ => Self::wrong(error.to_string()),
         }
     }
 }
 
-impl From<ErrandError> for Failure {
-    fn from(error: ErrandError) -> Self {
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
         let exit = match error {
-            ErrandError::Unusable(_) => Exit::Unusable,
-            ErrandError::Wrong(_) => Exit::Wrong,
-            ErrandError::Stopped => Exit::Interrupted,
+            SetupError::Unusable(_) => Exit::Unusable,
+            SetupError::Wrong(_) => Exit::Wrong,
+            SetupError::Stopped => Exit::Interrupted,
         };
         Self::Other { exit, message: error.to_string() }
     }

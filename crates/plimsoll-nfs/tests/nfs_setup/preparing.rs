@@ -114,7 +114,7 @@ fn a_stopped_preparation_goes_on_where_it_was() {
     let content = Content::new(5);
     let mut making = Making::new(&host, &mounted, &content);
     let stopped = making.prepare_until(2_000, None, |_| GoOn::No);
-    assert!(matches!(stopped, Err(ErrandError::Stopped)));
+    assert!(matches!(stopped, Err(SetupError::Stopped)));
     let written = making.bytes_written();
     let known = making.prepare(2_000, None).unwrap();
     assert!(making.bytes_written() < known.set.bytes(), "{written} were there already");
@@ -213,7 +213,7 @@ fn nothing_is_written_where_it_must_not_be() {
     let refused = |content: &Content, part: &str| {
         let error = Making::new(&host, &mounted, content).prepare(100, None).unwrap_err();
         let message = error.to_string();
-        assert!(matches!(error, ErrandError::Wrong(_)) && message.contains(part), "{message}");
+        assert!(matches!(error, SetupError::Wrong(_)) && message.contains(part), "{message}");
     };
     refused(&ours, "carries no .plimsoll, so it is not ours");
     assert!(clean(&mounted, &host, &mut |_| GoOn::Yes).is_err());

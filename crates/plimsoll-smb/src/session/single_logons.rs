@@ -16,12 +16,12 @@ use super::{Buffers, SmbSite};
 
 /// The logons of a client that are under way.
 #[derive(Default)]
-pub(super) struct LoneLogons {
-    under_way: Vec<LoneLogon>,
+pub(super) struct SingleLogons {
+    under_way: Vec<SingleLogon>,
     started: u64,
 }
 
-struct LoneLogon {
+struct SingleLogon {
     flight: Flight,
     link: Link,
     assembler: Assembler,
@@ -51,7 +51,7 @@ impl Stage {
     }
 }
 
-impl LoneLogons {
+impl SingleLogons {
     pub(super) fn len(&self) -> usize {
         self.under_way.len()
     }
@@ -59,7 +59,7 @@ impl LoneLogons {
     pub(super) fn start(&mut self, flight: Flight, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
         let (assembler, stage) = (Assembler::default(), Stage::Connecting);
-        self.under_way.push(LoneLogon { flight, link, assembler, stage });
+        self.under_way.push(SingleLogon { flight, link, assembler, stage });
     }
 
     /// The instant at which the first of them is too late.
@@ -80,13 +80,13 @@ impl LoneLogons {
         io: &mut impl Io,
     ) {
         let Some(at) = self.find(link) else { return };
-        let lone = &mut self.under_way[at];
+        let under_way = &mut self.under_way[at];
         self.started += 1;
         let mut logon = Box::new(logon(self.started));
         buffers.out.clear();
         logon.start(&mut buffers.out);
         io.send(link, &buffers.out);
-        lone.stage = Stage::LoggingOn(logon);
+        under_way.stage = Stage::LoggingOn(logon);
     }
 
     /// Bytes came; the logon may be over, and then its op is to end as the verdict says.
@@ -98,13 +98,13 @@ impl LoneLogons {
         io: &mut impl Io,
     ) -> Option<(Flight, Verdict<'static>)> {
         let at = self.find(link)?;
-        let lone = &mut self.under_way[at];
-        let mut assembler = std::mem::take(&mut lone.assembler);
+        let under_way = &mut self.under_way[at];
+        let mut assembler = std::mem::take(&mut under_way.assembler);
         let ended = loop {
             match assembler.take(&mut bytes) {
                 Ok(Some(message)) => {
                     let buffers = &mut site.buffers.borrow_mut();
-                    if let Some(verdict) = lone.on_message(message, buffers, io) {
+                    if let Some(verdict) = under_way.on_message(message, buffers, io) {
                         break Some(verdict);
                     }
                 }
@@ -112,11 +112,11 @@ impl LoneLogons {
                 Err(error) => break Some(Err(Complaint::Stream(error))),
             }
         };
-        lone.assembler = assembler;
+        under_way.assembler = assembler;
         let verdict = ended?;
-        let lone = self.under_way.swap_remove(at);
+        let ended = self.under_way.swap_remove(at);
         io.close(link);
-        Some((lone.flight, verdict))
+        Some((ended.flight, verdict))
     }
 
     /// The connection of one broke or was closed by the server.
@@ -136,19 +136,19 @@ impl LoneLogons {
 
     /// Those that should have ended by now have failed.
     pub(super) fn time_out(&mut self, now: Nanos, after: Nanos, io: &mut impl Io) {
-        while let Some(at) = self.under_way.iter().position(|lone| lone.flight.deadline <= now) {
-            let lone = self.under_way.swap_remove(at);
-            io.close(lone.link);
-            let waited_for = lone.stage.waited_for();
-            fail(&lone.flight, Complaint::Timeout { after, waited_for }, io);
+        while let Some(at) = self.under_way.iter().position(|logon| logon.flight.deadline <= now) {
+            let logon = self.under_way.swap_remove(at);
+            io.close(logon.link);
+            let waited_for = logon.stage.waited_for();
+            fail(&logon.flight, Complaint::Timeout { after, waited_for }, io);
         }
     }
 
     /// The client leaves the mix.
     pub(super) fn leave(&mut self, io: &mut impl Io) {
-        for lone in self.under_way.drain(..) {
-            io.close(lone.link);
-            fail(&lone.flight, Complaint::Left, io);
+        for logon in self.under_way.drain(..) {
+            io.close(logon.link);
+            fail(&logon.flight, Complaint::Left, io);
         }
     }
 }
@@ -159,7 +159,7 @@ pub(super) fn fail(flight: &Flight, complaint: Complaint<'_>, io: &mut impl Io) 
     io.complete(flight.ticket, flight.outcome(complaint.status()));
 }
 
-impl LoneLogon {
+impl SingleLogon {
     fn on_message(
         &mut self,
         message: &[u8],

@@ -52,7 +52,7 @@ fn a_load_point_finds_its_share_of_files_on_every_server() {
         point: Nanos::from_secs(4),
         seed: 1,
     });
-    preparation.knock(&host).unwrap();
+    preparation.probe(&host).unwrap();
     let mut doings = Vec::new();
     for rate in [10.0, 40.0, 20.0] {
         let load = open_load(rate, 4);
@@ -74,9 +74,9 @@ fn a_load_point_finds_its_share_of_files_on_every_server() {
     let validated = doings.iter().filter(|(_, doing)| *doing == "validating").count();
     assert_eq!(validated, 1, "once is enough");
     let crowd = preparation.ready(&open_load(10.0, 10_000), &host, &mut |_| GoOn::Yes);
-    assert!(matches!(crowd.err(), Some(ErrandError::Wrong(_))));
+    assert!(matches!(crowd.err(), Some(SetupError::Wrong(_))));
     let stopped = preparation.ready(&open_load(50.0, 4), &host, &mut |_| GoOn::No);
-    assert!(matches!(stopped.err(), Some(ErrandError::Stopped)));
+    assert!(matches!(stopped.err(), Some(SetupError::Stopped)));
 
     let target = ResolvedTarget {
         url: TargetUrl::parse("nfs://server/export").unwrap(),

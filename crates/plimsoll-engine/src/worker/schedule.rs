@@ -1,6 +1,6 @@
-//! A lane: a script, the instants at which it acts, and the clients that serve it.
+//! A schedule: a script, the instants at which it acts, and the clients that serve it.
 //!
-//! A client of a per-client or closed load has a lane of its own; a shared schedule is one lane
+//! A client of a per-client or closed load has a schedule of its own; a shared schedule is one schedule
 //! served by a pool.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub(super) struct Due {
 }
 
 /// A script and its pace.
-pub(super) struct Lane<C> {
+pub(super) struct Schedule<C> {
     pub(super) script: C,
     pub(super) pace: Pace,
     /// Clients with room for an op, the longest idle first.
@@ -29,7 +29,7 @@ pub(super) struct Lane<C> {
     pub(super) in_flight: u32,
 }
 
-/// What makes a lane act.
+/// What makes a schedule act.
 pub(super) enum Pace {
     Open(OpenPace),
     Closed(ClosedPace),
@@ -59,7 +59,7 @@ pub(super) struct ClosedPace {
     /// Pause before that piece.
     pub(super) think: Nanos,
     pub(super) finished: bool,
-    /// A timer will wake the lane.
+    /// A timer will wake the schedule.
     pub(super) asleep: bool,
 }
 
@@ -79,8 +79,8 @@ impl OpenPace {
     }
 }
 
-impl<C> Lane<C> {
-    /// The lane of one client.
+impl<C> Schedule<C> {
+    /// The schedule of one client.
     pub(super) fn of_client(
         script: C,
         assignment: &Assignment,
@@ -107,7 +107,7 @@ impl<C> Lane<C> {
         Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
 
-    /// The lane of a shared schedule: this worker's part of it.
+    /// The schedule of a shared schedule: this worker's part of it.
     pub(super) fn shared(
         script: C,
         assignment: &Assignment,
@@ -126,7 +126,7 @@ impl<C> Lane<C> {
         }
     }
 
-    /// An op of the lane ended; true when its script waited for that.
+    /// An op of the schedule ended; true when its script waited for that.
     pub(super) fn outcome(&mut self) -> bool {
         self.in_flight -= 1;
         match &mut self.pace {
@@ -135,7 +135,7 @@ impl<C> Lane<C> {
         }
     }
 
-    /// When the lane acts for the first time.
+    /// When the schedule acts for the first time.
     pub(super) fn first_wake(&self) -> Option<Nanos> {
         match &self.pace {
             Pace::Open(open) => open.next.map(|due| due.at),

@@ -7,7 +7,7 @@ use plimsoll_nfs::wire::{v2, v3};
 
 use super::*;
 
-fn checked(host: &Host, version: NfsVersion, kind: LinkKind) -> Result<u32, ErrandError> {
+fn checked(host: &Host, version: NfsVersion, kind: LinkKind) -> Result<u32, SetupError> {
     let mounted = mounted(host, version, kind);
     let mut remote = remote(host, &mounted);
     let root = mounted.root;

@@ -6,16 +6,16 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use crate::net::{ErrandError, GoOn};
+use crate::net::{SetupError, GoOn};
 
 /// How often the caller is asked whether to go on.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Opens a channel, which ends what it does soon after the flag is raised.
-pub type Open<'a, C> = &'a (dyn Fn(&Arc<AtomicBool>) -> Result<C, ErrandError> + Sync);
+pub type Open<'a, C> = &'a (dyn Fn(&Arc<AtomicBool>) -> Result<C, SetupError> + Sync);
 
 /// Channels to one server.
-pub struct Crew<'a, C> {
+pub struct ChannelPool<'a, C> {
     /// Opens one.
     pub open: Open<'a, C>,
     /// How many, at most one per job.
@@ -25,20 +25,20 @@ pub struct Crew<'a, C> {
 /// What the one place does with results.
 pub trait Overseer<R> {
     /// Job `at` has ended.
-    fn on_done(&mut self, at: usize, result: R) -> Result<(), ErrandError>;
+    fn on_done(&mut self, at: usize, result: R) -> Result<(), SetupError>;
     /// Called several times a second.
     fn tick(&mut self) -> GoOn;
 }
 
-impl<C> Crew<'_, C> {
+impl<C> ChannelPool<'_, C> {
     /// Does all jobs, each on one channel, in about their order. The first failure, or a stop,
     /// ends all within a tenth of a second.
     pub fn work<J: Sync, R: Send>(
         &self,
         jobs: &[J],
-        each: impl Fn(&mut C, &J) -> Result<R, ErrandError> + Sync,
+        each: impl Fn(&mut C, &J) -> Result<R, SetupError> + Sync,
         overseer: &mut impl Overseer<R>,
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SetupError> {
         let stop = Arc::new(AtomicBool::new(false));
         let bench = Bench { jobs, next: AtomicUsize::new(0), each, stop: &stop };
         let (sender, receiver) = mpsc::channel();
@@ -58,15 +58,15 @@ impl<C> Crew<'_, C> {
         })
     }
 
-    fn one_channel<J, R, F: Fn(&mut C, &J) -> Result<R, ErrandError>>(
+    fn one_channel<J, R, F: Fn(&mut C, &J) -> Result<R, SetupError>>(
         &self,
         bench: &Bench<'_, J, F>,
-        sender: &Sender<Result<(usize, R), ErrandError>>,
-    ) -> Result<(), ErrandError> {
+        sender: &Sender<Result<(usize, R), SetupError>>,
+    ) -> Result<(), SetupError> {
         let mut channel = (self.open)(bench.stop)?;
         loop {
             if bench.stop.load(Ordering::Relaxed) {
-                return Err(ErrandError::Stopped);
+                return Err(SetupError::Stopped);
             }
             let at = bench.next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = bench.jobs.get(at) else { return Ok(()) };
@@ -87,22 +87,22 @@ struct Bench<'b, J, F> {
 }
 
 fn oversee<R>(
-    receiver: &Receiver<Result<(usize, R), ErrandError>>,
+    receiver: &Receiver<Result<(usize, R), SetupError>>,
     stop: &AtomicBool,
     overseer: &mut impl Overseer<R>,
-) -> Result<(), ErrandError> {
+) -> Result<(), SetupError> {
     let mut failure = None;
     loop {
         let ended = match receiver.recv_timeout(TICK) {
             Ok(Ok((at, result))) if failure.is_none() => overseer.on_done(at, result),
             // A channel that was told to stop says so, perhaps before the one that made it stop
             // has said why.
-            Ok(Ok(_) | Err(ErrandError::Stopped)) | Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(Ok(_) | Err(SetupError::Stopped)) | Err(RecvTimeoutError::Timeout) => Ok(()),
             Ok(Err(error)) => Err(error),
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
         };
         let ended = match ended {
-            Ok(()) if failure.is_none() && overseer.tick() == GoOn::No => Err(ErrandError::Stopped),
+            Ok(()) if failure.is_none() && overseer.tick() == GoOn::No => Err(SetupError::Stopped),
             other => other,
         };
         if let Err(error) = ended {
@@ -120,7 +120,7 @@ mod tests {
     struct Patient;
 
     impl Overseer<()> for Patient {
-        fn on_done(&mut self, _: usize, (): ()) -> Result<(), ErrandError> {
+        fn on_done(&mut self, _: usize, (): ()) -> Result<(), SetupError> {
             Ok(())
         }
 
@@ -132,14 +132,14 @@ mod tests {
     #[test]
     fn the_reason_is_told_also_when_a_channel_that_heard_of_it_speaks_first() {
         let (sender, receiver) = mpsc::channel();
-        sender.send(Err(ErrandError::Stopped)).unwrap();
-        sender.send(Err(ErrandError::Unusable("disk full".to_owned()))).unwrap();
-        sender.send(Err(ErrandError::Stopped)).unwrap();
+        sender.send(Err(SetupError::Stopped)).unwrap();
+        sender.send(Err(SetupError::Unusable("disk full".to_owned()))).unwrap();
+        sender.send(Err(SetupError::Stopped)).unwrap();
         drop(sender);
         let stop = AtomicBool::new(false);
         let ended = oversee(&receiver, &stop, &mut Patient);
         assert!(
-            matches!(&ended, Err(ErrandError::Unusable(why)) if why == "disk full"),
+            matches!(&ended, Err(SetupError::Unusable(why)) if why == "disk full"),
             "{ended:?}"
         );
         assert!(stop.into_inner());

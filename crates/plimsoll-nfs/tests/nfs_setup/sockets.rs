@@ -1,4 +1,4 @@
-//! The same errands over real sockets: against the reference server on a directory, and against
+//! The same set-up over real sockets: against the reference server on a directory, and against
 //! NFS-Ganesha where it is installed.
 
 use std::io::{self, Read, Write};
