@@ -20,6 +20,8 @@
 //!
 //! Histograms merge; percentiles are never averaged.
 
+#![warn(unreachable_pub)]
+
 mod analyse;
 mod blocks;
 mod bursts;

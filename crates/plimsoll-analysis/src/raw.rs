@@ -196,7 +196,7 @@ struct Draft<'a> {
 
 impl<'a> RunView<'a> {
     /// Sorts the journal's records. A point that was started twice counts as it finished last.
-    pub fn new(journal: &'a [JournalRecord]) -> Self {
+    pub(crate) fn new(journal: &'a [JournalRecord]) -> Self {
         let mut view = Self {
             started: None,
             ladder: Vec::new(),

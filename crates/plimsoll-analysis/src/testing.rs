@@ -21,21 +21,21 @@ const MEASURE_SECONDS: u32 = 30;
 const STARTED_UNIX_NS: u64 = 1_795_291_200 * NANOS_PER_SECOND;
 
 /// Asserts that the rule fires on the one point and not on the other.
-pub fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
+pub(crate) fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
     let rule = rule.to_owned();
     assert!(broken.reasons().contains(&rule), "{rule} did not fire: {:?}", broken.reasons());
     assert!(!held.reasons().contains(&rule), "{rule} fired: {:?}", held.verdict().reasons);
 }
 
 /// Asserts that the finding leaves the one point out of the headline, still valid, and not the other.
-pub fn check_counted_out(why: NotCounted, out: &TestPoint, held: &TestPoint) {
+pub(crate) fn check_counted_out(why: NotCounted, out: &TestPoint, held: &TestPoint) {
     assert_eq!(out.not_counted().map(|(why, _)| why), Some(why));
     assert!(out.verdict().valid, "{:?}", out.verdict());
     assert_eq!(held.not_counted(), None);
 }
 
 /// A load point with everything the rules look at.
-pub struct TestPoint {
+pub(crate) struct TestPoint {
     pub suite: Suite,
     pub started: RunStarted,
     pub record: PointRecord,
@@ -46,12 +46,12 @@ pub struct TestPoint {
 }
 
 impl TestPoint {
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         self.judge(check_point)
     }
 
     /// Why it is left out of the headline.
-    pub fn not_counted(&self) -> Option<(NotCounted, Finding)> {
+    pub(crate) fn not_counted(&self) -> Option<(NotCounted, Finding)> {
         self.judge(check_counted)
     }
 
@@ -73,7 +73,7 @@ impl TestPoint {
     }
 
     /// So many ops were done in the window, as the seconds and the totals say alike.
-    pub fn done_in_window(&mut self, ops: u64) {
+    pub(crate) fn done_in_window(&mut self, ops: u64) {
         self.record.totals.done_in_window = ops;
         let mut left = ops;
         let seconds = self.record.seconds.iter_mut().filter(|s| s.phase == Phase::Measure);
@@ -85,14 +85,14 @@ impl TestPoint {
     }
 
     /// Names of the rules that fired.
-    pub fn reasons(&self) -> Vec<String> {
+    pub(crate) fn reasons(&self) -> Vec<String> {
         self.verdict().reasons.into_iter().map(|reason| reason.rule).collect()
     }
 }
 
 /// Builds a point whose every op takes the same time.
 #[derive(Clone)]
-pub struct PointBuilder {
+pub(crate) struct PointBuilder {
     load: Load,
     achieved_ops_per_s: u64,
     due_ops_per_s: u64,
@@ -105,7 +105,7 @@ pub struct PointBuilder {
 
 impl PointBuilder {
     /// Ops of 1 ms at this rate.
-    pub fn open(rate: f64) -> Self {
+    pub(crate) fn open(rate: f64) -> Self {
         let load = Load::Open {
             rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
             arrivals: Arrivals::PerClient,
@@ -117,7 +117,7 @@ impl PointBuilder {
     }
 
     /// Ops of 1 ms without think time.
-    pub fn closed(clients: u32) -> Self {
+    pub(crate) fn closed(clients: u32) -> Self {
         let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
         let start_delay_ns = Nanos::ZERO;
         let load = Load::Closed { clients, think, start_delay_ns, axis_think_ns: None };
@@ -137,35 +137,35 @@ impl PointBuilder {
         }
     }
 
-    pub fn response_ns(mut self, response_ns: u64) -> Self {
+    pub(crate) fn response_ns(mut self, response_ns: u64) -> Self {
         self.response_ns = response_ns;
         self
     }
 
-    pub fn send_lag_ns(mut self, send_lag_ns: u64) -> Self {
+    pub(crate) fn send_lag_ns(mut self, send_lag_ns: u64) -> Self {
         self.send_lag_ns = send_lag_ns;
         self.lateness_ns = send_lag_ns;
         self
     }
 
     /// Of the send lag, the generator's own part; the rest waited for a connection.
-    pub fn lateness_ns(mut self, lateness_ns: u64) -> Self {
+    pub(crate) fn lateness_ns(mut self, lateness_ns: u64) -> Self {
         self.lateness_ns = lateness_ns;
         self
     }
 
-    pub fn receive_lag_ns(mut self, receive_lag_ns: u64) -> Self {
+    pub(crate) fn receive_lag_ns(mut self, receive_lag_ns: u64) -> Self {
         self.receive_lag_ns = receive_lag_ns;
         self
     }
 
-    pub fn worker_busy(mut self, busy: f64) -> Self {
+    pub(crate) fn worker_busy(mut self, busy: f64) -> Self {
         self.busy = busy;
         self
     }
 
     /// For closed loads the ops due follow what is achieved.
-    pub fn achieved(mut self, ops_per_s: u64) -> Self {
+    pub(crate) fn achieved(mut self, ops_per_s: u64) -> Self {
         self.achieved_ops_per_s = ops_per_s;
         if let Load::Closed { .. } = self.load {
             self.due_ops_per_s = ops_per_s;
@@ -173,7 +173,7 @@ impl PointBuilder {
         self
     }
 
-    pub fn build(&self) -> TestPoint {
+    pub(crate) fn build(&self) -> TestPoint {
         let mut times = OpTimes::new();
         self.record_times(&mut times, u64::from(MEASURE_SECONDS));
         TestPoint {
@@ -207,7 +207,7 @@ impl PointBuilder {
         })
     }
 
-    pub fn point_times(&self) -> PointTimes {
+    pub(crate) fn point_times(&self) -> PointTimes {
         PointTimes::from_seconds(Self::phases().map(|(second, phase)| {
             let mut times = OpTimes::new();
             self.record_times(&mut times, 1);
@@ -216,7 +216,7 @@ impl PointBuilder {
         }))
     }
 
-    pub fn record(&self, point: PointId) -> PointRecord {
+    pub(crate) fn record(&self, point: PointId) -> PointRecord {
         let measured_ns = Nanos::from_secs(u64::from(MEASURE_SECONDS));
         let due = self.due_ops_per_s * u64::from(MEASURE_SECONDS);
         let done = self.achieved_ops_per_s * u64::from(MEASURE_SECONDS);
@@ -267,7 +267,7 @@ impl PointBuilder {
 }
 
 /// A run with its journal.
-pub struct RunBuilder {
+pub(crate) struct RunBuilder {
     pub suite: Suite,
     pub journal: Vec<JournalRecord>,
     pub histograms: BTreeMap<String, PointTimes>,
@@ -275,12 +275,12 @@ pub struct RunBuilder {
 
 impl RunBuilder {
     /// Open points that hold their load.
-    pub fn open(rates: &[f64]) -> Self {
+    pub(crate) fn open(rates: &[f64]) -> Self {
         Self::of(rates.iter().map(|rate| PointBuilder::open(*rate)))
     }
 
     /// These points as the ladder.
-    pub fn of(points: impl IntoIterator<Item = PointBuilder>) -> Self {
+    pub(crate) fn of(points: impl IntoIterator<Item = PointBuilder>) -> Self {
         let points: Vec<PointBuilder> = points.into_iter().collect();
         let loads: Vec<f64> = points.iter().map(|p| p.load.requested()).collect();
         let first = points.first().cloned().unwrap_or_else(|| PointBuilder::open(1.0));
@@ -297,7 +297,7 @@ impl RunBuilder {
     }
 
     /// 100 clients under one think time after the other: seconds, and ops/s achieved.
-    pub fn thinking(points: &[(u64, u64)]) -> Self {
+    pub(crate) fn thinking(points: &[(u64, u64)]) -> Self {
         let mut run = Self::of(points.iter().map(|(think_s, ops)| {
             let mut point = PointBuilder::closed(100).achieved(*ops);
             if let Load::Closed { axis_think_ns, .. } = &mut point.load {
@@ -311,18 +311,18 @@ impl RunBuilder {
     }
 
     /// A probe that achieved half of what it asked for.
-    pub fn with_failed_probe(self, rate: f64) -> Self {
+    pub(crate) fn with_failed_probe(self, rate: f64) -> Self {
         self.with_probe(PointBuilder::open(rate).achieved(rate as u64 / 2))
     }
 
     /// A step of the search for the peak.
-    pub fn with_probe(mut self, probe: PointBuilder) -> Self {
+    pub(crate) fn with_probe(mut self, probe: PointBuilder) -> Self {
         self.push(&probe, Purpose::Probe);
         self
     }
 
     /// A re-run of what a search claims.
-    pub fn with_rerun(mut self, point: PointBuilder) -> Self {
+    pub(crate) fn with_rerun(mut self, point: PointBuilder) -> Self {
         self.push(&point, Purpose::Verify);
         self
     }
@@ -337,7 +337,7 @@ impl RunBuilder {
     }
 
     /// The record of the point at this index of the ladder.
-    pub fn finished_mut(&mut self, index: usize) -> &mut PointRecord {
+    pub(crate) fn finished_mut(&mut self, index: usize) -> &mut PointRecord {
         let mut finished = self.journal.iter_mut().filter_map(|record| match record {
             JournalRecord::PointFinished(point) => Some(&mut **point),
             _ => None,
@@ -345,14 +345,14 @@ impl RunBuilder {
         finished.nth(index).expect("the ladder has that point")
     }
 
-    pub fn started_mut(&mut self) -> &mut RunStarted {
+    pub(crate) fn started_mut(&mut self) -> &mut RunStarted {
         match self.journal.first_mut() {
             Some(JournalRecord::RunStarted(started)) => started,
             other => panic!("the journal begins with {other:?}"),
         }
     }
 
-    pub fn raw(&self) -> RawRun<'_> {
+    pub(crate) fn raw(&self) -> RawRun<'_> {
         RawRun {
             suite: &self.suite,
             journal: &self.journal,

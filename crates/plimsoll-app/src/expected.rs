@@ -8,7 +8,7 @@ use super::wire::{checksum, work_block};
 
 /// What becomes of a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeedMap {
+pub(crate) struct SeedMap {
     of_zero: u32,
     /// What each bit of the seed changes.
     bits: [u32; 32],
@@ -16,13 +16,13 @@ pub struct SeedMap {
 
 impl SeedMap {
     /// Over `bytes`.
-    pub fn over(bytes: &[u8]) -> Self {
+    pub(crate) fn over(bytes: &[u8]) -> Self {
         let of_zero = checksum(0, bytes);
         Self { of_zero, bits: std::array::from_fn(|bit| checksum(1 << bit, bytes) ^ of_zero) }
     }
 
     /// Over so many units of work.
-    pub fn over_work(units: u32) -> Self {
+    pub(crate) fn over_work(units: u32) -> Self {
         let mut unit = Self::over(work_block());
         let mut all = Self::over(&[]);
         let mut left = units;
@@ -37,7 +37,7 @@ impl SeedMap {
     }
 
     /// The checksum that goes on from `seed`.
-    pub fn apply(&self, seed: u32) -> u32 {
+    pub(crate) fn apply(&self, seed: u32) -> u32 {
         self.linear(seed) ^ self.of_zero
     }
 

@@ -11,6 +11,8 @@
 //! | `prepare` | set-up: greet the server, fill the segments |
 //! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
+#![warn(unreachable_pub)]
+
 #[cfg(test)]
 mod document;
 mod expected;

@@ -11,7 +11,7 @@ use plimsoll_protocol::net::{Channel, ChannelError, Dial, LinkKind, SourcePort};
 
 /// What a server holds and how it behaves.
 #[derive(Debug, Default)]
-pub struct Peer {
+pub(crate) struct Peer {
     /// By client.
     pub segments: BTreeMap<u32, Vec<u8>>,
     /// Where the last append of its newest connection ended, by client.
@@ -34,14 +34,14 @@ pub struct Peer {
 
 /// One connection to it.
 #[derive(Debug, Default)]
-pub struct PeerLine {
+pub(crate) struct PeerLine {
     hello: Option<Hello>,
     held: Vec<u8>,
 }
 
 impl PeerLine {
     /// Takes what a client sent; answers with what it gets.
-    pub fn take(&mut self, peer: &mut Peer, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn take(&mut self, peer: &mut Peer, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         self.held.extend_from_slice(bytes);
         if peer.silent {
@@ -94,7 +94,12 @@ impl Peer {
     }
 
     /// The reply to a request, header and body.
-    pub fn serve(&mut self, client: u32, request: &RequestHeader, payload: &[u8]) -> Vec<u8> {
+    pub(crate) fn serve(
+        &mut self,
+        client: u32,
+        request: &RequestHeader,
+        payload: &[u8],
+    ) -> Vec<u8> {
         let size = request.size as usize;
         let (status, body, checksum) = match request.kind {
             RequestType::ClientServer => {
@@ -153,7 +158,7 @@ impl Peer {
 
 /// A host with one such server, for set-up.
 #[derive(Clone, Debug, Default)]
-pub struct PeerHost {
+pub(crate) struct PeerHost {
     /// The server.
     pub peer: Arc<Mutex<Peer>>,
     /// Raised when the user says stop.
@@ -164,7 +169,7 @@ pub struct PeerHost {
 
 impl PeerHost {
     /// Changes the server.
-    pub fn set<T>(&self, change: impl FnOnce(&mut Peer) -> T) -> T {
+    pub(crate) fn set<T>(&self, change: impl FnOnce(&mut Peer) -> T) -> T {
         change(&mut self.peer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

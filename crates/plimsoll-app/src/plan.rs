@@ -17,7 +17,7 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_work
 const METHOD_KINDS: usize = 5;
 
 /// Greets every server and plans the work.
-pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload: AppWorkload = typed_workload(request.suite)?;
     let sites = sites(request.targets)?;
     let mut welcomes = Vec::new();

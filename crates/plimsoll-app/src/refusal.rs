@@ -6,7 +6,7 @@ use super::wire::{Refusal, VERSION, Welcome};
 
 /// In words why this welcome is none for a client that asked for a segment of so many bytes;
 /// `None`: it is one.
-pub fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
+pub(crate) fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
     let segment = Bytes(segment_bytes);
     Some(match welcome.refusal {
         Some(Refusal::Version) => format!(

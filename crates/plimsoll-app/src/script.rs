@@ -18,9 +18,9 @@ use plimsoll_protocol::seeded_hash;
 
 /// Keeps the draws of different uses apart.
 mod stream {
-    pub const KIND: u64 = 0x400;
-    pub const SEED: u64 = 0x401;
-    pub const BLOCK: u64 = 0x402;
+    pub(super) const KIND: u64 = 0x400;
+    pub(super) const SEED: u64 = 0x401;
+    pub(super) const BLOCK: u64 = 0x402;
 }
 
 /// What the scripts of one load point share.

@@ -53,7 +53,7 @@ impl Segment {
 }
 
 /// The key of a client's content in the table.
-pub fn content_key(table: &ContentTable, client: u32) -> u64 {
+pub(crate) fn content_key(table: &ContentTable, client: u32) -> u64 {
     seeded_hash::key(&[table.seed(), STREAM, u64::from(client)])
 }
 

@@ -15,7 +15,7 @@ use super::wire::Status;
 
 /// Everything the clients of a load point share.
 #[derive(Debug)]
-pub struct AppLoad {
+pub(crate) struct AppLoad {
     /// What they ask for, and what must come back.
     pub site: Arc<AppSite>,
     /// In which order.

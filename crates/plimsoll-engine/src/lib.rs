@@ -1,5 +1,7 @@
 //! Clock, pacer, worker loop, driver, recorder, phases, events. Knows no protocol, prints nothing.
 
+#![warn(unreachable_pub)]
+
 pub mod agent;
 pub mod clock;
 pub mod driver;

@@ -5,7 +5,7 @@ use plimsoll_model::event::{TICK, TICKS_MAX};
 use plimsoll_model::units::Nanos;
 
 /// Counts of the window's first minute.
-pub struct Ticks {
+pub(crate) struct Ticks {
     start: Nanos,
     done: Vec<u32>,
     sent: Vec<u32>,
@@ -13,14 +13,14 @@ pub struct Ticks {
 
 impl Ticks {
     /// Of the window of these phases.
-    pub fn new(phases: &Phases) -> Self {
+    pub(crate) fn new(phases: &Phases) -> Self {
         let window = phases.window_end().saturating_sub(phases.warm_up_ns);
         let ticks = usize::try_from(window.0 / TICK.0).map_or(TICKS_MAX, |n| n.min(TICKS_MAX));
         Self { start: phases.warm_up_ns, done: vec![0; ticks], sent: vec![0; ticks] }
     }
 
     /// An op that ended, whenever that was.
-    pub fn count(&mut self, sent: Nanos, done: Nanos) {
+    pub(crate) fn count(&mut self, sent: Nanos, done: Nanos) {
         for (counts, at) in [(&mut self.done, done), (&mut self.sent, sent)] {
             let tick = at.0.checked_sub(self.start.0).map(|since| since / TICK.0);
             if let Some(count) = tick.and_then(|tick| counts.get_mut(tick as usize)) {
@@ -30,7 +30,7 @@ impl Ticks {
     }
 
     /// Ops done and sent in each tick.
-    pub fn into_counts(self) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn into_counts(self) -> (Vec<u32>, Vec<u32>) {
         (self.done, self.sent)
     }
 }

@@ -13,6 +13,8 @@
 //! | `urls` | weighted lists of URLs |
 //! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
+#![warn(unreachable_pub)]
+
 mod error;
 pub mod fileset;
 mod flight;

@@ -25,14 +25,14 @@ use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
 
 /// Load that the file set is made for while the peak is still being searched.
-pub const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
+pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
 /// Lists up to this long have statistics per URL.
 const OPS_PER_URL_MAX: usize = 8;
 /// The method's class shares.
 const METHOD_CLASS_PERCENT: [u8; CLASSES as usize] = [35, 50, 14, 1];
 
 /// The file set a server must hold for this suite; `None` when the suite needs none.
-pub fn needed_file_set(
+pub(crate) fn needed_file_set(
     suite: &Suite,
     profile: &Profile,
     highest_ops_per_s: Option<f64>,
@@ -52,7 +52,7 @@ fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Optio
 }
 
 /// Makes the workload of a load point.
-pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload: HttpWorkload = typed_workload(request.suite)?;
     let secure = check_targets(request.targets)?;
     let mut plan = Draft::new(request, &workload, secure);
@@ -335,7 +335,7 @@ impl<'a> Draft<'a> {
 }
 
 /// How the server of `url` is addressed.
-pub fn site_frame<'a>(
+pub(crate) fn site_frame<'a>(
     url: &TargetUrl,
     headers: &'a [String],
     connections: Connections,

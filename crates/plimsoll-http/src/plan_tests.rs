@@ -3,7 +3,7 @@
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite, SuiteError};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::net::{SetupError, Offline};
+use plimsoll_protocol::net::{Offline, SetupError};
 use plimsoll_protocol::{FileSetId, Plan, PlanError, PlanRequest, ResolvedTarget};
 
 use crate::PROTOCOL;

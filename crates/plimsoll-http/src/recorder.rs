@@ -16,7 +16,7 @@ use super::wire::request::Method;
 
 /// What a session asked for.
 #[derive(Default)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub links: u64,
     pub sent: Vec<(Link, Vec<u8>)>,
     pub discards: Vec<(Link, u64)>,
@@ -53,14 +53,14 @@ impl Io for Recorder {
 }
 
 /// Time allowed for an op.
-pub const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
+pub(crate) const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// A file of 1,024 bytes.
-pub const SMALL: FileId = FileId { directory: 1, class: 1, k: 1 };
+pub(crate) const SMALL: FileId = FileId { directory: 1, class: 1, k: 1 };
 /// A file of 102,400 bytes.
-pub const LARGE: FileId = FileId { directory: 1, class: 3, k: 1 };
+pub(crate) const LARGE: FileId = FileId { directory: 1, class: 3, k: 1 };
 
 /// The file set of the tests, made once.
-pub fn file_set() -> FileSet {
+pub(crate) fn file_set() -> FileSet {
     static SET: OnceLock<FileSet> = OnceLock::new();
     SET.get_or_init(|| FileSet::new(5, 3)).clone()
 }
@@ -77,31 +77,31 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
 }
 
 /// A server with the file set.
-pub fn file_site(connections: Connections) -> Rc<WorkerSite> {
+pub(crate) fn file_site(connections: Connections) -> Rc<WorkerSite> {
     let frame = frame(connections, &["200"]);
     WorkerSite::new(Arc::new(Site::with_files(frame, Method::Get, "/", file_set())))
 }
 
 /// A server with one URL.
-pub fn url_site(method: Method) -> Rc<WorkerSite> {
+pub(crate) fn url_site(method: Method) -> Rc<WorkerSite> {
     let frame = frame(Connections::KeepAlive, &["2xx", "3xx"]);
     let urls = [(method, "/page")];
     WorkerSite::new(Arc::new(Site::with_urls(frame, urls.into_iter())))
 }
 
 /// Asks for a file and verifies it.
-pub fn file_op(id: FileId) -> HttpOp {
+pub(crate) fn file_op(id: FileId) -> HttpOp {
     let request = Request::File(id);
     HttpOp { kind: OpKind(id.class), request, method: Method::Get, verify: true }
 }
 
 /// Asks for the one URL.
-pub fn url_op(method: Method) -> HttpOp {
+pub(crate) fn url_op(method: Method) -> HttpOp {
     HttpOp { kind: OpKind(0), request: Request::Url(0), method, verify: false }
 }
 
 /// A session and its recorder.
-pub struct Bench<S> {
+pub(crate) struct Bench<S> {
     pub session: S,
     pub io: Recorder,
     pub now: Nanos,
@@ -109,25 +109,25 @@ pub struct Bench<S> {
 
 impl Bench<HttpSession> {
     /// A client of `site`.
-    pub fn new(site: Rc<WorkerSite>) -> Self {
+    pub(crate) fn new(site: Rc<WorkerSite>) -> Self {
         Self::of(HttpSession::new(site, OP_TIMEOUT))
     }
 }
 
 impl<S: Session<Op = HttpOp>> Bench<S> {
     /// A client with this session.
-    pub fn of(session: S) -> Self {
+    pub(crate) fn of(session: S) -> Self {
         Self { session, io: Recorder::default(), now: Nanos::ZERO }
     }
 
     /// Starts an op.
-    pub fn issue(&mut self, op: HttpOp) {
+    pub(crate) fn issue(&mut self, op: HttpOp) {
         assert!(self.session.has_room());
         self.session.issue(Ticket(0), op, self.now, &mut self.io);
     }
 
     /// Starts an op on a new link and opens the link.
-    pub fn issue_and_connect(&mut self, op: HttpOp) -> Link {
+    pub(crate) fn issue_and_connect(&mut self, op: HttpOp) -> Link {
         self.issue(op);
         let link = Link(self.io.links);
         self.session.on_connected(link, self.now, &mut self.io);
@@ -135,29 +135,29 @@ impl<S: Session<Op = HttpOp>> Bench<S> {
     }
 
     /// Bytes arrive.
-    pub fn bytes(&mut self, link: Link, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, link: Link, bytes: &[u8]) {
         self.session.on_bytes(link, bytes, self.now, &mut self.io);
     }
 
     /// The server closes.
-    pub fn eof(&mut self, link: Link) {
+    pub(crate) fn eof(&mut self, link: Link) {
         self.session.on_eof(link, self.now, &mut self.io);
     }
 
     /// The link breaks.
-    pub fn reset(&mut self, link: Link) {
+    pub(crate) fn reset(&mut self, link: Link) {
         let error = LinkError { class: ErrorClass::Transport, errno: 104 };
         self.session.on_failed(link, error, self.now, &mut self.io);
     }
 
     /// The outcome of the op that ended last.
-    pub fn last(&self) -> Outcome {
+    pub(crate) fn last(&self) -> Outcome {
         *self.io.done.last().expect("an op has ended")
     }
 }
 
 /// A reply with `Content-Length`.
-pub fn reply(body: &[u8]) -> Vec<u8> {
+pub(crate) fn reply(body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }

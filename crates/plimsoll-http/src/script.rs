@@ -22,7 +22,7 @@ use super::wire::request::Method;
 use plimsoll_protocol::seeded_hash;
 
 /// Cards of a deck: one per percent.
-pub const DECK_CARDS: usize = 100;
+pub(crate) const DECK_CARDS: usize = 100;
 /// Largest deck of URLs; lists that need more are drawn, not dealt.
 const URL_DECK_CARDS_MAX: u64 = 1_024;
 /// Fractional part of the golden ratio: its multiples spread evenly over 0..1.
@@ -30,10 +30,10 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// Keeps the streams of different uses apart.
 mod stream {
-    pub const DECK: u64 = 1;
-    pub const QUANTILE: u64 = 2;
-    pub const DIRECTORY: u64 = 3;
-    pub const URL: u64 = 4;
+    pub(super) const DECK: u64 = 1;
+    pub(super) const QUANTILE: u64 = 2;
+    pub(super) const DIRECTORY: u64 = 3;
+    pub(super) const URL: u64 = 4;
 }
 
 /// Whose ops a script numbers, and where its decks begin.
@@ -69,7 +69,7 @@ impl Owner {
 
 /// What the scripts of one load point share.
 #[derive(Clone, Debug)]
-pub struct FilePlan {
+pub(crate) struct FilePlan {
     /// Seed of the run.
     pub seed: u64,
     /// Percent of ops per class; sums to [`DECK_CARDS`].
@@ -95,14 +95,16 @@ impl FilePlan {
 }
 
 /// Poisson(`mean`) truncated to 1..9 and renormalised.
-pub fn poisson_weights(mean: f64) -> [f64; FILES_PER_CLASS as usize] {
+pub(crate) fn poisson_weights(mean: f64) -> [f64; FILES_PER_CLASS as usize] {
     let mut weights = [0.0; FILES_PER_CLASS as usize];
     seeded_hash::poisson(mean, &mut weights);
     weights
 }
 
 /// Running sums of `weights`, ending in exactly 1.
-pub fn cumulative(weights: [f64; FILES_PER_CLASS as usize]) -> [f64; FILES_PER_CLASS as usize] {
+pub(crate) fn cumulative(
+    weights: [f64; FILES_PER_CLASS as usize],
+) -> [f64; FILES_PER_CLASS as usize] {
     let mut sum = 0.0;
     let mut sums = weights.map(|w| {
         sum += w;
@@ -114,7 +116,7 @@ pub fn cumulative(weights: [f64; FILES_PER_CLASS as usize]) -> [f64; FILES_PER_C
 
 /// Script of `web-static`.
 #[derive(Debug)]
-pub struct FileScript {
+pub(crate) struct FileScript {
     plan: Arc<FilePlan>,
     owner: Owner,
     deck_number: Option<u64>,
@@ -124,13 +126,13 @@ pub struct FileScript {
 
 impl FileScript {
     /// The script of one client.
-    pub fn new(plan: Arc<FilePlan>, client: u32) -> Self {
+    pub(crate) fn new(plan: Arc<FilePlan>, client: u32) -> Self {
         let owner = Owner::new(client, plan.shared);
         Self { plan, owner, deck_number: None, deck: [0; DECK_CARDS] }
     }
 
     /// Op number `index`.
-    pub fn op(&mut self, index: u64) -> HttpOp {
+    pub(crate) fn op(&mut self, index: u64) -> HttpOp {
         let (number, place) = self.owner.place(index, DECK_CARDS);
         if self.deck_number != Some(number) {
             self.fill_deck(number);
@@ -195,7 +197,7 @@ impl Script for FileScript {
 
 /// One entry of a weighted list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UrlCard {
+pub(crate) struct UrlCard {
     /// How it counts in the statistics.
     pub kind: OpKind,
     /// Its method.
@@ -206,7 +208,7 @@ pub struct UrlCard {
 
 /// What the scripts of one load point share.
 #[derive(Clone, Debug)]
-pub struct UrlPlan {
+pub(crate) struct UrlPlan {
     seed: u64,
     shared: bool,
     cards: Vec<UrlCard>,
@@ -224,7 +226,7 @@ enum Deal {
 
 impl UrlPlan {
     /// A plan for a list of at least one URL.
-    pub fn new(seed: u64, shared: bool, cards: Vec<UrlCard>) -> Self {
+    pub(crate) fn new(seed: u64, shared: bool, cards: Vec<UrlCard>) -> Self {
         let divisor = cards.iter().fold(0, |d, card| greatest_common_divisor(d, card.weight));
         let total: u64 = cards.iter().map(|card| u64::from(card.weight / divisor.max(1))).sum();
         let deal = if cards.len() == 1 {
@@ -246,7 +248,7 @@ impl UrlPlan {
     }
 
     /// URLs come from a deck that holds their weights exactly.
-    pub fn is_dealt(&self) -> bool {
+    pub(crate) fn is_dealt(&self) -> bool {
         !matches!(self.deal, Deal::Draw(_))
     }
 }
@@ -257,7 +259,7 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 
 /// Script of `web-url`.
 #[derive(Debug)]
-pub struct UrlScript {
+pub(crate) struct UrlScript {
     plan: Arc<UrlPlan>,
     owner: Owner,
     deck_number: Option<u64>,
@@ -266,13 +268,13 @@ pub struct UrlScript {
 
 impl UrlScript {
     /// The script of one client.
-    pub fn new(plan: Arc<UrlPlan>, client: u32) -> Self {
+    pub(crate) fn new(plan: Arc<UrlPlan>, client: u32) -> Self {
         let owner = Owner::new(client, plan.shared);
         Self { plan, owner, deck_number: None, deck: Vec::new() }
     }
 
     /// Op number `index`.
-    pub fn op(&mut self, index: u64) -> HttpOp {
+    pub(crate) fn op(&mut self, index: u64) -> HttpOp {
         let url = match &self.plan.deal {
             Deal::Only => 0,
             Deal::Deck(cards) => {
@@ -286,7 +288,8 @@ impl UrlScript {
                 self.deck[place]
             }
             Deal::Draw(sums) => {
-                let key = seeded_hash::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
+                let key =
+                    seeded_hash::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
                 let drawn = seeded_hash::below(key, sums.last().copied().unwrap_or(1));
                 sums.partition_point(|sum| *sum <= drawn) as u32
             }

@@ -6,13 +6,13 @@ use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
 use super::wire::request::Method;
 
 /// Longest list.
-pub const URLS_MAX: usize = 100_000;
+pub(crate) const URLS_MAX: usize = 100_000;
 /// Largest weight.
 const WEIGHT_MAX: u32 = 1_000_000;
 
 /// One line of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlLine {
+pub(crate) struct UrlLine {
     /// Share among the others.
     pub weight: u32,
     /// Method.
@@ -61,7 +61,7 @@ pub enum UrlProblem {
 }
 
 /// Reads a list for these targets; `default_method` is used where a line names none.
-pub fn parse_list<'l>(
+pub(crate) fn parse_list<'l>(
     lines: impl Iterator<Item = &'l str>,
     targets: &[&TargetUrl],
     default_method: Method,
@@ -142,7 +142,7 @@ fn default_port(scheme: &str) -> Option<u16> {
 }
 
 /// Path and query of a URL; `None` when they are not plain ASCII.
-pub fn request_target(url: &TargetUrl) -> Option<String> {
+pub(crate) fn request_target(url: &TargetUrl) -> Option<String> {
     let target = match &url.query {
         Some(query) => format!("{}?{query}", url.path),
         None => url.path.clone(),

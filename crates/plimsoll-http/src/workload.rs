@@ -19,7 +19,7 @@ use super::tls::{self, Tls, TlsSite};
 
 /// Everything the clients of a load point share.
 #[derive(Debug)]
-pub struct HttpLoad {
+pub(crate) struct HttpLoad {
     /// One per target.
     pub sites: Vec<Arc<Site>>,
     /// What the clients do.
@@ -34,7 +34,7 @@ pub struct HttpLoad {
 
 /// What the clients do.
 #[derive(Clone, Debug)]
-pub enum Scripts {
+pub(crate) enum Scripts {
     /// Ask for files of the file set.
     Files(Arc<FilePlan>),
     /// Ask for URLs.
@@ -43,7 +43,7 @@ pub enum Scripts {
 
 /// Settings of TLS.
 #[derive(Debug)]
-pub struct TlsLoad {
+pub(crate) struct TlsLoad {
     /// For all connections.
     pub config: Arc<ClientConfig>,
     /// One per target.

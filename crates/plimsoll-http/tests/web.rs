@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use plimsoll_http::fileset::{FileSet, FileSetMarker, files_of_directory};
-use plimsoll_protocol::marker::Marker as _;
 use plimsoll_http::server::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_http::tls::{Trust, client_config};
+use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::delay::{DelayConfig, DelayLaw};
 use plimsoll_servers::{ServerError, Stop};
 use plimsoll_testkit::peers::{CurlReply, curl};

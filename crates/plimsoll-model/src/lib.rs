@@ -19,6 +19,8 @@
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
+#![warn(unreachable_pub)]
+
 pub mod assignment;
 pub mod bundle;
 pub mod calibrated;

@@ -17,6 +17,8 @@
 //! | [`mod@clock_step`] | did somebody set the clock while we measured |
 //! | [`parse`] | the texts of `/proc` and `/sys` |
 
+#![warn(unreachable_pub)]
+
 mod cgroups;
 mod clock;
 pub mod clock_step;

@@ -45,7 +45,7 @@ pub struct Found {
 
 /// What was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made {
+pub(crate) struct Made {
     /// Its handle, when the server gave it.
     pub handle: Option<OwnedHandle>,
 }
@@ -115,7 +115,7 @@ pub struct Page {
 }
 
 /// The RPC service of a version of NFS.
-pub fn service(version: NfsVersion) -> Service {
+pub(crate) fn service(version: NfsVersion) -> Service {
     match version {
         NfsVersion::V2 => Service { program: wire::v2::PROGRAM, version: wire::v2::VERSION },
         NfsVersion::V3 => Service { program: wire::v3::PROGRAM, version: wire::v3::VERSION },
@@ -123,7 +123,7 @@ pub fn service(version: NfsVersion) -> Service {
 }
 
 /// A handle to keep.
-pub fn owned(handle: &[u8]) -> Result<OwnedHandle, CallError> {
+pub(crate) fn owned(handle: &[u8]) -> Result<OwnedHandle, CallError> {
     OwnedHandle::new(handle).ok_or_else(|| {
         let bytes = u32::try_from(handle.len()).unwrap_or(u32::MAX);
         CallError::Garbled(XdrError::TooLong { bytes, max: HANDLE_BYTES_MAX as u32 })
@@ -131,7 +131,7 @@ pub fn owned(handle: &[u8]) -> Result<OwnedHandle, CallError> {
 }
 
 /// Only whether it was done: the status, which comes first in every reply.
-pub fn done(results: &[u8]) -> Result<(), CallError> {
+pub(crate) fn done(results: &[u8]) -> Result<(), CallError> {
     match XdrIn::new(results).u32()? {
         0 => Ok(()),
         status => Err(NfsStatus(status).into()),
@@ -142,7 +142,7 @@ macro_rules! by_version {
     ($($(#[$doc:meta])* fn $name:ident -> $answer:ty;)*) => {
         $(
             $(#[$doc])*
-            pub fn $name(version: NfsVersion, results: &[u8]) -> Result<$answer, CallError> {
+            pub(crate) fn $name(version: NfsVersion, results: &[u8]) -> Result<$answer, CallError> {
                 match version {
                     NfsVersion::V2 => v2::$name(results),
                     NfsVersion::V3 => v3::$name(results),
@@ -171,10 +171,10 @@ by_version! {
     fn page -> Page;
 }
 
-pub use super::ask::v3::{access, committed, full_page};
+pub(crate) use super::ask::v3::{access, committed, full_page};
 
 /// Of SYMLINK; NFSv2 tells no handle.
-pub fn linked(version: NfsVersion, results: &[u8]) -> Result<Made, CallError> {
+pub(crate) fn linked(version: NfsVersion, results: &[u8]) -> Result<Made, CallError> {
     match version {
         NfsVersion::V2 => done(results).map(|()| Made { handle: None }),
         NfsVersion::V3 => v3::made(results),
@@ -182,7 +182,11 @@ pub fn linked(version: NfsVersion, results: &[u8]) -> Result<Made, CallError> {
 }
 
 /// Of WRITE of so many bytes; NFSv2 writes all or nothing.
-pub fn written(version: NfsVersion, results: &[u8], asked: usize) -> Result<Written, CallError> {
+pub(crate) fn written(
+    version: NfsVersion,
+    results: &[u8],
+    asked: usize,
+) -> Result<Written, CallError> {
     match version {
         NfsVersion::V2 => {
             let bytes = u32::try_from(asked).unwrap_or(u32::MAX);

@@ -49,7 +49,7 @@ pub trait Question {
 
 /// A procedure without arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Bare(pub u32);
+pub(crate) struct Bare(pub u32);
 
 impl Question for Bare {
     fn procedure(&self) -> u32 {
@@ -60,7 +60,7 @@ impl Question for Bare {
 }
 
 /// Arguments that are bytes already.
-pub struct Encoded<F>(pub u32, pub F);
+pub(crate) struct Encoded<F>(pub u32, pub F);
 
 impl<F: Fn(&mut Vec<u8>)> Question for Encoded<F> {
     fn procedure(&self) -> u32 {

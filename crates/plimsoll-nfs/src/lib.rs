@@ -9,6 +9,8 @@
 //! | `client`, [`mounting`], [`validate`], [`prepare`], [`handles`] | set-up around a load point |
 //! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
+#![warn(unreachable_pub)]
+
 mod answer;
 pub mod ask;
 mod client;

@@ -127,12 +127,12 @@ impl TryFrom<u8> for NfsVersion {
 }
 
 /// Blocks of a READ, by the place of their percentage in a suite.
-pub const READ_BLOCKS: [u32; 5] = [1, 2, 4, 8, 16];
+pub(crate) const READ_BLOCKS: [u32; 5] = [1, 2, 4, 8, 16];
 /// Blocks of a WRITE, by the place of their percentage in a suite; 0 is a part of one.
-pub const WRITE_BLOCKS: [u32; 6] = [0, 1, 2, 4, 8, 16];
+pub(crate) const WRITE_BLOCKS: [u32; 6] = [0, 1, 2, 4, 8, 16];
 
 /// RPCs that a draw takes on average: one for each block, or part of one.
-pub fn mean_rpcs(blocks: &[u32], percents: &[u8]) -> f64 {
+pub(crate) fn mean_rpcs(blocks: &[u32], percents: &[u8]) -> f64 {
     let rpcs = blocks.iter().map(|n| f64::from((*n).max(1)));
     rpcs.zip(percents).map(|(n, percent)| n * f64::from(*percent) / 100.0).sum()
 }

@@ -10,14 +10,14 @@ use super::fileset::{FILES_MIN, FileSet};
 use super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
-use plimsoll_protocol::net::{SetupError, LinkKind, SourcePort};
+use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
 
 /// Size of the file set in MiB per op/s of load.
 const METHOD_MIB_PER_OP_PER_S: f64 = 10.0;
 
 /// Mounts every target and plans the work.
-pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload: NfsWorkload = typed_workload(request.suite)?;
     check_targets(request.targets)?;
     check_load(request.suite)?;

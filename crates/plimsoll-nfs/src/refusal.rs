@@ -206,7 +206,7 @@ fn other_suite(program: u32, low: u32, high: u32) -> &'static str {
 }
 
 /// What people call a program.
-pub fn program_name(program: u32) -> &'static str {
+pub(crate) fn program_name(program: u32) -> &'static str {
     match program {
         portmap::PROGRAM => "portmapper",
         mount::PROGRAM => "MOUNT",

@@ -14,7 +14,7 @@ use super::session::{NfsSession, NfsSite};
 
 /// Everything the clients of a load point share.
 #[derive(Debug)]
-pub struct NfsLoad {
+pub(crate) struct NfsLoad {
     /// One per endpoint of the assignment, in its order; never empty.
     pub sites: Vec<NfsSite>,
     /// What the clients do.

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use crate::net::{SetupError, GoOn};
+use crate::net::{GoOn, SetupError};
 
 /// How often the caller is asked whether to go on.
 const TICK: Duration = Duration::from_millis(50);

@@ -10,6 +10,8 @@
 //! | `host` (a feature) | servers and whatever else needs sockets |
 //! | [`percent`], [`surplus`] | percent-encoding; bytes behind a reply |
 
+#![warn(unreachable_pub)]
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,17 +23,17 @@ use plimsoll_model::suite::reader::nearest;
 use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader};
 use plimsoll_model::target::TargetUrl;
 
-use crate::net::{Dial, SetupError, OnProgress, PointPreparation};
+use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
 
-pub mod content;
 pub mod channel_pool;
+pub mod content;
 pub mod draw;
 #[cfg(feature = "host")]
 pub mod host;
-pub mod seeded_hash;
 pub mod marker;
 pub mod net;
 pub mod percent;
+pub mod seeded_hash;
 pub mod surplus;
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.

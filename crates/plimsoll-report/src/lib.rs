@@ -11,6 +11,8 @@
 //! Text in a result is untrusted, since error samples hold what a server sent: it is escaped on
 //! its way into each format.
 
+#![warn(unreachable_pub)]
+
 mod csv;
 mod html;
 mod markdown;

@@ -2,6 +2,8 @@
 //! address of this host; and what reference servers have in common. Knows no protocol. Nothing here
 //! prints.
 
+#![warn(unreachable_pub)]
+
 mod builtin;
 pub mod clock;
 mod confine;

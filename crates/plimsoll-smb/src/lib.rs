@@ -10,6 +10,8 @@
 //! | [`client`], [`prepare`] | set-up around a load point |
 //! | [`parameters`], [`target`], `plan`, `workload` | from a suite to running clients |
 
+#![warn(unreachable_pub)]
+
 pub mod client;
 #[cfg(feature = "host")]
 pub mod host;

@@ -16,11 +16,11 @@ use super::script::{Pacing, ScriptPlan};
 use super::target::SmbTarget;
 use super::workload::SmbLoad;
 use super::workspace::{ContentTable, Workspace};
-use plimsoll_protocol::net::{SetupError, PointPreparation as _};
+use plimsoll_protocol::net::{PointPreparation as _, SetupError};
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, typed_workload};
 
 /// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
-pub fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload: SmbWorkload = typed_workload(request.suite)?;
     let targets = targets(request)?;
     check_load(request.suite, &workload)?;

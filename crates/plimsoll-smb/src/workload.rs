@@ -17,7 +17,7 @@ use super::workspace::ContentTable;
 
 /// Everything the clients of a load point share.
 #[derive(Debug)]
-pub struct SmbLoad {
+pub(crate) struct SmbLoad {
     /// One per endpoint of the assignment, in its order; never empty.
     pub shares: Vec<SmbTarget>,
     /// What the clients do.

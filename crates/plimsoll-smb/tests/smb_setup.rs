@@ -18,7 +18,7 @@ use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{Caller, SetupError, SetupProgress, GoOn, PointPreparation as _};
+use plimsoll_protocol::net::{Caller, GoOn, PointPreparation as _, SetupError, SetupProgress};
 use plimsoll_servers::{Login, ServerProcess, Stop};
 use plimsoll_smb::parameters::{Pattern, Signing, SmbWorkload};
 use plimsoll_smb::prepare::{PreparationRequest, SmbPreparation, clean_target};

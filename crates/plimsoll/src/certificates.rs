@@ -13,27 +13,27 @@ use plimsoll_model::disclosure::Host;
 use crate::coordinator::clock::utc_stamp;
 
 /// Keeps a certificate; where it is, or why it is not.
-pub fn keep(certificate: &Certificate) -> Result<PathBuf, String> {
+pub(crate) fn keep(certificate: &Certificate) -> Result<PathBuf, String> {
     let dir = directory().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
     keep_in(&dir, certificate)
 }
 
 /// The latest certificate of this host, for the disclosure of a run in circumstances that it may
 /// not cover. One that cannot be read is as good as none: it must not keep anybody from measuring.
-pub fn latest(now: &Circumstances) -> Option<CertificateNote> {
+pub(crate) fn latest(now: &Circumstances) -> Option<CertificateNote> {
     let certificate = latest_in(&directory()?, &host_name())?;
     let made = made_text(certificate.made_unix_ns);
     Some(certificate.note(made, now))
 }
 
 /// The frequency governor of a host, where it says one.
-pub fn governor(host: &Host) -> Option<String> {
+pub(crate) fn governor(host: &Host) -> Option<String> {
     let said = host.cpu_details.iter().find(|setting| setting.name == "governor");
     said.map(|setting| setting.value.clone())
 }
 
 /// The word for how workers stand to other programs.
-pub const fn priority_word(priority: Priority) -> &'static str {
+pub(crate) const fn priority_word(priority: Priority) -> &'static str {
     match priority {
         Priority::Auto => "auto",
         Priority::Normal => "normal",
@@ -41,7 +41,7 @@ pub const fn priority_word(priority: Priority) -> &'static str {
 }
 
 /// As it is written.
-pub fn json(certificate: &Certificate) -> String {
+pub(crate) fn json(certificate: &Certificate) -> String {
     let mut text = serde_json::to_string_pretty(certificate)
         .expect("a certificate holds only what JSON can say: finite numbers, string keys");
     text.push('\n');
@@ -49,12 +49,12 @@ pub fn json(certificate: &Certificate) -> String {
 }
 
 /// What this host calls itself.
-pub fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// RFC 3339, to the second.
-pub fn made_text(made_unix_ns: u64) -> String {
+pub(crate) fn made_text(made_unix_ns: u64) -> String {
     match jiff::Timestamp::from_second((made_unix_ns / 1_000_000_000) as i64) {
         Ok(at) => at.to_string(),
         Err(_) => made_unix_ns.to_string(),

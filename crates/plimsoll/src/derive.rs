@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::suite_source;
 
 /// Analyses a bundle. Writes nothing.
-pub fn result_of(dir: &Path) -> Result<RunResult, Failure> {
+pub(crate) fn result_of(dir: &Path) -> Result<RunResult, Failure> {
     let reader = BundleReader::open(dir)?;
     let suite_file = dir.join(SUITE_FILE).display().to_string();
     let suite = suite_source::parse(&suite_file, reader.suite_text(), &[])?;
@@ -32,7 +32,7 @@ pub fn result_of(dir: &Path) -> Result<RunResult, Failure> {
 }
 
 /// Histograms of a finished point, read back from its interval log.
-pub fn point_times(
+pub(crate) fn point_times(
     reader: &BundleReader,
     point: PointId,
     op_names: &OpNames,
@@ -72,7 +72,7 @@ fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
 }
 
 /// `result.json` as text: the same result gives the same bytes.
-pub fn result_text(result: &RunResult) -> String {
+pub(crate) fn result_text(result: &RunResult) -> String {
     let mut text = serde_json::to_string_pretty(result)
         .expect("a result holds only what JSON can say: no NaN, string keys");
     text.push('\n');
@@ -80,7 +80,7 @@ pub fn result_text(result: &RunResult) -> String {
 }
 
 /// Writes result and report of a run that has ended, and vouches for every file of its bundle.
-pub fn finish(dir: &Path) -> Result<(RunResult, PathBuf), Failure> {
+pub(crate) fn finish(dir: &Path) -> Result<(RunResult, PathBuf), Failure> {
     let result = result_of(dir)?;
     let report = write_derived(dir, &result)?;
     Manifest::of(dir)?.write(dir)?;
@@ -88,7 +88,7 @@ pub fn finish(dir: &Path) -> Result<(RunResult, PathBuf), Failure> {
 }
 
 /// Writes result and report of a bundle again; the manifest keeps what it says of raw files.
-pub fn write_again(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
+pub(crate) fn write_again(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
     let report = write_derived(dir, result)?;
     Manifest::refresh_derived(dir, &[RESULT_FILE, REPORT_FILE])?;
     Ok(report)
@@ -103,7 +103,7 @@ fn write_derived(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
 }
 
 /// The page of one or several results.
-pub fn report_page(results: &[RunResult]) -> Result<String, Failure> {
+pub(crate) fn report_page(results: &[RunResult]) -> Result<String, Failure> {
     plimsoll_report::html(results).map_err(|e| Failure::Other {
         exit: Exit::Bug,
         message: format!("cannot render the report: {e}; please report this as a bug"),
@@ -111,7 +111,7 @@ pub fn report_page(results: &[RunResult]) -> Result<String, Failure> {
 }
 
 /// How a run with this result ends.
-pub const fn exit_of(result: &RunResult) -> Exit {
+pub(crate) const fn exit_of(result: &RunResult) -> Exit {
     if result.verdict.valid { Exit::Valid } else { Exit::Invalid }
 }
 

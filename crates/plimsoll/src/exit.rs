@@ -11,7 +11,7 @@ use plimsoll_servers::ServerError;
 /// The exit codes of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// Finished and valid.
     Valid = 0,
     /// Finished and invalid.
@@ -28,7 +28,7 @@ pub enum Exit {
 
 /// Why a verb could not do its work.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// A mistake in a suite, with its place.
     Suite(Box<SuiteError>),
     /// Anything else: what, where and the next move, in words.
@@ -42,22 +42,22 @@ pub enum Failure {
 
 impl Failure {
     /// The command is wrong.
-    pub fn wrong(message: impl Into<String>) -> Self {
+    pub(crate) fn wrong(message: impl Into<String>) -> Self {
         Self::Other { exit: Exit::Wrong, message: message.into() }
     }
 
     /// Target or environment unusable.
-    pub fn unusable(message: impl Into<String>) -> Self {
+    pub(crate) fn unusable(message: impl Into<String>) -> Self {
         Self::Other { exit: Exit::Unusable, message: message.into() }
     }
 
     /// The user asked for the end.
-    pub fn interrupted(message: impl Into<String>) -> Self {
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self::Other { exit: Exit::Interrupted, message: message.into() }
     }
 
     /// Adds what remains usable of a run that could not go on.
-    pub fn with_bundle(self, dir: &Path) -> Self {
+    pub(crate) fn with_bundle(self, dir: &Path) -> Self {
         match self {
             Self::Other { exit, message } => {
                 let dir = dir.display();
@@ -72,7 +72,7 @@ impl Failure {
     }
 
     /// How the program ends.
-    pub const fn exit(&self) -> Exit {
+    pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Suite(_) => Exit::Wrong,
             Self::Other { exit, .. } => *exit,

@@ -1,6 +1,8 @@
 //! The program: verbs, coordinator, terminal, exit codes. [`program`] reads as its table of
 //! contents.
 
+#![warn(unreachable_pub)]
+
 mod certificates;
 mod cli;
 mod coordinator;

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::protocols;
 
 /// Reads the load file a user named for `suite`.
-pub fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
+pub(crate) fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
     let Some(its) = protocols::of(suite)?.protocol.load_files.filter(|its| (its.fit)(suite)) else {
         let all = protocols::all().filter_map(|one| one.protocol.load_files);
         let belong_to: Vec<_> = all.map(|files| files.belong_to).collect();
@@ -38,7 +38,7 @@ fn open(path: &Path, its: LoadFiles) -> Result<InputFile, Failure> {
 }
 
 /// Reads the load file of an interrupted run; another content would make it another run.
-pub fn read_again(path: &Path, sha256: &str, suite: &Suite) -> Result<InputFile, Failure> {
+pub(crate) fn read_again(path: &Path, sha256: &str, suite: &Suite) -> Result<InputFile, Failure> {
     let asked = format!("the run replays the load file with SHA-256 {sha256}");
     let source = read(path, suite).map_err(|failure| {
         Failure::wrong(format!("{failure}\n{asked}; put it back at {} to go on", path.display()))

@@ -22,49 +22,53 @@ const OWN: [&Registration; 4] = [
 static MORE: OnceLock<&[&Registration]> = OnceLock::new();
 
 /// Makes more of them known. Once, before anything is read.
-pub fn add(more: &'static [&'static Registration]) {
+pub(crate) fn add(more: &'static [&'static Registration]) {
     let _ = MORE.set(more);
 }
 
 /// All of them.
-pub fn all() -> impl Iterator<Item = &'static Registration> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Registration> {
     OWN.into_iter().chain(MORE.get().copied().unwrap_or_default().iter().copied())
 }
 
 /// The protocol of a suite.
-pub fn of(suite: &Suite) -> Result<&'static Registration, Failure> {
+pub(crate) fn of(suite: &Suite) -> Result<&'static Registration, Failure> {
     let found = all().find(|one| one.protocol.name == suite.protocol);
     found.ok_or_else(|| Failure::wrong(format!("protocol {:?} is not known", suite.protocol)))
 }
 
 /// The protocol of a URL, with its port.
-pub fn of_url(url: &TargetUrl) -> Option<(&'static Registration, u16)> {
+pub(crate) fn of_url(url: &TargetUrl) -> Option<(&'static Registration, u16)> {
     all().find_map(|one| Some((one, one.port_of(url)?)))
 }
 
 /// The reference server of `plimsoll serve VERB`.
-pub fn reference(verb: &str) -> Option<&'static Reference> {
+pub(crate) fn reference(verb: &str) -> Option<&'static Reference> {
     all().map(|one| &one.reference).find(|reference| reference.verb == verb)
 }
 
 /// The shipped suites: name and text.
-pub fn shipped_suites() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn shipped_suites() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().flat_map(|one| one.protocol.suites).copied()
 }
 
 /// Text of the shipped suite of that name.
-pub fn shipped(name: &str) -> Option<&'static str> {
+pub(crate) fn shipped(name: &str) -> Option<&'static str> {
     shipped_suites().find(|(shipped, _)| *shipped == name).map(|(_, text)| text)
 }
 
 /// Reads a suite of any of them.
-pub fn parse_suite(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
+pub(crate) fn parse_suite(
+    file: &str,
+    text: &str,
+    overrides: &[Override],
+) -> Result<Suite, SuiteError> {
     let all: Vec<&Protocol> = all().map(|one| one.protocol).collect();
     plimsoll_protocol::parse_suite(&all, file, text, overrides)
 }
 
 /// The foreign server `managed:NAME` of a protocol.
-pub fn managed(of: &Registration, name: &str) -> Result<&'static Managed, Failure> {
+pub(crate) fn managed(of: &Registration, name: &str) -> Result<&'static Managed, Failure> {
     let (its, others): (Vec<_>, Vec<_>) = all()
         .flat_map(|one| one.managed.iter().map(move |server| (one, server)))
         .partition(|(one, _)| one.protocol.name == of.protocol.name);

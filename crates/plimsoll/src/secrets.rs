@@ -18,11 +18,11 @@ const SECRET_FIELDS: [&str; 2] = ["authorization:", "cookie:"];
 
 /// Header fields with the values that are sent. They are in no bundle and no message.
 #[derive(Clone, Default)]
-pub struct SecretHeaders(Vec<String>);
+pub(crate) struct SecretHeaders(Vec<String>);
 
 impl SecretHeaders {
     /// The suite for those who make the requests.
-    pub fn put_into(&self, suite: &Suite) -> Suite {
+    pub(crate) fn put_into(&self, suite: &Suite) -> Suite {
         let mut suite = suite.clone();
         if let Some(headers) = suite.workload.get_mut(HEADERS_KEY) {
             *headers = Value::from(self.0.clone());
@@ -38,7 +38,7 @@ impl std::fmt::Debug for SecretHeaders {
 }
 
 /// Takes the values of header fields out of a suite, and reads those that it only refers to.
-pub fn separate(mut suite: Suite) -> Result<(Suite, SecretHeaders), Failure> {
+pub(crate) fn separate(mut suite: Suite) -> Result<(Suite, SecretHeaders), Failure> {
     let Some(Value::Array(fields)) = suite.workload.get_mut(HEADERS_KEY) else {
         return Ok((suite, SecretHeaders::default()));
     };
@@ -99,7 +99,7 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
 }
 
 /// The header fields of a suite that went through [`separate`].
-pub fn kept_headers(suite: &Suite) -> Vec<String> {
+pub(crate) fn kept_headers(suite: &Suite) -> Vec<String> {
     let fields = suite.workload.get(HEADERS_KEY).and_then(Value::as_array);
     let text = |field: &Value| field.as_str().map(str::to_owned);
     fields.into_iter().flatten().filter_map(text).collect()
@@ -110,7 +110,7 @@ const COMMUNITY_VARIABLE: &str = "PLIMSOLL_SNMP_COMMUNITY";
 const SNMP: &str = "snmp://";
 
 /// What lets a source answer, where it is an SNMP agent and a community was given.
-pub fn community(url: &MonitorUrl) -> Result<Option<String>, Failure> {
+pub(crate) fn community(url: &MonitorUrl) -> Result<Option<String>, Failure> {
     let MonitorUrl::Snmp { community, .. } = url else { return Ok(None) };
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     match community {
@@ -132,7 +132,7 @@ pub fn community(url: &MonitorUrl) -> Result<Option<String>, Failure> {
 }
 
 /// An argument of the command line as bundles keep it.
-pub fn kept_argument(text: &str) -> String {
+pub(crate) fn kept_argument(text: &str) -> String {
     if let Some((flag, agent)) = text.split_once(SNMP) {
         let kept = MonitorUrl::parse(&format!("{SNMP}{agent}"));
         return format!(
@@ -193,7 +193,7 @@ fn without_secrets(text: &str) -> String {
 
 /// A suite file as a message may quote it: values of header fields in quotes starred out, every
 /// byte in its place.
-pub fn starred(text: &str) -> String {
+pub(crate) fn starred(text: &str) -> String {
     let line = |line: &str| {
         let mut kept = String::new();
         let mut rest = line;

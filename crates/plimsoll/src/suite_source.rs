@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::protocols;
 
 /// The suite a user named: a shipped name, or the path of a file.
-pub fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure> {
+pub(crate) fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure> {
     refuse_target(name_or_path)?;
     if let Some(text) = protocols::shipped(name_or_path) {
         return Ok(parse(&format!("{name_or_path}.toml"), text, overrides)?);
@@ -34,7 +34,7 @@ fn refuse_target(text: &str) -> Result<(), Failure> {
 }
 
 /// The suite in a file.
-pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Suite, Failure> {
+pub(crate) fn from_file(path: &Path, overrides: &[Override]) -> Result<Suite, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         Failure::wrong(format!("{}: cannot read the suite file: {e}", path.display()))
     })?;
@@ -42,12 +42,12 @@ pub fn from_file(path: &Path, overrides: &[Override]) -> Result<Suite, Failure> 
 }
 
 /// Reads a suite's text; `file` names it in messages.
-pub fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
+pub(crate) fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
     protocols::parse_suite(file, text, overrides)
 }
 
 /// No shipped suite has that name.
-pub fn unknown(name: &str) -> Failure {
+pub(crate) fn unknown(name: &str) -> Failure {
     let names = || protocols::shipped_suites().map(|(name, _)| name);
     let help = match nearest(name, names()) {
         Some(near) => format!("did you mean {near}?"),

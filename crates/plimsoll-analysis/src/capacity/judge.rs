@@ -40,7 +40,7 @@ struct Judged {
 
 impl Tried<'_> {
     /// Holds it against the limits.
-    pub fn judge(&self) -> CapacityTry {
+    pub(super) fn judge(&self) -> CapacityTry {
         let Judged { standing, why, figures } = self.judged();
         let held = match standing {
             TryStanding::NotJudged => false,

@@ -27,7 +27,7 @@ pub(super) struct Votes {
 
 impl Votes {
     /// Of all these loads.
-    pub fn of<'a>(levels: impl Iterator<Item = &'a Level<'a>>) -> Self {
+    pub(super) fn of<'a>(levels: impl Iterator<Item = &'a Level<'a>>) -> Self {
         levels.map(Level::votes).fold(Self::default(), |sum, votes| Self {
             within: sum.within + votes.within,
             beyond: sum.beyond + votes.beyond,
@@ -58,7 +58,7 @@ impl Level<'_> {
     /// intervals shrink; what is still undecided after the last is decided by its figure. Tries
     /// that contradict each other are no average: one bad moment of the machine is many times its
     /// limit. Another is made, and the middle one counts.
-    pub fn standing(&self, config: &Config) -> Standing {
+    pub(super) fn standing(&self, config: &Config) -> Standing {
         let judged: Vec<&CapacityTry> = self.judged().collect();
         let n = judged.len() as u32;
         if n == 0 {
@@ -91,19 +91,19 @@ impl Level<'_> {
     }
 
     /// Tries that say something of the server.
-    pub fn judged(&self) -> impl Iterator<Item = &CapacityTry> {
+    pub(super) fn judged(&self) -> impl Iterator<Item = &CapacityTry> {
         let said = |attempt: &&&CapacityTry| attempt.standing != TryStanding::NotJudged;
         self.tries.iter().filter(said).copied()
     }
 
     /// Tries that do not.
-    pub fn faults(&self) -> u32 {
+    pub(super) fn faults(&self) -> u32 {
         (self.tries.len() - self.judged().count()) as u32
     }
 
     /// Whether a bad moment of the machine may still have been all: it must not hide what the
     /// server can do.
-    pub fn is_hasty(&self, config: &Config) -> bool {
+    pub(super) fn is_hasty(&self, config: &Config) -> bool {
         let votes = self.votes();
         votes.beyond < votes.within + CHALLENGE_LEAD
             && (self.tries.len() as u32) < BOUND_TRIES_MAX
@@ -111,13 +111,13 @@ impl Level<'_> {
     }
 
     /// Tries within the limits and tries beyond them.
-    pub fn votes(&self) -> Votes {
+    pub(super) fn votes(&self) -> Votes {
         let within = self.judged().filter(|attempt| attempt.passed).count() as u32;
         Votes { within, beyond: self.judged().count() as u32 - within }
     }
 
     /// Why it was not within the limits, as last seen.
-    pub fn why_not(&self) -> Option<&str> {
+    pub(super) fn why_not(&self) -> Option<&str> {
         let failed = |attempt: &&CapacityTry| !attempt.passed;
         let said = self.judged().find(failed);
         said.or_else(|| self.tries.last().copied().filter(failed)).map(|it| it.why.as_str())

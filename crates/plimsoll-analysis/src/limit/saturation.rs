@@ -6,7 +6,7 @@ use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 
 /// A closed load that gives less than this share of its asymptote is saturated.
-pub const SATURATED_MAX_RATIO: f64 = 0.8;
+pub(super) const SATURATED_MAX_RATIO: f64 = 0.8;
 
 /// What a load point is, as throughput tells.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use plimsoll_model::calibrated::ServiceLaw;
 
 /// Mean time from arrival to departure, in seconds (Pollaczek and Khinchine: the mean wait is
 /// λ E(S²) / 2(1 − ρ)); `None` without a steady state.
-pub fn mean_response_s(rate_per_s: f64, service: ServiceLaw) -> Option<f64> {
+pub(super) fn mean_response_s(rate_per_s: f64, service: ServiceLaw) -> Option<f64> {
     let mean_s = service.mean_s();
     let idle_share = 1.0 - rate_per_s * mean_s;
     let stable = rate_per_s >= 0.0 && idle_share > 0.0;

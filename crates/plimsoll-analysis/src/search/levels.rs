@@ -56,7 +56,12 @@ pub(super) fn levels(tries: &[(f64, ProbeOutcome)]) -> Vec<Level<'_>> {
 
 impl Level<'_> {
     /// `closed` is what all clients at once achieved.
-    pub fn standing(&self, purpose: Purpose, closed: f64, config: &PeakSearchConfig) -> Standing {
+    pub(super) fn standing(
+        &self,
+        purpose: Purpose,
+        closed: f64,
+        config: &PeakSearchConfig,
+    ) -> Standing {
         let count = |wanted| self.tries.iter().filter(|try_| held(try_, config) == wanted).count();
         if count(Holding::Held) > 0 {
             return Standing::Held;
@@ -83,17 +88,17 @@ impl Level<'_> {
     }
 
     /// Most that was finished under this load.
-    pub fn achieved_max(&self) -> f64 {
+    pub(super) fn achieved_max(&self) -> f64 {
         self.tries.iter().map(|outcome| outcome.achieved).fold(0.0, f64::max)
     }
 
     /// Least that was finished under this load.
-    pub fn achieved_min(&self) -> f64 {
+    pub(super) fn achieved_min(&self) -> f64 {
         self.tries.iter().map(|outcome| outcome.achieved).fold(f64::INFINITY, f64::min)
     }
 
     /// Why it was not held, as last seen.
-    pub fn why_not(&self, config: &PeakSearchConfig) -> Option<String> {
+    pub(super) fn why_not(&self, config: &PeakSearchConfig) -> Option<String> {
         let last =
             self.tries.iter().rev().find(|outcome| held(outcome, config) != Holding::Held)?;
         Some(last.why_not.clone().unwrap_or_else(|| {

@@ -5,8 +5,8 @@ mod serve;
 mod status;
 
 use plimsoll_protocol::host::{
-    Calibration, HostError, ProperCalibration, Reference, Registration, ServerWish, Started, any_room, any_source, greet_nobody,
-    own_program,
+    Calibration, HostError, ProperCalibration, Reference, Registration, ServerWish, Started,
+    any_room, any_source, greet_nobody, own_program,
 };
 use plimsoll_servers::Builtin;
 

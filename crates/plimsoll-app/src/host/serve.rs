@@ -18,7 +18,7 @@ use crate::server::calibrated::{CalibratedConfig, CalibratedServer};
 use crate::server::{AppConfig, AppServer, Durability, SegmentsRoot, Troubles};
 
 /// Its flags.
-pub fn command() -> clap::Command {
+pub(super) fn command() -> clap::Command {
     ServeAppArgs::augment_args(
         clap::Command::new("app")
             .about("The reference server of application transactions, and the calibrated one"),
@@ -26,7 +26,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Serves until it is stopped.
-pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args =
         ServeAppArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.

@@ -12,7 +12,7 @@ use crate::wire::{
     Hello, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, ReplyHeader, RequestHeader, RequestType,
     Status, VERSION, WELCOME_BYTES, Welcome, WireError, checksum,
 };
-use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, LinkKind, SourcePort};
+use plimsoll_protocol::net::{Channel, ChannelError, Dial, LinkKind, SetupError, SourcePort};
 
 /// A wait is cut into pieces this long, so that a stop is heard.
 const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
@@ -22,7 +22,7 @@ const SILENT_PIECES_MAX: u32 = 300;
 
 /// Why a question of set-up failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AppError {
+pub(crate) enum AppError {
     /// The connection did not open, or broke.
     #[error(transparent)]
     Channel(#[from] ChannelError),
@@ -45,7 +45,7 @@ pub enum AppError {
 
 impl AppError {
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
+    pub(crate) fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
         let remedy = match &self {
             Self::Stopped => return SetupError::Stopped,
             // Its words end with the next move.
@@ -64,7 +64,7 @@ impl AppError {
 }
 
 /// A connection that has been greeted.
-pub struct AppClient {
+pub(crate) struct AppClient {
     channel: Box<dyn Channel>,
     stop: Arc<AtomicBool>,
     incoming: Vec<u8>,
@@ -74,7 +74,7 @@ pub struct AppClient {
 
 /// Which bytes of the segment.
 #[derive(Clone, Copy, Debug)]
-pub struct Range {
+pub(crate) struct Range {
     /// Where they begin.
     pub offset: u64,
     /// How many there are.
@@ -84,7 +84,7 @@ pub struct Range {
 impl AppClient {
     /// Connects as this client, with a segment of so many bytes (zero: none). Raising `stop` ends
     /// this and all that follows.
-    pub fn open(
+    pub(crate) fn open(
         dial: &dyn Dial,
         address: SocketAddr,
         (client, segment_bytes): (u32, u64),
@@ -102,12 +102,12 @@ impl AppClient {
     }
 
     /// The checksum over these bytes of the segment.
-    pub fn read(&mut self, range: Range, seed: u32) -> Result<u32, AppError> {
+    pub(crate) fn read(&mut self, range: Range, seed: u32) -> Result<u32, AppError> {
         self.ask(RequestType::Read, range, seed, &[])
     }
 
     /// Writes to the segment; the server must have got what was sent.
-    pub fn write(&mut self, offset: u64, content: &[u8], seed: u32) -> Result<(), AppError> {
+    pub(crate) fn write(&mut self, offset: u64, content: &[u8], seed: u32) -> Result<(), AppError> {
         let range = Range { offset, bytes: 0 };
         let sum = self.ask(RequestType::Write, range, seed, content)?;
         match sum == checksum(seed, content) {

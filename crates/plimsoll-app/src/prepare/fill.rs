@@ -12,7 +12,7 @@ use crate::segment::content_key;
 use crate::session::AppSite;
 use crate::wire::{PAYLOAD_BYTES_MAX, checksum};
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, OnProgress};
+use plimsoll_protocol::net::{Dial, GoOn, OnProgress, SetupError, SetupProgress};
 
 /// Connections that fill segments at once: enough to keep a disk busy that must write each block
 /// before it answers.
@@ -28,7 +28,7 @@ struct Tally {
 }
 
 /// Brings the segments of these clients into order.
-pub fn fill(
+pub(super) fn fill(
     at: &Site,
     data: &AppSite,
     clients: &[u32],

@@ -11,13 +11,12 @@ mod points;
 mod tests;
 
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::net::{Dial, SetupError, OnProgress};
+use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 
-pub use client::{AppClient, AppError};
-pub use points::{AppPreparation, PreparationRequest, Site, greet};
+pub(crate) use points::{AppPreparation, PreparationRequest, Site, greet};
 
 /// Segments lie in a directory of the server's own and are not removed from here.
-pub fn clean_target(
+pub(crate) fn clean_target(
     target: &ResolvedTarget,
     _: &dyn Dial,
     _: &mut OnProgress<'_>,

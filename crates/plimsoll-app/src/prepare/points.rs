@@ -15,11 +15,11 @@ use crate::script::ScriptPlan;
 use crate::session::AppSite;
 use crate::wire::Welcome;
 use crate::workload::AppLoad;
-use plimsoll_protocol::net::{Dial, SetupError, OnProgress, PointPreparation};
+use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
 
 /// A server of a run.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub(crate) struct Site {
     /// As the user named it.
     pub name: String,
     /// Where to connect.
@@ -27,14 +27,14 @@ pub struct Site {
 }
 
 /// Asks a server what it is, without a segment.
-pub fn greet(site: &Site, dial: &dyn Dial) -> Result<Welcome, SetupError> {
+pub(crate) fn greet(site: &Site, dial: &dyn Dial) -> Result<Welcome, SetupError> {
     AppClient::open(dial, site.address, (0, 0), dial.stop())
         .map(|(_, welcome)| welcome)
         .map_err(|e| e.unable_to("greet the server", &site.name))
 }
 
 /// What a preparation is made from.
-pub struct PreparationRequest {
+pub(crate) struct PreparationRequest {
     /// The servers, in the order of the targets. Client i is one of server i modulo their number.
     pub sites: Vec<Site>,
     /// As the suite says.
@@ -46,7 +46,7 @@ pub struct PreparationRequest {
 }
 
 /// The servers of a run, and for how many clients their segments are filled.
-pub struct AppPreparation {
+pub(crate) struct AppPreparation {
     sites: Vec<Site>,
     workload: AppWorkload,
     data: Arc<AppSite>,
@@ -57,7 +57,7 @@ pub struct AppPreparation {
 
 impl AppPreparation {
     /// Nothing is known of the segments yet.
-    pub fn new(request: PreparationRequest) -> Self {
+    pub(crate) fn new(request: PreparationRequest) -> Self {
         let PreparationRequest { sites, workload, scale, seed } = request;
         let data = Arc::new(AppSite::new(&workload, scale));
         Self { sites, workload, data, seed, filled: 0 }

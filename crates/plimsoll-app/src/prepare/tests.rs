@@ -11,7 +11,7 @@ use crate::segment::content_key;
 use crate::session::segment_of;
 use crate::wire::{Refusal, Status};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{SetupProgress, GoOn, PointPreparation};
+use plimsoll_protocol::net::{GoOn, PointPreparation, SetupProgress};
 
 /// Data segments of 128 KiB.
 const SCALE: f64 = 1.0 / 128.0;

@@ -12,7 +12,7 @@ use plimsoll_protocol::surplus::SurplusBytes;
 
 /// The transaction in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Flight {
+pub(super) struct Flight {
     /// The engine's name for it.
     pub ticket: Ticket,
     /// What was asked for.
@@ -25,7 +25,7 @@ pub struct Flight {
 
 /// How far its reply has come.
 #[derive(Clone, Copy, Debug)]
-pub enum Reply {
+pub(super) enum Reply {
     /// No whole header yet.
     Awaited,
     /// So many bytes of the body are still to come.
@@ -33,7 +33,7 @@ pub enum Reply {
 }
 
 /// Why a connection cannot go on.
-pub struct Broken {
+pub(super) struct Broken {
     /// How the transaction in flight fails.
     pub class: ErrorClass,
     /// In words.
@@ -42,18 +42,22 @@ pub struct Broken {
 
 impl Broken {
     /// More came than the reply has.
-    pub fn surplus(bytes: usize) -> Self {
+    pub(super) fn surplus(bytes: usize) -> Self {
         Self { class: ErrorClass::Surplus, why: SurplusBytes(bytes).to_string() }
     }
 
     /// What came is not of the protocol.
-    pub fn malformed(why: impl fmt::Display) -> Self {
+    pub(super) fn malformed(why: impl fmt::Display) -> Self {
         Self { class: ErrorClass::Malformed, why: why.to_string() }
     }
 }
 
 /// Refuses what does not answer the transaction in flight.
-pub fn check_header(header: &ReplyHeader, flight: &Flight, site: &AppSite) -> Result<(), Broken> {
+pub(super) fn check_header(
+    header: &ReplyHeader,
+    flight: &Flight,
+    site: &AppSite,
+) -> Result<(), Broken> {
     let asked = &flight.asked;
     if header.id != asked.id {
         let why = format!("a reply to request {} instead of {}", header.id, asked.id);
@@ -76,7 +80,7 @@ pub fn check_header(header: &ReplyHeader, flight: &Flight, site: &AppSite) -> Re
 }
 
 /// Where two texts differ first.
-pub fn first_difference(expected: &[u8], got: &[u8]) -> Option<usize> {
+pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<usize> {
     if expected == got {
         return None;
     }
@@ -84,7 +88,7 @@ pub fn first_difference(expected: &[u8], got: &[u8]) -> Option<usize> {
 }
 
 /// A transaction for a message: what, and where.
-pub struct Words<'a>(pub &'a Asked);
+pub(super) struct Words<'a>(pub &'a Asked);
 
 impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,30 +4,33 @@ use crate::wire::WELCOME_BYTES;
 
 /// What has arrived of a greeting or a header.
 #[derive(Debug)]
-pub struct Pieces {
+pub(super) struct Pieces {
     bytes: [u8; WELCOME_BYTES],
     held: usize,
 }
 
 impl Pieces {
     /// Nothing.
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { bytes: [0; WELCOME_BYTES], held: 0 }
     }
 
     /// Bytes held.
-    pub const fn held(&self) -> usize {
+    pub(super) const fn held(&self) -> usize {
         self.held
     }
 
     /// Forgets what is held.
-    pub const fn clear(&mut self) {
+    pub(super) const fn clear(&mut self) {
         self.held = 0;
     }
 
     /// The first `N` bytes of the message, at most [`WELCOME_BYTES`], and what follows them;
     /// `None` while they are not all there: then `bytes` are kept.
-    pub fn take<'b, const N: usize>(&mut self, bytes: &'b [u8]) -> Option<([u8; N], &'b [u8])> {
+    pub(super) fn take<'b, const N: usize>(
+        &mut self,
+        bytes: &'b [u8],
+    ) -> Option<([u8; N], &'b [u8])> {
         if self.held == 0
             && let Some((message, rest)) = bytes.split_first_chunk()
         {

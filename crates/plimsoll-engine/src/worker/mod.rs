@@ -6,12 +6,12 @@
 
 mod acting;
 mod intervals;
-mod schedule;
 mod lates;
 mod leaving;
 mod links;
 mod network;
 mod rounds;
+mod schedule;
 mod settling;
 mod unsent;
 mod waiting;
@@ -30,10 +30,10 @@ use crate::fresh::FreshTimes;
 use crate::recorder::{Flight, Recorder};
 use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
 
-use schedule::Schedule;
 use lates::Lates;
 use links::{Links, Produced, Sending};
 use network::Reading;
+use schedule::Schedule;
 use waiting::Waiting;
 
 /// Bytes one read may hand to a session.

@@ -7,8 +7,8 @@ use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::Worker;
-use super::schedule::Pace;
 use super::links::{Completion, Port, Surplus};
+use super::schedule::Pace;
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight, Landing};
 use crate::seam::{Script, Session, Ticket};

@@ -20,7 +20,7 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Whom and how to ask.
 #[derive(Clone, Debug)]
-pub struct Server<'a> {
+pub(super) struct Server<'a> {
     /// As the user named it, for messages.
     pub target: &'a str,
     /// Where it listens.
@@ -35,7 +35,7 @@ pub struct Server<'a> {
 
 /// Which certificates are good.
 #[derive(Clone, Copy, Debug)]
-pub struct Trusted<'a> {
+pub(super) struct Trusted<'a> {
     /// Check the certificate.
     pub verify: bool,
     /// Authorities besides the public ones.
@@ -44,7 +44,7 @@ pub struct Trusted<'a> {
 
 /// A reply in full.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub(super) struct Reply {
     /// Status code.
     pub status: u16,
     /// Value of the `Server` field.
@@ -59,12 +59,12 @@ impl<T: Read + Write> Stream for T {}
 
 impl Server<'_> {
     /// Connects, and shakes hands when TLS is wanted; sends no request.
-    pub fn greet(&self) -> Result<(), HostError> {
+    pub(super) fn greet(&self) -> Result<(), HostError> {
         self.open().map(drop)
     }
 
     /// Asks for `path`.
-    pub fn get(&self, path: &str) -> Result<Reply, HostError> {
+    pub(super) fn get(&self, path: &str) -> Result<Reply, HostError> {
         let mut stream = self.open()?;
         let frame = Frame { host: &self.host_field, headers: &[], close: true };
         let asked = request(frame, Method::Get, path);

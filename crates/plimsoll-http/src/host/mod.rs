@@ -12,11 +12,11 @@ use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::host::{
-    Calibration, DirectoryFileSet, Greeting, HostError, Managed, NeedsFiles, Reference, Registration,
-    ServerWish, Started, Target, local_sources, own_program,
+    Calibration, DirectoryFileSet, Greeting, HostError, Managed, NeedsFiles, Reference,
+    Registration, ServerWish, Started, Target, local_sources, own_program,
 };
 use plimsoll_protocol::marker::Marker as _;
-use plimsoll_protocol::net::{SetupProgress, OnProgress, Room};
+use plimsoll_protocol::net::{OnProgress, Room, SetupProgress};
 use plimsoll_protocol::typed_workload;
 use plimsoll_servers::Builtin;
 

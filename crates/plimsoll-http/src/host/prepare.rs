@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_model::units::Bytes;
 
 use crate::fileset::{
-    DIRECTORIES_MAX, FileSet, FileSetId, FileSetMarker, MARKER, files_of_directory,
-    ops_per_s_for,
+    DIRECTORIES_MAX, FileSet, FileSetId, FileSetMarker, MARKER, files_of_directory, ops_per_s_for,
 };
 pub use plimsoll_protocol::host::Prepared;
 use plimsoll_protocol::marker::{Marker as _, MarkerError};

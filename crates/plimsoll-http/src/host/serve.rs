@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_protocol::DEFAULT_SEED;
-use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::host::arguments::parse_rate;
 use plimsoll_protocol::host::{Console, HostError};
+use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::delay::DelayLaw;
 use plimsoll_servers::{ANNOUNCEMENT, cores};
 
@@ -16,12 +16,12 @@ use crate::fileset::{self, FileSet, MARKER};
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
 
 /// Its flags.
-pub fn command() -> clap::Command {
+pub(super) fn command() -> clap::Command {
     ServeWebArgs::augment_args(clap::Command::new("web").about("The reference web server"))
 }
 
 /// Serves until it is stopped.
-pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args =
         ServeWebArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.

@@ -5,13 +5,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_protocol::marker::Marker as _;
 use crate::fileset::{FileId, FileSet, MARKER};
 use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
+use plimsoll_protocol::marker::Marker as _;
 use tower::Service;
 use tower_http::services::ServeDir;
 use tower_http::services::fs::{DefaultServeDirFallback, ServeFileSystemResponseBody};

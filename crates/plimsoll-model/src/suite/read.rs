@@ -12,7 +12,8 @@ use crate::units::Nanos;
 
 /// Reads a protocol's `[workload]` table and answers with every default explicit. The first
 /// argument is the protocol's name; an unknown one is the function's error to give.
-pub type ReadWorkload<'f> = &'f dyn Fn(&str, &TableReader<'_>) -> Result<toml::Table, SuiteError>;
+pub(super) type ReadWorkload<'f> =
+    &'f dyn Fn(&str, &TableReader<'_>) -> Result<toml::Table, SuiteError>;
 
 impl Suite {
     /// Reads a suite file. `file` names it in messages; `overrides` come before its values.

@@ -9,7 +9,7 @@ use crate::wire::xdr::{Decode, Encode, XdrIn};
 use crate::wire::{Name, Path};
 
 /// Questions of NFSv3 alone have the number of what comes nearest; nobody asks them here.
-pub fn procedure(ask: &Ask<'_>) -> Procedure {
+pub(crate) fn procedure(ask: &Ask<'_>) -> Procedure {
     match ask {
         Ask::GetAttr(_) | Ask::Access(..) => Procedure::GetAttr,
         Ask::SetMode(..) | Ask::SetSize(..) => Procedure::SetAttr,
@@ -28,7 +28,7 @@ pub fn procedure(ask: &Ask<'_>) -> Procedure {
     }
 }
 
-pub fn encode(ask: &Ask<'_>, out: &mut Vec<u8>) {
+pub(crate) fn encode(ask: &Ask<'_>, out: &mut Vec<u8>) {
     match *ask {
         Ask::GetAttr(of) | Ask::Access(of, _) => GetAttrArgs { file: handle(of) }.encode(out),
         Ask::SetMode(of, mode) => set(of, with_mode(mode)).encode(out),
@@ -111,30 +111,30 @@ fn known(attributes: &FileAttributes2) -> Attributes {
     Attributes { kind, mode: mode & 0o7777, size, file_id }
 }
 
-pub fn attributes(results: &[u8]) -> Result<Attributes, CallError> {
+pub(crate) fn attributes(results: &[u8]) -> Result<Attributes, CallError> {
     Ok(known(&ok::<AttrOk>(results)?.attributes))
 }
 
-pub fn looked_up(results: &[u8]) -> Result<Found, CallError> {
+pub(crate) fn looked_up(results: &[u8]) -> Result<Found, CallError> {
     let found = ok::<DirOpOk>(results)?;
     Ok(Found { handle: owned(&found.file.0)?, attributes: Some(known(&found.attributes)) })
 }
 
-pub fn made(results: &[u8]) -> Result<Made, CallError> {
+pub(crate) fn made(results: &[u8]) -> Result<Made, CallError> {
     Ok(Made { handle: Some(owned(&ok::<DirOpOk>(results)?.file.0)?) })
 }
 
-pub fn link_text(results: &[u8]) -> Result<Vec<u8>, CallError> {
+pub(crate) fn link_text(results: &[u8]) -> Result<Vec<u8>, CallError> {
     Ok(ok::<ReadLinkOk<'_>>(results)?.path.0.to_vec())
 }
 
-pub fn read(results: &[u8]) -> Result<ReadBack, CallError> {
+pub(crate) fn read(results: &[u8]) -> Result<ReadBack, CallError> {
     let data = ok::<ReadOk<'_>>(results)?.data.0.to_vec();
     let count = u32::try_from(data.len()).unwrap_or(u32::MAX);
     Ok(ReadBack { data, count, is_end: None })
 }
 
-pub fn space(results: &[u8]) -> Result<Space, CallError> {
+pub(crate) fn space(results: &[u8]) -> Result<Space, CallError> {
     let space = ok::<StatFsOk>(results)?;
     let bytes = |blocks: u32| u64::from(blocks) * u64::from(space.block_bytes);
     Ok(Space {
@@ -146,12 +146,12 @@ pub fn space(results: &[u8]) -> Result<Space, CallError> {
 }
 
 /// What the protocol transfers; `tsize` is advice. RFC 1094 §2.2.18
-pub fn limits(results: &[u8]) -> Result<Limits, CallError> {
+pub(crate) fn limits(results: &[u8]) -> Result<Limits, CallError> {
     ok::<StatFsOk>(results)?;
     Ok(Limits { read_bytes_max: DATA_BYTES_MAX, write_bytes_max: DATA_BYTES_MAX })
 }
 
-pub fn page(results: &[u8]) -> Result<Page, CallError> {
+pub(crate) fn page(results: &[u8]) -> Result<Page, CallError> {
     let page = ok::<ReadDirOk<'_>>(results)?;
     let last = page.entries.iter().last().filter(|_| !page.eof);
     let entries = page.entries.iter().map(|entry| Entry {

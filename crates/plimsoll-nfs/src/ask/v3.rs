@@ -11,7 +11,7 @@ use crate::wire::v3::*;
 use crate::wire::xdr::{Decode, Encode, XdrIn};
 use crate::wire::{Name, Path};
 
-pub fn procedure(ask: &Ask<'_>) -> Procedure {
+pub(crate) fn procedure(ask: &Ask<'_>) -> Procedure {
     match ask {
         Ask::GetAttr(_) => Procedure::GetAttr,
         Ask::SetMode(..) | Ask::SetSize(..) => Procedure::SetAttr,
@@ -34,7 +34,7 @@ pub fn procedure(ask: &Ask<'_>) -> Procedure {
     }
 }
 
-pub fn encode(ask: &Ask<'_>, out: &mut Vec<u8>) {
+pub(crate) fn encode(ask: &Ask<'_>, out: &mut Vec<u8>) {
     match *ask {
         Ask::GetAttr(of) => GetAttrArgs { object: handle(of) }.encode(out),
         Ask::SetMode(of, mode) => set(of, with_mode(mode)).encode(out),
@@ -115,46 +115,46 @@ fn known(attributes: &FileAttributes) -> Attributes {
     Attributes { kind, mode: mode & 0o7777, size, file_id: fileid }
 }
 
-pub fn attributes(results: &[u8]) -> Result<Attributes, CallError> {
+pub(crate) fn attributes(results: &[u8]) -> Result<Attributes, CallError> {
     Ok(known(&ok::<GetAttrOk, ()>(results)?.attributes))
 }
 
-pub fn looked_up(results: &[u8]) -> Result<Found, CallError> {
+pub(crate) fn looked_up(results: &[u8]) -> Result<Found, CallError> {
     let found = ok::<LookupOk<'_>, PostOpAttr>(results)?;
     let handle = owned(found.object.bytes())?;
     Ok(Found { handle, attributes: found.attributes.as_ref().map(known) })
 }
 
-pub fn made(results: &[u8]) -> Result<Made, CallError> {
+pub(crate) fn made(results: &[u8]) -> Result<Made, CallError> {
     let made = ok::<CreateOk<'_>, WccData>(results)?;
     Ok(Made { handle: made.object.map(|object| owned(object.bytes())).transpose()? })
 }
 
 /// Of ACCESS.
-pub fn access(results: &[u8]) -> Result<u32, CallError> {
+pub(crate) fn access(results: &[u8]) -> Result<u32, CallError> {
     Ok(ok::<AccessOk, PostOpAttr>(results)?.access)
 }
 
-pub fn link_text(results: &[u8]) -> Result<Vec<u8>, CallError> {
+pub(crate) fn link_text(results: &[u8]) -> Result<Vec<u8>, CallError> {
     Ok(ok::<ReadLinkOk<'_>, PostOpAttr>(results)?.path.0.to_vec())
 }
 
-pub fn read(results: &[u8]) -> Result<ReadBack, CallError> {
+pub(crate) fn read(results: &[u8]) -> Result<ReadBack, CallError> {
     let read = ok::<ReadOk<'_>, PostOpAttr>(results)?;
     Ok(ReadBack { data: read.data.to_vec(), count: read.count, is_end: Some(read.eof) })
 }
 
-pub fn written(results: &[u8]) -> Result<Written, CallError> {
+pub(crate) fn written(results: &[u8]) -> Result<Written, CallError> {
     let written = ok::<WriteOk, WccData>(results)?;
     Ok(Written { bytes: written.count, verifier: Some(written.verifier) })
 }
 
 /// Of COMMIT: the server's verifier.
-pub fn committed(results: &[u8]) -> Result<[u8; 8], CallError> {
+pub(crate) fn committed(results: &[u8]) -> Result<[u8; 8], CallError> {
     Ok(ok::<CommitOk, WccData>(results)?.verifier)
 }
 
-pub fn space(results: &[u8]) -> Result<Space, CallError> {
+pub(crate) fn space(results: &[u8]) -> Result<Space, CallError> {
     let space = ok::<FsStatOk, PostOpAttr>(results)?;
     Ok(Space {
         total_bytes: space.total_bytes,
@@ -165,12 +165,12 @@ pub fn space(results: &[u8]) -> Result<Space, CallError> {
     })
 }
 
-pub fn limits(results: &[u8]) -> Result<Limits, CallError> {
+pub(crate) fn limits(results: &[u8]) -> Result<Limits, CallError> {
     let limits = ok::<FsInfoOk, PostOpAttr>(results)?;
     Ok(Limits { read_bytes_max: limits.read_max, write_bytes_max: limits.write_max })
 }
 
-pub fn page(results: &[u8]) -> Result<Page, CallError> {
+pub(crate) fn page(results: &[u8]) -> Result<Page, CallError> {
     let page = ok::<ReadDirOk<'_>, PostOpAttr>(results)?;
     let last = page.entries.iter().last().map(|entry| entry.cookie);
     let entries = page.entries.iter().map(|entry| Entry {
@@ -184,7 +184,7 @@ pub fn page(results: &[u8]) -> Result<Page, CallError> {
 }
 
 /// Of READDIRPLUS.
-pub fn full_page(results: &[u8]) -> Result<Page, CallError> {
+pub(crate) fn full_page(results: &[u8]) -> Result<Page, CallError> {
     let page = ok::<ReadDirPlusOk<'_>, PostOpAttr>(results)?;
     let last = page.entries.iter().last().map(|entry| entry.cookie);
     let entries = page.entries.iter().map(|entry| {

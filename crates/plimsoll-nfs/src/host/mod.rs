@@ -4,8 +4,8 @@
 mod serve;
 
 use plimsoll_protocol::host::{
-    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, any_room, any_source,
-    greet_nobody, own_program,
+    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, any_room,
+    any_source, greet_nobody, own_program,
 };
 use plimsoll_servers::Builtin;
 

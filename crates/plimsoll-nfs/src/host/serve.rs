@@ -15,14 +15,14 @@ use plimsoll_servers::{ANNOUNCEMENT, cores, descriptors};
 use crate::server::{Flush, NfsConfig, NfsFiles, NfsServer};
 
 /// Its flags.
-pub fn command() -> clap::Command {
+pub(super) fn command() -> clap::Command {
     ServeNfsArgs::augment_args(clap::Command::new("nfs").about(
         "The reference NFS server, versions 2 and 3 over TCP and UDP; anybody may do anything",
     ))
 }
 
 /// Serves until it is stopped.
-pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args =
         ServeNfsArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.

@@ -23,8 +23,8 @@ use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome};
 use super::wire::text::{Name, Path};
 use super::wire::xdr::{Decode, Encode, Words, XdrIn};
 use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::seeded_hash::key;
-use plimsoll_protocol::net::{ChannelError, Dial, SetupError, LinkKind, SourcePort};
 
 pub use self::error::{MountError, PortRefusal};
 pub use self::place::Place;

@@ -48,12 +48,12 @@ impl KnownBy {
 }
 
 /// The service that serves NFS of `version`.
-pub fn nfs_service(version: NfsVersion) -> Service {
+pub(super) fn nfs_service(version: NfsVersion) -> Service {
     crate::answer::service(version)
 }
 
 /// The service that mounts for NFS of `version`.
-pub fn mount_service(version: NfsVersion) -> Service {
+pub(super) fn mount_service(version: NfsVersion) -> Service {
     let version = match version {
         NfsVersion::V2 => mount::VERSION_1,
         NfsVersion::V3 => mount::VERSION_3,
@@ -62,7 +62,11 @@ pub fn mount_service(version: NfsVersion) -> Service {
 }
 
 /// Finds both ports; asks the portmapper for what the URL does not say.
-pub fn find(place: &Place, version: NfsVersion, reach: &Reach<'_>) -> Result<Ports, MountError> {
+pub(super) fn find(
+    place: &Place,
+    version: NfsVersion,
+    reach: &Reach<'_>,
+) -> Result<Ports, MountError> {
     let ip = reach.ip;
     let (nfs, nfs_known_by) = match place.port {
         Some(port) => (port, KnownBy::Url),

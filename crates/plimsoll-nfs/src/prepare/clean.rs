@@ -20,7 +20,7 @@ use super::{CHANNELS, ours, window};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
 use plimsoll_protocol::net::{
-    Dial, SetupError, SetupProgress, GoOn, LinkKind, OnProgress, SourcePort,
+    Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress, SourcePort,
 };
 
 /// Things of others that a message names.

@@ -12,11 +12,11 @@ use super::super::handles::OwnedHandle;
 use super::super::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use super::super::parameters::NfsVersion;
 use super::super::refusal::{CallError, NfsStatus};
-use super::super::remote::{Listing, Retries, Remote};
+use super::super::remote::{Listing, Remote, Retries};
 
 /// How far all channels are, for the caller's eyes.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(super) struct Tally {
     /// Files in order.
     pub files: AtomicU64,
     /// Bytes written.
@@ -25,7 +25,7 @@ pub struct Tally {
 
 /// What all directories share.
 #[derive(Clone, Copy)]
-pub struct Style<'a> {
+pub(super) struct Style<'a> {
     /// How much of the numbering.
     pub set: FileSet,
     /// What is in the files.
@@ -42,7 +42,7 @@ pub struct Style<'a> {
 
 /// A directory in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirectoryDone {
+pub(super) struct DirectoryDone {
     /// Its handle.
     pub handle: OwnedHandle,
     /// Handle of its link.
@@ -55,7 +55,7 @@ pub struct DirectoryDone {
 
 /// Brings a directory into order that another run, or nobody, has worked on: makes what is
 /// missing, writes what is too short, cuts what has grown, removes the slots.
-pub fn build(
+pub(super) fn build(
     remote: &mut Remote,
     style: &Style<'_>,
     dir: DirNo,
@@ -78,7 +78,7 @@ pub fn build(
 
 /// What was in order before a load point: its accessed files may have grown since, and slots may
 /// have been left.
-pub fn restore(
+pub(super) fn restore(
     remote: &mut Remote,
     style: &Style<'_>,
     dir: DirNo,

@@ -28,7 +28,7 @@ use super::op::{Accessed, DirNo};
 use super::refusal::CallError;
 use super::remote::Remote;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, LinkKind, OnProgress};
+use plimsoll_protocol::net::{Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress};
 
 pub use self::clean::{Cleaned, clean, clean_target};
 pub use self::points::{NfsPreparation, PreparationRequest};

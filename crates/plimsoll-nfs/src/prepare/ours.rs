@@ -1,7 +1,7 @@
 //! Our directory on an export: is it there, is it ours, what does its marker say.
 
 use super::super::ask::Ask;
-use super::super::fileset::{FileSet, MARKER, FileSetMarker, ROOT};
+use super::super::fileset::{FileSet, FileSetMarker, MARKER, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::Mounted;
 use super::super::op::Stability;
@@ -11,13 +11,13 @@ use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::SetupError;
 
 /// The marker in the making; renamed when it is whole.
-pub const MARKER_NEW: &str = ".plimsoll.new";
+pub(super) const MARKER_NEW: &str = ".plimsoll.new";
 /// A marker is a few hundred bytes.
 const MARKER_BYTES_MAX: u32 = 8192;
 
 /// What an export has under [`ROOT`].
 #[derive(Debug)]
-pub enum RootState {
+pub(super) enum RootState {
     /// Nothing.
     Absent,
     /// Our directory. Without a marker when it is empty: its making was cut short.
@@ -25,7 +25,7 @@ pub enum RootState {
 }
 
 /// Looks; a directory of somebody else is an error.
-pub fn look(remote: &mut Remote, mounted: &Mounted) -> Result<RootState, SetupError> {
+pub(super) fn look(remote: &mut Remote, mounted: &Mounted) -> Result<RootState, SetupError> {
     let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
     let found =
         remote.find(&mounted.root, ROOT.as_bytes()).map_err(failed("look for plimsoll-files"))?;
@@ -55,7 +55,11 @@ pub fn look(remote: &mut Remote, mounted: &Mounted) -> Result<RootState, SetupEr
 }
 
 /// Refuses a set of another seed.
-pub fn check_seed(marker: &FileSetMarker, seed: u64, mounted: &Mounted) -> Result<(), SetupError> {
+pub(super) fn check_seed(
+    marker: &FileSetMarker,
+    seed: u64,
+    mounted: &Mounted,
+) -> Result<(), SetupError> {
     let held = marker.seed();
     if held == seed {
         return Ok(());
@@ -68,7 +72,7 @@ pub fn check_seed(marker: &FileSetMarker, seed: u64, mounted: &Mounted) -> Resul
 }
 
 /// Makes the directory and its first marker where they are missing.
-pub fn open(
+pub(super) fn open(
     remote: &mut Remote,
     mounted: &Mounted,
     state: RootState,
@@ -87,7 +91,7 @@ pub fn open(
 }
 
 /// Replaces the marker in one step, so that it is whole at any instant.
-pub fn write_marker(
+pub(super) fn write_marker(
     remote: &mut Remote,
     mounted: &Mounted,
     root: &OwnedHandle,

@@ -21,7 +21,7 @@ use super::super::workload::NfsLoad;
 use super::space::{self, Need};
 use super::{CHANNELS, Known, Order};
 use plimsoll_protocol::net::{
-    Dial, SetupError, SetupProgress, GoOn, OnProgress, PointPreparation, Room,
+    Dial, GoOn, OnProgress, PointPreparation, Room, SetupError, SetupProgress,
 };
 
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of

@@ -17,7 +17,7 @@ const PATTERN_FILES: u32 = 100;
 
 /// What a set needs that is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
+pub(super) struct Need {
     files: u32,
     bytes: u64,
     growth: u64,
@@ -25,7 +25,7 @@ pub struct Need {
 
 impl Need {
     /// For the files of `set` beyond those of `held`, and for what the run itself appends.
-    pub fn new(set: FileSet, held: FileSet, growth: Bytes) -> Self {
+    pub(super) fn new(set: FileSet, held: FileSet, growth: Bytes) -> Self {
         Self {
             files: set.files().saturating_sub(held.files()),
             bytes: disk_bytes(set).saturating_sub(disk_bytes(held)),
@@ -34,7 +34,7 @@ impl Need {
     }
 
     /// Is there room?
-    pub fn fits(&self, space: &Space) -> bool {
+    pub(super) fn fits(&self, space: &Space) -> bool {
         let files = space.available_files.is_none_or(|free| free >= u64::from(self.files));
         files && space.available_bytes >= self.bytes_with_spare()
     }
@@ -45,7 +45,7 @@ impl Need {
 }
 
 /// The space of the export.
-pub fn of(remote: &mut Remote, mounted: &Mounted) -> Result<Space, SetupError> {
+pub(super) fn of(remote: &mut Remote, mounted: &Mounted) -> Result<Space, SetupError> {
     remote
         .space(&mounted.root)
         .map_err(|e| e.unable_to("see how much space is free", mounted.place()))
@@ -61,7 +61,7 @@ fn disk_bytes(set: FileSet) -> u64 {
 }
 
 /// Refuses a set that would not fit.
-pub fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), SetupError> {
+pub(super) fn check(remote: &mut Remote, mounted: &Mounted, need: &Need) -> Result<(), SetupError> {
     if need.files == 0 && need.growth == 0 {
         return Ok(());
     }

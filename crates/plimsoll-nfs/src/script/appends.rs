@@ -12,7 +12,7 @@ const GROWN_KIB_MAX: u32 = 1_024 * 1_024;
 
 /// The files a client appends to.
 #[derive(Clone, Debug)]
-pub struct Appends {
+pub(super) struct Appends {
     /// In the order of their groups.
     owned: Vec<Accessed>,
     /// Where in `owned` each group begins; the last is the end.
@@ -23,11 +23,11 @@ pub struct Appends {
 
 /// One of the files a client appends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnFile(u32);
+pub(super) struct OwnFile(u32);
 
 impl Appends {
     /// Every `clients`th of the `accessed` files.
-    pub fn new(owner: Owner, accessed: u32, groups: u32) -> Self {
+    pub(super) fn new(owner: Owner, accessed: u32, groups: u32) -> Self {
         let every = (owner.client..accessed).step_by(owner.clients.max(1) as usize);
         let mut owned: Vec<Accessed> = every.map(Accessed).collect();
         owned.sort_by_key(|file| file.group(groups));
@@ -38,7 +38,7 @@ impl Appends {
     }
 
     /// A file by the groups' weights. A client that owns none of a group takes one of the next.
-    pub fn pick(&self, popularity: &Popularity, sample: Sample) -> Option<OwnFile> {
+    pub(super) fn pick(&self, popularity: &Popularity, sample: Sample) -> Option<OwnFile> {
         let groups = popularity.groups();
         let (first, count) = (groups.at(sample.quantile), groups.count());
         let mut ranges = (first..first + count).map(|group| {
@@ -50,12 +50,12 @@ impl Appends {
     }
 
     /// Some file of the client.
-    pub fn any(&self) -> Option<Accessed> {
+    pub(super) fn any(&self) -> Option<Accessed> {
         self.owned.first().copied()
     }
 
     /// Takes the next `kib` at the end of a file: which it is, and their offset in bytes.
-    pub fn extend(&mut self, own: OwnFile, kib: u32) -> (Accessed, u64) {
+    pub(super) fn extend(&mut self, own: OwnFile, kib: u32) -> (Accessed, u64) {
         let file = self.owned[own.0 as usize];
         let grown = &mut self.grown_kib[own.0 as usize];
         if *grown + kib > GROWN_KIB_MAX {

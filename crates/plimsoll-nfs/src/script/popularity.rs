@@ -12,7 +12,7 @@ use plimsoll_protocol::seeded_hash;
 
 /// The accessed files in the order of their groups, and in it of their sizes.
 #[derive(Clone, Debug)]
-pub struct Popularity {
+pub(super) struct Popularity {
     groups: Weights,
     order: Vec<u32>,
     /// Where in `order` each size class of a group begins; the last is the group's end.
@@ -21,7 +21,7 @@ pub struct Popularity {
 
 impl Popularity {
     /// Of the accessed files of `files`, in `groups` groups with Poisson(`mean`) weights.
-    pub fn new(files: FileSet, groups: u32, mean: f64) -> Self {
+    pub(super) fn new(files: FileSet, groups: u32, mean: f64) -> Self {
         let mut weights = vec![0.0; groups as usize];
         seeded_hash::poisson(mean, &mut weights);
         let place = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
@@ -34,13 +34,13 @@ impl Popularity {
     }
 
     /// The weights of the groups.
-    pub fn groups(&self) -> &Weights {
+    pub(super) fn groups(&self) -> &Weights {
         &self.groups
     }
 
     /// A file of size class `smallest` or above. Where the group has none so large, it is one of
     /// the next that has.
-    pub fn pick(&self, sample: Sample, smallest: usize) -> Accessed {
+    pub(super) fn pick(&self, sample: Sample, smallest: usize) -> Accessed {
         let (group, within) = self.groups.within(sample.quantile);
         let count = self.starts.len();
         let from = |group: usize| self.starts[group][smallest];
@@ -52,6 +52,8 @@ impl Popularity {
         let starts = &self.starts[group];
         let class = starts.partition_point(|start| *start <= at).clamp(1, SIZE_CLASSES.len()) - 1;
         let alike = u64::from(starts[class + 1] - starts[class]);
-        Accessed(self.order[starts[class] as usize + seeded_hash::below(sample.bits, alike) as usize])
+        Accessed(
+            self.order[starts[class] as usize + seeded_hash::below(sample.bits, alike) as usize],
+        )
     }
 }

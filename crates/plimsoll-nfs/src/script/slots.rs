@@ -10,7 +10,7 @@ use plimsoll_protocol::draw::Owner;
 
 /// The names of one client. One with an op in flight is in none of the lists.
 #[derive(Clone, Debug)]
-pub struct Slots {
+pub(super) struct Slots {
     absent: VecDeque<SlotNo>,
     present: VecDeque<SlotNo>,
     /// An op failed, and may have worked nevertheless.
@@ -19,7 +19,7 @@ pub struct Slots {
 
 /// What an op does to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlotChange {
+pub(super) enum SlotChange {
     /// CREATE.
     Create(SlotNo),
     /// REMOVE.
@@ -28,7 +28,7 @@ pub enum SlotChange {
 
 impl Slots {
     /// Every `clients`th of `slots` names.
-    pub fn new(owner: Owner, slots: u32) -> Self {
+    pub(super) fn new(owner: Owner, slots: u32) -> Self {
         let every = (owner.client..slots).step_by(owner.clients.max(1) as usize);
         Self {
             absent: every.map(SlotNo).collect(),
@@ -39,14 +39,14 @@ impl Slots {
 
     /// Takes a name to create: an absent one, else one that may or does exist. `None` while all
     /// have an op in flight.
-    pub fn create(&mut self) -> Option<SlotChange> {
+    pub(super) fn create(&mut self) -> Option<SlotChange> {
         let lists = [&mut self.absent, &mut self.unknown, &mut self.present];
         lists.into_iter().find_map(VecDeque::pop_front).map(SlotChange::Create)
     }
 
     /// Takes a name to remove: one that exists, else one that does not. One of which that is not
     /// known is created instead. `None` while all have an op in flight.
-    pub fn remove(&mut self) -> Option<SlotChange> {
+    pub(super) fn remove(&mut self) -> Option<SlotChange> {
         let present = self.present.pop_front().map(|slot| (slot, Presence::Exists));
         let known =
             present.or_else(|| self.absent.pop_front().map(|slot| (slot, Presence::Missing)));
@@ -57,7 +57,7 @@ impl Slots {
     }
 
     /// The op of `change` has ended.
-    pub fn settle(&mut self, change: SlotChange, status: OpStatus) {
+    pub(super) fn settle(&mut self, change: SlotChange, status: OpStatus) {
         let worked = matches!(status, OpStatus::Ok | OpStatus::ExpectedFailure);
         match (change, worked) {
             (SlotChange::Create(slot), true) => self.present.push_back(slot),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 /// Why the reference server of NFS cannot be started.
 #[derive(Debug, thiserror::Error)]
-pub enum NfsServerError {
+pub(super) enum NfsServerError {
     /// The portmapper's address is taken, mostly by a portmapper.
     #[error(
         "cannot listen on {address} as a portmapper: {source}; another one may run there, and \

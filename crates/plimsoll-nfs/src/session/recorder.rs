@@ -17,7 +17,7 @@ use super::{NfsSession, NfsSite, NfsVersion, replies};
 
 /// What a session asked for.
 #[derive(Default)]
-pub struct Recorder {
+pub(super) struct Recorder {
     pub links: Vec<LinkKind>,
     pub sent: Vec<(Link, Vec<u8>)>,
     pub closed: Vec<Link>,
@@ -54,20 +54,20 @@ impl Io for Recorder {
 }
 
 /// Time allowed for an op.
-pub const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
+pub(super) const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Calls in flight at most.
-pub const OUTSTANDING_MAX: u32 = 8;
+pub(super) const OUTSTANDING_MAX: u32 = 8;
 /// Kind of every op.
-pub const KIND: OpKind = OpKind(5);
+pub(super) const KIND: OpKind = OpKind(5);
 
 /// A file of 64 KiB.
-pub fn large_file() -> Accessed {
+pub(super) fn large_file() -> Accessed {
     let large = (0..100).map(Accessed).find(|file| file.bytes() == 65_536);
     large.expect("every hundred files have one of 64 KiB")
 }
 
 /// Two blocks from the second block on.
-pub fn two_blocks() -> Span {
+pub(super) fn two_blocks() -> Span {
     let (offset, bytes) = (u64::from(BLOCK_BYTES), BLOCK_BYTES);
     Span { file: large_file(), offset, bytes, blocks_left: 1 }
 }
@@ -79,7 +79,7 @@ fn content() -> Content {
 }
 
 /// The server of the tests.
-pub fn site(version: NfsVersion, link: LinkKind) -> Rc<NfsSite> {
+pub(super) fn site(version: NfsVersion, link: LinkKind) -> Rc<NfsSite> {
     let set = FileSet::new(1_000);
     let handle = |class: u8, number: u32| {
         let mut bytes = [class; 32];
@@ -102,7 +102,7 @@ pub fn site(version: NfsVersion, link: LinkKind) -> Rc<NfsSite> {
 }
 
 /// A session and its recorder.
-pub struct Bench {
+pub(super) struct Bench {
     pub session: NfsSession,
     pub io: Recorder,
     pub now: Nanos,
@@ -112,7 +112,7 @@ pub struct Bench {
 
 impl Bench {
     /// A new client.
-    pub fn new(version: NfsVersion, link: LinkKind) -> Self {
+    pub(super) fn new(version: NfsVersion, link: LinkKind) -> Self {
         let site = site(version, link);
         let nonce = 1_790_000_000;
         let seat = ClientSeat { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce };
@@ -121,7 +121,7 @@ impl Bench {
     }
 
     /// A client whose link is open and has carried a reply.
-    pub fn connected(version: NfsVersion, link: LinkKind) -> Self {
+    pub(super) fn connected(version: NfsVersion, link: LinkKind) -> Self {
         let mut bench = Self::new(version, link);
         bench.issue(NfsCall::FsStat);
         bench.connect();
@@ -133,7 +133,7 @@ impl Bench {
     }
 
     /// Starts a call.
-    pub fn issue(&mut self, call: NfsCall) -> Ticket {
+    pub(super) fn issue(&mut self, call: NfsCall) -> Ticket {
         assert!(self.session.has_room());
         let ticket = Ticket(self.tickets);
         self.tickets += 1;
@@ -143,40 +143,40 @@ impl Bench {
     }
 
     /// The newest link.
-    pub fn link(&self) -> Link {
+    pub(super) fn link(&self) -> Link {
         Link(self.io.links.len() as u64)
     }
 
     /// The newest link opens.
-    pub fn connect(&mut self) {
+    pub(super) fn connect(&mut self) {
         self.session.on_connected(self.link(), self.now, &mut self.io);
     }
 
     /// Bytes arrive on the newest link.
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.session.on_bytes(self.link(), bytes, self.now, &mut self.io);
     }
 
     /// A whole message arrives.
-    pub fn message(&mut self, message: &[u8]) {
+    pub(super) fn message(&mut self, message: &[u8]) {
         let bytes = framed(self.site.link, message);
         self.bytes(&bytes);
     }
 
     /// The server does what `call`, sent as number `sent`, asks for.
-    pub fn answer(&mut self, sent: usize, call: NfsCall) {
+    pub(super) fn answer(&mut self, sent: usize, call: NfsCall) {
         let reply = replies::good(&self.site, call, self.xid(sent));
         self.message(&reply);
     }
 
     /// The newest link breaks.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         let error = LinkError { class: ErrorClass::Transport, errno: 104 };
         self.session.on_failed(self.link(), error, self.now, &mut self.io);
     }
 
     /// Time goes on; the timer is called whenever it wants to be.
-    pub fn pass(&mut self, span: Nanos) {
+    pub(super) fn pass(&mut self, span: Nanos) {
         let end = self.now + span;
         for _ in 0..1_000 {
             match self.session.next_deadline().filter(|at| *at <= end) {
@@ -194,7 +194,7 @@ impl Bench {
     }
 
     /// The message sent as number `sent`, without its record mark.
-    pub fn sent(&self, sent: usize) -> &[u8] {
+    pub(super) fn sent(&self, sent: usize) -> &[u8] {
         let bytes = &self.io.sent[sent].1;
         match self.site.link {
             LinkKind::Datagram => bytes,
@@ -207,18 +207,18 @@ impl Bench {
     }
 
     /// Its xid.
-    pub fn xid(&self, sent: usize) -> u32 {
+    pub(super) fn xid(&self, sent: usize) -> u32 {
         u32::from_be_bytes(*self.sent(sent).first_chunk().expect("a call has an xid"))
     }
 
     /// The outcome of the op that ended last.
-    pub fn last(&self) -> Outcome {
+    pub(super) fn last(&self) -> Outcome {
         self.io.done.last().expect("an op has ended").1
     }
 }
 
 /// A message as it comes over a link.
-pub fn framed(link: LinkKind, message: &[u8]) -> Vec<u8> {
+pub(super) fn framed(link: LinkKind, message: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     match link {
         LinkKind::Datagram => bytes.extend_from_slice(message),

@@ -9,10 +9,10 @@ use super::encode::RIGHTS;
 use super::{NfsSite, NfsVersion};
 
 /// Verifier of the server's run.
-pub const RUN: [u8; 8] = *b"run no 1";
+pub(super) const RUN: [u8; 8] = *b"run no 1";
 
 /// A successful reply with `result`.
-pub fn reply(xid: u32, result: impl Encode) -> Vec<u8> {
+pub(super) fn reply(xid: u32, result: impl Encode) -> Vec<u8> {
     let mut out = Vec::new();
     encode_reply_success(&mut out, xid);
     result.encode(&mut out);
@@ -20,7 +20,7 @@ pub fn reply(xid: u32, result: impl Encode) -> Vec<u8> {
 }
 
 /// What a server answers that has done what `call` asks for.
-pub fn good(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
+pub(super) fn good(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
     match site.version {
         NfsVersion::V2 => good2(site, call, xid),
         NfsVersion::V3 => good3(site, call, xid),
@@ -28,7 +28,7 @@ pub fn good(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
 }
 
 /// Attributes of an object of that kind and size.
-pub fn attributes3(kind: FileKind, size: u64) -> FileAttributes {
+pub(super) fn attributes3(kind: FileKind, size: u64) -> FileAttributes {
     let time = TimeSpec3 { seconds: 1, nanoseconds: 2 };
     FileAttributes {
         kind,
@@ -48,7 +48,7 @@ pub fn attributes3(kind: FileKind, size: u64) -> FileAttributes {
 }
 
 /// Attributes of an object of that kind and size.
-pub fn attributes2(kind: FileKind2, size: u32) -> FileAttributes2 {
+pub(super) fn attributes2(kind: FileKind2, size: u32) -> FileAttributes2 {
     let time = TimeVal2 { seconds: 1, microseconds: 2 };
     FileAttributes2 {
         kind,
@@ -69,12 +69,12 @@ pub fn attributes2(kind: FileKind2, size: u32) -> FileAttributes2 {
 }
 
 /// Successful write of a span.
-pub fn write_ok(span: Span, committed: v3::StableHow, verifier: [u8; 8]) -> v3::WriteOk {
+pub(super) fn write_ok(span: Span, committed: v3::StableHow, verifier: [u8; 8]) -> v3::WriteOk {
     v3::WriteOk { wcc: WccData::NONE, count: span.bytes, committed, verifier }
 }
 
 /// Successful read of a span.
-pub fn read_ok(data: &[u8]) -> v3::ReadOk<'_> {
+pub(super) fn read_ok(data: &[u8]) -> v3::ReadOk<'_> {
     let attributes = Some(attributes3(FileKind::Regular, 1 << 20));
     v3::ReadOk { attributes, count: data.len() as u32, eof: false, data }
 }

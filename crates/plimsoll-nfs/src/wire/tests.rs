@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::xdr::{Decode, Encode, XdrError, XdrIn};
 use super::{mount, portmap, rpc, v2, v3};
 
-pub use sample::{Draw, Sample};
+pub(super) use sample::{Draw, Sample};
 
 /// Bytes of a message.
 fn encoded(message: &impl Encode) -> Vec<u8> {

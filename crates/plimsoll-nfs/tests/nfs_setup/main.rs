@@ -21,7 +21,7 @@ use plimsoll_nfs::parameters::NfsVersion;
 use plimsoll_nfs::prepare::{self, Known, Order};
 use plimsoll_nfs::remote::Remote;
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, LinkKind, SourcePort};
+use plimsoll_protocol::net::{Dial, GoOn, LinkKind, SetupError, SetupProgress, SourcePort};
 
 /// Every mount is another run's: a server that remembers replies must not take one for another.
 static RUNS: AtomicU64 = AtomicU64::new(7);

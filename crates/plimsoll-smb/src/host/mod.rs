@@ -10,8 +10,8 @@ use std::net::IpAddr;
 
 use plimsoll_model::suite::Suite;
 use plimsoll_protocol::host::{
-    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, Target, any_room,
-    greet_nobody, local_sources, own_program,
+    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, Target,
+    any_room, greet_nobody, local_sources, own_program,
 };
 use plimsoll_protocol::typed_workload;
 use plimsoll_servers::{Builtin, Login, ServerProcess};

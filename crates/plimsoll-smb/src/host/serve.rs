@@ -16,7 +16,7 @@ use plimsoll_servers::{ANNOUNCEMENT, Login, cores, descriptors};
 use crate::server::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 
 /// Its flags.
-pub fn command() -> clap::Command {
+pub(super) fn command() -> clap::Command {
     ServeSmbArgs::augment_args(
         clap::Command::new("smb")
             .about("The reference SMB server, dialects 2.0.2 to 3.1.1; one share, named plimsoll"),
@@ -24,7 +24,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Serves until it is stopped.
-pub fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args =
         ServeSmbArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.

@@ -7,7 +7,7 @@ use super::verb::Verb;
 
 /// What is asked on SMB2 for an SMB1 level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked<L> {
+pub(crate) struct Asked<L> {
     /// The class.
     pub level: L,
     /// It is not the same class: the load file's has no counterpart here.
@@ -23,7 +23,7 @@ const fn nearest<L: Copy>(level: L, wanted: &'static str) -> Option<Asked<L>> {
 }
 
 /// Of a file: QUERY_PATH_INFORMATION and QUERY_FILE_INFORMATION.
-pub const fn file(level: u64) -> Option<Asked<FileLevel>> {
+pub(crate) const fn file(level: u64) -> Option<Asked<FileLevel>> {
     match level {
         1 => nearest(FileLevel::NetworkOpen, "SMB_INFO_STANDARD"),
         2 => nearest(FileLevel::Ea, "SMB_INFO_QUERY_EA_SIZE"),
@@ -48,7 +48,7 @@ pub const fn file(level: u64) -> Option<Asked<FileLevel>> {
 
 /// What SET_FILE_INFORMATION sets. A load file does not say the new value, so that only what
 /// needs none can be replayed.
-pub const fn change(level: u64) -> Option<Asked<FileChange>> {
+pub(crate) const fn change(level: u64) -> Option<Asked<FileChange>> {
     match level {
         1 => nearest(FileChange::Basic, "SMB_INFO_STANDARD"),
         0x101 | 1004 => same(FileChange::Basic),
@@ -57,7 +57,7 @@ pub const fn change(level: u64) -> Option<Asked<FileChange>> {
 }
 
 /// Of a volume: QUERY_FS_INFORMATION.
-pub const fn volume(level: u64) -> Option<Asked<FsLevel>> {
+pub(crate) const fn volume(level: u64) -> Option<Asked<FsLevel>> {
     match level {
         1 => nearest(FsLevel::Size, "SMB_INFO_ALLOCATION"),
         2 => nearest(FsLevel::Volume, "SMB_INFO_VOLUME"),
@@ -71,7 +71,7 @@ pub const fn volume(level: u64) -> Option<Asked<FsLevel>> {
 }
 
 /// Of a directory's entries: FIND_FIRST.
-pub const fn find(level: u64) -> Option<Asked<FindLevel>> {
+pub(crate) const fn find(level: u64) -> Option<Asked<FindLevel>> {
     match level {
         1 => nearest(FindLevel::Directory, "SMB_INFO_STANDARD"),
         2 => nearest(FindLevel::Full, "SMB_INFO_QUERY_EA_SIZE"),
@@ -86,7 +86,7 @@ pub const fn find(level: u64) -> Option<Asked<FindLevel>> {
 }
 
 /// The verb's level can be replayed.
-pub const fn is_known(verb: Verb, level: u64) -> bool {
+pub(crate) const fn is_known(verb: Verb, level: u64) -> bool {
     match verb {
         Verb::QueryPath | Verb::QueryFile => file(level).is_some(),
         Verb::SetFile => change(level).is_some(),
@@ -98,7 +98,7 @@ pub const fn is_known(verb: Verb, level: u64) -> bool {
 
 /// For a verb's level: `None` when it cannot be replayed, else what SMB2 is asked for and, when
 /// that is another class, instead of what; in words.
-pub fn in_words(verb: Verb, level: u64) -> Option<(String, Option<&'static str>)> {
+pub(crate) fn in_words(verb: Verb, level: u64) -> Option<(String, Option<&'static str>)> {
     fn words<L: std::fmt::Debug>(asked: Asked<L>) -> (String, Option<&'static str>) {
         (format!("{:?}", asked.level), asked.instead_of)
     }
@@ -112,7 +112,7 @@ pub fn in_words(verb: Verb, level: u64) -> Option<(String, Option<&'static str>)
 }
 
 /// The levels of a verb that can be replayed, for messages.
-pub fn known(verb: Verb) -> String {
+pub(crate) fn known(verb: Verb) -> String {
     let all = (0..=2000).filter(|level| is_known(verb, *level));
     all.map(|level| level.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -55,7 +55,7 @@ impl Value<'_> {
 }
 
 /// Reads a line; `None` if it is empty or a comment.
-pub fn parse(text: &str) -> Result<Option<Line<'_>>, Problem> {
+pub(crate) fn parse(text: &str) -> Result<Option<Line<'_>>, Problem> {
     let mut words = Words { rest: text };
     let Some(mut word) = words.next()? else { return Ok(None) };
     let timestamp = word.starts_with(|c: char| c.is_ascii_digit());

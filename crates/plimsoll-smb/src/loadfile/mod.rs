@@ -12,16 +12,16 @@
 //! | [`equivalent`] | where SMB2 answers otherwise than SMB1 |
 //! | [`replay`] | the script |
 
-pub mod equivalent;
-pub mod levels;
-pub mod line;
-pub mod names;
-pub mod parse;
-pub mod problem;
-pub mod record;
-pub mod replay;
-pub mod status;
-pub mod verb;
+pub(crate) mod equivalent;
+pub(crate) mod levels;
+pub(crate) mod line;
+pub(crate) mod names;
+pub(crate) mod parse;
+pub(crate) mod problem;
+pub(crate) mod record;
+pub(crate) mod replay;
+pub(crate) mod status;
+pub(crate) mod verb;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,9 +35,7 @@ use plimsoll_protocol::{
 
 use crate::parameters::{Pattern, SmbWorkload};
 
-pub use names::REPLAY_ROOT;
-pub use problem::{LoadFileError, Problem};
-pub use replay::Replay;
+pub(crate) use replay::Replay;
 
 use line::Line;
 use names::Pool;
@@ -47,7 +45,7 @@ use verb::Verb;
 
 /// Most bytes of one read or write: what every content table serves in one slice, and twice
 /// what SMB1 transfers at once.
-pub const TRANSFER_BYTES_MAX: u64 = 128 * 1024;
+pub(crate) const TRANSFER_BYTES_MAX: u64 = 128 * 1024;
 /// A load file in memory.
 pub struct LoadFile {
     records: Box<[Record]>,
@@ -59,7 +57,7 @@ pub struct LoadFile {
 
 /// A load file and where it came from.
 #[derive(Clone, Debug)]
-pub struct LoadFileSource {
+pub(crate) struct LoadFileSource {
     /// Where it lies, absolute, so that a resumed run finds it.
     pub path: PathBuf,
     /// Of its bytes, in hexadecimal.
@@ -69,7 +67,7 @@ pub struct LoadFileSource {
 }
 
 /// How load files are taken up by a run.
-pub const LOAD_FILES: LoadFiles = LoadFiles {
+pub(crate) const LOAD_FILES: LoadFiles = LoadFiles {
     belong_to: "suite disk-mix and to SMB suites with pattern = \"disk-mix\"",
     fit: |suite| {
         let workload = typed_workload(suite);
@@ -80,7 +78,7 @@ pub const LOAD_FILES: LoadFiles = LoadFiles {
 
 impl LoadFileSource {
     /// Reads a load file.
-    pub fn read(input: &InputFile) -> Result<Self, PlanError> {
+    pub(crate) fn read(input: &InputFile) -> Result<Self, PlanError> {
         let InputFile { path, sha256, bytes } = input;
         let file =
             LoadFile::parse(&**bytes, &path.display().to_string()).map_err(PlanError::own)?;
@@ -183,7 +181,7 @@ impl LoadFile {
 
 impl LoadFileSource {
     /// Every way in which replaying this file departs from the suite's method and from the file.
-    pub fn departures(&self) -> Vec<String> {
+    pub(crate) fn departures(&self) -> Vec<String> {
         let first = format!(
             "the ops are those of load file {}, pass after pass, instead of the suite's mix",
             self.path.display()
@@ -192,7 +190,7 @@ impl LoadFileSource {
     }
 
     /// For the disclosure.
-    pub fn facts(&self) -> Vec<Setting> {
+    pub(crate) fn facts(&self) -> Vec<Setting> {
         let counts = self.file.counts();
         let ops: u64 = counts.values().sum();
         let words = counts.iter().map(|(verb, count)| format!("{} {count}", verb.name()));

@@ -11,18 +11,22 @@ use super::problem::Problem;
 use super::verb::{Argument, Verb};
 
 /// Where replays live, below the share's root or the URL's path.
-pub const REPLAY_ROOT: &str = r"plimsoll-files\replay";
+pub(crate) const REPLAY_ROOT: &str = r"plimsoll-files\replay";
 /// What becomes the client's own directory.
-pub const OWN_MARK: &str = "client1";
+pub(crate) const OWN_MARK: &str = "client1";
 /// Longest name, with the longest client number in it and without [`REPLAY_ROOT`].
-pub const NAME_BYTES_MAX: usize = PathText::BYTES_MAX - REPLAY_ROOT.len() - 1;
+pub(crate) const NAME_BYTES_MAX: usize = PathText::BYTES_MAX - REPLAY_ROOT.len() - 1;
 /// `client4294967296` is so much longer than [`OWN_MARK`].
 const OWN_GROWTH_BYTES_MAX: usize = 9;
 
 const WILDCARDS: [char; 2] = ['*', '?'];
 
 /// Reads a name: separators as backslashes, none at the front.
-pub fn read<'t>(verb: Verb, argument: Argument, word: &'t str) -> Result<Value<'t>, Problem> {
+pub(crate) fn read<'t>(
+    verb: Verb,
+    argument: Argument,
+    word: &'t str,
+) -> Result<Value<'t>, Problem> {
     let refuse = |why| Err(Problem::Name { found: word.to_owned(), why });
     let name = word.trim_start_matches(['\\', '/']);
     let name = match name.contains('/') {
@@ -56,7 +60,7 @@ pub fn read<'t>(verb: Verb, argument: Argument, word: &'t str) -> Result<Value<'
 }
 
 /// A tree that belongs to all clients must not be removed by one of them.
-pub fn check_removal(line: &Line<'_>) -> Result<(), Problem> {
+pub(crate) fn check_removal(line: &Line<'_>) -> Result<(), Problem> {
     let name = line.values[0].text();
     if line.verb != Verb::Deltree || is_own(name) {
         return Ok(());
@@ -68,17 +72,17 @@ pub fn check_removal(line: &Line<'_>) -> Result<(), Problem> {
 }
 
 /// The name differs from client to client.
-pub fn is_own(name: &str) -> bool {
+pub(crate) fn is_own(name: &str) -> bool {
     name.contains(OWN_MARK)
 }
 
 /// What a client's own directory is called; clients count from 0.
-pub fn own_name(client: u32) -> PathText {
+pub(crate) fn own_name(client: u32) -> PathText {
     PathText::new(&format!("client{}", u64::from(client) + 1)).expect("16 bytes fit")
 }
 
 /// Where a client whose directory is `own` finds `name`.
-pub fn on_share(name: &str, own: &PathText) -> PathText {
+pub(crate) fn on_share(name: &str, own: &PathText) -> PathText {
     const FITS: &str = "the parser leaves room for the root and the longest client number";
     let mut path = PathText::new(REPLAY_ROOT).expect(FITS);
     if name.is_empty() {

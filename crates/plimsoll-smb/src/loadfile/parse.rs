@@ -11,13 +11,13 @@ use super::status::Status;
 use super::verb::Verb;
 
 /// Longest line; two of the longest names and four numbers need far less.
-pub const LINE_BYTES_MAX: usize = 4096;
+pub(crate) const LINE_BYTES_MAX: usize = 4096;
 /// Most operations of a file: 384 MiB in memory, 16 times the public file.
-pub const RECORDS_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const RECORDS_MAX: usize = 16 * 1024 * 1024;
 /// Most text of different names. Numbers of 32 bits point into it.
-pub const NAMES_BYTES_MAX: usize = 512 * 1024 * 1024;
+pub(crate) const NAMES_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Most different statuses; a record holds the number of one in a byte.
-pub const STATUSES_MAX: usize = 256;
+pub(crate) const STATUSES_MAX: usize = 256;
 
 impl LoadFile {
     /// Reads a load file to its end; `file` names it in messages.

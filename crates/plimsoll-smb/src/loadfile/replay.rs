@@ -17,7 +17,7 @@ use super::{LoadFile, equivalent, levels, names};
 /// CreateOptions a client may set on SMB2 (MS-SMB2 2.2.13). The others must not be used or are
 /// ignored: synchronous I/O, tree connection, complete if oplocked, open by file id, requiring an
 /// oplock, reserve opfilter, free space query, remote instance.
-pub const OPTIONS_OF_SMB2: u64 = 0x0062_DA4F;
+pub(crate) const OPTIONS_OF_SMB2: u64 = 0x0062_DA4F;
 
 /// Keys of a replay's content are below this; offsets can be added to them without overflow.
 const CONTENT_KEYS: u64 = 1 << 20;
@@ -29,7 +29,7 @@ const CONTENT_SALT: u64 = 0x7265_706c_6179;
 /// A pass over the file is a piece of work: the engine thinks before it. An op goes out when the
 /// one before it has ended.
 #[derive(Debug)]
-pub struct Replay {
+pub(crate) struct Replay {
     file: Arc<LoadFile>,
     own: PathText,
     content: Content,
@@ -42,15 +42,11 @@ pub struct Replay {
 
 impl Replay {
     /// The replay of client number `client`, from 0.
-    pub fn new(file: Arc<LoadFile>, client: u32) -> Self {
-        let key = seeded_hash::below(seeded_hash::key(&[CONTENT_SALT, u64::from(client)]), CONTENT_KEYS);
+    pub(crate) fn new(file: Arc<LoadFile>, client: u32) -> Self {
+        let key =
+            seeded_hash::below(seeded_hash::key(&[CONTENT_SALT, u64::from(client)]), CONTENT_KEYS);
         let own = names::own_name(client);
         Self { file, own, content: Content { key }, at: 0, begun: false, in_flight: 0 }
-    }
-
-    /// What the client writes, whatever the file and however often it is renamed.
-    pub const fn content(&self) -> Content {
-        self.content
     }
 
     fn call(&self, record: &Record) -> Option<SmbCall> {

@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use crate::op::SmbKind;
 
 /// Arguments of a line at most, the status not counted.
-pub const ARGUMENTS_MAX: usize = 4;
+pub(crate) const ARGUMENTS_MAX: usize = 4;
 
 /// An operation of a load file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "each is the word of its name in a load file")]
 pub enum Verb {
     NtCreateX,
     Close,

@@ -17,7 +17,7 @@ const SMALL_MTU: u32 = 65_536;
 const DATA_BYTES_MAX: u32 = 8 * 1024 * 1024;
 
 /// What both ends agree on.
-pub struct Agreed {
+pub(super) struct Agreed {
     pub dialect: Dialect,
     pub server_guid: [u8; 16],
     pub security_mode: u16,
@@ -31,7 +31,7 @@ pub struct Agreed {
 
 impl Agreed {
     /// From the body of the server's reply.
-    pub fn from_reply(offer: &Offer, body: &[u8]) -> Result<Self, LogonError> {
+    pub(super) fn from_reply(offer: &Offer, body: &[u8]) -> Result<Self, LogonError> {
         let reply = NegotiateResponse::decode(body)
             .map_err(|error| LogonError::Garbled { step: Step::Negotiate, error })?;
         let dialect = offered(offer)
@@ -95,7 +95,7 @@ impl Agreed {
     }
 
     /// The server insists on signed messages.
-    pub fn demands_signing(&self) -> bool {
+    pub(super) fn demands_signing(&self) -> bool {
         self.security_mode & security_mode::SIGNING_REQUIRED != 0
     }
 }
@@ -117,13 +117,13 @@ fn offered(offer: &Offer) -> impl Iterator<Item = Dialect> {
 }
 
 /// The same, as on the wire.
-pub fn dialects(offer: &Offer) -> Vec<u16> {
+pub(super) fn dialects(offer: &Offer) -> Vec<u16> {
     offered(offer).map(Dialect::revision).collect()
 }
 
 /// SecurityMode of our requests. Signing counts as possible even where it is off, as the
 /// protocol wants it.
-pub fn our_security_mode(offer: &Offer) -> u16 {
+pub(super) fn our_security_mode(offer: &Offer) -> u16 {
     match offer.signing {
         Signing::Off | Signing::WhenAsked => security_mode::SIGNING_ENABLED,
         Signing::Required => security_mode::SIGNING_ENABLED | security_mode::SIGNING_REQUIRED,
@@ -131,7 +131,7 @@ pub fn our_security_mode(offer: &Offer) -> u16 {
 }
 
 /// Capabilities of our NEGOTIATE; before 3.0 a client has none.
-pub fn our_capabilities(offer: &Offer) -> u32 {
+pub(super) fn our_capabilities(offer: &Offer) -> u32 {
     if offer.dialect_max < Dialect::V3_0 {
         return 0;
     }
@@ -139,12 +139,12 @@ pub fn our_capabilities(offer: &Offer) -> u32 {
 }
 
 /// The client's id; 2.0.2 knows none.
-pub fn our_guid(offer: &Offer) -> [u8; 16] {
+pub(super) fn our_guid(offer: &Offer) -> [u8; 16] {
     if offer.dialect_max < Dialect::V2_1 { [0; 16] } else { offer.client_guid }
 }
 
 /// Appends the body of our NEGOTIATE.
-pub fn encode_body(offer: &Offer, nonce: u64, out: &mut Vec<u8>) {
+pub(super) fn encode_body(offer: &Offer, nonce: u64, out: &mut Vec<u8>) {
     let ciphers: Vec<u16> = offer.ciphers.iter().map(|cipher| cipher_code(*cipher)).collect();
     let algorithms: Vec<u16> =
         offer.signing_algorithms.iter().map(|algorithm| signing_code(*algorithm)).collect();

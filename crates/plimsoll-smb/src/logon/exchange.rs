@@ -45,13 +45,13 @@ pub enum TokenError {
 }
 
 /// The exchange of tokens for one session.
-pub struct Exchange {
+pub(super) struct Exchange {
     identity: Identity,
     ntlm: NtlmAuthenticator,
 }
 
 impl Exchange {
-    pub fn new(identity: Identity, credentials: &Credentials) -> Self {
+    pub(super) fn new(identity: Identity, credentials: &Credentials) -> Self {
         let credentials = match identity {
             Identity::Named => NtlmCredentials {
                 username: credentials.user.clone(),
@@ -67,17 +67,17 @@ impl Exchange {
         Self { identity, ntlm: NtlmAuthenticator::new(credentials) }
     }
 
-    pub fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> Identity {
         self.identity
     }
 
     /// The token for the first SESSION_SETUP.
-    pub fn first(&mut self) -> Vec<u8> {
+    pub(super) fn first(&mut self) -> Vec<u8> {
         self.ntlm.negotiate()
     }
 
     /// The token for the second one.
-    pub fn answer(&mut self, token: &[u8]) -> Result<Vec<u8>, TokenError> {
+    pub(super) fn answer(&mut self, token: &[u8]) -> Result<Vec<u8>, TokenError> {
         let challenge = challenge(token)?;
         match self.identity {
             Identity::Named | Identity::Guest => self
@@ -89,7 +89,7 @@ impl Exchange {
     }
 
     /// Known after the answer. `None` for nobody.
-    pub fn session_key(&self) -> Option<&[u8]> {
+    pub(super) fn session_key(&self) -> Option<&[u8]> {
         self.ntlm.session_key()
     }
 }

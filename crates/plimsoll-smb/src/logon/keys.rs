@@ -9,7 +9,7 @@ use crate::seal::{Cipher, EncryptionKeys, KeyLengthError, Keys, Role, Seal, Sign
 const SIGNING_BITS: u32 = 128;
 
 /// What keys are made of.
-pub struct Material<'a> {
+pub(super) struct Material<'a> {
     pub dialect: Dialect,
     pub session_id: u64,
     pub session_key: &'a [u8],
@@ -21,7 +21,7 @@ pub struct Material<'a> {
 
 impl Material<'_> {
     /// Keys at work, without protection yet.
-    pub fn seal(&self) -> Result<Seal, KeyLengthError> {
+    pub(super) fn seal(&self) -> Result<Seal, KeyLengthError> {
         let Some(dialect) = with_derived_keys(self.dialect) else {
             return self.seal_with(self.session_key, None);
         };

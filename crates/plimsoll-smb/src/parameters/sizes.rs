@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one read or write may ask for at most; files of every scale have room for it.
-pub const REQUEST_BYTES_MAX: u32 = 65_536;
+pub(super) const REQUEST_BYTES_MAX: u32 = 65_536;
 /// Rows a table may have: a draw walks through them.
 const ROWS_MAX: usize = 64;
 

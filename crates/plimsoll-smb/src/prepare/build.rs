@@ -12,7 +12,7 @@ use plimsoll_protocol::content::ContentTable;
 
 /// How far all channels are, for the caller's eyes.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(super) struct Tally {
     /// Files in order.
     pub files: AtomicU64,
     /// Bytes written.
@@ -21,7 +21,7 @@ pub struct Tally {
 
 /// What the work on all places shares.
 #[derive(Clone, Copy)]
-pub struct Style<'a> {
+pub(super) struct Style<'a> {
     /// Which share.
     pub site: &'a Site<'a>,
     /// What is in the files.
@@ -36,7 +36,7 @@ const HELD_TRIES: u32 = 40;
 const HELD_PAUSE: Duration = Duration::from_millis(50);
 
 /// Does what the survey found to do. What could not be done is named with the error.
-pub fn build(
+pub(super) fn build(
     share: &mut dyn Share,
     style: &Style<'_>,
     place: &Place,
@@ -77,7 +77,7 @@ fn write(
 }
 
 /// Removes a directory and all below it; answers with how many files that were.
-pub fn remove_tree(share: &mut dyn Share, path: &str) -> Result<u64, (ShareError, String)> {
+pub(super) fn remove_tree(share: &mut dyn Share, path: &str) -> Result<u64, (ShareError, String)> {
     let mut files = 0;
     let listed = share.list(path).map_err(|e| (e, format!("list {path}")))?;
     let Some(entries) = listed else { return Ok(0) };
@@ -98,7 +98,7 @@ pub fn remove_tree(share: &mut dyn Share, path: &str) -> Result<u64, (ShareError
 }
 
 /// Tries again while the server still holds what a client that is gone had open.
-pub fn patiently<T>(
+pub(super) fn patiently<T>(
     share: &mut dyn Share,
     mut attempt: impl FnMut(&mut dyn Share) -> Result<T, ShareError>,
 ) -> Result<T, ShareError> {

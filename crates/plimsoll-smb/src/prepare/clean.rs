@@ -12,7 +12,7 @@ use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share, ShareError};
 use super::site::Site;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{Dial, SetupError, SetupProgress, GoOn, OnProgress};
+use plimsoll_protocol::net::{Dial, GoOn, OnProgress, SetupError, SetupProgress};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
 /// Removes our directory from a share; answers in words.
@@ -33,7 +33,10 @@ pub fn clean_target(
 }
 
 /// Removes our directory; answers with the number of files removed. `None`: there is none.
-pub fn clean(site: &Site<'_>, progress: &mut OnProgress<'_>) -> Result<Option<u64>, SetupError> {
+pub(super) fn clean(
+    site: &Site<'_>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Option<u64>, SetupError> {
     let mut share = site.connection()?;
     if ours::look(&mut *share, site)? == RootState::Absent {
         return Ok(None);

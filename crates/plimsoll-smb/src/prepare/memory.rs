@@ -27,7 +27,7 @@ struct Tree {
 
 /// A share in memory.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub(super) struct Memory {
     tree: Arc<Mutex<Tree>>,
     pub is_read_only: bool,
     /// Every write fails after so many bytes.
@@ -36,7 +36,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    pub fn new(room: u64) -> Self {
+    pub(super) fn new(room: u64) -> Self {
         let tree = Tree { room, ..Tree::default() };
         Self {
             tree: Arc::new(Mutex::new(tree)),
@@ -47,29 +47,29 @@ impl Memory {
     }
 
     /// What a site opens.
-    pub fn open(&self, stop: &Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> {
+    pub(super) fn open(&self, stop: &Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> {
         Ok(Box::new(Self { stop: Arc::clone(stop), ..self.clone() }))
     }
 
-    pub fn says_free(&self, bytes: u64) {
+    pub(super) fn says_free(&self, bytes: u64) {
         self.tree.lock().unwrap().said_free = Some(bytes);
     }
 
-    pub fn says_bytes(&self, bytes: u64) {
+    pub(super) fn says_bytes(&self, bytes: u64) {
         self.tree.lock().unwrap().said_bytes = Some(bytes);
     }
 
     /// All paths.
-    pub fn paths(&self) -> Vec<String> {
+    pub(super) fn paths(&self) -> Vec<String> {
         self.tree.lock().unwrap().nodes.keys().cloned().collect()
     }
 
-    pub fn content(&self, path: &str) -> Option<Vec<u8>> {
+    pub(super) fn content(&self, path: &str) -> Option<Vec<u8>> {
         self.tree.lock().unwrap().nodes.get(path).cloned().flatten()
     }
 
     /// Puts a file there, or a directory.
-    pub fn put(&self, path: &str, content: Option<&[u8]>) {
+    pub(super) fn put(&self, path: &str, content: Option<&[u8]>) {
         let content = content.map(<[u8]>::to_vec);
         self.tree.lock().unwrap().nodes.insert(path.to_owned(), content);
     }

@@ -2,20 +2,20 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::super::workspace::{MARKER, ShareMarker, ROOT};
+use super::super::workspace::{MARKER, ROOT, ShareMarker};
 use super::share::{Share, Text};
 use super::site::Site;
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::SetupError;
 
 /// The marker in the making; renamed when it is whole.
-pub const MARKER_NEW: &str = ".plimsoll.new";
+pub(super) const MARKER_NEW: &str = ".plimsoll.new";
 /// A marker is a few hundred bytes.
 const MARKER_BYTES_MAX: u32 = 8192;
 
 /// What a share has under [`ROOT`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RootState {
+pub(super) enum RootState {
     /// Nothing.
     Absent,
     /// Our directory. Without a marker when it is empty: its making was cut short.
@@ -23,7 +23,7 @@ pub enum RootState {
 }
 
 /// Looks; a directory of somebody else is an error.
-pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupError> {
+pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupError> {
     let root = site.path(ROOT);
     let listed = share.find(&root).map_err(site.unable_to("look for plimsoll-files"))?;
     if listed.is_none() {
@@ -53,7 +53,11 @@ pub fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupEr
 }
 
 /// Refuses files of another seed.
-pub fn check_seed(marker: &ShareMarker, seed: u64, site: &Site<'_>) -> Result<(), SetupError> {
+pub(super) fn check_seed(
+    marker: &ShareMarker,
+    seed: u64,
+    site: &Site<'_>,
+) -> Result<(), SetupError> {
     let held = marker.seed();
     if held == seed {
         return Ok(());
@@ -66,7 +70,7 @@ pub fn check_seed(marker: &ShareMarker, seed: u64, site: &Site<'_>) -> Result<()
 }
 
 /// Makes the directory where it is missing, and its marker.
-pub fn open(
+pub(super) fn open(
     share: &mut dyn Share,
     site: &Site<'_>,
     state: &RootState,
@@ -83,7 +87,7 @@ pub fn open(
 }
 
 /// Replaces the marker in one step, so that it is whole at any instant.
-pub fn write_marker(
+pub(super) fn write_marker(
     share: &mut dyn Share,
     site: &Site<'_>,
     marker: &ShareMarker,

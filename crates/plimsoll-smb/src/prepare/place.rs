@@ -5,7 +5,7 @@ use super::super::workspace::{self, Home, NIC_BYTES, Workspace};
 
 /// A file that must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub(super) struct Wanted {
     /// Its path.
     pub path: String,
     /// Its size.
@@ -16,7 +16,7 @@ pub struct Wanted {
 
 /// A part of what must be there; one channel at a time works on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub(super) struct Place {
     /// Directories below our own, each after the one it lies in.
     pub dirs: Vec<String>,
     /// Files in them, or in our own.
@@ -27,7 +27,7 @@ pub struct Place {
 
 impl Place {
     /// A client's workspace, with nothing where its script makes files.
-    pub fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
+    pub(super) fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
         let home = Home::Client(client);
         let empty = workspace::work_directory(client).to_string();
         let seeds = workspace::seed_directory(home).to_string();
@@ -39,7 +39,7 @@ impl Place {
     }
 
     /// What all clients read.
-    pub fn shared(seed: u64, workspace: Workspace) -> Self {
+    pub(super) fn shared(seed: u64, workspace: Workspace) -> Self {
         Self {
             dirs: vec![workspace::seed_directory(Home::Shared).to_string()],
             files: seed_files(seed, Home::Shared, workspace),
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// The file of the `nic` suite.
-    pub fn nic(seed: u64) -> Self {
+    pub(super) fn nic(seed: u64) -> Self {
         let file = Wanted {
             path: workspace::nic_path().to_string(),
             bytes: u64::from(NIC_BYTES),
@@ -58,7 +58,7 @@ impl Place {
     }
 
     /// Where load files are replayed: an empty directory.
-    pub fn replay() -> Self {
+    pub(super) fn replay() -> Self {
         let root = workspace::replay_root().to_string();
         Self { dirs: vec![root.clone()], files: Vec::new(), empty: Some(root) }
     }
@@ -74,12 +74,12 @@ fn seed_files(seed: u64, home: Home, workspace: Workspace) -> Vec<Wanted> {
 }
 
 /// Blocks that a file takes.
-pub fn disk_bytes(bytes: u64) -> u64 {
+pub(super) fn disk_bytes(bytes: u64) -> u64 {
     const BLOCK_BYTES: u64 = 4096;
     bytes.next_multiple_of(BLOCK_BYTES)
 }
 
 /// Directory and name of a path.
-pub fn split(path: &str) -> (&str, &str) {
+pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('\\').unwrap_or(("", path))
 }

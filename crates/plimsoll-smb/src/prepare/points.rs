@@ -23,9 +23,7 @@ use super::survey::Depth;
 use super::trial::Trial;
 use super::validate;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{
-    Dial, SetupError, SetupProgress, GoOn, OnProgress, PointPreparation,
-};
+use plimsoll_protocol::net::{Dial, GoOn, OnProgress, PointPreparation, SetupError, SetupProgress};
 
 /// What a client's script makes and has not removed yet, at most: a pass writes 7.7 MB, two fifths
 /// of them to files it made, and removes them as it goes.

@@ -11,8 +11,8 @@ use super::super::session::SmbSite;
 use super::super::target::SmbTarget;
 use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
 use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
-use plimsoll_protocol::seeded_hash;
 use plimsoll_protocol::net::{Dial, SetupError};
+use plimsoll_protocol::seeded_hash;
 
 /// Bytes of a file that are in memory at once.
 const STRETCH_BYTES: u64 = 4 * 1024 * 1024;
@@ -21,14 +21,14 @@ const STRETCH_BYTES: u64 = 4 * 1024 * 1024;
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// A connection with its session.
-pub struct Remote {
+pub(super) struct Remote {
     client: SmbClient,
     /// What is being written.
     stretch: Vec<u8>,
 }
 
 /// Logs on. What is done over the connection ends soon after the flag is raised.
-pub fn open(
+pub(super) fn open(
     target: &SmbTarget,
     offer: &Offer,
     dial: &dyn Dial,
@@ -36,7 +36,8 @@ pub fn open(
 ) -> Result<Remote, SetupError> {
     // A server hands a connection of a client that it knows to the process that serves this
     // client, and that one may be about to end: every connection comes from a client of its own.
-    let nonce = seeded_hash::key(&[dial.caller().nonce, CONNECTIONS.fetch_add(1, Ordering::Relaxed)]);
+    let nonce =
+        seeded_hash::key(&[dial.caller().nonce, CONNECTIONS.fetch_add(1, Ordering::Relaxed)]);
     let mut offer = offer.clone();
     offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
     offer.client_guid[8..].copy_from_slice(&seeded_hash::key(&[nonce]).to_le_bytes());
@@ -48,7 +49,11 @@ pub fn open(
 }
 
 /// The share as a client that only tries ops needs it.
-pub fn for_trial(target: &SmbTarget, workload: &SmbWorkload, table: &ContentTable) -> SmbSite {
+pub(super) fn for_trial(
+    target: &SmbTarget,
+    workload: &SmbWorkload,
+    table: &ContentTable,
+) -> SmbSite {
     SmbSite {
         credentials: target.credentials.clone(),
         offer: workload.offer(),
@@ -64,12 +69,12 @@ pub fn for_trial(target: &SmbTarget, workload: &SmbWorkload, table: &ContentTabl
 
 impl Remote {
     /// Ends the session in order.
-    pub fn close(self) {
+    pub(super) fn close(self) {
         self.client.disconnect();
     }
 
     /// The server takes us for a guest, whoever we said we are.
-    pub fn is_guest(&self) -> bool {
+    pub(super) fn is_guest(&self) -> bool {
         self.client.session().guest
     }
 

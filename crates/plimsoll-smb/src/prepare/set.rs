@@ -13,16 +13,16 @@ use super::share::Share;
 use super::site::Site;
 use super::space;
 use super::survey::{self, Depth, Survey};
-use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{SetupError, SetupProgress, GoOn, OnProgress};
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 /// Connections that work on a share at once, when nothing else is said.
-pub const CHANNELS: usize = 4;
+pub(super) const CHANNELS: usize = 4;
 
 /// What is to be there.
 #[derive(Clone, Copy)]
-pub struct Order<'a> {
+pub(super) struct Order<'a> {
     /// The places, and how closely each is looked at.
     pub places: &'a [(Place, Depth<'a>)],
     /// What is in the files.
@@ -39,7 +39,7 @@ pub struct Order<'a> {
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub(super) struct Written {
     /// Files written or cut.
     pub files: u64,
     /// Bytes written.
@@ -47,7 +47,7 @@ pub struct Written {
 }
 
 /// Our directory, found or made, with room for what is missing in it.
-pub struct Opened {
+pub(super) struct Opened {
     surveys: Vec<Survey>,
     /// Clients of the marker.
     held: u32,
@@ -55,7 +55,7 @@ pub struct Opened {
 
 /// Looks at everything, then finds or makes our directory. Refuses foreign directories, other
 /// seeds and too little room before it writes a byte.
-pub fn open(
+pub(super) fn open(
     site: &Site<'_>,
     order: &Order<'_>,
     progress: &mut OnProgress<'_>,
@@ -77,7 +77,7 @@ pub fn open(
 }
 
 /// Brings the places into order.
-pub fn write(
+pub(super) fn write(
     site: &Site<'_>,
     order: &Order<'_>,
     opened: &Opened,

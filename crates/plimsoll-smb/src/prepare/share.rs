@@ -12,7 +12,7 @@ use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::SetupError;
 
 /// One connection to a share.
-pub trait Share {
+pub(super) trait Share {
     /// What has that name; `None`: nothing has.
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError>;
     /// What a directory holds; `None`: there is no such directory.
@@ -40,7 +40,7 @@ pub trait Share {
 
 /// What is to be in a file.
 #[derive(Clone, Copy, Debug)]
-pub enum Text<'a> {
+pub(super) enum Text<'a> {
     /// Of a table of content.
     Keyed {
         /// Size of the file.
@@ -56,7 +56,7 @@ pub enum Text<'a> {
 
 impl<'a> Text<'a> {
     /// All of it.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Keyed { bytes, .. } => *bytes,
             Self::Plain(text) => text.len() as u64,
@@ -64,7 +64,7 @@ impl<'a> Text<'a> {
     }
 
     /// The `bytes` at `offset`, at most [`plimsoll_protocol::content::SLICE_BYTES_MAX`].
-    pub fn slice(&self, offset: u64, bytes: usize) -> &'a [u8] {
+    pub(super) fn slice(&self, offset: u64, bytes: usize) -> &'a [u8] {
         match self {
             Self::Keyed { content, table, .. } => table.bytes(content.key, offset, bytes),
             Self::Plain(text) => &text[offset as usize..][..bytes],
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A file.
     File,
     /// A directory.
@@ -83,7 +83,7 @@ pub enum Kind {
 
 /// What has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     /// File or directory.
     pub kind: Kind,
     /// Size of a file.
@@ -92,7 +92,7 @@ pub struct Found {
 
 /// One of a directory's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Its name there.
     pub name: String,
     /// What it is.
@@ -101,14 +101,14 @@ pub struct Entry {
 
 /// A share's room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space {
+pub(super) struct Space {
     /// What this user may still write.
     pub available_bytes: u64,
 }
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
-pub enum ShareError {
+pub(super) enum ShareError {
     /// The server refused, or could not be asked.
     #[error(transparent)]
     Client(#[from] SmbError),
@@ -118,13 +118,13 @@ pub enum ShareError {
 }
 
 /// An NTSTATUS for a message.
-pub fn words(number: u32) -> String {
+pub(super) fn words(number: u32) -> String {
     status::name(number).map_or_else(|| format!("NTSTATUS {number:#010x}"), str::to_owned)
 }
 
 impl ShareError {
     /// The server's status, when that is what failed.
-    pub fn status(&self) -> Option<u32> {
+    pub(super) fn status(&self) -> Option<u32> {
         match self {
             Self::Client(error) => error.status(),
             Self::Foreign => None,
@@ -132,7 +132,7 @@ impl ShareError {
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
+    pub(super) fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
         match self {
             Self::Client(error) => error.unable_to(doing, place),
             Self::Foreign => SetupError::Unusable(format!(

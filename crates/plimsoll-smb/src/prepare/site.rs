@@ -7,11 +7,11 @@ use super::share::{Share, ShareError};
 use plimsoll_protocol::net::SetupError;
 
 /// Where the operations are tried before anything is measured, in our directory.
-pub const SCRATCH: &str = "check";
+pub(super) const SCRATCH: &str = "check";
 
 /// A share and how to reach it.
 #[derive(Clone, Copy)]
-pub struct Site<'a> {
+pub(super) struct Site<'a> {
     /// As the user named it, for messages.
     pub name: &'a str,
     /// What the URL says after the share, with backslashes; empty: the share's root.
@@ -23,17 +23,17 @@ pub struct Site<'a> {
 }
 
 /// Opens a connection to a share.
-pub type OpenShare<'a> =
+pub(super) type OpenShare<'a> =
     &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> + Sync);
 
 impl Site<'_> {
     /// A connection that ends when the user says so.
-    pub fn connection(&self) -> Result<Box<dyn Share>, SetupError> {
+    pub(super) fn connection(&self) -> Result<Box<dyn Share>, SetupError> {
         (self.open)(self.stop)
     }
 
     /// Where `path`, which is one of a workspace, lies on the share.
-    pub fn path(&self, path: &str) -> String {
+    pub(super) fn path(&self, path: &str) -> String {
         match self.base {
             "" => path.to_owned(),
             base => format!("{base}\\{path}"),
@@ -41,7 +41,7 @@ impl Site<'_> {
     }
 
     /// Says what could not be done here.
-    pub fn unable_to(&self, doing: &str) -> impl FnOnce(ShareError) -> SetupError {
+    pub(super) fn unable_to(&self, doing: &str) -> impl FnOnce(ShareError) -> SetupError {
         move |error| error.unable_to(doing, self.name)
     }
 }

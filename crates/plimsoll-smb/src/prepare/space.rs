@@ -7,11 +7,11 @@ use super::site::Site;
 use plimsoll_protocol::net::SetupError;
 
 /// Left free beyond our files: the file system's own needs, and other users of it.
-pub const SPARE_BYTES: u64 = 32 * 1024 * 1024;
+pub(super) const SPARE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Refuses what would not fit: `missing` bytes of files, and `growth` that the clients themselves
 /// will write. Answers whether nothing was to be asked.
-pub fn check(
+pub(super) fn check(
     share: &mut dyn Share,
     site: &Site<'_>,
     missing: Bytes,

@@ -13,7 +13,7 @@ const TAIL_BYTES: u64 = 4096;
 
 /// How much a look costs.
 #[derive(Clone, Copy, Debug)]
-pub enum Depth<'a> {
+pub(super) enum Depth<'a> {
     /// Sizes.
     Sizes,
     /// Sizes, and the end of each file's content.
@@ -22,7 +22,7 @@ pub enum Depth<'a> {
 
 /// What is to be done with a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub(super) struct Survey {
     /// Directories to make.
     pub dirs: Vec<String>,
     /// Files to write or cut, by their numbers in the place.
@@ -35,7 +35,7 @@ pub struct Survey {
 
 /// What a file needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub(super) enum Repair {
     /// All its content.
     Write,
     /// Its size is too large.
@@ -44,13 +44,13 @@ pub enum Repair {
 
 impl Survey {
     /// Everything is as it must be.
-    pub fn is_in_order(&self) -> bool {
+    pub(super) fn is_in_order(&self) -> bool {
         self.dirs.is_empty() && self.files.is_empty() && self.leftovers.is_empty()
     }
 }
 
 /// Looks at `place`. What could not be done is named with the error.
-pub fn survey(
+pub(super) fn survey(
     share: &mut dyn Share,
     site: &Site<'_>,
     place: &Place,

@@ -14,7 +14,7 @@ use super::share::Share;
 use super::site::Site;
 use super::survey::Depth;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{SetupError, SetupProgress, GoOn, OnProgress};
+use plimsoll_protocol::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 const ROOMY: u64 = 1 << 30;
 const SEED: u64 = 5;

@@ -26,7 +26,7 @@ const LINK: Link = Link(0);
 
 /// How an op ended that was tried.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub(super) struct Tried {
     /// As the engine would hear it.
     pub outcome: Outcome,
     /// What the session says of a failure.
@@ -35,7 +35,7 @@ pub struct Tried {
 
 /// Why there is no outcome.
 #[derive(Debug)]
-pub enum TrialError {
+pub(super) enum TrialError {
     /// The caller wants everything to end.
     Stopped,
     /// No answer.
@@ -43,14 +43,14 @@ pub enum TrialError {
 }
 
 /// A client that tries ops.
-pub struct Trial<'a> {
+pub(super) struct Trial<'a> {
     session: SmbSession,
     wire: Wire<'a>,
 }
 
 impl<'a> Trial<'a> {
     /// It connects with the first op.
-    pub fn new(site: SmbSite, address: SocketAddr, dial: &'a dyn Dial) -> Self {
+    pub(super) fn new(site: SmbSite, address: SocketAddr, dial: &'a dyn Dial) -> Self {
         let seat = ClientSeat {
             client: 0,
             endpoint: 0,
@@ -72,7 +72,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Does it and waits for its end.
-    pub fn run(&mut self, call: SmbCall) -> Result<Tried, TrialError> {
+    pub(super) fn run(&mut self, call: SmbCall) -> Result<Tried, TrialError> {
         let Self { session, wire } = self;
         wire.detail.clear();
         session.issue(Ticket(0), call, NOW, wire);

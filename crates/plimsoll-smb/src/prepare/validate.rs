@@ -34,7 +34,7 @@ struct Check {
 }
 
 /// Checks every operation; answers with how many checks passed. `place` is for messages.
-pub fn validate(trial: &mut Trial<'_>, place: &str) -> Result<u32, SetupError> {
+pub(super) fn validate(trial: &mut Trial<'_>, place: &str) -> Result<u32, SetupError> {
     let mut passed = 0;
     for Check { name, call } in checks() {
         let expected = call.expected;

@@ -9,13 +9,13 @@ use crate::op::{SmbCall, SmbOp};
 
 /// The script of one client.
 #[derive(Debug)]
-pub struct Echoes {
+pub(super) struct Echoes {
     outstanding_max: u32,
     in_flight: u32,
 }
 
 impl Echoes {
-    pub fn new(outstanding_max: u32) -> Self {
+    pub(super) fn new(outstanding_max: u32) -> Self {
         Self { outstanding_max, in_flight: 0 }
     }
 }

@@ -9,7 +9,7 @@ use crate::op::{SmbCall, SmbOp};
 
 /// The script of one client.
 #[derive(Debug, Default)]
-pub struct Logons {
+pub(super) struct Logons {
     in_flight: bool,
     /// The think time before the next logon has been held.
     begun: bool,

@@ -23,11 +23,11 @@ use disk_mix::DiskMix;
 use echo::Echoes;
 use logons::Logons;
 use nic::NicPasses;
-pub use plan::{Pacing, ScriptPlan};
+pub(crate) use plan::{Pacing, ScriptPlan};
 
 /// The script of one client, whatever its pattern.
 #[derive(Debug)]
-pub struct SmbScript {
+pub(crate) struct SmbScript {
     pacing: Pacing,
     acts: Acts,
 }
@@ -43,7 +43,7 @@ enum Acts {
 
 impl SmbScript {
     /// The script of the client on `seat`.
-    pub fn new(plan: Arc<ScriptPlan>, seat: &ClientSeat) -> Self {
+    pub(crate) fn new(plan: Arc<ScriptPlan>, seat: &ClientSeat) -> Self {
         let outstanding_max = plan.workload.outstanding_max;
         let acts = match (&plan.replay, plan.workload.pattern) {
             (Some(file), _) => Acts::Replay(Replay::new(Arc::clone(file), seat.client)),

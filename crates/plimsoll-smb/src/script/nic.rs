@@ -17,7 +17,7 @@ const HANDLE: HandleNo = HandleNo(0);
 
 /// The script of one client.
 #[derive(Debug)]
-pub struct NicPasses {
+pub(super) struct NicPasses {
     outstanding_max: u32,
     verify_one_in: u64,
     content_seed: u64,
@@ -35,7 +35,7 @@ enum Next {
 }
 
 impl NicPasses {
-    pub fn new(workload: &SmbWorkload, client: u32) -> Self {
+    pub(super) fn new(workload: &SmbWorkload, client: u32) -> Self {
         Self {
             outstanding_max: workload.outstanding_max,
             verify_one_in: u64::from(workload.verify_one_in),

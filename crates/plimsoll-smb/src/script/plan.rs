@@ -11,7 +11,7 @@ use super::disk_mix::CardShares;
 
 /// When a script's ops are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pacing {
+pub(crate) enum Pacing {
     /// When the one before has ended and the client has thought.
     Closed,
     /// When a schedule says.
@@ -20,7 +20,7 @@ pub enum Pacing {
 
 /// What the scripts of one load point share.
 #[derive(Debug)]
-pub struct ScriptPlan {
+pub(crate) struct ScriptPlan {
     /// Seed of the run.
     pub seed: u64,
     /// Clients of the load point.
@@ -40,7 +40,7 @@ pub struct ScriptPlan {
 
 impl ScriptPlan {
     /// The plan of a load point of `clients` clients at the profile's `scale`.
-    pub fn new(seed: u64, clients: u32, workload: SmbWorkload, scale: f64) -> Self {
+    pub(crate) fn new(seed: u64, clients: u32, workload: SmbWorkload, scale: f64) -> Self {
         Self {
             seed,
             clients,
@@ -57,7 +57,7 @@ impl ScriptPlan {
 
 /// Sizes to draw from.
 #[derive(Clone, Debug)]
-pub struct Sizes {
+pub(super) struct Sizes {
     rows: Weights,
     table: SizeTable,
 }
@@ -68,7 +68,7 @@ impl Sizes {
     }
 
     /// The size in bytes at `quantile` (in 0..1).
-    pub fn at(&self, quantile: f64) -> u32 {
+    pub(super) fn at(&self, quantile: f64) -> u32 {
         let (row, within) = self.rows.within(quantile);
         let (min, max) = (self.table.bytes_min[row], self.table.bytes_max[row]);
         min + (within * f64::from(max - min + 1)) as u32

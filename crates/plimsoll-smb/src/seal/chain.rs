@@ -3,17 +3,17 @@
 use super::SealError;
 
 /// First bytes of a message in clear.
-pub const PLAIN: [u8; 4] = [0xFE, b'S', b'M', b'B'];
+pub(super) const PLAIN: [u8; 4] = [0xFE, b'S', b'M', b'B'];
 /// Bytes of a header.
-pub const HEADER_BYTES: usize = 64;
+pub(super) const HEADER_BYTES: usize = 64;
 /// Where the signature lies in a header.
-pub const SIGNATURE_AT: usize = 48;
+pub(super) const SIGNATURE_AT: usize = 48;
 /// Bytes of it.
-pub const SIGNATURE_BYTES: usize = 16;
+pub(super) const SIGNATURE_BYTES: usize = 16;
 /// Where the flags lie.
-pub const FLAGS_AT: usize = 16;
+pub(super) const FLAGS_AT: usize = 16;
 /// The command carries a signature.
-pub const FLAG_SIGNED: u8 = 0x08;
+pub(super) const FLAG_SIGNED: u8 = 0x08;
 
 const COMMAND_CANCEL: u16 = 12;
 const COMMAND_OPLOCK_BREAK: u16 = 18;
@@ -21,14 +21,14 @@ const STATUS_PENDING: u32 = 0x0000_0103;
 const MESSAGE_ID_UNSOLICITED: u64 = u64::MAX;
 
 /// One command of a compound.
-pub struct Command<'a> {
+pub(super) struct Command<'a> {
     start: usize,
     bytes: &'a [u8],
 }
 
 impl<'a> Command<'a> {
     /// The command that begins at `start` of the compound.
-    pub fn at(compound: &'a [u8], start: usize) -> Result<Self, SealError> {
+    pub(super) fn at(compound: &'a [u8], start: usize) -> Result<Self, SealError> {
         let malformed = SealError::Malformed(compound.len());
         let rest = &compound[start..];
         if rest.len() < HEADER_BYTES || !rest.starts_with(&PLAIN) {
@@ -44,49 +44,49 @@ impl<'a> Command<'a> {
     }
 
     /// Where the next command would begin.
-    pub fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.start + self.bytes.len()
     }
 
     /// All of it, padding before the next one included.
-    pub fn bytes(&self) -> &'a [u8] {
+    pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    pub fn status(&self) -> u32 {
+    pub(super) fn status(&self) -> u32 {
         u32::from_le_bytes(field(self.bytes, 8))
     }
 
-    pub fn command(&self) -> u16 {
+    pub(super) fn command(&self) -> u16 {
         u16::from_le_bytes(field(self.bytes, 12))
     }
 
-    pub fn message_id(&self) -> u64 {
+    pub(super) fn message_id(&self) -> u64 {
         message_id(self.bytes)
     }
 
-    pub fn is_signed(&self) -> bool {
+    pub(super) fn is_signed(&self) -> bool {
         self.bytes[FLAGS_AT] & FLAG_SIGNED != 0
     }
 
     /// A break of an oplock or a lease: the one message nobody asked for.
-    pub fn is_break(&self) -> bool {
+    pub(super) fn is_break(&self) -> bool {
         self.command() == COMMAND_OPLOCK_BREAK && self.message_id() == MESSAGE_ID_UNSOLICITED
     }
 
     /// MS-SMB2 §3.2.5.1.3
-    pub fn needs_no_signature(&self) -> bool {
+    pub(super) fn needs_no_signature(&self) -> bool {
         self.status() == STATUS_PENDING || self.is_break()
     }
 }
 
 /// Number of the message with this header.
-pub fn message_id(header: &[u8]) -> u64 {
+pub(super) fn message_id(header: &[u8]) -> u64 {
     u64::from_le_bytes(field(header, 24))
 }
 
 /// Whether this header is a CANCEL's.
-pub fn is_cancel(header: &[u8]) -> bool {
+pub(super) fn is_cancel(header: &[u8]) -> bool {
     u16::from_le_bytes(field(header, 12)) == COMMAND_CANCEL
 }
 

@@ -9,9 +9,9 @@ use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, U
 use super::{EncryptionKeys, KeyLengthError, SealError};
 
 /// First bytes of an encrypted message.
-pub const ENCRYPTED: [u8; 4] = [0xFD, b'S', b'M', b'B'];
+pub(super) const ENCRYPTED: [u8; 4] = [0xFD, b'S', b'M', b'B'];
 /// Bytes of a transform header.
-pub const TRANSFORM_BYTES: usize = 52;
+pub(super) const TRANSFORM_BYTES: usize = 52;
 
 const TAG_AT: usize = 4;
 const NONCE_AT: usize = 20;
@@ -60,7 +60,7 @@ impl Cipher {
 }
 
 /// The two keys of a session at work.
-pub struct Encryption {
+pub(super) struct Encryption {
     session_id: u64,
     sending: Key,
     receiving: Key,
@@ -76,7 +76,7 @@ enum Key {
 }
 
 impl Encryption {
-    pub fn new(keys: &EncryptionKeys<'_>, session_id: u64) -> Result<Self, KeyLengthError> {
+    pub(super) fn new(keys: &EncryptionKeys<'_>, session_id: u64) -> Result<Self, KeyLengthError> {
         Ok(Self {
             session_id,
             sending: Key::new(keys.cipher, keys.sending)?,
@@ -87,7 +87,7 @@ impl Encryption {
 
     /// Encrypts `out[at..]`, a message without its four-byte length, and puts the transform header
     /// before it.
-    pub fn encrypt(&mut self, out: &mut Vec<u8>, at: usize) {
+    pub(super) fn encrypt(&mut self, out: &mut Vec<u8>, at: usize) {
         let plain_bytes = out.len() - at;
         out.resize(out.len() + TRANSFORM_BYTES, 0);
         out.copy_within(at..at + plain_bytes, at + TRANSFORM_BYTES);
@@ -105,7 +105,7 @@ impl Encryption {
     }
 
     /// Decrypts `message` into `plain`.
-    pub fn decrypt<'a>(
+    pub(super) fn decrypt<'a>(
         &self,
         message: &[u8],
         plain: &'a mut Vec<u8>,

@@ -38,7 +38,7 @@ impl SigningAlgorithm {
 }
 
 /// A signing key at work.
-pub struct Signer {
+pub(super) struct Signer {
     key: Key,
     role: Role,
 }
@@ -50,7 +50,7 @@ enum Key {
 }
 
 impl Signer {
-    pub fn new(
+    pub(super) fn new(
         algorithm: SigningAlgorithm,
         key: &[u8],
         role: Role,
@@ -73,7 +73,7 @@ impl Signer {
     }
 
     /// Signs one command of ours in place.
-    pub fn sign(&self, command: &mut [u8]) {
+    pub(super) fn sign(&self, command: &mut [u8]) {
         command[FLAGS_AT] |= FLAG_SIGNED;
         command[SIGNATURE_AT..SIGNATURE_END].copy_from_slice(&UNSIGNED);
         let signature = match &self.key {
@@ -84,7 +84,7 @@ impl Signer {
     }
 
     /// Whether the peer signed this command.
-    pub fn verifies(&self, command: &[u8], scratch: &mut Vec<u8>) -> bool {
+    pub(super) fn verifies(&self, command: &[u8], scratch: &mut Vec<u8>) -> bool {
         let expected = match &self.key {
             Key::AesGmac(key) => {
                 scratch.clear();

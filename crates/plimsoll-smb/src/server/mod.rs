@@ -3,8 +3,8 @@
 //! It is a server to measure against, not one to keep files on.
 
 mod directory;
-mod probe;
 mod memory;
+mod probe;
 pub mod samba;
 
 use std::net::SocketAddr;

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use plimsoll_servers::programs::{find_program, plain, search_path};
 
-use super::probe as probe;
+use super::probe;
 use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
 use plimsoll_servers::{ServerError, ServerProcess, Software};

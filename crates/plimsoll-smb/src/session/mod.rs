@@ -31,9 +31,9 @@ mod ending;
 mod flights;
 mod handles;
 mod line;
-mod single_logons;
 mod ranges;
 mod replies;
+mod single_logons;
 mod site;
 mod verdict;
 mod words;
@@ -56,19 +56,19 @@ use self::encode::Sending;
 use self::flights::{Flight, Flights, Stage};
 use self::handles::{Handles, Held};
 use self::line::Line;
-use self::single_logons::{LinkState, SingleLogons};
 use self::replies::Stop;
+use self::single_logons::{LinkState, SingleLogons};
 use self::verdict::verdict;
 use self::words::Complaint;
 use super::op::{HandleNo, SmbCall, SmbOp};
 use super::wire::frame::Assembler;
 use super::wire::status;
 
-pub use self::site::{Buffers, SmbSite};
-pub use super::parameters::Caching;
+pub(crate) use self::site::{Buffers, SmbSite};
+pub(crate) use super::parameters::Caching;
 
 /// One client.
-pub struct SmbSession {
+pub(crate) struct SmbSession {
     site: Rc<SmbSite>,
     seat: ClientSeat,
     line: Line,
@@ -88,7 +88,7 @@ pub struct SmbSession {
 
 impl SmbSession {
     /// A client of `site`.
-    pub fn new(site: Rc<SmbSite>, seat: ClientSeat) -> Self {
+    pub(crate) fn new(site: Rc<SmbSite>, seat: ClientSeat) -> Self {
         Self {
             site,
             seat,

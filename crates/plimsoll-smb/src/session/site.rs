@@ -11,7 +11,7 @@ use plimsoll_protocol::seeded_hash;
 
 /// One share as its clients need it.
 #[derive(Debug)]
-pub struct SmbSite {
+pub(crate) struct SmbSite {
     /// Who logs on.
     pub credentials: Credentials,
     /// What is offered to the server.
@@ -35,7 +35,7 @@ pub struct SmbSite {
 
 /// Memory for one message out and one in, used again for the next.
 #[derive(Debug, Default)]
-pub struct Buffers {
+pub(crate) struct Buffers {
     pub(super) out: Vec<u8>,
     pub(super) plain: Vec<u8>,
     pub(super) path: String,

@@ -21,11 +21,7 @@ pub struct ShareMarker {
 impl ShareMarker {
     /// The marker of a share on which the workspaces of the first `clients` are complete.
     pub fn new(seed: u64, workspace: Workspace, clients: u32) -> Self {
-        Self {
-            seed,
-            workspace_bytes: workspace.bytes(),
-            clients,
-        }
+        Self { seed, workspace_bytes: workspace.bytes(), clients }
     }
 
     /// Seed of the content.

@@ -12,7 +12,7 @@ use super::{DEFAULT_SEED, Progress};
 use crate::protocols;
 
 #[derive(Debug, Args)]
-pub struct CalibrateArgs {
+pub(crate) struct CalibrateArgs {
     /// Two minutes instead of eight: less is known of the tails
     #[arg(long)]
     pub quick: bool,

@@ -8,7 +8,7 @@ use super::RunArgs;
 use super::values::{parse_span_arg, parse_users, parse_within};
 
 #[derive(Debug, Args)]
-pub struct CapacityArgs {
+pub(crate) struct CapacityArgs {
     /// Limits the load must stay within, for example p99<50ms,errors<0.1%; figures: mean, p50, p90,
     /// p95, p99, p999, max, errors; that the load is held is a limit always
     #[arg(long, required = true, value_name = "LIMITS", value_parser = parse_within)]

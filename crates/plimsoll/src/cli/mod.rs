@@ -12,14 +12,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::Override;
 
-pub use calibrate::CalibrateArgs;
-pub use capacity::CapacityArgs;
-pub use run::{LadderArgs, Peak, RunArgs};
-pub use scale::{Over, ScaleArgs};
-pub use serve::ServeArgs;
+pub(crate) use calibrate::CalibrateArgs;
+pub(crate) use capacity::CapacityArgs;
+pub(crate) use run::{LadderArgs, Peak, RunArgs};
+pub(crate) use scale::{Over, ScaleArgs};
+pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};
 
-pub use plimsoll_protocol::DEFAULT_SEED;
+pub(crate) use plimsoll_protocol::DEFAULT_SEED;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 finished and valid, 1 finished and invalid, 2 the command or suite file is wrong,
@@ -29,13 +29,13 @@ Exit codes: 0 finished and valid, 1 finished and invalid, 2 the command or suite
 /// what limits it, and whether the figures can be trusted.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, after_help = AFTER_HELP, max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Verb {
+pub(crate) enum Verb {
     /// A short tour on the four built-in servers, one a protocol; ends with a report of each
     Demo(DemoArgs),
     /// Shipped suites: list, show one, or the schema of the format
@@ -75,7 +75,7 @@ pub enum Verb {
 
 /// Flags of every verb that takes a while.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct Output {
+pub(crate) struct Output {
     /// How to show progress
     #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
     pub progress: Progress,
@@ -86,7 +86,7 @@ pub struct Output {
 
 /// How to show progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// A live line on a terminal, plain lines elsewhere
     Auto,
     /// One line per load point
@@ -96,7 +96,7 @@ pub enum Progress {
 }
 
 #[derive(Debug, Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Where the bundles go [default: runs/demo-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -105,13 +105,13 @@ pub struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct SuitesArgs {
+pub(crate) struct SuitesArgs {
     #[command(subcommand)]
     pub action: Option<SuitesAction>,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum SuitesAction {
+pub(crate) enum SuitesAction {
     /// Print a shipped suite, a good start for your own
     Show {
         /// Name of the suite
@@ -122,7 +122,7 @@ pub enum SuitesAction {
 }
 
 #[derive(Debug, Args)]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// Suite file
     pub file: PathBuf,
     /// Set a value of the suite, for example rules.errors_max_ratio=0.01
@@ -131,7 +131,7 @@ pub struct CheckArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     /// Bundle of the interrupted run
     pub dir: PathBuf,
     #[command(flatten)]
@@ -139,7 +139,7 @@ pub struct ResumeArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct PrepareArgs {
+pub(crate) struct PrepareArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Directory your web server serves, or URL of a file server, for example nfs://host/export
@@ -162,7 +162,7 @@ pub struct PrepareArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct CleanArgs {
+pub(crate) struct CleanArgs {
     /// Directory that was prepared, or URL of a file server
     #[arg(value_name = "DIR|TARGET")]
     pub place: String,
@@ -172,7 +172,7 @@ pub struct CleanArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct AnalyseArgs {
+pub(crate) struct AnalyseArgs {
     /// Bundle of a run
     #[arg(required_unless_present = "curve", conflicts_with = "curve")]
     pub bundle: Option<PathBuf>,
@@ -185,7 +185,7 @@ pub struct AnalyseArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Bundles of runs
     #[arg(required = true, value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
@@ -201,33 +201,33 @@ pub struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Bundles of runs, the first is the one to compare with
     #[arg(required = true, num_args = 2.., value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub struct VerifyArgs {
+pub(crate) struct VerifyArgs {
     /// Bundle of a run
     pub bundle: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub struct InventoryArgs {
+pub(crate) struct InventoryArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
-pub struct PublishedArgs {
+pub(crate) struct PublishedArgs {
     #[command(subcommand)]
     pub action: Option<PublishedAction>,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum PublishedAction {
+pub(crate) enum PublishedAction {
     /// Print one result
     Show {
         /// Name of the result

@@ -11,7 +11,7 @@ use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
 use super::{DEFAULT_SEED, Output};
 
 #[derive(Clone, Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
@@ -60,7 +60,7 @@ pub struct RunArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-pub struct LadderArgs {
+pub(crate) struct LadderArgs {
     /// Load points, for example 500,1000,1500 (ops/s; clients for closed suites,
     /// think times in seconds for nic)
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["peak", "steps"])]
@@ -75,7 +75,7 @@ pub struct LadderArgs {
 
 /// Where the ladder ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Peak {
+pub(crate) enum Peak {
     /// The tool finds it.
     Auto,
     /// The user names it.
@@ -85,7 +85,7 @@ pub enum Peak {
 /// Flags of the web-url suite only.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of web-url")]
-pub struct UrlArgs {
+pub(crate) struct UrlArgs {
     /// Closed load: so many clients, each sends its next request after the reply
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub clients: Option<u32>,
@@ -102,7 +102,7 @@ pub struct UrlArgs {
 
 impl UrlArgs {
     /// The first flag given, if any.
-    pub fn first_given(&self) -> Option<&'static str> {
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
         [
             (self.clients.is_some(), "--clients"),
             (self.rate.is_some(), "--rate"),
@@ -117,7 +117,7 @@ impl UrlArgs {
 /// Flags of the disk-mix suites only.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of disk-mix")]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// Load file of dbench for every client to replay, instead of the suite's mix
     #[arg(long, value_name = "FILE")]
     pub loadfile: Option<PathBuf>,

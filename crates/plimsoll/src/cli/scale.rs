@@ -6,7 +6,7 @@ use super::RunArgs;
 use super::values::parse_over;
 
 #[derive(Debug, Args)]
-pub struct ScaleArgs {
+pub(crate) struct ScaleArgs {
     /// What the server gets, step by step: cores=0.5,1,2 (a fraction is a quota),
     /// memory=256MiB,1GiB, or threads=1,4,16 (of the reference server of transactions)
     #[arg(long, required = true, value_name = "WHAT=LIST", value_parser = parse_over)]
@@ -17,7 +17,7 @@ pub struct ScaleArgs {
 
 /// What is scaled, and its steps.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Over {
+pub(crate) enum Over {
     /// Cores of the server.
     Cores(Vec<f64>),
     /// Bytes of memory.
@@ -28,7 +28,7 @@ pub enum Over {
 
 impl Over {
     /// What the server gets more of.
-    pub const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Cores(_) => "cores",
             Self::Memory(_) => "memory",

@@ -6,7 +6,7 @@ use crate::protocols;
 
 /// Which reference server, and its flags.
 #[derive(Debug)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// As in [`plimsoll_protocol::host::Reference::verb`].
     pub verb: String,
     /// Read by the protocol.

@@ -26,13 +26,13 @@ const READ_BYTES: usize = 256 * 1024;
 
 /// The sockets of this host.
 #[derive(Clone, Debug)]
-pub struct SystemDial {
+pub(crate) struct SystemDial {
     signals: Signals,
 }
 
 impl SystemDial {
     /// Whoever waits hears of Ctrl-C.
-    pub const fn new(signals: Signals) -> Self {
+    pub(crate) const fn new(signals: Signals) -> Self {
         Self { signals }
     }
 }

@@ -9,7 +9,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::Root;
 
 use super::jitter;
-use super::run_setup::{RunSetup, RunRequest};
+use super::run_setup::{RunRequest, RunSetup};
 use super::server_status;
 use super::sources;
 use crate::certificates;
@@ -28,7 +28,7 @@ pub(super) const HELD: &str = "server held to";
 pub(super) const PRIORITY_NORMAL: &str = "normal";
 
 /// Collects it.
-pub fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
+pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
     let host = plimsoll_monitor::inventory(&[("bundle", &request.out)]);
     let targets = setup.targets.iter().zip(&setup.software);
     let certificate = certificates::latest(&Circumstances {

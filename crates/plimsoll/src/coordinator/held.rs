@@ -9,7 +9,7 @@ use crate::exit::Failure;
 
 /// Cores, share, memory and threads of a server of ours; what is absent it may have as it likes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Held {
+pub(crate) struct Held {
     /// So many of the cores that servers get.
     pub cores: Option<u32>,
     /// Of those a share, and memory.
@@ -20,7 +20,7 @@ pub struct Held {
 
 impl Held {
     /// Leaves so many of the server's cores.
-    pub fn narrow(&self, cores: &mut Vec<u32>) -> Result<(), Failure> {
+    pub(crate) fn narrow(&self, cores: &mut Vec<u32>) -> Result<(), Failure> {
         let Some(wanted) = self.cores else { return Ok(()) };
         if cores.len() < wanted as usize {
             let there = match cores.len() {

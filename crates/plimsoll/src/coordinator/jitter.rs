@@ -15,7 +15,7 @@ const POLLED_DEMO: Nanos = Nanos::from_millis(250);
 
 /// The pauses of each core, for the disclosure. A core is polled once in the life of this program;
 /// one that cannot be polled has no setting.
-pub fn settings(cores: &[u32], profile: ProfileName) -> Vec<Setting> {
+pub(super) fn settings(cores: &[u32], profile: ProfileName) -> Vec<Setting> {
     static SEEN: Mutex<Vec<(u32, CoreJitter)>> = Mutex::new(Vec::new());
     let span = if profile == ProfileName::Demo { POLLED_DEMO } else { POLLED };
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ const KEPT_BYTES_MAX: usize = 96 * 1024 * 1024;
 
 /// The slices, the oldest first.
 #[derive(Default)]
-pub struct KeptSlices {
+pub(super) struct KeptSlices {
     packer: SlicePacker,
     slices: VecDeque<PackedSlice>,
     bytes: usize,
@@ -21,7 +21,7 @@ pub struct KeptSlices {
 
 impl KeptSlices {
     /// Keeps one more.
-    pub fn keep(&mut self, slice: &IntervalSlice) -> io::Result<()> {
+    pub(super) fn keep(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         let packed = self.packer.pack(slice)?;
         self.bytes += packed.memory_bytes();
         self.slices.push_back(packed);
@@ -29,12 +29,12 @@ impl KeptSlices {
     }
 
     /// There are more than memory should hold.
-    pub fn are_too_many(&self) -> bool {
+    pub(super) fn are_too_many(&self) -> bool {
         self.bytes > KEPT_BYTES_MAX
     }
 
     /// Gives the oldest back.
-    pub fn take_oldest(&mut self) -> io::Result<Option<IntervalSlice>> {
+    pub(super) fn take_oldest(&mut self) -> io::Result<Option<IntervalSlice>> {
         let Some(packed) = self.slices.pop_front() else { return Ok(None) };
         self.bytes = self.bytes.saturating_sub(packed.memory_bytes());
         packed.unpack().map(Some)

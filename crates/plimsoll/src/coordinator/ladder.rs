@@ -30,7 +30,7 @@ const QUICK_VERIFIES_MAX: u32 = 4;
 
 /// How the loads of a ladder come about.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LadderPlan {
+pub(crate) enum LadderPlan {
     /// They are known.
     Fixed(Vec<f64>),
     /// The peak is searched first.
@@ -46,7 +46,7 @@ pub enum LadderPlan {
 
 impl LadderPlan {
     /// Of a suite.
-    pub fn of(ladder: &Ladder) -> Self {
+    pub(crate) fn of(ladder: &Ladder) -> Self {
         match ladder {
             Ladder::Points { points } => Self::Fixed(points.clone()),
             Ladder::Peak { peak, steps } => Self::Fixed(Ladder::evenly(*peak, *steps)),
@@ -58,7 +58,7 @@ impl LadderPlan {
     }
 
     /// The loads, when they are known.
-    pub fn known(&self) -> Option<&[f64]> {
+    pub(crate) fn known(&self) -> Option<&[f64]> {
         match self {
             Self::Fixed(loads) => Some(loads),
             Self::Search { .. } | Self::Capacity => None,
@@ -67,7 +67,7 @@ impl LadderPlan {
 }
 
 /// Time for search and ladder together; `None` where nobody waits for the end.
-pub const fn search_time(profile: ProfileName) -> Option<Nanos> {
+pub(crate) const fn search_time(profile: ProfileName) -> Option<Nanos> {
     match profile {
         ProfileName::Demo => Some(DEMO_TIME),
         ProfileName::Quick => Some(QUICK_TIME),
@@ -76,7 +76,7 @@ pub const fn search_time(profile: ProfileName) -> Option<Nanos> {
 }
 
 /// Bounds of the search for the peak.
-pub fn search_config(suite: &Suite, profile: ProfileName) -> PeakSearchConfig {
+pub(crate) fn search_config(suite: &Suite, profile: ProfileName) -> PeakSearchConfig {
     let config = PeakSearchConfig {
         spare_ratio: suite.rules.rate_tolerance_ratio / 2.0,
         ..PeakSearchConfig::default()
@@ -99,7 +99,7 @@ pub fn search_config(suite: &Suite, profile: ProfileName) -> PeakSearchConfig {
 }
 
 /// The load of a ladder point.
-pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
+pub(crate) fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
     match &suite.load {
         LoadSpec::Open { arrivals, gaps, clients, backlog_ops_max } => Load::Open {
             rate_ops_per_s: OpsPerSec::new(requested).unwrap_or_default(),
@@ -130,7 +130,7 @@ pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
 }
 
 /// All clients at once, no pause: what the server gives when asked for everything.
-pub fn saturating_load(suite: &Suite) -> Load {
+pub(crate) fn saturating_load(suite: &Suite) -> Load {
     let clients = match &suite.load {
         LoadSpec::Open { clients, .. } => *clients,
         LoadSpec::Closed { .. } => 1,
@@ -148,7 +148,7 @@ fn scaled(span: Nanos, scale: f64) -> Nanos {
 }
 
 /// Timings of a point.
-pub fn phases(profile: &Profile, purpose: Purpose) -> Phases {
+pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
     let (warm_up_max, measure_max) = match purpose {
         Purpose::Ladder => (Nanos::MAX, Nanos::MAX),
         Purpose::Probe => (PROBE_WARM_UP_MAX, PROBE_MEASURE_MAX),
@@ -166,7 +166,11 @@ pub fn phases(profile: &Profile, purpose: Purpose) -> Phases {
 }
 
 /// Load and purpose of a search step; `None` when the search has ended.
-pub fn step_load(suite: &Suite, profile: &Profile, step: &SearchStep) -> Option<(Load, Purpose)> {
+pub(crate) fn step_load(
+    suite: &Suite,
+    profile: &Profile,
+    step: &SearchStep,
+) -> Option<(Load, Purpose)> {
     match step {
         SearchStep::Saturate => Some((saturating_load(suite), Purpose::Probe)),
         SearchStep::Probe { load } => Some((load_at(suite, profile, *load), Purpose::Probe)),
@@ -181,7 +185,7 @@ const NO_METHOD: &str = "no published method";
 
 /// Everything of the suite and its profile that departs from the method: timings, scale, rules,
 /// ladder. `method` is the suite as published.
-pub fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec<String> {
+pub(crate) fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec<String> {
     let published = method.source != NO_METHOD;
     let whose = if published { "the method" } else { "the full profile" };
     let (own, full) = (suite.profiles.get(name), &method.profiles.full);

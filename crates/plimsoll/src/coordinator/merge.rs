@@ -13,7 +13,7 @@ const WAITING_SLICES_MAX: usize = 60;
 
 /// The slices of a load point, joined over workers as they come in.
 #[derive(Debug)]
-pub struct Slices {
+pub(super) struct Slices {
     /// Up to when each worker has reported.
     reached: Vec<Nanos>,
     waiting: BTreeMap<(Nanos, Phase), Joined>,
@@ -48,7 +48,7 @@ struct LiveSecond {
 
 /// One second for the live line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SecondView {
+pub(crate) struct SecondView {
     /// What the ops were for.
     pub phase: Phase,
     /// Finished without error.
@@ -67,7 +67,7 @@ pub struct SecondView {
 
 /// A slice that every worker has reported.
 #[derive(Debug)]
-pub struct FullSlice {
+pub(super) struct FullSlice {
     /// For the interval log and the analysis.
     pub slice: IntervalSlice,
     /// For the live line, when a second has ended.
@@ -76,7 +76,7 @@ pub struct FullSlice {
 
 impl Slices {
     /// Of a point with so many workers.
-    pub fn new(workers: u32) -> Self {
+    pub(super) fn new(workers: u32) -> Self {
         let workers = workers as usize;
         Self {
             reached: vec![Nanos::ZERO; workers],
@@ -88,7 +88,7 @@ impl Slices {
     }
 
     /// Takes in one worker's slice; answers with those that are now full, in order.
-    pub fn add(&mut self, interval: Interval) -> Vec<FullSlice> {
+    pub(super) fn add(&mut self, interval: Interval) -> Vec<FullSlice> {
         let worker = interval.worker as usize;
         if let Some(reached) = self.reached.get_mut(worker) {
             *reached = (*reached).max(interval.end);
@@ -106,13 +106,13 @@ impl Slices {
     }
 
     /// Every worker has ended, well or not: nothing more will come.
-    pub fn ended(&mut self) -> Vec<FullSlice> {
+    pub(super) fn ended(&mut self) -> Vec<FullSlice> {
         self.reached.fill(Nanos::MAX);
         self.take_full()
     }
 
     /// The records of all seconds and the health of each worker.
-    pub fn into_records(self) -> (Vec<SecondRecord>, Vec<Vec<WorkerHealth>>) {
+    pub(super) fn into_records(self) -> (Vec<SecondRecord>, Vec<Vec<WorkerHealth>>) {
         (self.records.into_iter().map(|second| second.record).collect(), self.health)
     }
 
@@ -262,7 +262,7 @@ fn add_ticks(sum: &mut Vec<u32>, part: &[u32]) {
 }
 
 /// Adds one worker's totals to the sum.
-pub fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
+pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.due += part.due;
     sum.done_in_window += part.done_in_window;
     sum.not_sent += part.not_sent;

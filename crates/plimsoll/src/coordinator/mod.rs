@@ -1,25 +1,25 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
-pub mod clock;
-pub mod dial;
+pub(crate) mod clock;
+pub(crate) mod dial;
 mod disclose;
-pub mod setup;
 mod held;
 mod jitter;
 mod kept;
-pub mod ladder;
+pub(crate) mod ladder;
 mod merge;
-mod run_setup;
-pub mod placement;
+pub(crate) mod placement;
 mod point;
 mod run;
+mod run_setup;
 mod server_status;
 mod servers;
-pub mod signals;
-pub mod sources;
+pub(crate) mod setup;
+pub(crate) mod signals;
+pub(crate) mod sources;
 mod watcher;
 
-pub use held::Held;
-pub use merge::SecondView;
-pub use run_setup::{RunRequest, cores_of_program};
-pub use run::{RunEnd, resume, run};
+pub(crate) use held::Held;
+pub(crate) use merge::SecondView;
+pub(crate) use run::{RunEnd, resume, run};
+pub(crate) use run_setup::{RunRequest, cores_of_program};

@@ -12,7 +12,7 @@ const CORES_WITH_ONE_TO_SPARE: usize = 3;
 
 /// Where the server runs as seen from this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerPlace {
+pub(crate) enum ServerPlace {
     /// Started by this run on cores of our choice.
     Ours,
     /// On this host, placed by somebody else; what was found of it.
@@ -23,7 +23,7 @@ pub enum ServerPlace {
 
 /// What the run uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// Cores of a server we start; empty leaves it to the system.
     pub server_cores: Vec<u32>,
     /// Cores of the workers; empty leaves it to the system.
@@ -45,7 +45,7 @@ pub struct Placement {
 }
 
 /// Chooses. `cores` are those this process may use; `workers` and `pacing` what the user asked for.
-pub fn place(
+pub(crate) fn place(
     cores: &[u32],
     server: &ServerPlace,
     workers: Option<u32>,

@@ -38,7 +38,7 @@ const SAMPLES_MAX: u32 = 40;
 const LOST_NAMED_MAX: u32 = 20;
 
 /// How a load point ended.
-pub enum PointEnd {
+pub(super) enum PointEnd {
     /// Its record is in the journal.
     Finished {
         /// What was recorded.
@@ -51,7 +51,7 @@ pub enum PointEnd {
 }
 
 /// What a load point needs besides its assignment.
-pub struct PointDesk<'a> {
+pub(super) struct PointDesk<'a> {
     /// Where to write.
     pub bundle: &'a mut BundleWriter,
     /// Records as the journal has them, for the analysis.
@@ -68,7 +68,7 @@ pub struct PointDesk<'a> {
 
 impl PointDesk<'_> {
     /// Runs a load point and makes it durable.
-    pub fn run(
+    pub(super) fn run(
         mut self,
         assignment: &Assignment,
         workload: &dyn Workload,

@@ -24,10 +24,10 @@ use plimsoll_protocol::net::SetupError;
 
 use super::clock::{Stopwatch, unix_ns};
 use super::dial::SystemDial;
-use super::setup::setup_shower;
 use super::ladder::{self, LadderPlan};
-use super::run_setup::{RunSetup, RunRequest};
 use super::point::{PointDesk, PointEnd};
+use super::run_setup::{RunRequest, RunSetup};
+use super::setup::setup_shower;
 use super::signals::Signals;
 use super::watcher::Watcher;
 use super::{disclose, sources};
@@ -43,7 +43,7 @@ const COMEBACK_WAIT: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// How a run ended, with its result.
-pub struct RunEnd {
+pub(crate) struct RunEnd {
     /// The result.
     pub result: RunResult,
     /// The page.
@@ -53,7 +53,11 @@ pub struct RunEnd {
 }
 
 /// Makes a run.
-pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
+pub(crate) fn run(
+    request: &RunRequest,
+    signals: &Signals,
+    live: &mut Live,
+) -> Result<RunEnd, Failure> {
     BundleWriter::refuse_occupied(&request.out)?;
     let sources = sources::open(&request.monitors)?;
     let setup = RunSetup::prepare(request, None, signals, live)?;
@@ -68,7 +72,7 @@ pub fn run(request: &RunRequest, signals: &Signals, live: &mut Live) -> Result<R
 }
 
 /// Goes on with an interrupted run.
-pub fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
+pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<RunEnd, Failure> {
     let reader = BundleReader::open(dir)?;
     if reader.journal().is_finished() && Manifest::read(dir)?.is_none() {
         return finish_late(&reader);

@@ -29,7 +29,7 @@ use crate::terminal::Live;
 
 /// A run as the user wants it.
 #[derive(Clone, Debug)]
-pub struct RunRequest {
+pub(crate) struct RunRequest {
     /// The suite, overrides applied, as bundles keep it.
     pub suite: Suite,
     /// What the suite is without: header fields with their values.
@@ -63,7 +63,7 @@ pub struct RunRequest {
 }
 
 /// What has been settled.
-pub struct RunSetup {
+pub(super) struct RunSetup {
     /// The protocol.
     pub registration: &'static Registration,
     /// The servers, running and reached.
@@ -85,7 +85,7 @@ pub struct RunSetup {
 impl RunSetup {
     /// Resolves, places, starts, greets, plans. Load is not sent yet. `found_ops_per_s` is the
     /// highest load of a ladder that a search has given.
-    pub fn prepare(
+    pub(super) fn prepare(
         request: &RunRequest,
         found_ops_per_s: Option<f64>,
         signals: &Signals,
@@ -145,7 +145,7 @@ impl RunSetup {
     }
 
     /// Where the clients connect.
-    pub fn endpoints(&self) -> Vec<Endpoint> {
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
         let endpoint =
             |target: &Target| Endpoint { target: target.name(), address: target.resolved.address };
         self.targets.iter().map(endpoint).collect()
@@ -166,7 +166,7 @@ fn highest_ops_per_s(suite: &Suite, ladder: &LadderPlan) -> Option<f64> {
 
 /// Cores this program was given. Asked once: a run pins its own threads to some of them, and the
 /// next run of the same program must not take those for all there are.
-pub fn cores_of_program() -> Result<&'static [u32], Failure> {
+pub(crate) fn cores_of_program() -> Result<&'static [u32], Failure> {
     static CORES: OnceLock<Vec<u32>> = OnceLock::new();
     if let Some(cores) = CORES.get() {
         return Ok(cores);

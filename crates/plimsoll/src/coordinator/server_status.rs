@@ -13,7 +13,7 @@ const ANSWER_WAIT: Duration = Duration::from_millis(700);
 
 /// The targets that answer, for the monitors. A single one needs no name, of several each has its
 /// number among the targets.
-pub fn probes(protocol: &Registration, targets: &[Target]) -> Vec<ServerProbe> {
+pub(super) fn probes(protocol: &Registration, targets: &[Target]) -> Vec<ServerProbe> {
     let answering: Vec<(String, Asked)> = (1u32..)
         .zip(targets)
         .filter_map(|(number, target)| {
@@ -57,7 +57,7 @@ fn share_of_wait(servers: usize) -> Duration {
 }
 
 /// What cannot be known of targets that do not answer.
-pub fn not_told(protocol: &Registration, targets: &[Target]) -> Vec<String> {
+pub(super) fn not_told(protocol: &Registration, targets: &[Target]) -> Vec<String> {
     let Some(ask) = protocol.status else { return Vec::new() };
     let silent = targets.iter().filter(|target| ask(&target.resolved).ask(ANSWER_WAIT).is_none());
     silent

@@ -13,7 +13,7 @@ use crate::protocols;
 use crate::terminal::Live;
 
 /// Addresses of the targets that run already, in order; those to be started have none yet.
-pub fn resolve_all(
+pub(super) fn resolve_all(
     specs: &[TargetSpec],
     protocol: &Registration,
 ) -> Result<Vec<Option<SocketAddr>>, Failure> {
@@ -51,7 +51,7 @@ fn refuse_user(url: &TargetUrl, protocol: &Registration) -> Result<(), Failure> 
 }
 
 /// Starts the server of a target if it is ours.
-pub fn start(
+pub(super) fn start(
     spec: &TargetSpec,
     address: Option<SocketAddr>,
     protocol: &Registration,

@@ -1,7 +1,7 @@
 //! Shows how far set-up is, and passes Ctrl-C on to it.
 
 use plimsoll_model::units::grouped;
-use plimsoll_protocol::net::{SetupProgress, GoOn};
+use plimsoll_protocol::net::{GoOn, SetupProgress};
 
 use super::clock::Stopwatch;
 use super::signals::Signals;
@@ -11,7 +11,7 @@ use crate::terminal::{Live, left_at_this_rate};
 const JUDGED_AFTER_S: f64 = 0.5;
 
 /// A function for [`plimsoll_protocol::net::OnProgress`] that keeps the live line up to date.
-pub fn setup_shower<'a>(
+pub(crate) fn setup_shower<'a>(
     title: &'a str,
     signals: &'a Signals,
     live: &'a mut Live,

@@ -9,11 +9,11 @@ use crate::exit::{Exit, Failure};
 
 /// Whether the user wants the run to end.
 #[derive(Clone, Debug)]
-pub struct Signals(Arc<AtomicBool>);
+pub(crate) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
     /// Listens from now on.
-    pub fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // Order matters: the first signal finds the flag down and only raises it.
@@ -27,17 +27,17 @@ impl Signals {
 
     /// Nobody will ask.
     #[cfg(test)]
-    pub fn unheard() -> Self {
+    pub(crate) fn unheard() -> Self {
         Self(Arc::default())
     }
 
     /// Goes up when somebody asks.
-    pub fn flag(&self) -> Arc<AtomicBool> {
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 
     /// Somebody asked.
-    pub fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

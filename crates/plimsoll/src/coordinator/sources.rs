@@ -10,11 +10,11 @@ use crate::secrets;
 use plimsoll_protocol::host::Target;
 
 /// Name of the setting that a resumed run takes up again, once per source.
-pub const MONITOR: &str = "monitor";
+pub(crate) const MONITOR: &str = "monitor";
 
 /// Reaches every source, before servers are started and before there is any load. This host is
 /// always watched, and needs no reaching.
-pub fn open(urls: &[MonitorUrl]) -> Result<Vec<Source>, Failure> {
+pub(crate) fn open(urls: &[MonitorUrl]) -> Result<Vec<Source>, Failure> {
     let others = urls.iter().filter(|url| **url != MonitorUrl::Local);
     let open = |url| {
         let wish = SourceWish { community: secrets::community(url)?, ..SourceWish::default() };
@@ -24,7 +24,7 @@ pub fn open(urls: &[MonitorUrl]) -> Result<Vec<Source>, Failure> {
 }
 
 /// What the user typed, each once.
-pub fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
+pub(crate) fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
     let mut urls: Vec<MonitorUrl> = Vec::new();
     for text in texts {
         let url = MonitorUrl::parse(text).map_err(|e| Failure::wrong(e.to_string()))?;
@@ -44,13 +44,13 @@ pub fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
 }
 
 /// What the disclosure says of them; the rest of it they tell themselves.
-pub fn settings(urls: &[MonitorUrl]) -> Vec<Setting> {
+pub(crate) fn settings(urls: &[MonitorUrl]) -> Vec<Setting> {
     urls.iter().map(|url| Setting::new(MONITOR, url.to_string())).collect()
 }
 
 /// Ports of the servers that run on a source's host: elsewhere somebody else may listen on them.
 /// A host that only ssh's configuration knows by its name may have any of them.
-pub fn ports_on(url: &MonitorUrl, targets: &[Target]) -> Vec<u16> {
+pub(crate) fn ports_on(url: &MonitorUrl, targets: &[Target]) -> Vec<u16> {
     let MonitorUrl::Ssh { host, .. } = url else { return Vec::new() };
     let addresses: Option<Vec<IpAddr>> = (host.as_str(), 0)
         .to_socket_addrs()

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 
 /// Resource use of one point.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PointUse {
+pub(super) struct PointUse {
     /// CPU time of the generator process in the window.
     pub process_cpu_ns: u64,
     /// CPU time of the monitors in the window.
@@ -39,7 +39,7 @@ fn watched_server(target: &Target) -> Option<WatchedProcess> {
 
 /// Watches this host, and those of sources, while points run.
 #[derive(Debug)]
-pub struct Watcher {
+pub(super) struct Watcher {
     monitor: Monitor,
     remotes: Vec<(MonitorUrl, RemoteMonitor)>,
     facts: Vec<Setting>,
@@ -48,7 +48,7 @@ pub struct Watcher {
 impl Watcher {
     /// Starts the monitors; their samples go to `dir`. Programs that sources run on this host are
     /// held to `cores`.
-    pub fn start(
+    pub(super) fn start(
         dir: &Path,
         (protocol, targets): (&Registration, &[Target]),
         sources: Vec<Source>,
@@ -71,7 +71,7 @@ impl Watcher {
     }
 
     /// What sources tell of their hosts, for the disclosure.
-    pub fn facts(&self) -> &[Setting] {
+    pub(super) fn facts(&self) -> &[Setting] {
         &self.facts
     }
 
@@ -88,7 +88,7 @@ impl Watcher {
     }
 
     /// Watches other servers from now on; what was written so far stays.
-    pub fn restart(
+    pub(super) fn restart(
         &mut self,
         dir: &Path,
         protocol: &Registration,
@@ -103,7 +103,7 @@ impl Watcher {
 
     /// Before the agent starts; `threads` are those of this program that are there already, so
     /// that no worker is among them.
-    pub fn begin_point(&mut self, assignment: &Assignment, threads: Vec<u32>) {
+    pub(super) fn begin_point(&mut self, assignment: &Assignment, threads: Vec<u32>) {
         self.monitor.point_started(&assignment.point.stem());
         for (_, remote) in &self.remotes {
             remote.point_started(&assignment.point.stem());
@@ -113,7 +113,7 @@ impl Watcher {
     }
 
     /// The point's clock starts at this instant.
-    pub fn point_starts(&mut self, assignment: &Assignment, at_unix_ns: u64) {
+    pub(super) fn point_starts(&mut self, assignment: &Assignment, at_unix_ns: u64) {
         let begin = at_unix_ns + assignment.phases.warm_up_ns.0;
         let end = at_unix_ns + assignment.phases.window_end().0;
         self.monitor.point_window(begin, end);
@@ -123,14 +123,14 @@ impl Watcher {
     }
 
     /// Ends the monitors; of each, the first thing that came up.
-    pub fn stop(self) -> Vec<MonitorError> {
+    pub(super) fn stop(self) -> Vec<MonitorError> {
         let remotes = self.remotes.into_iter().map(|(_, remote)| remote.stop());
         let stopped = std::iter::once(self.monitor.stop()).chain(remotes);
         stopped.filter_map(Result::err).collect()
     }
 
     /// After the agent has ended.
-    pub fn end_point(&mut self) -> PointUse {
+    pub(super) fn end_point(&mut self) -> PointUse {
         let mut seen = self.monitor.point_finished();
         for (_, remote) in &self.remotes {
             seen.resources.extend(remote.point_finished());

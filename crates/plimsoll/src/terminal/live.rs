@@ -23,7 +23,7 @@ enum Mode {
 
 /// Progress of long work.
 #[derive(Debug)]
-pub struct Live {
+pub(crate) struct Live {
     mode: Mode,
     style: Style,
     shown: bool,
@@ -32,7 +32,7 @@ pub struct Live {
 
 impl Live {
     /// As the user asked.
-    pub fn new(progress: Progress) -> Self {
+    pub(crate) fn new(progress: Progress) -> Self {
         let mode = match progress {
             Progress::None => Mode::Silent,
             Progress::Auto if io::stderr().is_terminal() => Mode::Live,
@@ -42,12 +42,12 @@ impl Live {
     }
 
     /// How to paint what is shown here.
-    pub fn style(&self) -> Style {
+    pub(crate) fn style(&self) -> Style {
         self.style
     }
 
     /// A lasting line.
-    pub fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         if self.mode == Mode::Silent {
             return;
         }
@@ -56,7 +56,7 @@ impl Live {
     }
 
     /// A passing line: the next one takes its place. Nothing in plain mode.
-    pub fn passing(&mut self, text: impl FnOnce() -> String) {
+    pub(crate) fn passing(&mut self, text: impl FnOnce() -> String) {
         let too_soon = self.last_draw.is_some_and(|drawn| drawn.elapsed() < REDRAW_PAUSE);
         if self.mode != Mode::Live || too_soon {
             return;
@@ -70,7 +70,7 @@ impl Live {
     }
 
     /// Takes the passing line away.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.shown {
             let mut err = io::stderr().lock();
             let _ = write!(err, "\r\x1b[K");
@@ -101,19 +101,19 @@ fn cut(text: &str, columns: usize) -> String {
 
 /// Time left of work whose parts take a known time.
 #[derive(Clone, Copy, Debug)]
-pub struct Countdown {
+pub(crate) struct Countdown {
     started: Stopwatch,
     total: Nanos,
 }
 
 impl Countdown {
     /// Work that takes `total`.
-    pub fn start(total: Nanos) -> Self {
+    pub(crate) fn start(total: Nanos) -> Self {
         Self { started: Stopwatch::start(), total }
     }
 
     /// `4 min left`, rounded so that it does not flicker.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let gone = self.started.elapsed().as_nanos() as u64;
         left_text(self.total.saturating_sub(Nanos(gone)))
     }
@@ -121,7 +121,7 @@ impl Countdown {
 
 /// `, 12 s left` for `left` units of work after `done` took `elapsed_s`; nothing while there is no
 /// rate to judge by.
-pub fn left_at_this_rate(elapsed_s: f64, done: u64, left: u64) -> String {
+pub(crate) fn left_at_this_rate(elapsed_s: f64, done: u64, left: u64) -> String {
     if done == 0 || elapsed_s <= 0.0 {
         return String::new();
     }

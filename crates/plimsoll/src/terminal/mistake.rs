@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::secrets::starred;
 
 /// Writes a failure to standard error.
-pub fn show_failure(failure: &Failure) {
+pub(crate) fn show_failure(failure: &Failure) {
     match failure {
         Failure::Suite(error) => note(&mistake_text(error, stderr_style().is_painted())),
         Failure::Other { message, .. } => {

@@ -10,15 +10,15 @@ mod summary;
 use std::io::{self, IsTerminal, Write as _};
 use std::os::fd::AsFd;
 
-pub use live::{Countdown, Live, left_at_this_rate};
-pub use mistake::show_failure;
-pub use point_line::{LoadUnit, finished_line, live_line, search_line};
+pub(crate) use live::{Countdown, Live, left_at_this_rate};
+pub(crate) use mistake::show_failure;
+pub(crate) use point_line::{LoadUnit, finished_line, live_line, search_line};
 use style::Screen;
-pub use style::Style;
-pub use summary::summary;
+pub(crate) use style::Style;
+pub(crate) use summary::summary;
 
 /// Writes lines to standard output. A closed pipe (`plimsoll … | head`) is not a failure.
-pub fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
     if !text.ends_with('\n') {
@@ -28,7 +28,7 @@ pub fn print(text: &str) {
 }
 
 /// Writes a line to standard error.
-pub fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let mut err = io::stderr().lock();
     let _ = writeln!(err, "{text}");
 }
@@ -40,12 +40,12 @@ fn colours_wanted(is_terminal: bool) -> bool {
 }
 
 /// Style for standard output.
-pub fn stdout_style() -> Style {
+pub(crate) fn stdout_style() -> Style {
     style_of(&io::stdout())
 }
 
 /// Style for standard error.
-pub fn stderr_style() -> Style {
+pub(crate) fn stderr_style() -> Style {
     style_of(&io::stderr())
 }
 

@@ -11,7 +11,7 @@ use crate::coordinator::SecondView;
 
 /// What a ladder counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadUnit {
+pub(crate) enum LoadUnit {
     /// ops/s.
     Rate,
     /// Clients.
@@ -22,7 +22,7 @@ pub enum LoadUnit {
 
 impl LoadUnit {
     /// Of a suite in a profile.
-    pub fn of(suite: &Suite, profile: &Profile) -> Self {
+    pub(crate) fn of(suite: &Suite, profile: &Profile) -> Self {
         match (&suite.load, &suite.ladder) {
             (LoadSpec::Open { .. }, _) => Self::Rate,
             (LoadSpec::Closed { .. }, Ladder::Think { clients, .. }) => {
@@ -33,7 +33,7 @@ impl LoadUnit {
     }
 
     /// `1,500 ops/s`.
-    pub fn text(self, load: f64) -> String {
+    pub(crate) fn text(self, load: f64) -> String {
         match self {
             Self::Rate => format!("{} ops/s", grouped(load)),
             Self::Clients if load == 1.0 => "1 client".to_owned(),
@@ -48,7 +48,12 @@ impl LoadUnit {
 }
 
 /// While a point runs: its last full second.
-pub fn live_line(title: &str, second: Option<&SecondView>, metric: Metric, left: &str) -> String {
+pub(crate) fn live_line(
+    title: &str,
+    second: Option<&SecondView>,
+    metric: Metric,
+    left: &str,
+) -> String {
     let Some(second) = second else { return format!("{title}, {left}: begins") };
     let phase = match second.phase {
         Phase::WarmUp => "warm-up",
@@ -69,7 +74,7 @@ pub fn live_line(title: &str, second: Option<&SecondView>, metric: Metric, left:
 }
 
 /// When a point of the ladder has finished.
-pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
+pub(crate) fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
     let verdict = match (point.reasons.first(), &point.not_counted_because) {
         (Some(reason), _) => format!("{}: {}", style.bad("invalid"), reason.text),
         (None, Some(why)) => format!("{}: {}", style.mixed("not counted"), why.text),
@@ -81,7 +86,7 @@ pub fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
 
 /// When a step of the search has finished. A load that is too much is what a search looks for, no
 /// fault of the run.
-pub fn search_line(title: &str, point: &PointResult, style: Style) -> String {
+pub(crate) fn search_line(title: &str, point: &PointResult, style: Style) -> String {
     let figures = figures(title, point);
     let outcome = ProbeOutcome::of(point);
     // The remedy after the semicolon is for loads a user asked for.
@@ -121,7 +126,7 @@ fn figures(title: &str, point: &PointResult) -> String {
 }
 
 /// A time, or a dash where the sample is too small to say.
-pub fn time(ns: Option<u64>) -> String {
+pub(super) fn time(ns: Option<u64>) -> String {
     ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())
 }
 

@@ -2,61 +2,61 @@
 
 /// Size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub(crate) struct Screen {
     pub columns: usize,
     pub rows: usize,
 }
 
 /// How text looks where it goes: paints it, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Style {
+pub(crate) struct Style {
     painted: bool,
     screen: Option<Screen>,
 }
 
 impl Style {
     /// Paints when `painted`.
-    pub const fn new(painted: bool) -> Self {
+    pub(crate) const fn new(painted: bool) -> Self {
         Self { painted, screen: None }
     }
 
     /// The same on a screen of that size.
-    pub const fn on(self, screen: Option<Screen>) -> Self {
+    pub(crate) const fn on(self, screen: Option<Screen>) -> Self {
         Self { screen, ..self }
     }
 
     /// Where the text goes to a terminal.
-    pub const fn screen(self) -> Option<Screen> {
+    pub(crate) const fn screen(self) -> Option<Screen> {
         self.screen
     }
 
     /// Whether it paints.
-    pub const fn is_painted(self) -> bool {
+    pub(crate) const fn is_painted(self) -> bool {
         self.painted
     }
 
     /// Something that matters.
-    pub fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
     /// Something that does not.
-    pub fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
     /// Good news.
-    pub fn good(self, text: &str) -> String {
+    pub(crate) fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
     /// Bad news.
-    pub fn bad(self, text: &str) -> String {
+    pub(crate) fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
     /// Mixed news.
-    pub fn mixed(self, text: &str) -> String {
+    pub(crate) fn mixed(self, text: &str) -> String {
         self.paint("33", text)
     }
 

@@ -22,7 +22,7 @@ const RESUME_ADVICE: &str = "plimsoll resume DIR";
 
 /// Verdict, headline, limit, table of points, and where the report is. On a terminal as much as
 /// fits its screen: the report has the rest, so without one nothing is left out.
-pub fn summary(result: &RunResult, report: Option<&Path>, style: Style) -> String {
+pub(crate) fn summary(result: &RunResult, report: Option<&Path>, style: Style) -> String {
     match style.screen().filter(|_| report.is_some()) {
         None => text(result, report, style, &Extent::WHOLE),
         Some(screen) => Extent::roomiest(screen, |extent| text(result, report, style, extent)),

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// Analyses and shows; a bundle's derived files are written again.
-pub fn perform(args: &AnalyseArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &AnalyseArgs) -> Result<Exit, Failure> {
     let (result, report) = match (&args.bundle, &args.curve) {
         (_, Some(file)) => (curve(file)?, None),
         (Some(dir), None) => {

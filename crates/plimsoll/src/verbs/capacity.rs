@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 const ANY_RATE: f64 = 1.0;
 
 /// Searches the capacity, and shows it.
-pub fn perform(args: &CapacityArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &CapacityArgs) -> Result<Exit, Failure> {
     refuse_ladder(&args.run)?;
     let request = request(args)?;
     BundleWriter::refuse_occupied(&request.out)?;

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::{suite_source, terminal};
 
 /// Reads the suite with every default and says what it is.
-pub fn perform(args: &CheckArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &CheckArgs) -> Result<Exit, Failure> {
     let suite = suite_source::from_file(&args.file, &args.set)?;
     terminal::print(&format!(
         "{} is a valid suite: {} ({}), protocol {}",

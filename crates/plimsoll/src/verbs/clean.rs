@@ -16,7 +16,7 @@ use crate::protocols;
 use crate::terminal::{self, Live};
 
 /// Removes what carries our marker and nothing else.
-pub fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
     if args.place.contains("://") {
         return clean_target(args);
     }

@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// Shows what may be said of each pair of figures; refuses runs of which nothing may be.
-pub fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     let Some((first, others)) = args.bundles.split_first() else {
         return Err(Failure::wrong("name at least two bundles"));
     };

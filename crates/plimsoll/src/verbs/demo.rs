@@ -22,7 +22,7 @@ const SUITES: [(&str, &str); 4] = [
 ];
 
 /// Runs each suite on its built-in server and shows where the report is.
-pub fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
     let out = args.out.clone().unwrap_or_else(|| default_out("demo"));
     let signals = Signals::listen()?;
     let mut worst = Exit::Valid;

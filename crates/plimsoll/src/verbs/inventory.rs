@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// Prints it.
-pub fn perform(args: &InventoryArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &InventoryArgs) -> Result<Exit, Failure> {
     let host = plimsoll_monitor::inventory(&[("here", Path::new("."))]);
     if args.json {
         let text = serde_json::to_string_pretty(&host).expect("a host is plain JSON");

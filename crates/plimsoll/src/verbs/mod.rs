@@ -1,19 +1,19 @@
 //! One file per verb of the command line.
 
-pub mod analyse;
-pub mod calibrate;
-pub mod capacity;
-pub mod check;
-pub mod clean;
-pub mod compare;
-pub mod demo;
-pub mod inventory;
-pub mod prepare;
-pub mod published;
-pub mod report;
-pub mod resume;
-pub mod run;
-pub mod scale;
-pub mod serve;
-pub mod suites;
-pub mod verify;
+pub(crate) mod analyse;
+pub(crate) mod calibrate;
+pub(crate) mod capacity;
+pub(crate) mod check;
+pub(crate) mod clean;
+pub(crate) mod compare;
+pub(crate) mod demo;
+pub(crate) mod inventory;
+pub(crate) mod prepare;
+pub(crate) mod published;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod scale;
+pub(crate) mod serve;
+pub(crate) mod suites;
+pub(crate) mod verify;

@@ -13,15 +13,15 @@ use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
 use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
 use crate::coordinator::dial::SystemDial;
-use crate::coordinator::setup::setup_shower;
 use crate::coordinator::ladder;
+use crate::coordinator::setup::setup_shower;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
 use crate::{protocols, suite_source};
 
 /// Writes what is missing of the unscaled file set.
-pub fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
     let Peak::At(peak) = args.peak else {
         return Err(Failure::wrong(
             "--peak auto needs a server that runs; name the highest load you will ask for, in ops/s",

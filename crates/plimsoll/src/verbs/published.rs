@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// Lists them, or shows one.
-pub fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
     let text = match &args.action {
         None => table_text(&catalogue().map_err(failure)?),
         Some(PublishedAction::Show { name }) => page(&published(name).map_err(failure)?),

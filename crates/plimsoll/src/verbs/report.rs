@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// Renders what is asked for; without a wish, `report.html` of each bundle.
-pub fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
     let mut results = Vec::new();
     for bundle in &args.bundles {
         results.push(derive::result_of(bundle)?);

@@ -8,7 +8,7 @@ use crate::terminal::Live;
 use crate::verbs::run::show_end;
 
 /// Same suite, seed, targets and ladder; only what is not finished is run.
-pub fn perform(args: &ResumeArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &ResumeArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let mut live = Live::new(args.output.progress);
     let end = resume(&args.dir, &signals, &mut live)?;

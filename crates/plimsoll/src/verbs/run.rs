@@ -22,7 +22,7 @@ use crate::suite_source;
 use crate::terminal::{self, Live};
 
 /// The suite whose flags are `--clients`, `--rate`, `--urls`, `--for`.
-pub const URL_SUITE: &str = "web-url";
+pub(crate) const URL_SUITE: &str = "web-url";
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
 /// Longest think time that may be asked for: a day.
@@ -31,7 +31,7 @@ const SECONDS_MAX: f64 = 86_400.0;
 const RUNS_DIR: &str = "runs";
 
 /// Makes one run, or several in a row.
-pub fn perform(args: &RunArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     let request = request_of(args)?;
     let places: Vec<PathBuf> = match args.repeat {
         1 => vec![request.out.clone()],
@@ -54,7 +54,7 @@ pub fn perform(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// Makes a run and prints its result.
-pub fn run_and_show(
+pub(crate) fn run_and_show(
     request: &RunRequest,
     signals: &Signals,
     output: Output,
@@ -68,7 +68,7 @@ pub fn run_and_show(
 }
 
 /// Prints the result of a run.
-pub fn show_end(end: &RunEnd, output: Output) {
+pub(crate) fn show_end(end: &RunEnd, output: Output) {
     if output.json {
         let style = terminal::stderr_style();
         terminal::note(&terminal::summary(&end.result, Some(&end.report), style));
@@ -80,7 +80,7 @@ pub fn show_end(end: &RunEnd, output: Output) {
 }
 
 /// The run that the flags ask for.
-pub fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
+pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let targets =
         args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let (statements, mut overrides): (Vec<_>, Vec<_>) =
@@ -231,7 +231,7 @@ fn statement(item: &Override) -> Setting {
 }
 
 /// `runs/web-static-20261121-201530`.
-pub fn default_out(name: &str) -> PathBuf {
+pub(crate) fn default_out(name: &str) -> PathBuf {
     Path::new(RUNS_DIR).join(format!("{name}-{}", utc_stamp(unix_ns())))
 }
 
@@ -242,7 +242,7 @@ fn numbered(out: &Path, number: u32) -> PathBuf {
 }
 
 /// The command line as typed, passwords and values of header fields left out.
-pub fn command_line() -> Vec<String> {
+pub(crate) fn command_line() -> Vec<String> {
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| kept_argument(&argument.to_string_lossy()));
     std::iter::once("plimsoll".to_owned()).chain(arguments).collect()

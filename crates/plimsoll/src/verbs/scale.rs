@@ -24,7 +24,7 @@ const JSON_FILE: &str = "scale.json";
 const REPORT_FILE: &str = "scale.html";
 
 /// Makes a run for each step, and lays them side by side.
-pub fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
     let request = request_of(&args.run)?;
     if request.targets.iter().any(|target| matches!(target, TargetSpec::Url(_))) {
         return Err(Failure::wrong(

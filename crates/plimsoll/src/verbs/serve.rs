@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::{protocols, terminal};
 
 /// Serves until Ctrl-C.
-pub fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &ServeArgs) -> Result<Exit, Failure> {
     let reference = protocols::reference(&args.verb)
         .ok_or_else(|| Failure::wrong(format!("there is no server {:?}", args.verb)))?;
     let console = Console { print: terminal::print, note: terminal::note, stop: stop_asked_for };

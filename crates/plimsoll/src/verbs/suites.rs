@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::{protocols, suite_source, terminal};
 
 /// Lists the suites, shows one, or the schema of the format.
-pub fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
     let text = match &args.action {
         None => list()?,
         Some(SuitesAction::Show { name }) => {

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// Checks that nothing was changed and that the result follows from the raw files.
-pub fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
     let dir = &args.bundle;
     let result = match derive::result_of(dir) {
         Ok(result) => result,

@@ -11,10 +11,10 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
-mod setup;
 mod ladder;
 mod losses;
 mod refusals;
 mod room;
 mod served;
+mod setup;
 mod suites;

@@ -7,13 +7,13 @@ use crate::parameters::AppWorkload;
 use crate::peer::{Peer, PeerLine};
 
 /// Time allowed for a transaction.
-pub const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
+pub(super) const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Data segments of 256 KiB.
-pub const SCALE: f64 = 1.0 / 64.0;
+pub(super) const SCALE: f64 = 1.0 / 64.0;
 
 /// What a session asked for.
 #[derive(Default)]
-pub struct Recorder {
+pub(super) struct Recorder {
     pub links: u64,
     pub sent: Vec<(Link, Vec<u8>)>,
     pub discards: Vec<(Link, u64)>,
@@ -51,7 +51,7 @@ impl Io for Recorder {
 }
 
 /// A session, what it asks for, and a server to answer.
-pub struct Bench {
+pub(super) struct Bench {
     pub session: AppSession,
     pub io: Recorder,
     pub now: Nanos,
@@ -61,7 +61,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         static SITE: OnceLock<Arc<AppSite>> = OnceLock::new();
         // Less work: a server in a test does it.
         let workload = AppWorkload { work: 2, ..AppWorkload::default() };
@@ -69,7 +69,7 @@ impl Bench {
         Self::of(Arc::clone(site))
     }
 
-    pub fn of(site: Arc<AppSite>) -> Self {
+    pub(super) fn of(site: Arc<AppSite>) -> Self {
         let worker = Rc::new(WorkerSite::new(site));
         let seat = ClientSeat { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 0 };
         Self {
@@ -83,7 +83,7 @@ impl Bench {
     }
 
     /// A client that has been greeted, and whose segment holds what it should.
-    pub fn ready() -> Self {
+    pub(super) fn ready() -> Self {
         let mut bench = Self::new();
         bench.issue(AppKind::ClientServer);
         bench.connect();
@@ -96,60 +96,60 @@ impl Bench {
         bench
     }
 
-    pub fn op(&mut self, kind: AppKind) -> AppOp {
+    pub(super) fn op(&mut self, kind: AppKind) -> AppOp {
         self.seed += 1;
         AppOp { kind, seed: self.seed, block: 5, compare: true }
     }
 
-    pub fn issue(&mut self, kind: AppKind) {
+    pub(super) fn issue(&mut self, kind: AppKind) {
         let op = self.op(kind);
         self.issue_op(op);
     }
 
-    pub fn issue_op(&mut self, op: AppOp) {
+    pub(super) fn issue_op(&mut self, op: AppOp) {
         assert!(self.session.has_room());
         self.session.issue(Ticket(0), op, self.now, &mut self.io);
     }
 
-    pub fn link(&self) -> Link {
+    pub(super) fn link(&self) -> Link {
         Link(self.io.links)
     }
 
-    pub fn connect(&mut self) {
+    pub(super) fn connect(&mut self) {
         self.line = PeerLine::default();
         self.session.on_connected(self.link(), self.now, &mut self.io);
     }
 
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.session.on_bytes(self.link(), bytes, self.now, &mut self.io);
     }
 
     /// What the server says to what was sent last.
-    pub fn reply(&mut self) -> Vec<u8> {
+    pub(super) fn reply(&mut self) -> Vec<u8> {
         let (_, bytes) = self.io.sent.last().unwrap();
         self.line.take(&mut self.peer, bytes)
     }
 
-    pub fn answer(&mut self) {
+    pub(super) fn answer(&mut self) {
         let reply = self.reply();
         self.bytes(&reply);
     }
 
-    pub fn eof(&mut self) {
+    pub(super) fn eof(&mut self) {
         self.session.on_eof(self.link(), self.now, &mut self.io);
     }
 
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         let error = LinkError { class: ErrorClass::Transport, errno: 104 };
         self.session.on_failed(self.link(), error, self.now, &mut self.io);
     }
 
-    pub fn last(&self) -> Outcome {
+    pub(super) fn last(&self) -> Outcome {
         *self.io.done.last().expect("an op has ended")
     }
 
     #[track_caller]
-    pub fn check_failed(&self, class: ErrorClass, words: &str) {
+    pub(super) fn check_failed(&self, class: ErrorClass, words: &str) {
         assert_eq!(self.last().status, OpStatus::Failed(class), "{}", self.io.detail);
         assert!(self.io.detail.contains(words), "{words:?} is not in {:?}", self.io.detail);
     }

@@ -35,9 +35,9 @@ const MOUNT_VERSIONS: [u32; 2] = [1, 3];
 const NOBODY: u32 = 65_534;
 
 /// Most data bytes of a READ or WRITE on a stream.
-pub const STREAM_DATA_BYTES_MAX: u32 = 1 << 20;
+pub(super) const STREAM_DATA_BYTES_MAX: u32 = 1 << 20;
 /// Most data bytes of a READ or WRITE in a datagram, of which UDP carries 64 KiB.
-pub const DATAGRAM_DATA_BYTES_MAX: u32 = 32 << 10;
+pub(super) const DATAGRAM_DATA_BYTES_MAX: u32 = 32 << 10;
 
 /// Where a request came from.
 #[derive(Clone, Copy, Debug)]

@@ -14,17 +14,17 @@ use crate::wire::v3::{
 use crate::wire::xdr::{Decode, Encode, List, Words, XdrIn};
 
 /// Bytes to draw from, round and round.
-pub struct Draw<'a> {
+pub(crate) struct Draw<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Draw<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    pub fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         self.at = (self.at + 1) % self.bytes.len();
         self.bytes[self.at]
     }
@@ -37,7 +37,7 @@ impl<'a> Draw<'a> {
 }
 
 /// What can be drawn.
-pub trait Sample<'a>: Sized {
+pub(crate) trait Sample<'a>: Sized {
     fn sample(draw: &mut Draw<'a>) -> Self;
 }
 

@@ -7,7 +7,7 @@ use plimsoll_protocol::seeded_hash;
 /// What may come next; an op, and for some what should become of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Card {
+pub(crate) enum Card {
     Read,
     Write,
     OpenExisting,
@@ -29,7 +29,7 @@ pub enum Card {
 }
 
 impl Card {
-    pub const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Read,
         Self::Write,
         Self::OpenExisting,
@@ -64,7 +64,7 @@ impl Card {
 
 /// Cards of each kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PerCard<T>([T; Card::ALL.len()]);
+pub(crate) struct PerCard<T>([T; Card::ALL.len()]);
 
 impl<T> std::ops::Index<Card> for PerCard<T> {
     type Output = T;
@@ -83,14 +83,14 @@ impl PerCard<u32> {
     const NONE: Self = Self([0; Card::ALL.len()]);
 
     /// Cards that need an open file.
-    pub fn at_hand(&self) -> u32 {
+    pub(crate) fn at_hand(&self) -> u32 {
         Card::AT_HAND.iter().map(|card| self[*card]).sum()
     }
 }
 
 /// How many cards of each kind an application session has on average.
 #[derive(Clone, Debug)]
-pub struct CardShares {
+pub(crate) struct CardShares {
     expected: PerCard<f64>,
     reads_between: u32,
     /// Every session opens a shared document too.
@@ -98,7 +98,7 @@ pub struct CardShares {
 }
 
 impl CardShares {
-    pub fn new(workload: &SmbWorkload) -> Self {
+    pub(crate) fn new(workload: &SmbWorkload) -> Self {
         let model = &workload.model;
         let shares = model.shares();
         let ops = f64::from(model.ops_per_pass) / f64::from(model.sessions);
@@ -135,7 +135,12 @@ impl CardShares {
     /// The cards of a client's application session number `session`, from `begin` (in 0..1) of it
     /// on, and those of the seed file that is read after it. Rounded so that over many sessions,
     /// and over many clients, the counts are those expected.
-    pub fn of_session(&self, session: u64, begin: f64, key: u64) -> (PerCard<u32>, PerCard<u32>) {
+    pub(crate) fn of_session(
+        &self,
+        session: u64,
+        begin: f64,
+        key: u64,
+    ) -> (PerCard<u32>, PerCard<u32>) {
         let mut main = PerCard::NONE;
         for card in Card::ALL {
             let shift = seeded_hash::unit(seeded_hash::key(&[key, card as u64]));
@@ -164,7 +169,7 @@ impl CardShares {
 
 /// Cards in the order in which they should come.
 #[derive(Debug)]
-pub struct Deck {
+pub(super) struct Deck {
     cards: Vec<Card>,
     at: usize,
     left: PerCard<u32>,
@@ -172,13 +177,13 @@ pub struct Deck {
 
 impl Deck {
     /// No card left.
-    pub fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         Self { cards: Vec::new(), at: 0, left: PerCard::NONE }
     }
 
     /// Card i of n alike goes to a random place within the i-th n-th of the deck, so that a part
     /// of the deck has the shares of the whole.
-    pub fn fill(&mut self, counts: PerCard<u32>, key: u64) {
+    pub(super) fn fill(&mut self, counts: PerCard<u32>, key: u64) {
         let places = |card: Card| {
             let n = counts[card];
             (0..n).map(move |i| {
@@ -194,17 +199,17 @@ impl Deck {
         self.left = counts;
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.at == self.cards.len()
     }
 
     /// Cards that have not been dealt.
-    pub fn left(&self) -> &PerCard<u32> {
+    pub(super) fn left(&self) -> &PerCard<u32> {
         &self.left
     }
 
     /// The first card that can be played; those before it stay first in line.
-    pub fn deal(&mut self, playable: impl Fn(Card, &PerCard<u32>) -> bool) -> Option<Card> {
+    pub(super) fn deal(&mut self, playable: impl Fn(Card, &PerCard<u32>) -> bool) -> Option<Card> {
         let waiting = &self.cards[self.at..];
         let place = waiting.iter().position(|card| playable(*card, &self.left))?;
         self.cards[self.at..=self.at + place].rotate_right(1);

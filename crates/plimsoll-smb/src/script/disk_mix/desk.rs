@@ -5,7 +5,7 @@ use crate::workspace::{Home, MadeFile, SeedFile};
 
 /// An open file.
 #[derive(Clone, Copy, Debug)]
-pub struct Open {
+pub(super) struct Open {
     pub file: File,
     pub content: Content,
     /// Where the last read ended.
@@ -16,7 +16,7 @@ pub struct Open {
 
 /// Which file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum File {
+pub(super) enum File {
     /// One that is always there.
     Seed(Home, SeedFile),
     /// One of the client's own making, by its number.
@@ -25,7 +25,7 @@ pub enum File {
 
 /// A file of the client's own making.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
+pub(super) struct Made {
     pub file: MadeFile,
     /// Content has been written from the beginning to here.
     pub filled: u32,
@@ -36,7 +36,7 @@ pub struct Made {
 
 /// A locked range.
 #[derive(Clone, Copy, Debug)]
-pub struct Locked {
+pub(super) struct Locked {
     pub handle: HandleNo,
     pub offset: u64,
     pub length: u64,
@@ -44,7 +44,7 @@ pub struct Locked {
 
 /// What a client has open, and the files it made.
 #[derive(Debug)]
-pub struct Desk {
+pub(super) struct Desk {
     handles: Vec<Option<Open>>,
     made: Vec<Made>,
     made_so_far: u32,
@@ -57,7 +57,7 @@ pub struct Desk {
 
 impl Desk {
     /// Nothing open, nothing made.
-    pub fn new(handles_open_max: u32) -> Self {
+    pub(super) fn new(handles_open_max: u32) -> Self {
         Self {
             handles: vec![None; handles_open_max as usize],
             made: Vec::new(),
@@ -69,68 +69,68 @@ impl Desk {
     }
 
     /// A free place.
-    pub fn free(&self) -> Option<HandleNo> {
+    pub(super) fn free(&self) -> Option<HandleNo> {
         let place = self.handles.iter().position(Option::is_none)?;
         Some(HandleNo(place as u32))
     }
 
     /// Open files with their handles.
-    pub fn open(&self) -> impl Iterator<Item = (HandleNo, &Open)> + Clone {
+    pub(super) fn open(&self) -> impl Iterator<Item = (HandleNo, &Open)> + Clone {
         let numbered = self.handles.iter().enumerate();
         numbered.filter_map(|(n, open)| Some((HandleNo(n as u32), open.as_ref()?)))
     }
 
     /// Open files of the client's own, of which it may change data and metadata.
-    pub fn own(&self) -> impl Iterator<Item = (HandleNo, &Open)> + Clone {
+    pub(super) fn own(&self) -> impl Iterator<Item = (HandleNo, &Open)> + Clone {
         self.open().filter(|(_, open)| !open.is_shared())
     }
 
     /// The file behind a handle.
-    pub fn get(&self, handle: HandleNo) -> Option<&Open> {
+    pub(super) fn get(&self, handle: HandleNo) -> Option<&Open> {
         self.handles.get(handle.0 as usize)?.as_ref()
     }
 
     /// The file behind a handle, to change what is known of it.
-    pub fn at(&mut self, handle: HandleNo) -> Option<&mut Open> {
+    pub(super) fn at(&mut self, handle: HandleNo) -> Option<&mut Open> {
         self.handles.get_mut(handle.0 as usize)?.as_mut()
     }
 
-    pub fn is_open(&self, file: File) -> bool {
+    pub(super) fn is_open(&self, file: File) -> bool {
         self.open().any(|(_, open)| open.file == file)
     }
 
     /// Files of the client's own making.
-    pub fn made(&self) -> &[Made] {
+    pub(super) fn made(&self) -> &[Made] {
         &self.made
     }
 
     /// Made files that are not open.
-    pub fn made_closed(&self) -> impl Iterator<Item = &Made> + Clone {
+    pub(super) fn made_closed(&self) -> impl Iterator<Item = &Made> + Clone {
         self.made.iter().filter(|made| !made.open)
     }
 
-    pub fn made_open(&self) -> usize {
+    pub(super) fn made_open(&self) -> usize {
         self.made.iter().filter(|made| made.open).count()
     }
 
-    pub fn made_mut(&mut self, number: u32) -> Option<&mut Made> {
+    pub(super) fn made_mut(&mut self, number: u32) -> Option<&mut Made> {
         self.made.iter_mut().find(|made| made.file.number == number)
     }
 
     /// A name that was never used.
-    pub fn make(&mut self) -> MadeFile {
+    pub(super) fn make(&mut self) -> MadeFile {
         let file = MadeFile { number: self.made_so_far, renames: 0 };
         self.made_so_far = self.made_so_far.wrapping_add(1);
         self.made.push(Made { file, filled: 0, bytes: 0, open: false });
         file
     }
 
-    pub fn remove(&mut self, number: u32) {
+    pub(super) fn remove(&mut self, number: u32) {
         self.made.retain(|made| made.file.number != number);
     }
 
     /// Puts a file that was opened on a free place.
-    pub fn put(&mut self, handle: HandleNo, file: File, content: Content) {
+    pub(super) fn put(&mut self, handle: HandleNo, file: File, content: Content) {
         let open = Open { file, content, read_end: None, write_end: None };
         self.handles[handle.0 as usize] = Some(open);
         if let File::Made(number) = file
@@ -141,7 +141,7 @@ impl Desk {
     }
 
     /// Takes a file away that was closed.
-    pub fn take(&mut self, handle: HandleNo) {
+    pub(super) fn take(&mut self, handle: HandleNo) {
         let Some(open) = self.handles[handle.0 as usize].take() else { return };
         if let File::Made(number) = open.file
             && let Some(made) = self.made_mut(number)
@@ -156,12 +156,12 @@ impl Desk {
     }
 
     /// Size of a made file.
-    pub fn size(&self, file: File) -> Option<u32> {
+    pub(super) fn size(&self, file: File) -> Option<u32> {
         self.find_made(file).map(|made| made.bytes)
     }
 
     /// Content that a made file has from its beginning on.
-    pub fn filled(&self, file: File) -> Option<u32> {
+    pub(super) fn filled(&self, file: File) -> Option<u32> {
         self.find_made(file).map(|made| made.filled)
     }
 
@@ -172,11 +172,11 @@ impl Desk {
 }
 
 impl Open {
-    pub fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         matches!(self.file, File::Seed(Home::Shared, _))
     }
 
-    pub fn is_made(&self) -> bool {
+    pub(super) fn is_made(&self) -> bool {
         matches!(self.file, File::Made(_))
     }
 }

@@ -27,7 +27,7 @@ use plimsoll_model::units::Nanos;
 use super::plan::ScriptPlan;
 use crate::op::{HandleNo, SmbCall};
 use crate::workspace::{Home, SeedFile};
-pub use cards::CardShares;
+pub(super) use cards::CardShares;
 use cards::{Card, Deck, PerCard};
 use desk::{Desk, Open};
 use plimsoll_protocol::draw::{GOLDEN, Owner, Strata, Stream};
@@ -58,7 +58,7 @@ const OWN_STREAM: u64 = 0x310;
 
 /// The script of one client.
 #[derive(Debug)]
-pub struct DiskMix {
+pub(super) struct DiskMix {
     plan: Arc<ScriptPlan>,
     owner: Owner,
     desk: Desk,
@@ -125,7 +125,7 @@ impl Quota {
 
 impl DiskMix {
     /// The script of `client`, one of the plan's.
-    pub fn new(plan: Arc<ScriptPlan>, client: u32) -> Self {
+    pub(super) fn new(plan: Arc<ScriptPlan>, client: u32) -> Self {
         let owner = Owner { seed: plan.seed, client, clients: plan.clients };
         let key = |n| seeded_hash::key(&[plan.seed, OWN_STREAM, u64::from(client), n]);
         let model = &plan.workload.model;

@@ -8,7 +8,7 @@ use crate::workspace::{self, Home, NIC_BYTES, Workspace};
 use plimsoll_protocol::content::ContentTable;
 
 /// A share in memory; names are as they are written.
-pub struct Share {
+pub(super) struct Share {
     table: ContentTable,
     directories: BTreeSet<String>,
     files: BTreeMap<String, Vec<u8>>,
@@ -19,7 +19,7 @@ pub struct Share {
 
 /// What was read and written.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Moved {
+pub(super) struct Moved {
     pub read: u64,
     pub written: u64,
     pub verified: u64,
@@ -28,7 +28,7 @@ pub struct Moved {
 
 impl Share {
     /// What lies on the share for one client when a load point begins.
-    pub fn prepared(seed: u64, client: u32, workspace: Workspace) -> Self {
+    pub(super) fn prepared(seed: u64, client: u32, workspace: Workspace) -> Self {
         let mut share = Self {
             table: ContentTable::new(seed),
             directories: BTreeSet::new(),
@@ -56,12 +56,12 @@ impl Share {
     }
 
     /// Nothing is open or locked, and of files only those of `other` are there, unchanged.
-    pub fn is_as_prepared(&self, other: &Self) -> bool {
+    pub(super) fn is_as_prepared(&self, other: &Self) -> bool {
         self.opens.is_empty() && self.locks.is_empty() && self.files == other.files
     }
 
     /// What a server would answer; data that is not as it should be panics.
-    pub fn answer(&mut self, op: &SmbOp) -> u32 {
+    pub(super) fn answer(&mut self, op: &SmbOp) -> u32 {
         match op {
             SmbOp::Create { path, handle, disposition, .. } => {
                 self.create(path.as_str(), *handle, *disposition)

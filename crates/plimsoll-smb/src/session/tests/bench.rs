@@ -21,7 +21,7 @@ use crate::workspace::ContentTable;
 
 /// What a session asked for.
 #[derive(Default)]
-pub struct Recorder {
+pub(super) struct Recorder {
     pub links: u64,
     pub sent: Vec<Vec<u8>>,
     pub closed: Vec<Link>,
@@ -59,20 +59,20 @@ impl Io for Recorder {
 }
 
 /// Time allowed for an op.
-pub const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
+pub(super) const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Ops in flight at most.
-pub const OUTSTANDING_MAX: u32 = 8;
+pub(super) const OUTSTANDING_MAX: u32 = 8;
 /// Unexpected statuses that a client may have.
-pub const UNEXPECTED_MAX: u32 = 3;
+pub(super) const UNEXPECTED_MAX: u32 = 3;
 
 /// The content of all tests, made once.
-pub fn content() -> ContentTable {
+pub(super) fn content() -> ContentTable {
     static CONTENT: OnceLock<ContentTable> = OnceLock::new();
     CONTENT.get_or_init(|| ContentTable::new(7)).clone()
 }
 
 /// How a bench differs from others.
-pub struct Setting {
+pub(super) struct Setting {
     pub caching: Caching,
     pub prefix: &'static str,
     pub dialect: Dialect,
@@ -93,7 +93,7 @@ impl Default for Setting {
 }
 
 /// A session, its recorder and its server.
-pub struct Bench {
+pub(super) struct Bench {
     pub session: SmbSession,
     pub io: Recorder,
     pub now: Nanos,
@@ -102,7 +102,7 @@ pub struct Bench {
     pub issued: BTreeMap<u32, SmbKind>,
 }
 
-pub fn site(setting: &Setting) -> Rc<SmbSite> {
+pub(super) fn site(setting: &Setting) -> Rc<SmbSite> {
     Rc::new(SmbSite {
         credentials: Credentials::guest(),
         offer: Offer::default(),
@@ -116,13 +116,13 @@ pub fn site(setting: &Setting) -> Rc<SmbSite> {
     })
 }
 
-pub fn seat() -> ClientSeat {
+pub(super) fn seat() -> ClientSeat {
     ClientSeat { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 9 }
 }
 
 impl Bench {
     /// A client that has not connected.
-    pub fn fresh() -> Self {
+    pub(super) fn fresh() -> Self {
         Self {
             session: SmbSession::new(site(&Setting::default()), seat()),
             io: Recorder::default(),
@@ -134,7 +134,7 @@ impl Bench {
     }
 
     /// A client that has logged on.
-    pub fn new(setting: &Setting) -> Self {
+    pub(super) fn new(setting: &Setting) -> Self {
         let mut bench = Self::fresh();
         bench.session = SmbSession::new(site(setting), seat());
         bench.link = bench.io.connect(LinkKind::Stream);
@@ -164,7 +164,7 @@ impl Bench {
     }
 
     /// Starts an op.
-    pub fn issue(&mut self, op: SmbOp, expected: Expected) -> Ticket {
+    pub(super) fn issue(&mut self, op: SmbOp, expected: Expected) -> Ticket {
         let ticket = Ticket(self.issued.len() as u32);
         self.issued.insert(ticket.0, op.kind());
         self.session.issue(ticket, SmbCall { op, expected }, self.now, &mut self.io);
@@ -172,7 +172,7 @@ impl Bench {
     }
 
     /// The replies to all that was sent.
-    pub fn replies(&mut self) -> Vec<Reply> {
+    pub(super) fn replies(&mut self) -> Vec<Reply> {
         let mut replies = Vec::new();
         for bytes in std::mem::take(&mut self.io.sent) {
             Assembler::new()
@@ -186,20 +186,20 @@ impl Bench {
     }
 
     /// Bytes arrive.
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         if !self.io.closed.contains(&self.link) {
             self.session.on_bytes(self.link, bytes, self.now, &mut self.io);
         }
     }
 
     /// A reply arrives as a message of its own.
-    pub fn deliver(&mut self, reply: &Reply) {
+    pub(super) fn deliver(&mut self, reply: &Reply) {
         let bytes = framed(std::slice::from_ref(reply));
         self.bytes(&bytes);
     }
 
     /// The server answers until nothing more is sent.
-    pub fn serve(&mut self) {
+    pub(super) fn serve(&mut self) {
         for _ in 0..100_000 {
             let replies = self.replies();
             if replies.is_empty() {
@@ -211,26 +211,26 @@ impl Bench {
     }
 
     /// Issues an op, has it served, and tells how it ended.
-    pub fn run(&mut self, op: SmbOp, expected: Expected) -> Outcome {
+    pub(super) fn run(&mut self, op: SmbOp, expected: Expected) -> Outcome {
         let ticket = self.issue(op, expected);
         self.serve();
         self.outcome(ticket).unwrap_or_else(|| panic!("{ticket:?} has not ended"))
     }
 
     /// The same of an op that does what it should.
-    pub fn succeed(&mut self, op: SmbOp) -> Outcome {
+    pub(super) fn succeed(&mut self, op: SmbOp) -> Outcome {
         let text = format!("{op:?}");
         let outcome = self.run(op, Expected::Success);
         assert_eq!(outcome.status, OpStatus::Ok, "{text}: {}", self.io.detail);
         outcome
     }
 
-    pub fn outcome(&self, ticket: Ticket) -> Option<Outcome> {
+    pub(super) fn outcome(&self, ticket: Ticket) -> Option<Outcome> {
         self.io.done.iter().find(|(done, _)| *done == ticket).map(|(_, outcome)| *outcome)
     }
 
     /// The server says that unasked.
-    pub fn breaks(&mut self, body: Break) {
+    pub(super) fn breaks(&mut self, body: Break) {
         let header = Header {
             flags: flags::RESPONSE,
             message_id: UNSOLICITED,
@@ -242,7 +242,7 @@ impl Bench {
     }
 
     /// Time goes on; the timer is called whenever it wants to be.
-    pub fn pass(&mut self, span: Nanos) {
+    pub(super) fn pass(&mut self, span: Nanos) {
         let end = self.now + span;
         for _ in 0..1_000 {
             match self.session.next_deadline().filter(|at| *at <= end) {
@@ -260,14 +260,14 @@ impl Bench {
     }
 
     /// The link breaks.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         let error = LinkError { class: ErrorClass::Transport, errno: 104 };
         self.session.on_failed(self.link, error, self.now, &mut self.io);
     }
 }
 
 /// Replies as one message.
-pub fn framed(replies: &[Reply]) -> Vec<u8> {
+pub(super) fn framed(replies: &[Reply]) -> Vec<u8> {
     let mut out = Vec::new();
     let at = frame::begin(&mut out);
     let mut previous = None;
@@ -282,20 +282,20 @@ pub fn framed(replies: &[Reply]) -> Vec<u8> {
     out
 }
 
-pub fn text(text: &str) -> PathText {
+pub(super) fn text(text: &str) -> PathText {
     PathText::new(text).unwrap()
 }
 
 /// Opens or makes a file.
-pub fn create(path: &str, handle: u32, disposition: Disposition) -> SmbOp {
+pub(super) fn create(path: &str, handle: u32, disposition: Disposition) -> SmbOp {
     SmbOp::Create { path: text(path), handle: HandleNo(handle), disposition, options: 0 }
 }
 
-pub fn read(handle: u32, offset: u64, length: u32) -> SmbOp {
+pub(super) fn read(handle: u32, offset: u64, length: u32) -> SmbOp {
     let (handle, check) = (HandleNo(handle), Some(Content { key: 5 }));
     SmbOp::Read { handle, offset, length, wanted: Wanted::Exactly(length), check }
 }
 
-pub fn write(handle: u32, offset: u64, length: u32) -> SmbOp {
+pub(super) fn write(handle: u32, offset: u64, length: u32) -> SmbOp {
     SmbOp::Write { handle: HandleNo(handle), offset, length, content: Content { key: 5 } }
 }

@@ -22,19 +22,19 @@ use crate::wire::{
 };
 
 /// Ids of session and share.
-pub const SESSION: u64 = 0x5e55;
-pub const TREE: u32 = 7;
+pub(super) const SESSION: u64 = 0x5e55;
+pub(super) const TREE: u32 = 7;
 
 /// A reply on its way.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub(super) struct Reply {
     pub header: Header,
     pub body: Vec<u8>,
 }
 
 impl Reply {
     /// Header and body.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.header.encode(&mut out);
         out.extend_from_slice(&self.body);
@@ -42,7 +42,7 @@ impl Reply {
     }
 
     /// Another status than the server gave.
-    pub fn with_status(mut self, status: u32) -> Self {
+    pub(super) fn with_status(mut self, status: u32) -> Self {
         self.header.status = status;
         if status::is_failure(status) {
             self.body = error_body();
@@ -51,7 +51,7 @@ impl Reply {
     }
 
     /// What comes before it when the server takes its time.
-    pub fn interim(&self) -> Self {
+    pub(super) fn interim(&self) -> Self {
         let mut interim = self.clone().with_status(status::PENDING);
         interim.body = error_body();
         interim.header.async_id = Some(self.header.message_id + 1_000);
@@ -59,7 +59,7 @@ impl Reply {
     }
 }
 
-pub fn error_body() -> Vec<u8> {
+pub(super) fn error_body() -> Vec<u8> {
     let mut body = Vec::new();
     ErrorResponse::default().encode(&mut body);
     body
@@ -71,7 +71,7 @@ struct Open {
 }
 
 /// The server.
-pub struct Server {
+pub(super) struct Server {
     /// Contents by path; `None` is a directory.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     opens: BTreeMap<u64, Open>,
@@ -92,7 +92,7 @@ pub struct Server {
 type Answer = Result<Vec<u8>, u32>;
 
 impl Server {
-    pub fn new(next_id: u64, credits: u32) -> Self {
+    pub(super) fn new(next_id: u64, credits: u32) -> Self {
         let files = BTreeMap::from([(String::new(), None)]);
         Self {
             files,
@@ -107,12 +107,12 @@ impl Server {
         }
     }
 
-    pub fn open_files(&self) -> usize {
+    pub(super) fn open_files(&self) -> usize {
         self.opens.len()
     }
 
     /// The replies to a message, in the order of its commands.
-    pub fn take(&mut self, message: &[u8]) -> Vec<Reply> {
+    pub(super) fn take(&mut self, message: &[u8]) -> Vec<Reply> {
         let mut related = Err(status::INVALID_PARAMETER);
         let replies = Parts::new(message).map(|part| {
             let part = part.expect("what the client sends can be read");
@@ -344,7 +344,7 @@ impl Server {
     }
 }
 
-pub fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(super) fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     encode(&mut out);
     out

@@ -19,7 +19,7 @@ use super::wire::{
 };
 
 /// Decodes; what is accepted is written again, and reads back as the same.
-pub type Check = fn(&[u8]);
+pub(super) type Check = fn(&[u8]);
 
 macro_rules! checks {
     ($($type:ty),* $(,)?) => {
@@ -33,7 +33,7 @@ macro_rules! checks {
 }
 
 /// Bodies that clients send, and what is in them.
-pub const REQUESTS: &[Check] = checks![
+pub(super) const REQUESTS: &[Check] = checks![
     Header,
     TransformHeader,
     NegotiateRequest<'_>,
@@ -58,7 +58,7 @@ pub const REQUESTS: &[Check] = checks![
 ];
 
 /// Bodies that servers send, and what is in them.
-pub const REPLIES: &[Check] = checks![
+pub(super) const REPLIES: &[Check] = checks![
     Header,
     TransformHeader,
     ErrorResponse<'_>,
@@ -94,7 +94,7 @@ pub const REPLIES: &[Check] = checks![
 ];
 
 /// What is not the body of one command.
-pub const OTHERS: &[Check] = &[entries, streams, set_file, parts];
+pub(super) const OTHERS: &[Check] = &[entries, streams, set_file, parts];
 
 /// Listings end, and are written again as they were.
 fn entries(bytes: &[u8]) {

@@ -11,7 +11,7 @@ use super::super::*;
 use crate::op::FindLevel;
 
 /// The contexts of a client.
-pub const CONTEXTS: &[NegotiateContext<'_>] = &[
+pub(super) const CONTEXTS: &[NegotiateContext<'_>] = &[
     NegotiateContext::PreauthIntegrity { algorithms: Words::Values(&[1]), salt: &[7; 32] },
     NegotiateContext::Encryption { ciphers: Words::Values(&[2, 1, 4]) },
     NegotiateContext::Signing { algorithms: Words::Values(&[1, 2, 0]) },
@@ -20,7 +20,7 @@ pub const CONTEXTS: &[NegotiateContext<'_>] = &[
 ];
 
 /// A lease of each version, and something else.
-pub const CREATE_CONTEXTS: &[CreateContext<'_>] = &[
+pub(super) const CREATE_CONTEXTS: &[CreateContext<'_>] = &[
     CreateContext::Other { name: b"MxAc", data: &[] },
     CreateContext::Lease(Lease { key: [3; 16], state: 7, flags: 0, version: LeaseVersion::One }),
     CreateContext::Lease(Lease {
@@ -33,7 +33,7 @@ pub const CREATE_CONTEXTS: &[CreateContext<'_>] = &[
 ];
 
 /// An open.
-pub const FILE_ID: FileId = FileId { persistent: 0x1122, volatile: 0x3344 };
+pub(super) const FILE_ID: FileId = FileId { persistent: 0x1122, volatile: 0x3344 };
 
 fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -42,7 +42,7 @@ fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 /// Bodies whose lengths are not fixed, and a few others.
-pub fn bodies() -> Vec<Vec<u8>> {
+pub(super) fn bodies() -> Vec<Vec<u8>> {
     let contexts = NegotiateContexts::Values(CONTEXTS);
     let negotiate = NegotiateRequest {
         security_mode: 1,
@@ -112,7 +112,7 @@ pub fn bodies() -> Vec<Vec<u8>> {
 }
 
 /// An open that was made.
-pub fn created(contexts: CreateContexts<'_>) -> CreateResponse<'_> {
+pub(super) fn created(contexts: CreateContexts<'_>) -> CreateResponse<'_> {
     CreateResponse {
         oplock: OplockLevel::Batch,
         action: CreateAction::Created,

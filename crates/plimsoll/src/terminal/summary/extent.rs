@@ -43,7 +43,7 @@ pub(super) struct Extent {
 
 impl Extent {
     /// Into a file or a pipe: texts whole, parts apart.
-    pub const WHOLE: Self = Self {
+    pub(super) const WHOLE: Self = Self {
         findings_max: FINDINGS_MAX,
         rows_max: ROWS_MAX,
         columns: None,
@@ -52,7 +52,7 @@ impl Extent {
     };
 
     /// The roomiest text that fits, else the shortest.
-    pub fn roomiest(screen: Screen, text: impl Fn(&Self) -> String) -> String {
+    pub(super) fn roomiest(screen: Screen, text: impl Fn(&Self) -> String) -> String {
         let mut shown = String::new();
         for (findings_max, lines_max, rows_max) in TRIED {
             // Room between the parts before more of a part.
@@ -68,17 +68,17 @@ impl Extent {
     }
 
     /// What parts of the text begin with.
-    pub fn gap(&self) -> &'static str {
+    pub(super) fn gap(&self) -> &'static str {
         self.gap
     }
 
     /// As much of a text of the headline as its lines hold.
-    pub fn headline(&self, text: &str) -> String {
+    pub(super) fn headline(&self, text: &str) -> String {
         self.cut(text, self.lines_max.max(HEADLINE_LINES))
     }
 
     /// As much of a finding as its lines hold.
-    pub fn finding(&self, text: &str) -> String {
+    pub(super) fn finding(&self, text: &str) -> String {
         self.cut(text, self.lines_max)
     }
 

@@ -108,7 +108,7 @@ struct Findings {
 }
 
 /// Makes a certificate, keeps it and prints it.
-pub fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
+pub(crate) fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let scratch;
     let dir = match &args.out {

@@ -82,8 +82,7 @@ pub(super) fn protocols_of(asked: &str) -> Vec<String> {
         let is_asked = [one.protocol.name, ALL].contains(&asked) && !one.calibration.is_empty();
         is_asked || one.calibration.iter().any(|wire| wire.proper.is_some())
     });
-    let is_proper =
-        |name: &&str| *name != Wire::proper().name();
+    let is_proper = |name: &&str| *name != Wire::proper().name();
     let mut names: Vec<&str> = spoken.map(|one| one.protocol.name).collect();
     names.sort_by_key(is_proper);
     names.into_iter().map(str::to_owned).collect()
