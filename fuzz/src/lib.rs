@@ -5,3 +5,6 @@ pub mod app_server_entries;
 pub mod entries;
 pub mod nfs_entries;
 pub mod smb_entries;
+
+// `app_server_entries` takes in a file of this crate.
+pub use plimsoll_app::wire;

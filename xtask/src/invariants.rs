@@ -68,6 +68,17 @@ const CRATES: &[Crate] = &[
     Crate { name: "plimsoll-nfs", may_use: A_PROTOCOL, must_not_say: LOAD_PATH },
     Crate { name: "plimsoll-smb", may_use: A_PROTOCOL, must_not_say: LOAD_PATH },
     Crate { name: "plimsoll-app", may_use: A_PROTOCOL, must_not_say: LOAD_PATH },
+    Crate {
+        name: "plimsoll-calibration",
+        may_use: &[
+            "plimsoll-model",
+            "plimsoll-engine",
+            "plimsoll-analysis",
+            "plimsoll-protocol",
+            "plimsoll-servers",
+        ],
+        must_not_say: &[NO_SOCKET, NO_CLOCK],
+    },
     Crate { name: "plimsoll-monitor", may_use: &["plimsoll-model"], must_not_say: &[] },
     Crate {
         name: "plimsoll-analysis",

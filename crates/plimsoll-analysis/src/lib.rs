@@ -16,7 +16,6 @@
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
 //! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
 //! | [`published`] | transcribed results of the source reports |
-//! | [`queueing`] | what theory says of a server whose law is known |
 //!
 //! Histograms merge; percentiles are never averaged.
 
@@ -34,7 +33,6 @@ pub mod overall;
 mod point;
 pub mod price;
 pub mod published;
-pub mod queueing;
 pub mod raw;
 pub mod score;
 pub mod search;

@@ -131,3 +131,14 @@ impl From<HostError> for Failure {
         Self::Other { exit, message: error.to_string() }
     }
 }
+
+impl From<Failure> for HostError {
+    fn from(failure: Failure) -> Self {
+        let message = failure.to_string();
+        match failure.exit() {
+            Exit::Wrong => Self::wrong(message),
+            Exit::Interrupted => Self::interrupted(message),
+            _ => Self::unusable(message),
+        }
+    }
+}

@@ -13,10 +13,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::judge::Tried;
 use super::tests::{NO_HURRY, config, found, load_of, run};
 use super::*;
-use crate::queueing::Queue;
 use crate::raw::{PointTimes, SecondTimes};
 use crate::stated::state;
 use crate::testing::PointBuilder;
+use plimsoll_calibration::queueing::Queue;
 
 const SERVICE: Nanos = Nanos::from_micros(200);
 const LIMIT: &str = "p99<4ms";

@@ -3,20 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::assignment::{Pacing, Priority, Purpose};
+use plimsoll_calibration::judge::run_verdict;
+use plimsoll_calibration::trial::DRAIN;
+use plimsoll_calibration::wire::Start;
+use plimsoll_calibration::{Pattern, Seen, ServerLog, Trial, Wire};
+use plimsoll_model::assignment::{Priority, Purpose};
 use plimsoll_model::bundle::BundleReader;
-use plimsoll_model::certificate::RunVerdict;
-use plimsoll_model::event::{OpTimes, PointRecord};
-use plimsoll_model::result::{RunResult, TimeIntervals};
+use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::{Nanos, span_text};
+use plimsoll_protocol::host::HostError;
 use plimsoll_servers::ServerProcess;
 use toml::Value;
 
-use super::judge;
-use super::server_log::ServerLog;
-use super::wire::{Start, Wire};
+use super::wires;
 use crate::cli::Progress;
 use crate::coordinator::clock::wall_ahead_of_monotonic_ns;
 use crate::coordinator::placement::Placement;
@@ -34,8 +35,6 @@ use crate::verbs::run::command_line;
 const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(1);
 /// Readings of both clocks, of which the least disturbed counts.
 const CLOCK_READINGS: u32 = 5;
-/// Longest wait for replies after a window.
-pub(super) const DRAIN: Nanos = Nanos::from_secs(5);
 
 /// The bench.
 pub(super) struct Bench<'a> {
@@ -46,57 +45,39 @@ pub(super) struct Bench<'a> {
     pub(super) signals: &'a Signals,
 }
 
-/// A load, held for some time.
-#[derive(Clone)]
-pub(super) struct Trial {
-    /// Of the bundle and the server's log.
-    pub(super) name: String,
-    pub(super) wire: Wire,
-    pub(super) load: Pattern,
-    /// Load points, on the axis of the pattern.
-    pub(super) points: Vec<f64>,
-    /// How workers wait, where that is not as it was asked for.
-    pub(super) pacing: Option<Pacing>,
-    pub(super) warm_up: Nanos,
-    pub(super) window: Nanos,
-}
+impl plimsoll_calibration::Bench for Bench<'_> {
+    fn seed(&self) -> u64 {
+        self.seed
+    }
 
-/// How ops arrive.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Pattern {
-    /// At exponential gaps, enough connections.
-    Poisson,
-    /// At even gaps, over so many connections.
-    Even {
-        /// Connections.
-        clients: u32,
-    },
-    /// Clients that wait and think.
-    Closed,
-    /// As the suite has it.
-    OfSuite,
-}
+    fn proper(&self) -> Wire {
+        wires::proper()
+    }
 
-/// What the client saw of a load point.
-pub(super) struct Seen {
-    /// Counts.
-    pub(super) record: PointRecord,
-    /// Times of the ops that were due in the window.
-    pub(super) times: OpTimes,
-    /// From and until, on the clock of the server's log.
-    pub(super) window_ns: (u64, u64),
-    /// What the run says of itself.
-    pub(super) run: RunVerdict,
-    /// What it states of its response times.
-    pub(super) stated: Option<TimeIntervals>,
+    fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), HostError> {
+        Ok(self.run_and_log(trial, spec)?)
+    }
+
+    fn start(
+        &self,
+        wire: Wire,
+        spec: &str,
+        log: Option<&Path>,
+    ) -> Result<ServerProcess, HostError> {
+        Ok(self.server(wire, spec, log)?)
+    }
+
+    fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, HostError> {
+        Ok(self.run_against(trial, server)?)
+    }
 }
 
 impl Bench<'_> {
     /// A run against a server of its own, and that server's log.
-    pub(super) fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), Failure> {
+    fn run_and_log(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), Failure> {
         let log = self.dir.join(format!("{}.server.csv", trial.name));
-        let mut server = self.start(trial.wire, spec, Some(&log))?;
-        let seen = self.run_on(trial, &server)?;
+        let mut server = self.server(trial.wire, spec, Some(&log))?;
+        let seen = self.run_against(trial, &server)?;
         server.check()?;
         let ended = server.stop()?;
         if !ended.success() {
@@ -110,12 +91,7 @@ impl Bench<'_> {
     }
 
     /// Starts a server behind a queue of known law.
-    pub(super) fn start(
-        &self,
-        wire: Wire,
-        spec: &str,
-        log: Option<&Path>,
-    ) -> Result<ServerProcess, Failure> {
+    fn server(&self, wire: Wire, spec: &str, log: Option<&Path>) -> Result<ServerProcess, Failure> {
         let program = std::env::current_exe().map_err(|e| {
             Failure::unusable(format!(
                 "cannot find this program, which is the calibrated server too: {e}; start it by \
@@ -123,15 +99,11 @@ impl Bench<'_> {
             ))
         })?;
         let cores = self.placement.server_cores.clone();
-        wire.start(Start { program, spec, log, cores, dir: self.dir })
+        Ok(wire.start(Start { program, spec, log, cores, dir: self.dir })?)
     }
 
     /// A run against a server that is there.
-    pub(super) fn run_on(
-        &self,
-        trial: &Trial,
-        server: &ServerProcess,
-    ) -> Result<Vec<Seen>, Failure> {
+    fn run_against(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, Failure> {
         let out = self.dir.join(&trial.name);
         let request = self.request(trial, server, out.clone())?;
         let before_ns = wall_ahead_ns();
@@ -219,7 +191,7 @@ fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<See
                 record: record.clone(),
                 times: times.window_total(),
                 window_ns: (from, from + record.measured_ns.0),
-                run: judge::run_verdict(&result.verdict.reasons, position),
+                run: run_verdict(&result.verdict.reasons, position),
                 stated: result
                     .points
                     .get(position as usize - 1)
@@ -227,28 +199,6 @@ fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<See
             })
         })
         .collect()
-}
-
-impl Seen {
-    /// Ops that came due in the window.
-    pub(super) fn due(&self) -> u64 {
-        self.record.totals.due
-    }
-
-    /// Ops that finished without error in the window, over those that came due in it.
-    pub(super) fn done_ratio(&self) -> f64 {
-        self.record.totals.done_in_window as f64 / self.due().max(1) as f64
-    }
-
-    /// When the point began, on the clock of the server's log.
-    pub(super) fn origin_ns(&self) -> u64 {
-        self.window_ns.0 - self.record.warm_up_ns.0
-    }
-
-    /// Ops that failed or were never sent.
-    pub(super) fn troubles(&self) -> u64 {
-        self.record.totals.errors.values().sum::<u64>() + self.record.totals.not_sent
-    }
 }
 
 #[cfg(test)]

@@ -2,19 +2,20 @@
 //! against the way there and back of the calibrated server, and a queue, held against what that
 //! constant delay showed of the way over this protocol.
 
-use plimsoll_analysis::queueing::delayed::Delays;
+use crate::queueing::delayed::Delays;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::QueueCase;
 use plimsoll_model::units::Nanos;
 
-use super::Timing;
-use super::bench::{Bench, Pattern, Seen, Trial};
 use super::cases::{ThereAndBack, only};
 use super::open::{Asked, Case, constant_name, open_case};
 use super::server_log::ServerLog;
 use super::wire::Wire;
 use super::witness;
-use crate::exit::Failure;
+use crate::Bench;
+use crate::Timing;
+use crate::trial::{Pattern, Seen, Trial};
+use plimsoll_protocol::host::HostError;
 
 /// Of the constant delay, and far more servers than are ever busy.
 const CONSTANT: Nanos = Nanos::from_millis(1);
@@ -30,11 +31,11 @@ const QUEUE_SERVERS: u32 = 4;
 const QUEUE_MEAN: Nanos = Nanos::from_millis(1);
 
 /// Both cases over one protocol.
-pub(super) fn cases(
-    bench: &Bench<'_>,
+pub(crate) fn cases(
+    bench: &dyn Bench,
     timing: &Timing,
     (wire, way): (Wire, &ThereAndBack),
-) -> Result<Vec<QueueCase>, Failure> {
+) -> Result<Vec<QueueCase>, HostError> {
     let constant = spec(ServiceLaw::Constant(CONSTANT), CONSTANT_SERVERS, bench);
     let run = |name: &str, spec: &CalibratedSpec, point: f64, window: Nanos| {
         let trial = Trial {
@@ -80,8 +81,8 @@ pub(super) fn cases(
     Ok(vec![first, second])
 }
 
-fn spec(service: ServiceLaw, servers: u32, bench: &Bench<'_>) -> CalibratedSpec {
-    CalibratedSpec { service, servers, stall: None, seed: bench.seed }
+fn spec(service: ServiceLaw, servers: u32, bench: &dyn Bench) -> CalibratedSpec {
+    CalibratedSpec { service, servers, stall: None, seed: bench.seed() }
 }
 
 /// Clients that wait for each reply. When an op was due is known to them alone, so there is no

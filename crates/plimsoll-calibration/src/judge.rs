@@ -1,7 +1,7 @@
 //! The limits, and who is held against them. Pure.
 
-use plimsoll_analysis::queueing::family;
-use plimsoll_analysis::queueing::finite::Loop;
+use crate::queueing::family;
+use crate::queueing::finite::Loop;
 use plimsoll_analysis::times::{quantile_ns, supports};
 use plimsoll_model::certificate::{Floor, FloorReading, Judged, RunVerdict, Statistic};
 use plimsoll_model::event::Times;
@@ -31,18 +31,18 @@ const STALL_ERROR_MAX_RATIO: f64 = 0.05;
 const PAUSED_RULES: [&str; 2] = ["rate", "closed_loop"];
 /// How far done and due may be apart: a queue that is longer at one end of the window than at the
 /// other makes up for the rest.
-pub(super) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
+pub(crate) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
     let inside = family::queue_length_max(utilisation, servers);
     RATE_ERROR_MAX_RATIO.max(inside / due.max(1) as f64)
 }
 
 /// How far served and due may be apart.
-pub(super) const fn served_allowed_ratio() -> f64 {
+pub(crate) const fn served_allowed_ratio() -> f64 {
     RATE_ERROR_MAX_RATIO
 }
 
 /// Is the number of ops right? Left open where a pause at an end of the window explains it.
-pub(super) fn count(
+pub(crate) fn count(
     error_ratio: f64,
     allowed_ratio: f64,
     (pauses, rate_ops_per_s, due): (&Pauses, f64, u64),
@@ -57,23 +57,23 @@ pub(super) fn count(
 }
 
 /// Does the interactive law hold?
-pub(super) fn closed_held(error_ratio: f64) -> bool {
+pub(crate) fn closed_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= CLOSED_ERROR_MAX_RATIO
 }
 
 /// How far the mean of so many exponential think times may be from their law's.
-pub(super) fn think_allowed(mean: Nanos, pieces: u64) -> Nanos {
+pub(crate) fn think_allowed(mean: Nanos, pieces: u64) -> Nanos {
     let error_s = family::deviate() * mean.as_secs_f64() / (pieces.max(1) as f64).sqrt();
     Nanos::from_secs_f64(error_s)
 }
 
 /// Does the stall show as it must?
-pub(super) fn stall_held(error_ratio: f64) -> bool {
+pub(crate) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
 }
 
 /// What a run says of itself, as far as it concerns the load point at `position`.
-pub(super) fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
+pub fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
     let ours = || reasons.iter().filter(|r| r.point.is_none_or(|point| point == position));
     RunVerdict {
         held: ours().all(|reason| SHOWN_RULES.contains(&reason.rule.as_str())),
@@ -82,7 +82,7 @@ pub(super) fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
 }
 
 /// The same where the host's own pauses may have kept the load from being offered.
-pub(super) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
+pub(crate) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
     let excused = |reason: &String| {
         let rule = reason.split_once(':').map_or("", |(rule, _)| rule);
         SHOWN_RULES.contains(&rule) || PAUSED_RULES.contains(&rule)
@@ -93,15 +93,15 @@ pub(super) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
 
 /// What something may be: `truth`, and all up to what delays on the way make of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// Without any delay.
-    pub(super) truth: Nanos,
+    pub(crate) truth: Nanos,
     /// With all that are known.
-    pub(super) delayed: Nanos,
+    pub(crate) delayed: Nanos,
 }
 
 impl Span {
-    pub(super) fn of(truth_s: f64, shift_s: f64) -> Self {
+    pub(crate) fn of(truth_s: f64, shift_s: f64) -> Self {
         Self {
             truth: Nanos::from_secs_f64(truth_s),
             delayed: Nanos::from_secs_f64(truth_s + shift_s),
@@ -109,7 +109,7 @@ impl Span {
     }
 
     /// The same, left open where pauses of the host alone may have made it too far.
-    pub(super) fn judge_beside(
+    pub(crate) fn judge_beside(
         self,
         found: Nanos,
         statistic: Statistic,
@@ -123,7 +123,7 @@ impl Span {
     }
 
     /// How far from the truth it may be, on the side where it is.
-    pub(super) fn allowed(self, found: Nanos) -> Nanos {
+    pub(crate) fn allowed(self, found: Nanos) -> Nanos {
         let strictly = self.strictly_allowed();
         if found < self.truth { strictly } else { strictly + self.delay() }
     }
@@ -138,7 +138,7 @@ impl Span {
     }
 
     /// Is it close enough? Left open where it is only because delays are long.
-    pub(super) fn judge(self, found: Nanos) -> Judged {
+    pub(crate) fn judge(self, found: Nanos) -> Judged {
         let apart = Nanos(found.0.abs_diff(self.truth.0));
         match apart {
             _ if apart > self.allowed(found) => Judged::Broken,
@@ -158,7 +158,7 @@ fn telling(served: Nanos, floor: Nanos) -> bool {
 /// Is the throughput of a closed loop, whose mean response was `served`, within its interval? Left
 /// open where the floor makes that so wide that it would be with any response, or where the host
 /// stood still for so long that it decided.
-pub(super) fn throughput(
+pub(crate) fn throughput(
     ops_per_s: f64,
     (low, high): (f64, f64),
     (served, floor, pauses): (Nanos, Nanos, &Pauses),
@@ -173,7 +173,7 @@ pub(super) fn throughput(
 
 /// Throughputs that a closed loop may have: lowest where the way there and back costs all that a
 /// tight judgement allows, highest where it costs nothing.
-pub(super) fn throughputs(
+pub(crate) fn throughputs(
     law: &Loop,
     floor: Nanos,
     (warm_up_s, window_s): (f64, f64),
@@ -185,7 +185,7 @@ pub(super) fn throughputs(
 }
 
 /// The figures a sample of this size supports.
-pub(super) fn supported(n: u64) -> impl Iterator<Item = Statistic> {
+pub(crate) fn supported(n: u64) -> impl Iterator<Item = Statistic> {
     Statistic::ALL.into_iter().filter(move |statistic| match statistic.share() {
         None => n > 0,
         Some(share) => supports(n, percentile_e2(share)),
@@ -198,7 +198,7 @@ fn percentile_e2(share: f64) -> u32 {
 }
 
 /// A figure of what the client measured.
-pub(super) fn client_ns(times: &Times, statistic: Statistic) -> Nanos {
+pub(crate) fn client_ns(times: &Times, statistic: Statistic) -> Nanos {
     match statistic.share() {
         None => Nanos(times.mean().round() as u64),
         Some(share) => Nanos(quantile_ns(times, percentile_e2(share))),
@@ -206,7 +206,7 @@ pub(super) fn client_ns(times: &Times, statistic: Statistic) -> Nanos {
 }
 
 /// What the way there and back costs, beyond a service that always takes the same.
-pub(super) fn floor(
+pub(crate) fn floor(
     rate_ops_per_s: f64,
     service_ns: Nanos,
     times: &Times,

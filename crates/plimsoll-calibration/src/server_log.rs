@@ -5,23 +5,23 @@ use std::path::Path;
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::log::{Logged, Row};
 
-use crate::exit::Failure;
+use plimsoll_protocol::host::HostError;
 
 /// A server's log.
 #[derive(Debug, Default)]
-pub(super) struct ServerLog {
+pub struct ServerLog {
     /// By arrival.
     rows: Vec<Row>,
     /// From and until when nothing was served.
-    pub(super) stall_ns: Option<(u64, u64)>,
+    pub(crate) stall_ns: Option<(u64, u64)>,
 }
 
 impl ServerLog {
     /// Reads a log.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+    pub fn read(path: &Path) -> Result<Self, HostError> {
         let wrong = |why: String| {
             let path = path.display();
-            Failure::unusable(format!("{path}: the calibrated server's log: {why}"))
+            HostError::unusable(format!("{path}: the calibrated server's log: {why}"))
         };
         let text = std::fs::read_to_string(path)
             .map_err(|e| wrong(format!("{e}; calibrate again, with --out where there is space")))?;
@@ -36,18 +36,18 @@ impl ServerLog {
     }
 
     /// The requests that arrived within a span, in that order.
-    pub(super) fn arrived_within(&self, (from, until): (u64, u64)) -> &[Row] {
+    pub(crate) fn arrived_within(&self, (from, until): (u64, u64)) -> &[Row] {
         &self.rows[self.arrived_before(from)..self.arrived_before(until)]
     }
 
     /// Response times, in seconds, of the requests that arrived within a window.
-    pub(super) fn responses_s(&self, window_ns: (u64, u64)) -> Vec<f64> {
+    pub(crate) fn responses_s(&self, window_ns: (u64, u64)) -> Vec<f64> {
         let rows = self.arrived_within(window_ns).iter();
         rows.map(|row| (row.departure_ns - row.arrival_ns) as f64 / 1e9).collect()
     }
 
     /// How late replies left, of the requests that arrived within a window.
-    pub(super) fn late(&self, window_ns: (u64, u64)) -> Times {
+    pub(crate) fn late(&self, window_ns: (u64, u64)) -> Times {
         let mut late = new_times();
         for row in self.arrived_within(window_ns) {
             // A histogram that takes hours takes this.
@@ -57,12 +57,12 @@ impl ServerLog {
     }
 
     /// How many replies were handed to the kernel within a window.
-    pub(super) fn replies_within(&self, (from, until): (u64, u64)) -> u64 {
+    pub(crate) fn replies_within(&self, (from, until): (u64, u64)) -> u64 {
         self.rows.iter().filter(|row| (from..until).contains(&row.sent_ns)).count() as u64
     }
 
     /// How many replies should have left before an end of the window and had done so after it.
-    pub(super) fn across_the_ends(&self, (from, until): (u64, u64)) -> u64 {
+    pub(crate) fn across_the_ends(&self, (from, until): (u64, u64)) -> u64 {
         let across = |row: &&Row| {
             [from, until].iter().any(|end| row.departure_ns < *end && row.sent_ns >= *end)
         };
@@ -70,12 +70,12 @@ impl ServerLog {
     }
 
     /// The first arrival from an instant on.
-    pub(super) fn first_arrival_from(&self, instant_ns: u64) -> Option<u64> {
+    pub(crate) fn first_arrival_from(&self, instant_ns: u64) -> Option<u64> {
         self.rows.get(self.arrived_before(instant_ns)).map(|row| row.arrival_ns)
     }
 
     /// How many had arrived before an instant.
-    pub(super) fn arrived_before(&self, instant_ns: u64) -> usize {
+    pub(crate) fn arrived_before(&self, instant_ns: u64) -> usize {
         self.rows.partition_point(|row| row.arrival_ns < instant_ns)
     }
 }

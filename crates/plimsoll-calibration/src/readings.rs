@@ -1,9 +1,9 @@
 //! Client, server, schedule, theory and what is stated, figure by figure.
 
-use plimsoll_analysis::queueing::Queue;
-use plimsoll_analysis::queueing::delayed::{Delays, delayed};
-use plimsoll_analysis::queueing::family;
-use plimsoll_analysis::queueing::scatter::{Scatter, figure};
+use crate::queueing::Queue;
+use crate::queueing::delayed::{Delays, delayed};
+use crate::queueing::family;
+use crate::queueing::scatter::{Scatter, figure};
 use plimsoll_model::certificate::{Judged, Reading, ScheduleReading, StatedReading, Statistic};
 use plimsoll_model::event::Times;
 use plimsoll_model::result::TimeIntervals;
@@ -19,31 +19,31 @@ const HANDED_OVER: Nanos = Nanos::from_micros(20);
 const RANKS: u32 = 16;
 
 /// What is known of the response times of one case.
-pub(super) struct Sides<'a> {
+pub(crate) struct Sides<'a> {
     /// As the client measured them.
-    pub(super) measured: &'a Times,
+    pub(crate) measured: &'a Times,
     /// As the server computed them.
-    pub(super) served_s: Vec<f64>,
+    pub(crate) served_s: Vec<f64>,
     /// What delays a request or its reply on the way.
-    pub(super) delays: &'a [&'a Delays],
+    pub(crate) delays: &'a [&'a Delays],
     /// When the host stood still.
-    pub(super) pauses: Pauses,
+    pub(crate) pauses: Pauses,
     /// As the schedule has them; none of a closed loop.
-    pub(super) schedule: Option<ScheduleSide<'a>>,
+    pub(crate) schedule: Option<ScheduleSide<'a>>,
     /// What the result states, and the truth.
-    pub(super) stated: Option<(TimeIntervals, Vec<f64>)>,
+    pub(crate) stated: Option<(TimeIntervals, Vec<f64>)>,
 }
 
 /// The schedule of an open load.
-pub(super) struct ScheduleSide<'a> {
+pub(crate) struct ScheduleSide<'a> {
     /// Responses of the same queue when each request arrives as it was due.
-    pub(super) responses_s: Vec<f64>,
-    pub(super) queue: &'a Queue,
-    pub(super) scatter: &'a Scatter,
+    pub(crate) responses_s: Vec<f64>,
+    pub(crate) queue: &'a Queue,
+    pub(crate) scatter: &'a Scatter,
 }
 
 /// Client, server, schedule and theory, side by side.
-pub(super) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
+pub(crate) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
     let n = sides.measured.len().min(sides.served_s.len() as u64);
     let served = Moved::by(std::mem::take(&mut sides.served_s), sides.delays);
     let scheduled = sides.schedule.as_mut().map(|side| {
@@ -162,7 +162,7 @@ impl Moved {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_analysis::queueing::scatter::{Plan, scatter, simulate};
+    use crate::queueing::scatter::{Plan, scatter, simulate};
     use plimsoll_model::calibrated::ServiceLaw;
     use plimsoll_model::event::new_times;
 

@@ -1,9 +1,9 @@
 //! The cases, each a run against a server of its own.
 
-use plimsoll_analysis::queueing::delayed::Delays;
-use plimsoll_analysis::queueing::finite::Loop;
-use plimsoll_analysis::queueing::scatter::figure;
-use plimsoll_analysis::queueing::stall::Stalled;
+use crate::queueing::delayed::Delays;
+use crate::queueing::finite::Loop;
+use crate::queueing::scatter::figure;
+use crate::queueing::stall::Stalled;
 use plimsoll_model::assignment::Pacing;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{
@@ -12,15 +12,15 @@ use plimsoll_model::certificate::{
 use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, span_text};
 
-use super::Timing;
-use super::bench::{Bench, Pattern, Seen, Trial};
 use super::judge;
 use super::open::{Asked, keys, open_case, schedule};
 use super::pauses::Pauses;
 use super::server_log::ServerLog;
-use super::wire::Wire;
 use super::witness;
-use crate::exit::Failure;
+use crate::Bench;
+use crate::Timing;
+use crate::trial::{Pattern, Seen, Trial};
+use plimsoll_protocol::host::HostError;
 
 /// Rate of the floor: slow enough that everybody sleeps in between.
 const FLOOR_OPS_PER_S: f64 = 2_000.0;
@@ -50,19 +50,22 @@ const STALL_SERVICE: Nanos = Nanos::from_micros(200);
 const STALL_CLIENTS: u32 = 8;
 
 /// The way there and back.
-pub(super) struct ThereAndBack {
+pub(crate) struct ThereAndBack {
     /// For the certificate.
-    pub(super) floor: Floor,
+    pub(crate) floor: Floor,
     /// To draw from.
-    pub(super) delays: Delays,
+    pub(crate) delays: Delays,
 }
 
 /// A server where every request takes the same and nobody waits, at a low rate: what is measured
 /// beyond that is the way there and back.
-pub(super) fn there_and_back(bench: &Bench<'_>, timing: &Timing) -> Result<ThereAndBack, Failure> {
+pub(crate) fn there_and_back(
+    bench: &dyn Bench,
+    timing: &Timing,
+) -> Result<ThereAndBack, HostError> {
     let trial = Trial {
         name: "floor".into(),
-        wire: Wire::proper(),
+        wire: bench.proper(),
         load: Pattern::Poisson,
         points: vec![FLOOR_OPS_PER_S],
         pacing: None,
@@ -77,28 +80,28 @@ pub(super) fn there_and_back(bench: &Bench<'_>, timing: &Timing) -> Result<There
 }
 
 /// How many queues there are.
-pub(super) const fn queue_count() -> usize {
+pub(crate) const fn queue_count() -> usize {
     QUEUES.len()
 }
 
 /// In Kendall's notation.
-pub(super) fn queue_name(index: usize) -> &'static str {
+pub(crate) fn queue_name(index: usize) -> &'static str {
     ["M/M/4", "M/D/1"][index]
 }
 
 /// Open loads on queue number `index`.
-pub(super) fn queue(
-    bench: &Bench<'_>,
+pub(crate) fn queue(
+    bench: &dyn Bench,
     timing: &Timing,
     index: usize,
     way: &ThereAndBack,
-) -> Result<Vec<QueueCase>, Failure> {
+) -> Result<Vec<QueueCase>, HostError> {
     let (service, servers) = QUEUES[index];
-    let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed };
+    let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed() };
     let capacity = spec.capacity_ops_per_s().unwrap_or_default();
     let trial = Trial {
         name: format!("queue-{}", index + 1),
-        wire: Wire::proper(),
+        wire: bench.proper(),
         load: Pattern::Poisson,
         points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
         pacing: None,
@@ -109,7 +112,7 @@ pub(super) fn queue(
     let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
     pairs
         .map(|(utilisation, (rate, seen))| {
-            let asked = Asked { wire: Wire::proper(), spec: &spec, load: (*utilisation, *rate) };
+            let asked = Asked { wire: bench.proper(), spec: &spec, load: (*utilisation, *rate) };
             open_case(asked, seen, (&log, &way.delays))
         })
         .collect()
@@ -117,14 +120,14 @@ pub(super) fn queue(
 
 /// A worker that looks for replies on a grid only, so that they lie unread, and ops wait to be
 /// sent, for a known reason: what it says of its own lateness is held against the server's log.
-pub(super) fn unread(
-    bench: &Bench<'_>,
+pub(crate) fn unread(
+    bench: &dyn Bench,
     timing: &Timing,
     way: &ThereAndBack,
-) -> Result<QueueCase, Failure> {
+) -> Result<QueueCase, HostError> {
     let trial = Trial {
         name: "unread".into(),
-        wire: Wire::proper(),
+        wire: bench.proper(),
         load: Pattern::Poisson,
         points: vec![UNREAD_OPS_PER_S],
         pacing: Some(Pacing::Coalesce),
@@ -132,24 +135,24 @@ pub(super) fn unread(
         window: timing.floor,
     };
     let service = ServiceLaw::Constant(FLOOR_SERVICE);
-    let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed };
+    let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed() };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let utilisation = UNREAD_OPS_PER_S * service.mean_s() / f64::from(FLOOR_SERVERS);
-    let asked = Asked { wire: Wire::proper(), spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
+    let asked = Asked { wire: bench.proper(), spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
     let mut case = open_case(asked, only(&seen)?, (&log, &way.delays))?;
     case.queue = format!("{}, read on a grid,", case.queue);
     Ok(case)
 }
 
 /// Clients that wait and think.
-pub(super) fn closed(
-    bench: &Bench<'_>,
+pub(crate) fn closed(
+    bench: &dyn Bench,
     timing: &Timing,
     floor: &Floor,
-) -> Result<ClosedCase, Failure> {
+) -> Result<ClosedCase, HostError> {
     let trial = Trial {
         name: "closed".into(),
-        wire: Wire::proper(),
+        wire: bench.proper(),
         load: Pattern::Closed,
         points: vec![f64::from(CLOSED_CLIENTS)],
         pacing: None,
@@ -157,7 +160,7 @@ pub(super) fn closed(
         window: timing.closed,
     };
     let service = ServiceLaw::Exponential(CLOSED_SERVICE);
-    let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed };
+    let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed() };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let seen = only(&seen)?;
     let late = log.late(seen.window_ns);
@@ -217,10 +220,10 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
 }
 
 /// A server that pauses: whatever was due meanwhile must show its wait.
-pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Failure> {
+pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, HostError> {
     let trial = Trial {
         name: "stall".into(),
-        wire: Wire::proper(),
+        wire: bench.proper(),
         load: Pattern::Even { clients: STALL_CLIENTS },
         points: vec![STALL_OPS_PER_S],
         pacing: None,
@@ -259,30 +262,30 @@ pub(super) fn stall(bench: &Bench<'_>, timing: &Timing) -> Result<StallCase, Fai
         // Without a pause in the server's log there is nothing to hold it against.
         held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
         run: seen.run.clone(),
-        witness: Some(stall_witness(bench.seed, seen, &log)),
+        witness: Some(stall_witness(bench, seen, &log)),
     })
 }
 
-fn stall_witness(seed: u64, seen: &Seen, log: &ServerLog) -> Witness {
-    let due_ns = schedule((seed, Gaps::Uniform), STALL_OPS_PER_S, seen);
-    let keys = keys(Wire::proper(), seed, due_ns.len());
-    let plan = witness::Plan { wire: Wire::proper(), due_ns: &due_ns, keys: keys.as_deref() };
+fn stall_witness(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> Witness {
+    let due_ns = schedule((bench.seed(), Gaps::Uniform), STALL_OPS_PER_S, seen);
+    let keys = keys(bench.proper(), bench.seed(), due_ns.len());
+    let plan = witness::Plan { wire: bench.proper(), due_ns: &due_ns, keys: keys.as_deref() };
     witness::witness(&plan, seen, log)
 }
 
 /// The only load point of a run.
-pub(super) fn only(seen: &[Seen]) -> Result<&Seen, Failure> {
+pub(crate) fn only(seen: &[Seen]) -> Result<&Seen, HostError> {
     seen.first().ok_or_else(no_points)
 }
 
-pub(super) fn no_points() -> Failure {
-    Failure::unusable("a run of the calibration has no load point; keep it with --out and look")
+pub(crate) fn no_points() -> HostError {
+    HostError::unusable("a run of the calibration has no load point; keep it with --out and look")
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_analysis::queueing::Queue;
-    use plimsoll_analysis::queueing::scatter::{Plan, scatter};
+    use crate::queueing::Queue;
+    use crate::queueing::scatter::{Plan, scatter};
     use plimsoll_engine::pacer::Arrivals;
     use plimsoll_model::units::OpsPerSec;
     use plimsoll_servers::station::Station;

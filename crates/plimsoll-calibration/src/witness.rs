@@ -10,9 +10,9 @@ use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::log::{Row, Scheduled, joined};
 
-use super::bench::Seen;
 use super::server_log::ServerLog;
 use super::wire::Wire;
+use crate::trial::Seen;
 
 /// The server stamps an arrival when it has read it, the client an op before it is sent: a mean of
 /// the first can be no shorter but for what both clocks' readings differ by.
@@ -38,22 +38,22 @@ const SUM_ERROR_MAX: Nanos = Nanos::from_micros(2);
 const DEVIATIONS: f64 = 3.8;
 
 /// What a schedule says of a load.
-pub(super) struct Plan<'a> {
-    pub(super) wire: Wire,
+pub(crate) struct Plan<'a> {
+    pub(crate) wire: Wire,
     /// From the start of the point.
-    pub(super) due_ns: &'a [u64],
+    pub(crate) due_ns: &'a [u64],
     /// What the log calls each, where it has names.
-    pub(super) keys: Option<&'a [u32]>,
+    pub(crate) keys: Option<&'a [u32]>,
 }
 
 /// Of an open load.
-pub(super) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness {
+pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness {
     let from_ns = seen.record.warm_up_ns.0;
     let until_ns = from_ns + seen.record.measured_ns.0;
     let expected = plan.due_ns.iter().filter(|due| (from_ns..until_ns).contains(due)).count();
     let mut witness = counts(seen, log, expected as u64);
     let origin_ns = seen.origin_ns();
-    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + super::bench::DRAIN.0));
+    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
     let scheduled: Vec<Scheduled> = plan
         .due_ns
         .iter()
@@ -89,7 +89,11 @@ pub(super) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
     let mut there: Vec<u64> =
         ops.iter().map(|(due_ns, row)| row.arrival_ns.saturating_sub(*due_ns)).collect();
     let there_ns = mean(&|due_ns, row| row.arrival_ns.saturating_sub(due_ns));
-    let mut sent = sent(plan.wire, (times.send_lag.mean(), there_ns), reads_late_ns);
+    let way = match plan.wire.its_own() {
+        Some(_) => WAY_MAX,
+        None => WAY_WITH_WAKEUP_MAX,
+    };
+    let mut sent = sent(way, (times.send_lag.mean(), there_ns), reads_late_ns);
     let [lag, arrived] = [times.send_lag.value_at_quantile(EARLIEST), quantile(&mut there)];
     if lag as f64 > arrived as f64 * (1.0 + RESOLUTION_RATIO) + HANDED_OVER.0 as f64 {
         // A server that is late reads late, never early.
@@ -111,11 +115,7 @@ pub(super) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
 }
 
 /// Mean send lag, and the mean time from due to the arrival at the server.
-fn sent(wire: Wire, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> Witnessed {
-    let way = match wire.its_own() {
-        Some(_) => WAY_MAX,
-        None => WAY_WITH_WAKEUP_MAX,
-    };
+fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> Witnessed {
     let (strictly, excused) = match there_ns < lag_ns {
         true => (HANDED_OVER, 0.0),
         false => (way, late_ns * SERVER_LATE_TIMES),
@@ -153,7 +153,7 @@ fn quantile(values: &mut [u64]) -> u64 {
 }
 
 /// Counts, and what must add up.
-pub(super) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> Witness {
+pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> Witness {
     let times = &seen.times;
     let recorded = times.response.len() + seen.record.totals.not_sent;
     let replies = log.replies_within(seen.window_ns);
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn an_op_does_not_arrive_before_it_is_sent_nor_long_after() {
         let judged = |lag_us: f64, there_us: f64, late_us: f64| {
-            sent(Wire::proper(), (lag_us * US, there_us * US), late_us * US).judged
+            sent(WAY_MAX, (lag_us * US, there_us * US), late_us * US).judged
         };
         assert_eq!(judged(7.0, 38.0, 3.0), Judged::Held);
         assert_eq!(judged(127.0, 38.0, 90.0), Judged::Broken, "sent passed for later");

@@ -1,8 +1,8 @@
 //! One open load: what client and server wrote down of it, by its schedule.
 
-use plimsoll_analysis::queueing::Queue;
-use plimsoll_analysis::queueing::delayed::Delays;
-use plimsoll_analysis::queueing::scatter::{Plan, scatter};
+use crate::queueing::Queue;
+use crate::queueing::delayed::Delays;
+use crate::queueing::scatter::{Plan, scatter};
 use plimsoll_engine::pacer::Arrivals;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{Judged, QueueCase, Reading};
@@ -12,7 +12,6 @@ use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_servers::log::{Scheduled, truths_ns};
 use plimsoll_servers::station::Station;
 
-use super::bench::Seen;
 use super::cases::no_points;
 use super::judge;
 use super::pauses::Pauses;
@@ -20,23 +19,24 @@ use super::readings::{ScheduleSide, Sides, readings};
 use super::server_log::ServerLog;
 use super::wire::Wire;
 use super::witness;
-use crate::exit::Failure;
+use crate::trial::Seen;
+use plimsoll_protocol::host::HostError;
 
 /// What was asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) wire: Wire,
-    pub(super) spec: &'a CalibratedSpec,
+pub(crate) struct Asked<'a> {
+    pub(crate) wire: Wire,
+    pub(crate) spec: &'a CalibratedSpec,
     /// Utilisation and rate.
-    pub(super) load: (f64, f64),
+    pub(crate) load: (f64, f64),
 }
 
 /// What came of it; `way` is what the way there and back costs.
-pub(super) fn open_case(
+pub(crate) fn open_case(
     asked: Asked<'_>,
     seen: &Seen,
     (log, way): (&ServerLog, &Delays),
-) -> Result<QueueCase, Failure> {
+) -> Result<QueueCase, HostError> {
     let Asked { wire, spec, load: (utilisation, rate) } = asked;
     // Where nobody waits there is no queue to say anything of.
     let queue = Queue::of(rate, spec.service, spec.servers);
@@ -68,27 +68,27 @@ pub(super) fn open_case(
 }
 
 /// What the server's log calls the ops of a schedule, where it has names.
-pub(super) fn keys(wire: Wire, seed: u64, ops: usize) -> Option<Vec<u32>> {
+pub(crate) fn keys(wire: Wire, seed: u64, ops: usize) -> Option<Vec<u32>> {
     let key = wire.its_own()?.key;
     Some((0..ops as u64).map(|place| key(seed, place)).collect())
 }
 
 /// `constant 1.00 ms`.
-pub(super) fn constant_name(service: ServiceLaw) -> String {
+pub(crate) fn constant_name(service: ServiceLaw) -> String {
     format!("constant {:.2} ms", service.mean_s() * 1e3)
 }
 
 /// A load, open or closed.
-pub(super) struct Case<'a> {
-    pub(super) wire: Wire,
-    pub(super) spec: &'a CalibratedSpec,
+pub(crate) struct Case<'a> {
+    pub(crate) wire: Wire,
+    pub(crate) spec: &'a CalibratedSpec,
     /// Utilisation and rate.
-    pub(super) load: (f64, f64),
+    pub(crate) load: (f64, f64),
 }
 
 impl Case<'_> {
     /// Both sides, by what they wrote down in the same window.
-    pub(super) fn of(
+    pub(crate) fn of(
         &self,
         seen: &Seen,
         (log, way): (&ServerLog, &Delays),
@@ -159,7 +159,7 @@ fn open_because(counts: [Judged; 2], readings: &[Reading], pauses: &Pauses) -> V
 
 /// When the ops of the point were due, from its start, up to the end of the window. It is the
 /// schedule of the run, since both follow from the seed.
-pub(super) fn schedule((seed, gaps): (u64, Gaps), rate: f64, seen: &Seen) -> Vec<u64> {
+pub(crate) fn schedule((seed, gaps): (u64, Gaps), rate: f64, seen: &Seen) -> Vec<u64> {
     let Some(rate) = OpsPerSec::new(rate) else { return Vec::new() };
     let until = seen.record.warm_up_ns + seen.record.measured_ns;
     let mut arrivals = Arrivals::new(rate, gaps, seed, 0, 1);
@@ -199,7 +199,7 @@ fn truths_s(
     let op =
         |(place, due_ns): (usize, &u64)| Scheduled { due_ns: origin_ns + due_ns, key: key(place) };
     let schedule_ns: Vec<Scheduled> = schedule.iter().enumerate().map(op).collect();
-    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + super::bench::DRAIN.0));
+    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
     let truths = truths_ns(rows, &schedule_ns)?;
     Some(in_window(schedule, seen).map(|place| truths[place] as f64 / 1e9).collect())
 }

@@ -5,11 +5,11 @@ use plimsoll_analysis::times::quantile_ns;
 use plimsoll_model::certificate::{PunctualProbe, PunctualRate};
 use plimsoll_model::units::Nanos;
 
-use super::Timing;
-use super::bench::{Bench, Pattern, Seen, Trial};
 use super::cases::only;
-use super::wire::Wire;
-use crate::exit::Failure;
+use crate::Bench;
+use crate::Timing;
+use crate::trial::{Pattern, Seen, Trial};
+use plimsoll_protocol::host::HostError;
 
 /// Send lag p99 that is still on time.
 const SEND_LAG_P99_MAX: Nanos = Nanos::from_micros(100);
@@ -26,12 +26,12 @@ const STEP_RATIO: f64 = 1.2;
 const P99_E2: u32 = 9_900;
 
 /// Searches; `show` hears of each rate before it is tried.
-pub(super) fn search(
-    bench: &Bench<'_>,
+pub(crate) fn search(
+    bench: &dyn Bench,
     timing: &Timing,
     mut show: impl FnMut(f64),
-) -> Result<PunctualRate, Failure> {
-    let server = bench.start(Wire::proper(), "service=const:0,servers=1", None)?;
+) -> Result<PunctualRate, HostError> {
+    let server = bench.start(bench.proper(), "service=const:0,servers=1", None)?;
     let mut bounds = Bounds::default();
     let mut probes: Vec<PunctualProbe> = Vec::new();
     let mut runs = 0;
@@ -42,7 +42,7 @@ pub(super) fn search(
             runs += 1;
             let trial = Trial {
                 name: format!("punctual-{runs:02}"),
-                wire: Wire::proper(),
+                wire: bench.proper(),
                 load: Pattern::Poisson,
                 points: vec![rate_ops_per_s],
                 pacing: None,

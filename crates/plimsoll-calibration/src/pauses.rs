@@ -14,7 +14,7 @@ const TOLD_MIN_RATIO: f64 = 0.01;
 
 /// When the host stood still for client or server, as both saw it in this very run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     /// The longest.
     longest: Nanos,
     /// Share of the ops that one of them delayed.
@@ -25,7 +25,7 @@ pub(super) struct Pauses {
 
 impl Pauses {
     /// Of delays by cause, at this utilisation of the server.
-    pub(super) fn of(delays: &[&Times], utilisation: f64) -> Self {
+    pub(crate) fn of(delays: &[&Times], utilisation: f64) -> Self {
         let mut pauses = Self { drain: 1.0 / (1.0 - utilisation.min(0.95)), ..Self::default() };
         for times in delays {
             let paused = times.len() - times.count_between(0, PAUSE_MIN.0).min(times.len());
@@ -38,7 +38,7 @@ impl Pauses {
     }
 
     /// The longest, in words.
-    pub(super) fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         format!(
             "the host took generator or server off their cores for up to {}, which delayed {:.1} % \
              of the ops",
@@ -48,22 +48,22 @@ impl Pauses {
     }
 
     /// Ops at a rate that the longest may push over the edge of a window.
-    pub(super) fn ops(&self, rate_ops_per_s: f64) -> f64 {
+    pub(crate) fn ops(&self, rate_ops_per_s: f64) -> f64 {
         self.longest.as_secs_f64() * rate_ops_per_s
     }
 
     /// Are there enough to keep a load of a few clients from being offered?
-    pub(super) fn are_told(&self) -> bool {
+    pub(crate) fn are_told(&self) -> bool {
         self.share > TOLD_MIN_RATIO
     }
 
     /// Are there so many that backlogs decide how many ops are done when?
-    pub(super) fn decide_counts(&self) -> bool {
+    pub(crate) fn decide_counts(&self) -> bool {
         self.share > PAUSED_MAX_RATIO
     }
 
     /// May they alone have moved a statistic by so much?
-    pub(super) fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
+    pub(crate) fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
         let touched = self.share * self.drain * 2.0;
         // On a host that hardly ever runs them nothing is decided by anybody else.
         if self.decide_counts() {
@@ -80,7 +80,7 @@ impl Pauses {
 }
 
 #[cfg(test)]
-pub(super) fn lags(samples: &[(u64, u32)]) -> Times {
+pub(crate) fn lags(samples: &[(u64, u32)]) -> Times {
     let mut times = plimsoll_model::event::new_times();
     for (lag_us, count) in samples {
         times.record_n(lag_us * 1_000, *count).unwrap();

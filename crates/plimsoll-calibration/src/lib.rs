@@ -1,0 +1,184 @@
+//! The instrument held against servers of known behaviour: queueing theory, the cases, what the
+//! client, the schedule and the server wrote down laid side by side, and judgement. Runs are made by
+//! whoever implements [`Bench`].
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`queueing`] | what theory says of a server whose law is known |
+//! | `cases`, `over`, `punctual` | the cases: on the calibrated server, over other protocols, the highest rate on time |
+//! | `open`, `readings`, `witness` | one open load, its two sides joined, and what the server's log bears out |
+//! | `pauses` | what the host alone decided |
+//! | [`judge`] | how near is near enough |
+//! | [`trial`], [`wire`], [`server_log`] | a load, what it speaks, what the server wrote down |
+
+mod cases;
+pub mod judge;
+mod open;
+mod over;
+mod pauses;
+mod punctual;
+pub mod queueing;
+mod readings;
+pub mod server_log;
+pub mod trial;
+pub mod wire;
+mod witness;
+
+use std::path::Path;
+
+use plimsoll_model::certificate::{
+    ClosedCase, Floor, PunctualRate, QueueCase, StallCase, Statistic,
+};
+use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_protocol::host::HostError;
+use plimsoll_servers::ServerProcess;
+
+pub use server_log::ServerLog;
+pub use trial::{Pattern, Seen, Trial};
+pub use wire::Wire;
+
+/// Makes runs against servers of known behaviour.
+pub trait Bench {
+    /// Schedules and service times follow from it.
+    fn seed(&self) -> u64;
+    /// What the calibrated server proper speaks.
+    fn proper(&self) -> Wire;
+    /// A run against a server of its own, and that server's log.
+    fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), HostError>;
+    /// Starts a server behind a queue of known law.
+    fn start(&self, wire: Wire, spec: &str, log: Option<&Path>)
+    -> Result<ServerProcess, HostError>;
+    /// A run against a server that is there.
+    fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, HostError>;
+}
+
+/// For how long each case is held.
+pub struct Timing {
+    pub(crate) warm_up: Nanos,
+    pub(crate) floor: Nanos,
+    pub(crate) window: Nanos,
+    pub(crate) closed: Nanos,
+    pub(crate) stall: Nanos,
+    pub(crate) over_warm_up: Nanos,
+    pub(crate) over_constant: Nanos,
+    pub(crate) over_queue: Nanos,
+    pub(crate) probe_warm_up: Nanos,
+    pub(crate) probe: Nanos,
+}
+
+/// About eight minutes.
+pub const FULL: Timing = Timing {
+    warm_up: Nanos::from_secs(2),
+    floor: Nanos::from_secs(10),
+    window: Nanos::from_secs(30),
+    closed: Nanos::from_secs(20),
+    stall: Nanos::from_secs(15),
+    over_warm_up: Nanos::from_secs(2),
+    over_constant: Nanos::from_secs(10),
+    over_queue: Nanos::from_secs(20),
+    probe_warm_up: Nanos::from_millis(500),
+    probe: Nanos::from_secs(2),
+};
+
+/// Under two minutes.
+pub const QUICK: Timing = Timing {
+    warm_up: Nanos::from_millis(700),
+    floor: Nanos::from_secs(3),
+    window: Nanos::from_secs(3),
+    closed: Nanos::from_secs(3),
+    stall: Nanos::from_secs(5),
+    over_warm_up: Nanos::from_millis(800),
+    over_constant: Nanos::from_secs(2),
+    over_queue: Nanos::from_secs(3),
+    probe_warm_up: Nanos::from_millis(200),
+    probe: Nanos::from_millis(800),
+};
+
+impl Timing {
+    /// Everything shorter, for tests of the program.
+    pub fn scaled(&self, scale: f64) -> Self {
+        let short = |span: Nanos| Nanos::from_secs_f64(span.as_secs_f64() * scale);
+        Self {
+            warm_up: short(self.warm_up),
+            floor: short(self.floor),
+            window: short(self.window),
+            closed: short(self.closed),
+            stall: short(self.stall),
+            over_warm_up: short(self.over_warm_up),
+            over_constant: short(self.over_constant),
+            over_queue: short(self.over_queue),
+            probe_warm_up: short(self.probe_warm_up),
+            probe: short(self.probe),
+        }
+    }
+}
+
+/// A quiet host stays below it, virtual machines included.
+const FLOOR_P99_QUIET: Nanos = Nanos::from_millis(1);
+
+/// What all cases found.
+pub struct Findings {
+    /// The way there and back.
+    pub floor: Floor,
+    /// Open loads on queues.
+    pub queues: Vec<QueueCase>,
+    /// Clients that wait and think.
+    pub closed: ClosedCase,
+    /// A server that pauses.
+    pub stall: StallCase,
+    /// The highest rate on time.
+    pub punctual: PunctualRate,
+}
+
+/// All cases, one after the other.
+pub fn find(
+    bench: &dyn Bench,
+    timing: &Timing,
+    wires: &[Wire],
+    say: &mut dyn FnMut(&str),
+) -> Result<Findings, HostError> {
+    say("the way there and back: a server where nobody waits");
+    let way = cases::there_and_back(bench, timing)?;
+    let mut queues = Vec::new();
+    for index in 0..cases::queue_count() {
+        say(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
+        queues.extend(cases::queue(bench, timing, index, &way)?);
+    }
+    say("a worker that looks for replies now and then");
+    queues.push(cases::unread(bench, timing, &way)?);
+    for wire in wires {
+        say(&format!("over {}: a constant delay, and a queue", wire.name()));
+        queues.extend(over::cases(bench, timing, (*wire, &way))?);
+    }
+    say("clients that wait and think");
+    let closed = cases::closed(bench, timing, &way.floor)?;
+    say("a server that pauses for 1.4 s");
+    let stall = cases::stall(bench, timing)?;
+    let punctual = punctual::search(bench, timing, |rate| {
+        say(&format!("does it send on time at {} ops/s?", grouped(rate)));
+    })?;
+    Ok(Findings { floor: way.floor, queues, closed, stall, punctual })
+}
+
+/// What the findings themselves warn of.
+pub fn concerns(findings: &Findings) -> Vec<String> {
+    let mut concerns = Vec::new();
+    if findings.floor.ops == 0 {
+        concerns.push("no op came back from a server where nobody waits".to_owned());
+    }
+    let p99 = findings.floor.under(Statistic::P99);
+    if p99 > FLOOR_P99_QUIET {
+        concerns.push(format!(
+            "there and back takes {p99} at p99: the host was busy with something else, and what \
+             is allowed is wider by as much, or left unjudged; make another certificate when it is quiet"
+        ));
+    }
+    if findings.punctual.highest_ops_per_s.is_none() {
+        concerns.push(format!(
+            "no rate was sent on time (send lag p99 below {}): is the host busy with something \
+             else?",
+            findings.punctual.send_lag_p99_max_ns
+        ));
+    }
+    concerns
+}

@@ -1,0 +1,63 @@
+//! What a case speaks: a server of ours behind a queue of known law, and the suite that asks it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use plimsoll_protocol::host::{Calibration, HostError, ProperCalibration};
+use plimsoll_servers::{Builtin, ServerProcess};
+
+/// A protocol, with or without encryption.
+#[derive(Clone, Copy)]
+pub struct Wire(pub &'static Calibration);
+
+/// What a server is started with.
+pub struct Start<'a> {
+    /// The program.
+    pub program: PathBuf,
+    /// The law.
+    pub spec: &'a str,
+    /// Where it leaves behind what happened.
+    pub log: Option<&'a Path>,
+    /// Cores of its own.
+    pub cores: Vec<u32>,
+    /// For files it needs.
+    pub dir: &'a Path,
+}
+
+impl Wire {
+    /// For the certificate.
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The suite of its loads.
+    pub const fn suite(self) -> &'static str {
+        self.0.suite
+    }
+
+    /// The clients of its suite wait for each reply.
+    pub const fn waits(self) -> bool {
+        self.0.waits
+    }
+
+    /// What only the calibrated server proper has.
+    pub const fn its_own(self) -> Option<&'static ProperCalibration> {
+        self.0.proper.as_ref()
+    }
+
+    /// Starts a server.
+    pub fn start(self, start: Start<'_>) -> Result<ServerProcess, HostError> {
+        let mut arguments: Vec<OsString> = vec!["--calibrated".into(), start.spec.into()];
+        if let Some(log) = start.log {
+            arguments.extend(["--log".into(), log.as_os_str().to_owned()]);
+        }
+        let server = (self.0.server)(start.program, &start.cores, start.dir)?;
+        arguments.extend(server.arguments.iter().cloned());
+        Ok(Builtin { arguments, ..server }.start()?)
+    }
+
+    /// Where its requests go.
+    pub fn url(self, server: &ServerProcess) -> String {
+        format!("{}{}", server.url(), self.0.path)
+    }
+}
