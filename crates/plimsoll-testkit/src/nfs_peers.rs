@@ -15,7 +15,7 @@ pub fn ganesha(cores: &[u32]) -> Option<ServerProcess> {
     ganesha_as(&GaneshaRequest { cores: cores.to_vec(), ..GaneshaRequest::default() })
 }
 
-/// As [`ganesha`], with a request of one's own.
+/// As [`ganesha()`], with a request of one's own.
 pub fn ganesha_as(request: &GaneshaRequest) -> Option<ServerProcess> {
     require_peer("ganesha.nfsd")?;
     require_peer("rpcbind")?;

@@ -21,7 +21,7 @@ pub fn samba() -> Option<ServerProcess> {
     samba_as(&SambaRequest { login, ..SambaRequest::default() })
 }
 
-/// As [`samba`], with a request of one's own; `None` as well where only root could have it.
+/// As [`samba()`], with a request of one's own; `None` as well where only root could have it.
 pub fn samba_as(request: &SambaRequest) -> Option<ServerProcess> {
     require_peer("smbd")?;
     require_peer("pdbedit")?;
