@@ -113,6 +113,13 @@ const PRINTING: Absence = Absence {
     why: "prints nothing: only the binary and the developer commands do",
     texts: &["println!(", "print!(", "eprintln!(", "eprint!(", "dbg!(", "stdout()", "stderr()"],
 };
+/// The program reaches protocols through its list of them.
+const NAMES_NO_PROTOCOL: Absence = Absence {
+    why: "names no protocol: those are in `protocols.rs`",
+    texts: &["plimsoll_http::", "plimsoll_nfs::", "plimsoll_smb::", "plimsoll_app::"],
+};
+/// The list itself, and what masks header fields in command lines.
+const NAMING: [&str; 2] = ["crates/plimsoll/src/protocols.rs", "crates/plimsoll/src/secrets.rs"];
 /// `wire/` turns bytes into messages and back.
 const WIRE: Absence = Absence {
     why: "does no input or output: it is pure",
@@ -135,6 +142,11 @@ pub fn faults(root: &Path) -> Result<Vec<String>> {
             if source.path.contains("/wire/") {
                 faults.extend(breaches(&source, &WIRE));
             }
+        }
+    }
+    for source in code(root, "plimsoll")? {
+        if !NAMING.contains(&source.path.as_str()) {
+            faults.extend(breaches(&source, &NAMES_NO_PROTOCOL));
         }
     }
     Ok(faults)

@@ -1,5 +1,6 @@
 //! What must not be stored or shown: passwords, and values of header fields.
 
+pub(crate) use plimsoll_http::headers::HEADER_FACT;
 use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public};
 use plimsoll_http::wire::request::is_field;
 use plimsoll_model::suite::{Override, Suite};

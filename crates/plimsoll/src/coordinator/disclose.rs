@@ -1,7 +1,6 @@
 //! What must be known to repeat the run.
 
 use plimsoll_engine::agent;
-use plimsoll_http::headers::HEADER_FACT;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
@@ -13,7 +12,7 @@ use super::run_setup::{RunRequest, RunSetup};
 use super::server_status;
 use super::sources;
 use crate::certificates;
-use crate::secrets::kept_headers;
+use crate::secrets::{HEADER_FACT, kept_headers};
 use plimsoll_protocol::host::Target;
 
 /// Version of `disclosure.json`.

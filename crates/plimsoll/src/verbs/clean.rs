@@ -31,9 +31,13 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let url = TargetUrl::parse(&args.place)?;
     let found = protocols::of_url(&url).and_then(|(one, port)| Some((one.protocol.clean?, port)));
     let Some((clean, port)) = found else {
+        let cleaned = protocols::all().filter(|one| one.protocol.clean.is_some());
+        let schemes = cleaned.flat_map(|one| one.protocol.schemes);
+        let schemes: Vec<String> = schemes.map(|(scheme, _)| format!("{scheme}://")).collect();
         return Err(Failure::wrong(format!(
-            "{url}: a file set can be removed through nfs:// and smb://; for a web server name \
-             the directory it serves"
+            "{url}: a file set can be removed through {}; for other servers name the directory \
+             they serve",
+            schemes.join(", ")
         )));
     };
     let address = reach::resolve(&url, port)?;
