@@ -158,7 +158,7 @@ fn code(root: &Path, name: &str) -> Result<Vec<Source>> {
 }
 
 /// A module of tests in a file of its own.
-fn is_test(path: &str) -> bool {
+pub fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.ends_with("_tests.rs") || path.contains("/tests/")
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::Result;
+use crate::invariants::is_test;
 use crate::workspace::{self, Source};
 
 /// Lines that say something.
@@ -61,7 +62,7 @@ fn crate_of(path: &str) -> Option<&str> {
 /// Tests come last in a file.
 fn lines(source: &Source) -> Lines {
     let mut lines = Lines::default();
-    let mut is_test = !source.path.contains("/src/") || is_test_file(&source.path);
+    let mut is_test = !source.path.contains("/src/") || is_test(&source.path);
     let mut all = source.text.lines().map(str::trim).peekable();
     while let Some(line) = all.next() {
         let next = all.peek().copied().unwrap_or_default();
@@ -74,10 +75,6 @@ fn lines(source: &Source) -> Lines {
         }
     }
     lines
-}
-
-fn is_test_file(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.ends_with("_tests.rs") || path.contains("/tests/")
 }
 
 impl Lines {

@@ -12,6 +12,8 @@
 
 #![warn(unreachable_pub)]
 
+use std::any::Any;
+use std::io::BufRead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -118,9 +120,12 @@ pub struct InputFile {
     pub path: PathBuf,
     /// Of its bytes, in hexadecimal.
     pub sha256: String,
-    /// Its bytes.
-    pub bytes: Arc<[u8]>,
+    /// What [`LoadFiles::read`] made of it.
+    pub content: Content,
 }
+
+/// Content of a file, as the protocol that read it knows it.
+pub type Content = Arc<dyn Any + Send + Sync>;
 
 /// Name of a setting in the disclosure that a resumed run takes up again: the path of the load
 /// file.
@@ -135,8 +140,8 @@ pub struct LoadFiles {
     pub belong_to: &'static str,
     /// Whether a suite can replay one.
     pub fit: fn(&Suite) -> bool,
-    /// Refuses what is none.
-    pub check: fn(&InputFile) -> Result<(), PlanError>,
+    /// Reads one, named for messages; refuses what is none.
+    pub read: fn(&mut dyn BufRead, &str) -> Result<Content, PlanError>,
 }
 
 /// What a workload is made for.

@@ -25,7 +25,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let targets = targets(request)?;
     check_load(request.suite, &workload)?;
     let input = request.loadfile.filter(|_| workload.pattern == Pattern::DiskMix);
-    let replay = input.map(LoadFileSource::read).transpose()?;
+    let replay = input.and_then(LoadFileSource::of);
     let replay = replay.as_ref();
     let facts = facts(request, &workload, &targets, replay);
     let departures = departures(&workload, replay);

@@ -1,5 +1,7 @@
 //! `--loadfile FILE`: the file read once, with the checksum by which a resumed run knows it again.
 
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use plimsoll_model::suite::Suite;
@@ -8,6 +10,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::exit::Failure;
 use crate::protocols;
+
+const READ_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Reads the load file a user named for `suite`.
 pub(crate) fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
@@ -24,17 +28,18 @@ pub(crate) fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
 }
 
 fn open(path: &Path, its: LoadFiles) -> Result<InputFile, Failure> {
-    let bytes = std::fs::read(path).map_err(|e| {
+    let file = File::open(path).map_err(|e| {
         Failure::wrong(format!("{}: cannot read the load file: {e}", path.display()))
     })?;
-    let sum = Sha256::digest(&bytes);
-    let read = InputFile {
+    let mut bytes = Summed { file, hasher: Sha256::new() };
+    let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, &mut bytes);
+    let content = (its.read)(&mut reader, &path.display().to_string())?;
+    let sum = bytes.hasher.finalize();
+    Ok(InputFile {
         path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
         sha256: sum.iter().map(|byte| format!("{byte:02x}")).collect(),
-        bytes: bytes.into(),
-    };
-    (its.check)(&read)?;
-    Ok(read)
+        content,
+    })
 }
 
 /// Reads the load file of an interrupted run; another content would make it another run.
@@ -53,6 +58,20 @@ pub(crate) fn read_again(path: &Path, sha256: &str, suite: &Suite) -> Result<Inp
     )))
 }
 
+/// A file whose bytes are summed as they are read.
+struct Summed {
+    file: File,
+    hasher: Sha256,
+}
+
+impl Read for Summed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.hasher.update(&buffer[..n]);
+        Ok(n)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,7 +86,6 @@ mod tests {
         let source = read(&path, &suite).unwrap();
         let sum = Sha256::digest(std::fs::read(&path).unwrap());
         assert_eq!(source.sha256, sum.iter().map(|b| format!("{b:02x}")).collect::<String>());
-        assert_eq!(&*source.bytes, std::fs::read(&path).unwrap());
         let again = read_again(&source.path, &source.sha256, &suite).unwrap();
         assert_eq!(again.sha256, source.sha256);
         std::fs::write(&path, "Mkdir \"\\client1x\" *\n").unwrap();

@@ -54,7 +54,7 @@ pub(crate) fn shipped_suites() -> impl Iterator<Item = (&'static str, &'static s
 
 /// Text of the shipped suite of that name.
 pub(crate) fn shipped(name: &str) -> Option<&'static str> {
-    shipped_suites().find(|(shipped, _)| *shipped == name).map(|(_, text)| text)
+    all().find_map(|one| one.protocol.shipped(name))
 }
 
 /// Reads a suite of any of them.

@@ -12,7 +12,7 @@ use plimsoll_model::units::{Bytes, Nanos};
 
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
-use plimsoll_servers::{ANNOUNCEMENT, cores, descriptors};
+use plimsoll_servers::{cores, descriptors};
 
 use crate::server::calibrated::{CalibratedConfig, CalibratedServer};
 use crate::server::{AppConfig, AppServer, Durability, SegmentsRoot, Troubles};
@@ -27,8 +27,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
-    let args =
-        ServeAppArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    let args = ServeAppArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
     match &args.calibrated {
@@ -60,8 +59,7 @@ fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
         ..AppConfig::new(args.listen)
     };
     let server = AppServer::bind(&config)?;
-    let stop = (console.stop)(args.stop_with_stdin)?;
-    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
     if let Some(url) = server.metrics_url() {
         (console.print)(&format!("metrics at {url}"));
     }
@@ -78,8 +76,7 @@ fn serve_calibrated(
     let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
     let server =
         CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;
-    let stop = (console.stop)(args.stop_with_stdin)?;
-    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
     server.serve_until(&stop)?;
     Ok(())
 }

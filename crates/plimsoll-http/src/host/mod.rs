@@ -131,7 +131,7 @@ fn write_files(
             doing: "directories",
             done: at.directories_done.into(),
             total: at.directories.into(),
-            bytes: at.done,
+            bytes: at.written,
         })
     };
     Ok(prepare::prepare(place, set, &mut show)?)

@@ -88,8 +88,8 @@ pub struct Progress {
     pub directories_done: u32,
     /// Directories in all.
     pub directories: u32,
-    /// Bytes complete, those that were there already included.
-    pub done: Bytes,
+    /// Bytes written so far; what was there already is not written again.
+    pub written: Bytes,
     /// Bytes in all.
     pub total: Bytes,
 }
@@ -253,7 +253,7 @@ fn write_set(
         let is_stop = progress(Progress {
             directories_done: done,
             directories: id.directories,
-            done: Bytes(set.bytes() / u64::from(id.directories) * u64::from(done)),
+            written: prepared.written,
             total: Bytes(set.bytes()),
         }) == GoOn::No;
         let is_last = done == id.directories;

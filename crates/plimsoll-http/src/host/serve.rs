@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
@@ -9,8 +10,8 @@ use plimsoll_protocol::DEFAULT_SEED;
 use plimsoll_protocol::host::arguments::parse_rate;
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_protocol::marker::Marker as _;
+use plimsoll_servers::cores;
 use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::{ANNOUNCEMENT, cores};
 
 use crate::fileset::{self, FileSet, MARKER};
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
@@ -22,8 +23,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
-    let args =
-        ServeWebArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    let args = ServeWebArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
     let tls = args
@@ -36,10 +36,9 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let mut server = WebServer::bind(&config)?;
     if let Some(law) = &law {
-        server = server.delayed_by(std::sync::Arc::clone(law));
+        server = server.delayed_by(Arc::clone(law));
     }
-    let stop = (console.stop)(args.stop_with_stdin)?;
-    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())
@@ -53,7 +52,7 @@ fn content(args: &ServeWebArgs) -> WebContent {
     let set = FileSet::new(args.seed, directories);
     let marker = set.marker().to_json();
     let marker_path = format!("/{MARKER}");
-    WebContent::Memory(std::sync::Arc::new(move |path| {
+    WebContent::Memory(Arc::new(move |path| {
         if path == marker_path {
             return Some(marker.clone().into());
         }

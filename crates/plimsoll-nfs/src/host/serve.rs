@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
@@ -10,7 +11,7 @@ use plimsoll_model::units::Bytes;
 use plimsoll_protocol::host::arguments::parse_size;
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::{ANNOUNCEMENT, cores, descriptors};
+use plimsoll_servers::{cores, descriptors};
 
 use crate::server::{Flush, NfsConfig, NfsFiles, NfsServer};
 
@@ -23,8 +24,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
-    let args =
-        ServeNfsArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    let args = ServeNfsArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
     let flush = if args.no_sync { Flush::Never } else { Flush::AsPromised };
@@ -37,10 +37,9 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let mut server = NfsServer::bind(&NfsConfig { listen: args.listen, files, portmapper, cores })?;
     if let Some(law) = &law {
-        server = server.delayed_by(std::sync::Arc::clone(law));
+        server = server.delayed_by(Arc::clone(law));
     }
-    let stop = (console.stop)(args.stop_with_stdin)?;
-    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())

@@ -48,6 +48,12 @@ impl fmt::Display for HostError {
 
 impl std::error::Error for HostError {}
 
+impl From<clap::Error> for HostError {
+    fn from(error: clap::Error) -> Self {
+        Self::wrong(error.to_string())
+    }
+}
+
 impl From<ServerError> for HostError {
     fn from(error: ServerError) -> Self {
         Self::unusable(error.to_string())

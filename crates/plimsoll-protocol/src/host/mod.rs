@@ -15,7 +15,7 @@ use std::time::Duration;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Bytes;
-use plimsoll_servers::{Builtin, ServerProcess, Stop};
+use plimsoll_servers::{ANNOUNCEMENT, Builtin, ServerProcess, Stop};
 use tempfile::TempDir;
 
 use crate::net::{OnProgress, Room};
@@ -78,6 +78,15 @@ pub struct Console {
     pub note: fn(&str),
     /// Asked for by a signal, and by the end of standard input where that is wanted.
     pub stop: fn(bool) -> Result<Stop, HostError>,
+}
+
+impl Console {
+    /// Says where a server listens, once it can be stopped.
+    pub fn listens(&self, url: &str, stop_with_stdin: bool) -> Result<Stop, HostError> {
+        let stop = (self.stop)(stop_with_stdin)?;
+        (self.print)(&format!("{ANNOUNCEMENT}{url}"));
+        Ok(stop)
+    }
 }
 
 /// What a server is to be.

@@ -11,7 +11,7 @@ use plimsoll_servers::PASSWORD_VARIABLE;
 use plimsoll_protocol::host::arguments::parse_size;
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::{ANNOUNCEMENT, Login, cores, descriptors};
+use plimsoll_servers::{Login, cores, descriptors};
 
 use crate::server::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 
@@ -25,8 +25,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
-    let args =
-        ServeSmbArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    let args = ServeSmbArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
     let access = if args.read_only { FilesAccess::Read } else { FilesAccess::ReadWrite };
@@ -40,8 +39,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let config = SmbConfig { listen: args.listen, files, login, encryption, cores };
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let server = SmbServer::bind_delayed(&config, law.clone())?;
-    let stop = (console.stop)(args.stop_with_stdin)?;
-    (console.print)(&format!("{ANNOUNCEMENT}{}", server.url()));
+    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())

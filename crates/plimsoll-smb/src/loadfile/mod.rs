@@ -73,16 +73,15 @@ pub(crate) const LOAD_FILES: LoadFiles = LoadFiles {
         let workload = typed_workload(suite);
         workload.is_ok_and(|workload: SmbWorkload| workload.pattern == Pattern::DiskMix)
     },
-    check: |input| LoadFileSource::read(input).map(drop),
+    read: |reader, name| Ok(Arc::new(LoadFile::parse(reader, name).map_err(PlanError::own)?)),
 };
 
 impl LoadFileSource {
-    /// Reads a load file.
-    pub(crate) fn read(input: &InputFile) -> Result<Self, PlanError> {
-        let InputFile { path, sha256, bytes } = input;
-        let file =
-            LoadFile::parse(&**bytes, &path.display().to_string()).map_err(PlanError::own)?;
-        Ok(Self { path: path.clone(), sha256: sha256.clone(), file: Arc::new(file) })
+    /// The file that the user named; `None` where nothing of this protocol was read.
+    pub(crate) fn of(input: &InputFile) -> Option<Self> {
+        let InputFile { path, sha256, content } = input;
+        let file = Arc::clone(content).downcast().ok()?;
+        Some(Self { path: path.clone(), sha256: sha256.clone(), file })
     }
 }
 

@@ -20,7 +20,7 @@ use plimsoll_protocol::host::{
     greet_nobody, own_program,
 };
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, Protocol};
-use plimsoll_servers::{ANNOUNCEMENT, Builtin, ServerError, cores};
+use plimsoll_servers::{Builtin, ServerError, cores};
 use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::sim::MESSAGE_BYTES;
 use serde::{Deserialize, Serialize};
@@ -100,15 +100,13 @@ fn start(wish: &ServerWish<'_>) -> Result<Started, HostError> {
 }
 
 fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
-    let args =
-        ServeEchoArgs::from_arg_matches(matches).map_err(|e| HostError::wrong(e.to_string()))?;
+    let args = ServeEchoArgs::from_arg_matches(matches)?;
     let refused = |source| ServerError::Listen { address: args.listen, source };
     let _ = cores::pin_current_thread(&args.cores);
     let listener = TcpListener::bind(args.listen).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;
-    let stop = (console.stop)(args.stop_with_stdin)?;
     let address = listener.local_addr().map_err(refused)?;
-    (console.print)(&format!("{ANNOUNCEMENT}echo://{address}/"));
+    let stop = console.listens(&format!("echo://{address}/"), args.stop_with_stdin)?;
     while !stop.is_requested() {
         match listener.accept() {
             Ok((stream, _)) => drop(std::thread::spawn(move || say_again(stream))),

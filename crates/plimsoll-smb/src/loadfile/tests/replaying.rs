@@ -4,7 +4,9 @@ use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use crate::loadfile::{LoadFile, LoadFileSource, Replay};
+use plimsoll_protocol::InputFile;
+
+use crate::loadfile::{LOAD_FILES, LoadFile, LoadFileSource, Replay};
 use crate::op::{
     Disposition, Expected, FileLevel, FindLevel, FsLevel, HandleNo, SmbCall, SmbOp, Wanted,
 };
@@ -128,6 +130,17 @@ fn directories_before_a_point_are_known() {
     assert_eq!(shared, ["a", r"a\b"]);
     let own: Vec<_> = file.own_directories(8).into_iter().collect();
     assert_eq!(own, [r"a\b\client9", "client9x"]);
+}
+
+#[test]
+fn a_file_that_the_user_named_is_taken_up_as_it_was_read() {
+    let mut text: &[u8] = b"Mkdir \"\\client1\" *\n";
+    let content = (LOAD_FILES.read)(&mut text, "a.txt").unwrap();
+    let input = InputFile { path: "a.txt".into(), sha256: "ab".into(), content };
+    let source = LoadFileSource::of(&input).unwrap();
+    assert_eq!((source.path, source.sha256), (input.path, input.sha256));
+    assert_eq!(source.file.records().len(), 1);
+    assert!((LOAD_FILES.read)(&mut &b"vm"[..], "a.txt").is_err());
 }
 
 #[test]
