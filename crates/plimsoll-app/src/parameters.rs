@@ -1,18 +1,14 @@
 //! The `[workload]` table of suites with `protocol = "app"`.
 
-use std::ops::RangeInclusive;
-
-use plimsoll_model::suite::{SuiteError, TableReader};
+use plimsoll_model::suite::{SuiteError, TableReader, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::op::AppKind;
 use super::wire::{PAYLOAD_BYTES_MAX, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, WORK_MAX};
 
-/// Larger than any weight needs to be, small enough that sums stay exact.
-const WEIGHT_MAX: f64 = 1e6;
 /// A sector of a disk.
-const ACCESS_BYTES_MIN: u64 = 512;
+const ACCESS_BYTES_MIN: u32 = 512;
 /// Sixty-four segments of it fill a disk of a terabyte.
 const SEGMENT_MIB_MAX: f64 = 16_384.0;
 /// Below it a segment is one block.
@@ -20,23 +16,31 @@ const ACCESS_RATIO_MIN: f64 = 0.001;
 
 /// Parameters of a workload of application transactions, every default explicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct AppWorkload {
     /// Bytes of the whole request of a client/server transaction, header included.
+    #[schemars(range(min = REQUEST_HEADER_BYTES, max = REQUEST_HEADER_BYTES + PAYLOAD_BYTES_MAX as usize))]
     pub request_bytes: u32,
     /// Bytes of the whole reply of a client/server transaction, header included.
+    #[schemars(range(min = REPLY_HEADER_BYTES, max = REPLY_HEADER_BYTES + PAYLOAD_BYTES_MAX as usize))]
     pub reply_bytes: u32,
     /// Bytes that a server/client transaction brings.
+    #[schemars(range(min = 1, max = PAYLOAD_BYTES_MAX))]
     pub server_client_bytes: u32,
     /// Bytes of a read, write or append.
+    #[schemars(range(min = ACCESS_BYTES_MIN, max = PAYLOAD_BYTES_MAX))]
     pub access_bytes: u32,
     /// Size of a client's data segment in MiB, before the profile's scale.
+    #[schemars(range(min = 0.01, max = SEGMENT_MIB_MAX))]
     pub segment_mib: f64,
     /// Share of the segment that is read and written, from its beginning.
+    #[schemars(range(min = ACCESS_RATIO_MIN, max = 1.0))]
     pub segment_access_ratio: f64,
     /// Units of work of a processor transaction: checksums over 64 KiB.
+    #[schemars(range(min = 1, max = WORK_MAX))]
     pub work: u32,
     /// Of one reply in this many the body is compared, where it is known beforehand; 1 is all.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: u32,
     /// Seed of the segments' content.
     pub file_set_seed: u64,
@@ -46,7 +50,8 @@ pub struct AppWorkload {
 
 /// Weight of each kind of transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(transform = weights)]
 #[expect(missing_docs, reason = "each is the weight of the transaction of its name")]
 pub struct AppMix {
     pub client_server: f64,
@@ -129,82 +134,13 @@ pub fn op_names() -> Vec<String> {
 
 /// Reads the table, every default explicit.
 pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
-    let workload = read_typed(table)?;
-    Ok(toml::Table::try_from(workload).expect("numbers and tables of numbers are always TOML"))
-}
-
-/// Reads the table.
-pub fn read_typed(table: &TableReader<'_>) -> Result<AppWorkload, SuiteError> {
-    let ours = AppWorkload::default();
-    let payload_max = u64::from(PAYLOAD_BYTES_MAX);
-    let frame = |header: usize| header as u64..=header as u64 + payload_max;
-    let workload = AppWorkload {
-        request_bytes: count(
-            table,
-            "request_bytes",
-            frame(REQUEST_HEADER_BYTES),
-            ours.request_bytes,
-        )?,
-        reply_bytes: count(table, "reply_bytes", frame(REPLY_HEADER_BYTES), ours.reply_bytes)?,
-        server_client_bytes: count(
-            table,
-            "server_client_bytes",
-            1..=payload_max,
-            ours.server_client_bytes,
-        )?,
-        access_bytes: count(
-            table,
-            "access_bytes",
-            ACCESS_BYTES_MIN..=payload_max,
-            ours.access_bytes,
-        )?,
-        segment_mib: table
-            .number_in("segment_mib", 0.01..=SEGMENT_MIB_MAX)?
-            .unwrap_or(ours.segment_mib),
-        segment_access_ratio: table
-            .number_in("segment_access_ratio", ACCESS_RATIO_MIN..=1.0)?
-            .unwrap_or(ours.segment_access_ratio),
-        work: count(table, "work", 1..=u64::from(WORK_MAX), ours.work)?,
-        verify_one_in: count(table, "verify_one_in", 1..=1_000_000, ours.verify_one_in)?,
-        file_set_seed: table
-            .count("file_set_seed", 0..=i64::MAX as u64)?
-            .unwrap_or(ours.file_set_seed),
-        mix: read_mix(&table.table("mix")?)?,
-    };
-    Ok(workload)
-}
-
-fn read_mix(table: &TableReader<'_>) -> Result<AppMix, SuiteError> {
-    let ours = AppMix::default();
-    let weight = |key: &'static str, default: f64| {
-        Ok::<_, SuiteError>(table.number_in(key, 0.0..=WEIGHT_MAX)?.unwrap_or(default))
-    };
-    let mix = AppMix {
-        client_server: weight("client_server", ours.client_server)?,
-        processor: weight("processor", ours.processor)?,
-        server_client: weight("server_client", ours.server_client)?,
-        random_read: weight("random_read", ours.random_read)?,
-        random_write: weight("random_write", ours.random_write)?,
-        sequential_read: weight("sequential_read", ours.sequential_read)?,
-        sequential_write: weight("sequential_write", ours.sequential_write)?,
-        append: weight("append", ours.append)?,
-    };
-    table.finish()?;
-    if mix.weights().iter().any(|weight| *weight > 0.0) {
-        return Ok(mix);
+    let workload: AppWorkload = table.read()?;
+    if workload.mix.kinds().next().is_none() {
+        return Err(table
+            .error_at("mix.client_server", "no transaction has a weight above 0")
+            .with_help("write for example client_server = 1"));
     }
-    Err(table
-        .error_at("client_server", "no transaction has a weight above 0")
-        .with_help("write for example client_server = 1"))
-}
-
-fn count(
-    table: &TableReader<'_>,
-    key: &'static str,
-    bounds: RangeInclusive<u64>,
-    default: u32,
-) -> Result<u32, SuiteError> {
-    Ok(table.count(key, bounds)?.map_or(default, |n| n as u32))
+    Ok(toml::Table::try_from(workload).expect("numbers and tables of numbers are always TOML"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The `[workload]` table of suites with `protocol = "http"`.
 
-use plimsoll_model::suite::{SuiteError, TableReader};
+use plimsoll_model::suite::{SuiteError, TableReader, percents};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,8 @@ use super::wire::request::{Method, is_field};
 
 /// Parameters of an HTTP workload, every default explicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["requests"]))]
 pub struct HttpWorkload {
     /// What the requests ask for.
     pub requests: RequestSource,
@@ -24,18 +25,19 @@ pub struct HttpWorkload {
     /// Check the server's certificate (`https`).
     pub tls_verify: bool,
     /// Certificates to trust besides the public ones, a PEM file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_ca_file: Option<String>,
     /// Whether a connection may take up the TLS session of an earlier one.
     pub tls_resumption: TlsResumption,
     /// One reply in this many is compared with the file set; 1 is all. Only with a file set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: Option<u32>,
     /// Lines `[weight] [method] URL`; empty means the target's own URL. Only with `urls`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub urls: Option<Vec<String>>,
     /// Only with a file set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetParameters>,
 }
 
@@ -50,10 +52,11 @@ pub enum RequestSource {
 }
 
 /// What happens to a connection after its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
     /// It carries the client's next request.
+    #[default]
     KeepAlive,
     /// The server closes it; every op makes a new one.
     PerRequest,
@@ -73,18 +76,21 @@ pub enum TlsResumption {
 
 /// The file set and how it is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct FileSetParameters {
     /// Path below the target's own where the file set lies; empty or ending with a slash.
     pub path_prefix: String,
     /// Seed of the content, where the server's file set does not say its own.
     pub seed: u64,
     /// Fixed number of directories; absent means the method's formula.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = DIRECTORIES_MAX))]
     pub directories: Option<u32>,
     /// Percent of ops per class, whole numbers that sum to 100.
+    #[serde(deserialize_with = "percents")]
     pub class_percent: [u8; CLASSES as usize],
     /// Mean of the Poisson distribution, truncated to 1..9, that chooses the file in its class.
+    #[schemars(range(min = 0.1, max = 50.0))]
     pub poisson_mean: f64,
 }
 
@@ -114,61 +120,87 @@ fn read_status(text: &str) -> Option<(u16, u16)> {
     Some((code, code))
 }
 
+impl Default for HttpWorkload {
+    /// The target's own URL; a suite says what it asks for.
+    fn default() -> Self {
+        Self {
+            requests: RequestSource::Urls,
+            connections: Connections::default(),
+            method: Method::default(),
+            headers: Vec::new(),
+            expect: Vec::new(),
+            tls_verify: true,
+            tls_ca_file: None,
+            tls_resumption: TlsResumption::default(),
+            verify_one_in: None,
+            urls: None,
+            file_set: None,
+        }
+    }
+}
+
+impl Default for FileSetParameters {
+    /// The method's.
+    fn default() -> Self {
+        Self {
+            path_prefix: String::new(),
+            seed: 1,
+            directories: None,
+            class_percent: [35, 50, 14, 1],
+            poisson_mean: 5.0,
+        }
+    }
+}
+
 /// Reads the table, every default explicit.
 pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
-    let workload = read_typed(table)?;
+    let mut workload: HttpWorkload = table.read().map_err(|error| match &*error.key {
+        "workload.headers" => not_quoted(error),
+        _ => error,
+    })?;
+    complete(table, &mut workload)?;
+    check_headers(table, &workload.headers)?;
+    check_expect(table, &workload.expect)?;
+    if let Some(file_set) = &workload.file_set {
+        check_prefix(table, &file_set.path_prefix)?;
+    }
     Ok(toml::Table::try_from(workload).expect("numbers, strings and lists are always TOML"))
 }
 
-fn read_typed(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
-    let requests = table
-        .choice("requests", &[("file_set", RequestSource::FileSet), ("urls", RequestSource::Urls)])?
-        .ok_or_else(|| table.missing("requests").with_help("write \"file_set\" or \"urls\""))?;
-    let with_files = requests == RequestSource::FileSet;
-    Ok(HttpWorkload {
-        requests,
-        connections: table
-            .choice(
-                "connections",
-                &[("keep-alive", Connections::KeepAlive), ("per-request", Connections::PerRequest)],
-            )?
-            .unwrap_or(Connections::KeepAlive),
-        method: table
-            .choice("method", &[("GET", Method::Get), ("HEAD", Method::Head)])?
-            .unwrap_or_default(),
-        headers: read_headers(table)?,
-        expect: read_expect(table, requests)?,
-        tls_verify: table.flag("tls_verify")?.unwrap_or(true),
-        tls_ca_file: table.text("tls_ca_file")?,
-        tls_resumption: table
-            .choice("tls_resumption", &[("off", TlsResumption::Off), ("on", TlsResumption::On)])?
-            .unwrap_or_default(),
-        verify_one_in: match with_files {
-            true => Some(table.count("verify_one_in", 1..=1_000_000)?.unwrap_or(64) as u32),
-            false => None,
-        },
-        urls: match with_files {
-            true => None,
-            false => Some(table.texts("urls")?.unwrap_or_default()),
-        },
-        file_set: match with_files {
-            true => Some(read_file_set(&table.table("file_set")?)?),
-            false => None,
-        },
-    })
+/// What is there, and what it is by default, depends on what is asked for.
+fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
+    let (good, foreign, theirs): (_, &[&str], _) = match workload.requests {
+        RequestSource::FileSet => {
+            workload.verify_one_in.get_or_insert(64);
+            workload.file_set.get_or_insert_default();
+            ("200", &["urls"], "urls")
+        }
+        RequestSource::Urls => {
+            workload.urls.get_or_insert_default();
+            ("2xx", &["verify_one_in", "file_set"], "file_set")
+        }
+    };
+    if !table.has("expect") {
+        workload.expect = vec![good.to_owned()];
+    }
+    match foreign.iter().find(|key| table.has(key)) {
+        None => Ok(()),
+        Some(key) => Err(table
+            .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))
+            .with_help("leave it out, or write that")),
+    }
 }
 
-fn read_headers(table: &TableReader<'_>) -> Result<Vec<String>, SuiteError> {
-    let wrong = |message: String| unquoted(table.error_at("headers", message));
-    let shape = |_| wrong("`workload.headers` is not a list of strings".to_owned());
-    let headers = table.texts("headers").map_err(shape)?.unwrap_or_default();
-    match headers.iter().position(|h| !is_field(h)) {
-        None => Ok(headers),
-        Some(at) => {
-            let message = format!("`workload.headers`: string {} is not a header field", at + 1);
-            Err(wrong(message).with_help("write for example \"Accept: text/html\""))
-        }
-    }
+fn check_headers(table: &TableReader<'_>, headers: &[String]) -> Result<(), SuiteError> {
+    let Some(at) = headers.iter().position(|header| !is_field(header)) else { return Ok(()) };
+    let message = format!("`workload.headers`: string {} is not a header field", at + 1);
+    let error = table.error_at("headers", message);
+    Err(unquoted(error).with_help("write for example \"Accept: text/html\""))
+}
+
+fn not_quoted(mut error: SuiteError) -> SuiteError {
+    error.message = "`workload.headers` is not a list of strings".to_owned();
+    unquoted(error)
 }
 
 /// Without the text in question, which may hold a secret.
@@ -180,23 +212,14 @@ fn unquoted(mut error: SuiteError) -> SuiteError {
             .chars()
             .map(|c| if c == '\n' { "\n".into() } else { "*".repeat(c.len_utf8()) })
             .collect();
-        error.text.replace_range(span, &stars);
+        error.text = [&error.text[..span.start], &stars, &error.text[span.end..]].concat().into();
     }
     error
 }
 
-fn read_expect(
-    table: &TableReader<'_>,
-    requests: RequestSource,
-) -> Result<Vec<String>, SuiteError> {
-    let default: &[&str] = match requests {
-        RequestSource::FileSet => &["200"],
-        RequestSource::Urls => &["2xx"],
-    };
-    let given = table.texts("expect")?;
-    let expect = given.unwrap_or_else(|| default.iter().map(|s| (*s).to_owned()).collect());
-    match Statuses::parse(&expect) {
-        Ok(_) if !expect.is_empty() => Ok(expect),
+fn check_expect(table: &TableReader<'_>, expect: &[String]) -> Result<(), SuiteError> {
+    match Statuses::parse(expect) {
+        Ok(_) if !expect.is_empty() => Ok(()),
         Ok(_) => Err(table
             .error_at("expect", "no status is a good one")
             .with_help("write for example [\"200\"] or [\"2xx\"]")),
@@ -206,36 +229,13 @@ fn read_expect(
     }
 }
 
-fn read_file_set(table: &TableReader<'_>) -> Result<FileSetParameters, SuiteError> {
-    let path_prefix = table.text("path_prefix")?.unwrap_or_default();
+fn check_prefix(table: &TableReader<'_>, path_prefix: &str) -> Result<(), SuiteError> {
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
     let wrong_end = !path_prefix.is_empty() && !path_prefix.ends_with('/');
     if path_prefix.starts_with('/') || wrong_end || !path_prefix.chars().all(plain) {
         return Err(table
-            .error_at("path_prefix", format!("{path_prefix:?} is not a relative path"))
+            .error_at("file_set.path_prefix", format!("{path_prefix:?} is not a relative path"))
             .with_help("write a path without leading and with closing slash, like \"files/\""));
     }
-    let value = FileSetParameters {
-        path_prefix,
-        seed: table.count("seed", 0..=i64::MAX as u64)?.unwrap_or(1),
-        directories: table.count("directories", 1..=u64::from(DIRECTORIES_MAX))?.map(|n| n as u32),
-        class_percent: read_class_percent(table)?,
-        poisson_mean: table.number_in("poisson_mean", 0.1..=50.0)?.unwrap_or(5.0),
-    };
-    table.finish()?;
-    Ok(value)
-}
-
-fn read_class_percent(table: &TableReader<'_>) -> Result<[u8; CLASSES as usize], SuiteError> {
-    let Some(given) = table.numbers("class_percent")? else { return Ok([35, 50, 14, 1]) };
-    let whole = given.iter().all(|p| p.fract() == 0.0 && (0.0..=100.0).contains(p));
-    let percent: Vec<u8> = given.iter().map(|p| *p as u8).collect();
-    match <[u8; CLASSES as usize]>::try_from(percent) {
-        Ok(percent) if whole && percent.iter().map(|p| u32::from(*p)).sum::<u32>() == 100 => {
-            Ok(percent)
-        }
-        _ => Err(table
-            .error_at("class_percent", format!("the class shares are {given:?}"))
-            .with_help("write four whole numbers that sum to 100, like [35, 50, 14, 1]")),
-    }
+    Ok(())
 }

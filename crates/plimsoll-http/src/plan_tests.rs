@@ -99,7 +99,7 @@ fn wrong_workloads_are_refused_with_a_next_move() {
     assert!(refusal("workload.file_set.class_percent=[35, 50, 14, 2]").contains("sum to 100"));
     assert!(refusal("workload.headers=[\"nope\"]").contains("not a header field"));
     assert!(refusal("workload.expect=[\"20\"]").contains("not an HTTP status"));
-    assert!(refusal("workload.urls=[]").contains("unknown key"));
+    assert!(refusal("workload.urls=[]").contains("goes with requests = \"urls\""));
     assert!(refusal("protocol=htp").contains("did you mean \"http\"?"));
 }
 

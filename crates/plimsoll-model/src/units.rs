@@ -284,40 +284,53 @@ pub fn span_text(span: Nanos) -> String {
 
 /// Serde adapter: a [`Nanos`] as text such as `"300s"`.
 pub mod span_serde {
+    use std::fmt;
+
+    use serde::de::{Error, Unexpected, Visitor};
+    use serde::{Deserializer, Serializer};
+
     use super::{Nanos, parse_span, span_text};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     /// Writes the shortest exact text.
     pub fn serialize<S: Serializer>(span: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&span_text(*span))
     }
 
-    /// Reads what [`parse_span`] reads.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse_span(&text)
-            .ok_or_else(|| D::Error::custom(format!("{text:?} is not a span of time like \"30s\"")))
-    }
-}
-
-/// Serde adapter: a list of [`Nanos`] as texts such as `["15s", "25s"]`.
-pub mod spans_serde {
-    use super::{Nanos, parse_span, span_text};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    /// Writes the shortest exact texts.
-    pub fn serialize<S: Serializer>(spans: &[Nanos], serializer: S) -> Result<S::Ok, S::Error> {
+    /// Writes a list of them.
+    pub fn serialize_list<S: Serializer>(
+        spans: &[Nanos],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(spans.iter().map(|span| span_text(*span)))
     }
 
     /// Reads what [`parse_span`] reads.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Nanos>, D::Error> {
-        let bad =
-            |text: &str| D::Error::custom(format!("{text:?} is not a span of time like \"30s\""));
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        texts.iter().map(|text| parse_span(text).ok_or_else(|| bad(text))).collect()
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+        deserializer.deserialize_str(SpanVisitor)
+    }
+
+    struct SpanVisitor;
+
+    impl Visitor<'_> for SpanVisitor {
+        type Value = Nanos;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a span of time like \"30s\" or \"1.5ms\"")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Nanos, E> {
+            parse_span(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        }
     }
 }
+
+/// A span of time as suites write it, such as `"30s"`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SpanText(
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub Nanos,
+);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::suite::{SuiteError, TableReader};
+use plimsoll_model::suite::{SuiteError, TableReader, percents, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,47 +12,56 @@ use super::mix::{READ_BLOCKS, WRITE_BLOCKS, mean_rpcs};
 use super::op::Stability;
 
 /// The session numbers its calls with eight bits.
-const OUTSTANDING_MAX: u64 = 256;
+const OUTSTANDING_MAX: u32 = 256;
 /// More groups than the files of a pattern cannot be equal.
-const ACCESS_GROUPS_MAX: u64 = 100;
-/// Larger than any weight needs to be, small enough that sums stay exact.
-const WEIGHT_MAX: f64 = 1e6;
+const ACCESS_GROUPS_MAX: u32 = 100;
 
 /// Parameters of an NFS workload, every default explicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["version"]))]
 pub struct NfsWorkload {
     /// 2 or 3.
-    #[schemars(with = "u8")]
+    #[schemars(with = "u8", range(min = 2, max = 3))]
     pub version: NfsVersion,
     /// What carries the calls; the query of a target's URL comes before it.
     pub transport: Transport,
     /// Ask from a port below 1024 when permitted.
     pub reserved_port: bool,
     /// Most RPCs in flight of one process.
+    #[schemars(range(min = 1, max = OUTSTANDING_MAX))]
     pub outstanding_max: u32,
     /// Most READs in flight of one process.
+    #[schemars(range(min = 1, max = OUTSTANDING_MAX))]
     pub reads_outstanding_max: u32,
     /// Most WRITEs in flight of one process.
+    #[schemars(range(min = 1, max = OUTSTANDING_MAX))]
     pub writes_outstanding_max: u32,
     /// Percent of READs of 1, 2, 4, 8, 16 blocks of 8 KiB; each block is an RPC.
+    #[serde(deserialize_with = "percents")]
     pub read_blocks: [u8; READ_BLOCKS.len()],
     /// Percent of WRITEs of less than a block, and of 1, 2, 4, 8, 16 blocks.
+    #[serde(deserialize_with = "percents")]
     pub write_blocks: [u8; WRITE_BLOCKS.len()],
     /// Percent of WRITEs that append.
+    #[schemars(range(min = 0, max = 100))]
     pub append_percent: u8,
     /// Of one READ in this many the content is compared; 1 is all.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: u32,
     /// Size of the file set in MiB for each requested op/s.
+    #[schemars(range(min = 0.001, max = 10_000.0))]
     pub mib_per_op_per_s: f64,
     /// Seed of the content, where the server's file set does not say its own.
     pub file_set_seed: u64,
     /// Groups of equal size that the accessed tenth of the files is divided into.
+    #[schemars(range(min = 1, max = ACCESS_GROUPS_MAX))]
     pub access_groups: u32,
     /// Mean of the Poisson distribution, truncated to the groups' numbers, that chooses a group.
+    #[schemars(range(min = 0.1, max = 50.0))]
     pub access_poisson_mean: f64,
     /// Weight of each op: its share of the RPCs, whatever they sum to.
-    #[schemars(extend("propertyNames" = schemars::schema_for!(MixOp)))]
+    #[schemars(extend("propertyNames" = schemars::schema_for!(MixOp)), transform = weights)]
     pub mix: BTreeMap<MixOp, f64>,
 }
 
@@ -73,6 +82,29 @@ impl Transport {
         match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
+        }
+    }
+}
+
+impl Default for NfsWorkload {
+    /// What the published mix leaves open is ours; a suite says its version and its mix.
+    fn default() -> Self {
+        Self {
+            version: NfsVersion::V3,
+            transport: Transport::default(),
+            reserved_port: true,
+            outstanding_max: 32,
+            reads_outstanding_max: 8,
+            writes_outstanding_max: 8,
+            read_blocks: [85, 8, 4, 2, 1],
+            write_blocks: [49, 36, 8, 4, 2, 1],
+            append_percent: 70,
+            verify_one_in: 64,
+            mib_per_op_per_s: 10.0,
+            file_set_seed: 1,
+            access_groups: 10,
+            access_poisson_mean: 5.0,
+            mix: BTreeMap::new(),
         }
     }
 }
@@ -137,81 +169,43 @@ pub fn ops_per_arrival(workload: &NfsWorkload) -> f64 {
 
 /// Reads the table, every default explicit.
 pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
-    let workload = read_typed(table)?;
+    let mut workload: NfsWorkload = table.read()?;
+    let outstanding_max = workload.outstanding_max;
+    for (key, bound) in [
+        ("reads_outstanding_max", &mut workload.reads_outstanding_max),
+        ("writes_outstanding_max", &mut workload.writes_outstanding_max),
+    ] {
+        if !table.has(key) {
+            *bound = outstanding_max.min(*bound);
+        } else if *bound > outstanding_max {
+            return Err(table
+                .error_at(key, format!("`workload.{key}` is {bound}"))
+                .with_help(format!("it must be from 1 to {outstanding_max}, outstanding_max")));
+        }
+    }
+    complete_mix(table, &mut workload)?;
     Ok(toml::Table::try_from(workload).expect("numbers, words and lists are always TOML"))
 }
 
-/// Reads the table.
-pub fn read_typed(table: &TableReader<'_>) -> Result<NfsWorkload, SuiteError> {
-    let version = table.count("version", 2..=3)?.ok_or_else(|| table.missing("version"))?;
-    let version = if version == 2 { NfsVersion::V2 } else { NfsVersion::V3 };
-    let outstanding_max = table.count("outstanding_max", 1..=OUTSTANDING_MAX)?.unwrap_or(32) as u32;
-    let bound = |key: &'static str| {
-        let given = table.count(key, 1..=u64::from(outstanding_max))?;
-        Ok::<_, SuiteError>(given.map_or(outstanding_max.min(8), |n| n as u32))
-    };
-    Ok(NfsWorkload {
-        version,
-        transport: table
-            .choice("transport", &[("tcp", Transport::Tcp), ("udp", Transport::Udp)])?
-            .unwrap_or_default(),
-        reserved_port: table.flag("reserved_port")?.unwrap_or(true),
-        outstanding_max,
-        reads_outstanding_max: bound("reads_outstanding_max")?,
-        writes_outstanding_max: bound("writes_outstanding_max")?,
-        read_blocks: read_percents(table, "read_blocks", [85, 8, 4, 2, 1])?,
-        write_blocks: read_percents(table, "write_blocks", [49, 36, 8, 4, 2, 1])?,
-        append_percent: table.count("append_percent", 0..=100)?.unwrap_or(70) as u8,
-        verify_one_in: table.count("verify_one_in", 1..=1_000_000)?.unwrap_or(64) as u32,
-        mib_per_op_per_s: table.number_in("mib_per_op_per_s", 0.001..=10_000.0)?.unwrap_or(10.0),
-        file_set_seed: table.count("file_set_seed", 0..=i64::MAX as u64)?.unwrap_or(1),
-        access_groups: table.count("access_groups", 1..=ACCESS_GROUPS_MAX)?.unwrap_or(10) as u32,
-        access_poisson_mean: table.number_in("access_poisson_mean", 0.1..=50.0)?.unwrap_or(5.0),
-        mix: read_mix(&table.table("mix")?, version)?,
-    })
-}
-
-fn read_mix(
-    table: &TableReader<'_>,
-    version: NfsVersion,
-) -> Result<BTreeMap<MixOp, f64>, SuiteError> {
-    let mut mix = BTreeMap::new();
+/// Every op of the version, and none that it does not have.
+fn complete_mix(table: &TableReader<'_>, workload: &mut NfsWorkload) -> Result<(), SuiteError> {
+    let (version, mix) = (workload.version, &mut workload.mix);
     for op in MixOp::ALL {
-        let weight = table.number_in(op.name(), 0.0..=WEIGHT_MAX)?.unwrap_or(0.0);
         if op.is_in(version) {
-            mix.insert(op, weight);
-        } else if weight > 0.0 {
+            mix.entry(op).or_insert(0.0);
+        } else if mix.remove(&op).is_some_and(|weight| weight > 0.0) {
             let message = format!("NFS version {} has no {}", version.number(), op.name());
             return Err(table
-                .error_at(op.name(), message)
+                .error_at(&format!("mix.{}", op.name()), message)
                 .with_help("remove the op, or write version = 3"));
         }
     }
-    table.finish()?;
     if mix.values().sum::<f64>() > 0.0 {
-        return Ok(mix);
+        return Ok(());
     }
     Err(table
-        .error_at("", "no op of the mix has a weight")
+        .error_at("mix", "no op of the mix has a weight")
         .with_help("write for example lookup = 27 and read = 18 under [workload.mix]"))
-}
-
-fn read_percents<const N: usize>(
-    table: &TableReader<'_>,
-    key: &'static str,
-    default: [u8; N],
-) -> Result<[u8; N], SuiteError> {
-    let Some(given) = table.numbers(key)? else { return Ok(default) };
-    let whole = given.iter().all(|p| p.fract() == 0.0 && (0.0..=100.0).contains(p));
-    let percents: Vec<u8> = given.iter().map(|p| *p as u8).collect();
-    match <[u8; N]>::try_from(percents) {
-        Ok(percents) if whole && percents.iter().map(|p| u32::from(*p)).sum::<u32>() == 100 => {
-            Ok(percents)
-        }
-        _ => Err(table
-            .error_at(key, format!("`{key}` is {given:?}"))
-            .with_help(format!("write {N} whole numbers that sum to 100, like {default:?}"))),
-    }
 }
 
 #[cfg(test)]

@@ -3,17 +3,25 @@
 mod read;
 mod sizes;
 
+use plimsoll_model::suite::weights;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::logon::Offer;
 use super::op::SmbKind;
-pub use read::{read, read_typed};
+pub use read::read;
 pub use sizes::SizeTable;
+
+/// A script numbers its ops in flight with eight bits.
+const OUTSTANDING_MAX: u32 = 256;
+/// Five handles are needed at a time: two documents, a made file, and two that come and go.
+const HANDLES_OPEN_MIN: u32 = 5;
+/// A client has 56 seed files, and opens none twice.
+const HANDLES_OPEN_MAX: u32 = 48;
 
 /// Parameters of an SMB workload, every default explicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SmbWorkload {
     /// What the clients do.
     pub pattern: Pattern,
@@ -29,16 +37,21 @@ pub struct SmbWorkload {
     /// What a client may keep of what it read.
     pub caching: Caching,
     /// Size of one client's workspace in MiB, before the profile's scale.
+    #[schemars(range(min = 0.1, max = 4_096.0))]
     pub workspace_mib: f64,
     /// Percent of reads that go to files of the directory all clients share.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub shared_percent: f64,
     /// Leave the workspaces on the share after the run.
     pub save_workspace: bool,
     /// Most ops in flight of one client; patterns `nic` and `echo` only, others have one.
+    #[schemars(range(min = 1, max = OUTSTANDING_MAX))]
     pub outstanding_max: u32,
     /// A client with more unexpected statuses than this leaves the mix.
+    #[schemars(range(min = 0, max = u32::MAX))]
     pub unexpected_max: u32,
     /// Of one read in this many the content is compared; 1 is all.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: u32,
     /// Seed of the content.
     pub file_set_seed: u64,
@@ -48,45 +61,58 @@ pub struct SmbWorkload {
 
 /// The statistical model of a desktop client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct DiskMixModel {
     /// Ops of a pass, about.
+    #[schemars(range(min = 50, max = 1_000_000))]
     pub ops_per_pass: u32,
     /// Application sessions of a pass; each is a piece of work.
+    #[schemars(range(min = 1, max = 1_000))]
     pub sessions: u32,
     /// Client n begins with application session n, each at another place within it, so that a
     /// short load point sees all of them.
     pub stagger: bool,
     /// Most handles of one client open at a time.
+    #[schemars(range(min = HANDLES_OPEN_MIN, max = HANDLES_OPEN_MAX))]
     pub handles_open_max: u32,
     /// A session that has opened so many closes one for each that it opens further.
     pub handles_kept: u32,
     /// Reads from one seed file between two application sessions.
+    #[schemars(range(min = 0, max = 1_000))]
     pub reads_between: u32,
     /// Percent of reads that continue where the last one on that handle ended.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub sequential_read_percent: f64,
     /// Percent of writes that continue where the last one on that handle ended.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub sequential_write_percent: f64,
     /// Percent of creates that ask for a file that exists, or should.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub open_existing_percent: f64,
     /// Percent of creates that expect name-not-found.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub missing_create_percent: f64,
     /// Percent of path queries that expect name-not-found.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub missing_query_percent: f64,
     /// Percent of finds that expect no-such-file.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub missing_find_percent: f64,
     /// How often each op occurs.
     pub mix: DiskMix,
     /// Sizes of reads.
+    #[serde(deserialize_with = "SizeTable::reads")]
     pub read_sizes: SizeTable,
     /// Sizes of writes; one of 1 byte extends a file.
+    #[serde(deserialize_with = "SizeTable::writes")]
     pub write_sizes: SizeTable,
 }
 
 /// Weight of each op. Those of `close`, `unlink` and `unlock` follow: what was opened is closed,
 /// what was made is removed, what was locked is unlocked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(transform = weights)]
 #[expect(missing_docs, reason = "each is the weight of the op of its name")]
 pub struct DiskMix {
     pub read: f64,

@@ -97,7 +97,7 @@ impl Config {
             faults_max: 3,
             claims_max: if quick { 6 } else { 12 },
             load_min: 1.0,
-            load_max: if clients { CLIENTS_MAX as f64 } else { RATE_OPS_PER_S_MAX },
+            load_max: if clients { f64::from(CLIENTS_MAX) } else { RATE_OPS_PER_S_MAX },
         }
     }
 }

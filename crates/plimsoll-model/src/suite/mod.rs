@@ -8,27 +8,29 @@
 mod read;
 pub mod reader;
 mod score;
+mod shares;
+mod values;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use reader::{Override, SuiteError, TableReader};
 pub use score::{Score, ScoreKind};
+pub use shares::{percents, weights};
 
-use crate::units::{Nanos, span_serde, spans_serde};
+use crate::units::{Nanos, span_serde};
 
 /// Version of the suite format this program reads and writes.
 pub const SUITE_FORMAT: u32 = 1;
 /// Load points a ladder may have; beyond it a run would not end within days.
 pub const LADDER_POINTS_MAX: usize = 1_000;
 /// Clients one load point may have: the limit of one generator's descriptors and memory.
-pub const CLIENTS_MAX: u64 = 100_000;
+pub const CLIENTS_MAX: u32 = 100_000;
 /// Highest load that may be requested; above what any one host generates.
 pub const RATE_OPS_PER_S_MAX: f64 = 100_000_000.0;
 
 /// A benchmark method as data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Suite {
     /// Version of this format.
     pub format: u32,
@@ -43,11 +45,9 @@ pub struct Suite {
     /// Protocol whose folder reads `[workload]`.
     pub protocol: String,
     /// An op without a reply after this long has failed.
-    #[serde(with = "span_serde")]
-    #[schemars(with = "String")]
+    #[serde(serialize_with = "span_serde::serialize")]
     pub op_timeout: Nanos,
     /// What the headline counts.
-    #[serde(default)]
     pub metric: Metric,
     /// How ops arrive.
     pub load: LoadSpec,
@@ -56,12 +56,11 @@ pub struct Suite {
     /// When a point is valid.
     pub rules: Rules,
     /// One figure for each load point and one for the ladder; absent for most methods.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
     /// Timings and scale by name.
     pub profiles: Profiles,
     /// The protocol's own table, every default explicit.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub workload: toml::Table,
 }
 
@@ -106,8 +105,8 @@ pub enum OnClientFailure {
 }
 
 /// How ops arrive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
 pub enum LoadSpec {
     /// A schedule that does not wait for replies; the ladder's unit is ops/s.
     Open {
@@ -125,11 +124,9 @@ pub enum LoadSpec {
         /// Pause before each piece of work.
         think: Think,
         /// Each client starts at a random instant within this span.
-        #[serde(with = "span_serde")]
-        #[schemars(with = "String")]
+        #[serde(serialize_with = "span_serde::serialize")]
         start_delay: Nanos,
         /// What a client that can go no further means for its point.
-        #[serde(default)]
         on_client_failure: OnClientFailure,
     },
 }
@@ -146,28 +143,30 @@ impl LoadSpec {
 }
 
 /// Whose arrival schedule an open load follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Every client has its own schedule with an equal share of the rate.
+    #[default]
     PerClient,
     /// One schedule, served by whichever client is free.
     Shared,
 }
 
 /// How far apart the ops of a schedule lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Gaps {
     /// Exponential: a Poisson process, as independent users make.
+    #[default]
     Exponential,
     /// Evenly spaced.
     Uniform,
 }
 
 /// Think time of a closed load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Think {
     /// Mean pause.
     #[serde(with = "span_serde")]
@@ -178,10 +177,11 @@ pub struct Think {
 }
 
 /// Distribution of think times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkDistribution {
     /// Always the mean.
+    #[default]
     Constant,
     /// Even from zero to twice the mean.
     Uniform,
@@ -190,8 +190,8 @@ pub enum ThinkDistribution {
 }
 
 /// The sequence of load points.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Ladder {
     /// These loads, in this order (ops/s for open loads, clients for closed ones).
     Points {
@@ -217,8 +217,7 @@ pub enum Ladder {
         /// Simulated clients of every point.
         clients: u32,
         /// Mean think times, before the profile's scale.
-        #[serde(with = "spans_serde")]
-        #[schemars(with = "Vec<String>")]
+        #[serde(serialize_with = "span_serde::serialize_list")]
         thinks: Vec<Nanos>,
     },
 }
@@ -241,32 +240,51 @@ impl Ladder {
 
 /// When a point is valid. Every limit has its source in the method or in `docs/validity.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Rules {
     /// Achieved may differ from what the schedule asked for by this share.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub rate_tolerance_ratio: f64,
     /// Share of ops that may fail.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub errors_max_ratio: f64,
     /// A point whose mean service time is above this is not counted; absent means no cap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 3.6e6))]
     pub response_cap_ms: Option<f64>,
     /// A worker busier than this limits the measurement, not the server.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub generator_cpu_max_ratio: f64,
     /// Send lag p99 may be this long, or a twentieth of response p50, whichever is larger.
     #[serde(with = "span_serde")]
     #[schemars(with = "String")]
     pub send_lag_p99_max: Nanos,
     /// Each op's share of the ops done may differ from the method's by this many percentage points.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub op_mix_max_points: f64,
     /// Each target's ops may differ from an equal part of all by this share of that part; absent
     /// means not judged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub target_share_max_ratio: Option<f64>,
 }
 
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            rate_tolerance_ratio: 0.05,
+            errors_max_ratio: 0.001,
+            response_cap_ms: None,
+            generator_cpu_max_ratio: 0.9,
+            send_lag_p99_max: Nanos::from_millis(1),
+            op_mix_max_points: 1.0,
+            target_share_max_ratio: None,
+        }
+    }
+}
+
 /// The named profiles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profiles {
     /// The published timings.
     pub full: Profile,
@@ -279,31 +297,26 @@ pub struct Profiles {
 }
 
 /// Timings of a load point and the scale of the workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
     /// Load held before measuring.
-    #[serde(with = "span_serde")]
-    #[schemars(with = "String")]
+    #[serde(serialize_with = "span_serde::serialize")]
     pub warm_up: Nanos,
     /// The measurement window.
-    #[serde(with = "span_serde")]
-    #[schemars(with = "String")]
+    #[serde(serialize_with = "span_serde::serialize")]
     pub measure: Nanos,
     /// Load held after the window, not counted.
-    #[serde(with = "span_serde", default)]
-    #[schemars(with = "String")]
+    #[serde(serialize_with = "span_serde::serialize")]
     pub ramp_down: Nanos,
     /// Longest wait after the load for ops still under way.
-    #[serde(with = "span_serde")]
-    #[schemars(with = "String")]
+    #[serde(serialize_with = "span_serde::serialize")]
     pub drain: Nanos,
     /// Share of the method's file set (or segment) that is used; 1 is unscaled.
     pub workload_scale: f64,
     /// Share of the method's think time and start delay that is used; 1 is unscaled.
     pub think_scale: f64,
     /// Most clients of a ladder of think times; absent means all it names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clients_max: Option<u32>,
 }
 

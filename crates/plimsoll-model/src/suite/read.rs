@@ -1,19 +1,194 @@
 //! From TOML text to a [`Suite`]: defaults filled in, every rule checked, every mistake placed.
 
-use toml::de::DeTable;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::reader::{Override, Source, SuiteError, TableReader};
+use super::reader::{Document, Override, SuiteError, TableReader};
 use super::{
     Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, Ladder, LoadSpec, Metric, OnClientFailure,
     Profile, Profiles, RATE_OPS_PER_S_MAX, Rules, SUITE_FORMAT, Score, Suite, Think,
-    ThinkDistribution,
 };
-use crate::units::Nanos;
+use crate::units::{Nanos, SpanText, span_serde};
 
 /// Reads a protocol's `[workload]` table and answers with every default explicit. The first
 /// argument is the protocol's name; an unknown one is the function's error to give.
 pub(super) type ReadWorkload<'f> =
     &'f dyn Fn(&str, &TableReader<'_>) -> Result<toml::Table, SuiteError>;
+
+/// Looked at before anything else: another version may have other keys.
+#[derive(Deserialize, JsonSchema)]
+struct Format {
+    format: u32,
+}
+
+/// A suite as a file says it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    /// Version of this format.
+    #[serde(rename = "format")]
+    _format: u32,
+    /// Short name, as typed after `plimsoll run`.
+    name: String,
+    /// One line for a person.
+    title: String,
+    /// What question the suite answers, and how.
+    #[serde(default)]
+    about: String,
+    /// The published method it follows.
+    #[serde(default)]
+    source: String,
+    /// Protocol whose folder reads `[workload]`.
+    protocol: String,
+    /// An op without a reply after this long has failed.
+    #[serde(with = "span_serde", default = "default_op_timeout")]
+    #[schemars(with = "String")]
+    op_timeout: Nanos,
+    /// What the headline counts.
+    #[serde(default)]
+    metric: Metric,
+    /// How ops arrive.
+    load: LoadTable,
+    /// The sequence of load points.
+    #[serde(default)]
+    ladder: LadderTable,
+    /// When a point is valid.
+    #[serde(default)]
+    rules: Rules,
+    /// Timings and scale by name.
+    #[serde(default)]
+    profiles: ProfilesTable,
+    /// One figure for each load point and one for the ladder; absent for most methods.
+    #[serde(default)]
+    score: Option<Score>,
+    /// The protocol's own table.
+    #[serde(default, rename = "workload")]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    _workload: IgnoredAny,
+}
+
+/// How ops arrive. What only the other mode uses may stay: a load may be changed on the command
+/// line.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LoadTable {
+    /// Whether a client waits for the reply to its last op.
+    mode: LoadMode,
+    /// Open: whose schedule it is.
+    #[serde(default)]
+    arrivals: Arrivals,
+    /// Open: how far ops lie apart.
+    #[serde(default)]
+    gaps: Gaps,
+    /// Open: simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
+    #[serde(default = "default_clients")]
+    #[schemars(range(min = 1, max = CLIENTS_MAX))]
+    clients: u32,
+    /// Open: ops that may wait for a free connection, over all clients.
+    #[serde(default = "default_backlog")]
+    #[schemars(range(min = 1, max = 1 << 24))]
+    backlog_ops_max: u32,
+    /// Closed: pause before each piece of work.
+    #[serde(default)]
+    think: Think,
+    /// Closed: each client starts at a random instant within this span.
+    #[serde(with = "span_serde", default)]
+    #[schemars(with = "String")]
+    start_delay: Nanos,
+    /// Closed: what a client that can go no further means for its point.
+    #[serde(default)]
+    on_client_failure: OnClientFailure,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum LoadMode {
+    /// A schedule that does not wait for replies; the ladder's unit is ops/s.
+    Open,
+    /// Each client sends its next op only after the last reply; the ladder's unit is clients.
+    Closed,
+}
+
+const fn default_op_timeout() -> Nanos {
+    Nanos::from_secs(10)
+}
+
+const fn default_clients() -> u32 {
+    64
+}
+
+const fn default_backlog() -> u32 {
+    65_536
+}
+
+/// The sequence of load points. What only the other kinds use may stay.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LadderTable {
+    /// By default `auto` for an open load and `points` for a closed one.
+    kind: Option<LadderKind>,
+    /// Kind `points`: the loads in ops/s (open) or clients (closed).
+    points: Option<Vec<f64>>,
+    /// Kind `peak`: the highest load.
+    peak: Option<f64>,
+    /// Kinds `peak` and `auto`: how many points.
+    #[schemars(range(min = 1, max = LADDER_POINTS_MAX))]
+    steps: Option<u32>,
+    /// Kind `auto`: share of the re-verified peak that the last point asks for.
+    #[schemars(range(min = 0.01, max = 1.0))]
+    headroom: Option<f64>,
+    /// Kind `think`: simulated clients of every point.
+    #[schemars(range(min = 1, max = CLIENTS_MAX))]
+    clients: Option<u32>,
+    /// Kind `think`: mean think times, before the profile's scale.
+    thinks: Option<Vec<SpanText>>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum LadderKind {
+    /// The loads named, in their order.
+    Points,
+    /// Evenly spaced loads up to a peak that is named.
+    Peak,
+    /// Evenly spaced loads up to a peak that is searched.
+    Auto,
+    /// The same clients with one think time after the other.
+    Think,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct ProfilesTable {
+    full: ProfileTable,
+    standard: ProfileTable,
+    quick: ProfileTable,
+    demo: ProfileTable,
+}
+
+/// What a suite says of a profile.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct ProfileTable {
+    /// Load held before measuring.
+    warm_up: Option<SpanText>,
+    /// The measurement window.
+    measure: Option<SpanText>,
+    /// Load held after the window, not counted.
+    ramp_down: Option<SpanText>,
+    /// Longest wait after the load for ops still under way.
+    drain: Option<SpanText>,
+    /// Share of the method's file set (or segment) that is used; 1 is unscaled.
+    #[schemars(range(min = 0.0001, max = 1.0))]
+    workload_scale: Option<f64>,
+    /// Share of the method's think time and start delay that is used; 1 is unscaled.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    think_scale: Option<f64>,
+    /// Most clients of a ladder of think times; absent means all it names.
+    #[schemars(range(min = 1, max = CLIENTS_MAX))]
+    clients_max: Option<u32>,
+}
 
 impl Suite {
     /// Reads a suite file. `file` names it in messages; `overrides` come before its values.
@@ -23,299 +198,180 @@ impl Suite {
         overrides: &[Override],
         read_workload: ReadWorkload<'_>,
     ) -> Result<Self, SuiteError> {
-        let source = Source::new(file, text, overrides);
-        let table =
-            DeTable::parse(text).map_err(|e| source.error(e.span(), e.message().to_owned()))?;
-        let root = TableReader::root(&source, &table);
-        let suite = read_root(&root, read_workload)?;
-        root.finish()?;
+        let document = Document::new(file, text, overrides)?;
+        let root = TableReader::root(&document);
+        let Format { format } = root.read()?;
+        if format != SUITE_FORMAT {
+            let message = format!("`format` is {format}; this program reads {SUITE_FORMAT}");
+            return Err(root
+                .error_at("format", message)
+                .with_help("use the version of plimsoll that wrote the file"));
+        }
+        let file: SuiteFile = root.read()?;
+        let load = file.load.finish();
+        let ladder = file.ladder.finish(&root.table("ladder"), &load)?;
+        if let Some(score) = &file.score {
+            score.check(&root, &load, &ladder)?;
+        }
+        let suite = Self {
+            format: SUITE_FORMAT,
+            name: file.name,
+            title: file.title,
+            about: file.about,
+            source: file.source,
+            op_timeout: file.op_timeout,
+            metric: file.metric,
+            load,
+            ladder,
+            rules: file.rules,
+            score: file.score,
+            profiles: file.profiles.finish(),
+            workload: read_workload(&file.protocol, &root.table("workload"))?,
+            protocol: file.protocol,
+        };
+        suite.check_spans(&root)?;
         Ok(suite)
     }
-}
 
-fn read_root(root: &TableReader<'_>, read_workload: ReadWorkload<'_>) -> Result<Suite, SuiteError> {
-    let format =
-        root.count("format", 1..=u64::from(u32::MAX))?.ok_or_else(|| root.missing("format"))?;
-    if format != u64::from(SUITE_FORMAT) {
-        return Err(root
-            .error_at("format", format!("`format` is {format}; this program reads {SUITE_FORMAT}"))
-            .with_help("use the version of plimsoll that wrote the file"));
+    /// JSON Schema of a suite file, `[workload]` apart.
+    pub fn schema() -> schemars::Schema {
+        schemars::schema_for!(SuiteFile)
     }
-    let protocol = root.required_text("protocol")?;
-    let load = read_load(&root.table("load")?)?;
-    let workload = root.table("workload")?;
-    let explicit = read_workload(&protocol, &workload)?;
-    workload.finish()?;
-    let mut suite = Suite {
-        format: SUITE_FORMAT,
-        name: root.required_text("name")?,
-        title: root.required_text("title")?,
-        about: root.text("about")?.unwrap_or_default(),
-        source: root.text("source")?.unwrap_or_default(),
-        op_timeout: positive_span(root, "op_timeout", Nanos::from_secs(10))?,
-        metric: read_metric(root)?,
-        ladder: read_ladder(&root.table("ladder")?, &load)?,
-        rules: read_rules(&root.table("rules")?)?,
-        profiles: read_profiles(&root.table("profiles")?)?,
-        load,
-        protocol,
-        workload: explicit,
-        score: None,
-    };
-    suite.score = Score::read(root, &suite)?;
-    Ok(suite)
-}
 
-fn read_metric(root: &TableReader<'_>) -> Result<Metric, SuiteError> {
-    let metrics = [("ops", Metric::Ops), ("bytes", Metric::Bytes), ("logons", Metric::Logons)];
-    Ok(root.choice("metric", &metrics)?.unwrap_or_default())
-}
-
-fn read_load(load: &TableReader<'_>) -> Result<LoadSpec, SuiteError> {
-    #[derive(Clone, Copy)]
-    enum Mode {
-        Open,
-        Closed,
-    }
-    // A load may be changed on the command line; what only the other mode uses may stay.
-    let keys = [
-        "arrivals",
-        "gaps",
-        "clients",
-        "backlog_ops_max",
-        "think",
-        "start_delay",
-        "on_client_failure",
-    ];
-    for key in keys {
-        load.has(key);
-    }
-    let mode = load
-        .choice("mode", &[("open", Mode::Open), ("closed", Mode::Closed)])?
-        .ok_or_else(|| load.missing("mode").with_help("write \"open\" or \"closed\""))?;
-    let spec = match mode {
-        Mode::Open => LoadSpec::Open {
-            arrivals: load
-                .choice(
-                    "arrivals",
-                    &[("per_client", Arrivals::PerClient), ("shared", Arrivals::Shared)],
-                )?
-                .unwrap_or(Arrivals::PerClient),
-            gaps: load
-                .choice("gaps", &[("exponential", Gaps::Exponential), ("uniform", Gaps::Uniform)])?
-                .unwrap_or(Gaps::Exponential),
-            clients: load.count("clients", 1..=CLIENTS_MAX)?.unwrap_or(64) as u32,
-            backlog_ops_max: load.count("backlog_ops_max", 1..=1 << 24)?.unwrap_or(65_536) as u32,
-        },
-        Mode::Closed => LoadSpec::Closed {
-            think: read_think(&load.table("think")?)?,
-            start_delay: load.span("start_delay")?.unwrap_or_default(),
-            on_client_failure: load
-                .choice(
-                    "on_client_failure",
-                    &[("drop", OnClientFailure::Drop), ("abort", OnClientFailure::Abort)],
-                )?
-                .unwrap_or_default(),
-        },
-    };
-    load.finish()?;
-    Ok(spec)
-}
-
-fn read_think(think: &TableReader<'_>) -> Result<Think, SuiteError> {
-    let value = Think {
-        mean: think.span("mean")?.unwrap_or_default(),
-        distribution: think
-            .choice(
-                "distribution",
-                &[
-                    ("constant", ThinkDistribution::Constant),
-                    ("uniform", ThinkDistribution::Uniform),
-                    ("exponential", ThinkDistribution::Exponential),
-                ],
-            )?
-            .unwrap_or(ThinkDistribution::Constant),
-    };
-    think.finish()?;
-    Ok(value)
-}
-
-fn read_ladder(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, SuiteError> {
-    #[derive(Clone, Copy)]
-    enum Kind {
-        Points,
-        Peak,
-        Auto,
-        Think,
-    }
-    let kinds = [
-        ("points", Kind::Points),
-        ("peak", Kind::Peak),
-        ("auto", Kind::Auto),
-        ("think", Kind::Think),
-    ];
-    // A ladder may be changed on the command line; what only the other kinds use may stay.
-    for key in ["points", "peak", "steps", "headroom", "clients", "thinks"] {
-        ladder.has(key);
-    }
-    let kind = ladder.choice("kind", &kinds)?.unwrap_or(match load {
-        LoadSpec::Open { .. } => Kind::Auto,
-        LoadSpec::Closed { .. } => Kind::Points,
-    });
-    let steps = || Ok(ladder.count("steps", 1..=LADDER_POINTS_MAX as u64)?.unwrap_or(10) as u32);
-    let value = match kind {
-        Kind::Points => {
-            let points = ladder.numbers("points")?.ok_or_else(|| ladder.missing("points"))?;
-            check_points(ladder, &points, load)?;
-            Ladder::Points { points }
+    fn check_spans(&self, root: &TableReader<'_>) -> Result<(), SuiteError> {
+        let profiles = &self.profiles;
+        let positive = [
+            ("op_timeout", self.op_timeout),
+            ("rules.send_lag_p99_max", self.rules.send_lag_p99_max),
+            ("profiles.full.measure", profiles.full.measure),
+            ("profiles.standard.measure", profiles.standard.measure),
+            ("profiles.quick.measure", profiles.quick.measure),
+            ("profiles.demo.measure", profiles.demo.measure),
+        ];
+        match positive.iter().find(|(_, span)| *span == Nanos::ZERO) {
+            None => Ok(()),
+            Some((key, _)) => Err(root
+                .error_at(key, format!("`{key}` is zero"))
+                .with_help("write a span of time above zero, like \"30s\"")),
         }
-        Kind::Peak => {
-            let peak = ladder.number("peak")?.ok_or_else(|| ladder.missing("peak"))?;
-            check_points(ladder, &[peak], load).map_err(|e| {
-                ladder.error_at("peak", e.message).with_help(e.help.unwrap_or_default())
-            })?;
-            Ladder::Peak { peak, steps: steps()? }
-        }
-        Kind::Auto => Ladder::Auto {
-            steps: steps()?,
-            headroom: ladder.number_in("headroom", 0.01..=1.0)?.unwrap_or(1.0),
-        },
-        Kind::Think => read_thinks(ladder, load)?,
-    };
-    ladder.finish()?;
-    Ok(value)
-}
-
-fn read_thinks(ladder: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, SuiteError> {
-    if let LoadSpec::Open { .. } = load {
-        return Err(ladder
-            .error_at("kind", "a ladder of think times needs a closed load")
-            .with_help("clients of an open load do not think; write load.mode = \"closed\""));
     }
-    let clients =
-        ladder.count("clients", 1..=CLIENTS_MAX)?.ok_or_else(|| ladder.missing("clients"))?;
-    let thinks = ladder.spans("thinks")?.ok_or_else(|| ladder.missing("thinks"))?;
-    check_length(ladder, "thinks", thinks.len())?;
-    Ok(Ladder::Think { clients: clients as u32, thinks })
 }
 
-fn check_length(
-    ladder: &TableReader<'_>,
-    key: &'static str,
-    points: usize,
-) -> Result<(), SuiteError> {
+impl LoadTable {
+    fn finish(self) -> LoadSpec {
+        match self.mode {
+            LoadMode::Open => LoadSpec::Open {
+                arrivals: self.arrivals,
+                gaps: self.gaps,
+                clients: self.clients,
+                backlog_ops_max: self.backlog_ops_max,
+            },
+            LoadMode::Closed => LoadSpec::Closed {
+                think: self.think,
+                start_delay: self.start_delay,
+                on_client_failure: self.on_client_failure,
+            },
+        }
+    }
+}
+
+impl LadderTable {
+    fn finish(self, table: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, SuiteError> {
+        let kind = self.kind.unwrap_or(match load {
+            LoadSpec::Open { .. } => LadderKind::Auto,
+            LoadSpec::Closed { .. } => LadderKind::Points,
+        });
+        let steps = self.steps.unwrap_or(10);
+        match kind {
+            LadderKind::Points => {
+                let points = self.points.ok_or_else(|| table.missing("points"))?;
+                check_length(table, "points", points.len())?;
+                points
+                    .iter()
+                    .try_for_each(|load_point| check_load(table, "points", *load_point, load))?;
+                Ok(Ladder::Points { points })
+            }
+            LadderKind::Peak => {
+                let peak = self.peak.ok_or_else(|| table.missing("peak"))?;
+                check_load(table, "peak", peak, load)?;
+                Ok(Ladder::Peak { peak, steps })
+            }
+            LadderKind::Auto => Ok(Ladder::Auto { steps, headroom: self.headroom.unwrap_or(1.0) }),
+            LadderKind::Think => {
+                if let LoadSpec::Open { .. } = load {
+                    return Err(table
+                        .error_at("kind", "a ladder of think times needs a closed load")
+                        .with_help(
+                            "clients of an open load do not think; write load.mode = \"closed\"",
+                        ));
+                }
+                let clients = self.clients.ok_or_else(|| table.missing("clients"))?;
+                let thinks = self.thinks.ok_or_else(|| table.missing("thinks"))?;
+                check_length(table, "thinks", thinks.len())?;
+                let thinks = thinks.into_iter().map(|SpanText(think)| think).collect();
+                Ok(Ladder::Think { clients, thinks })
+            }
+        }
+    }
+}
+
+fn check_length(table: &TableReader<'_>, key: &str, points: usize) -> Result<(), SuiteError> {
     if points > 0 && points <= LADDER_POINTS_MAX {
         return Ok(());
     }
-    Err(ladder
+    Err(table
         .error_at(key, format!("a ladder has {points} load points"))
         .with_help(format!("write from 1 to {LADDER_POINTS_MAX}")))
 }
 
-fn check_points(
-    ladder: &TableReader<'_>,
-    points: &[f64],
+fn check_load(
+    table: &TableReader<'_>,
+    key: &str,
+    value: f64,
     load: &LoadSpec,
 ) -> Result<(), SuiteError> {
-    check_length(ladder, "points", points.len())?;
-    for value in points {
-        let (good, unit) = match load {
-            LoadSpec::Open { .. } => {
-                (*value > 0.0 && *value <= RATE_OPS_PER_S_MAX, "ops/s above 0")
-            }
-            LoadSpec::Closed { .. } => (
-                value.fract() == 0.0 && *value >= 1.0 && *value <= CLIENTS_MAX as f64,
-                "clients, a whole number from 1 up",
-            ),
-        };
-        if !good {
-            return Err(ladder
-                .error_at("points", format!("load point {value} is not a load"))
-                .with_help(format!("a load point of this suite is a number of {unit}")));
+    let (good, unit) = match load {
+        LoadSpec::Open { .. } => (value > 0.0 && value <= RATE_OPS_PER_S_MAX, "ops/s above 0"),
+        LoadSpec::Closed { .. } => (
+            value.fract() == 0.0 && value >= 1.0 && value <= f64::from(CLIENTS_MAX),
+            "clients, a whole number from 1 up",
+        ),
+    };
+    if good {
+        return Ok(());
+    }
+    Err(table
+        .error_at(key, format!("load point {value} is not a load"))
+        .with_help(format!("a load point of this suite is a number of {unit}")))
+}
+
+impl ProfilesTable {
+    fn finish(self) -> Profiles {
+        let seconds = Nanos::from_secs;
+        let millis = Nanos::from_millis;
+        Profiles {
+            full: self.full.over(seconds(300), seconds(300), seconds(30), 1.0),
+            standard: self.standard.over(seconds(10), seconds(30), seconds(10), 1.0),
+            quick: self.quick.over(seconds(1), seconds(3), seconds(1), 0.1),
+            demo: self.demo.over(millis(200), millis(700), millis(300), 0.02),
         }
     }
-    Ok(())
 }
 
-fn read_rules(rules: &TableReader<'_>) -> Result<Rules, SuiteError> {
-    let value = Rules {
-        rate_tolerance_ratio: rules.number_in("rate_tolerance_ratio", 0.0..=1.0)?.unwrap_or(0.05),
-        errors_max_ratio: rules.number_in("errors_max_ratio", 0.0..=1.0)?.unwrap_or(0.001),
-        response_cap_ms: rules.number_in("response_cap_ms", 0.001..=3.6e6)?,
-        generator_cpu_max_ratio: rules
-            .number_in("generator_cpu_max_ratio", 0.0..=1.0)?
-            .unwrap_or(0.9),
-        send_lag_p99_max: positive_span(rules, "send_lag_p99_max", Nanos::from_millis(1))?,
-        op_mix_max_points: rules.number_in("op_mix_max_points", 0.0..=100.0)?.unwrap_or(1.0),
-        target_share_max_ratio: rules.number_in("target_share_max_ratio", 0.0..=1.0)?,
-    };
-    rules.finish()?;
-    Ok(value)
-}
-
-fn read_profiles(profiles: &TableReader<'_>) -> Result<Profiles, SuiteError> {
-    let seconds = Nanos::from_secs;
-    let millis = Nanos::from_millis;
-    let profile = |warm_up, measure, drain, scale| Profile {
-        warm_up,
-        measure,
-        ramp_down: Nanos::ZERO,
-        drain,
-        workload_scale: scale,
-        think_scale: scale,
-        clients_max: None,
-    };
-    let value = Profiles {
-        full: read_profile(
-            profiles,
-            "full",
-            profile(seconds(300), seconds(300), seconds(30), 1.0),
-        )?,
-        standard: read_profile(
-            profiles,
-            "standard",
-            profile(seconds(10), seconds(30), seconds(10), 1.0),
-        )?,
-        quick: read_profile(profiles, "quick", profile(seconds(1), seconds(3), seconds(1), 0.1))?,
-        demo: read_profile(profiles, "demo", profile(millis(200), millis(700), millis(300), 0.02))?,
-    };
-    profiles.finish()?;
-    Ok(value)
-}
-
-fn read_profile(
-    profiles: &TableReader<'_>,
-    name: &'static str,
-    default: Profile,
-) -> Result<Profile, SuiteError> {
-    let table = profiles.table(name)?;
-    let value = Profile {
-        warm_up: table.span("warm_up")?.unwrap_or(default.warm_up),
-        measure: positive_span(&table, "measure", default.measure)?,
-        ramp_down: table.span("ramp_down")?.unwrap_or(default.ramp_down),
-        drain: table.span("drain")?.unwrap_or(default.drain),
-        workload_scale: table
-            .number_in("workload_scale", 0.0001..=1.0)?
-            .unwrap_or(default.workload_scale),
-        think_scale: table.number_in("think_scale", 0.0..=1.0)?.unwrap_or(default.think_scale),
-        clients_max: table.count("clients_max", 1..=CLIENTS_MAX)?.map(|max| max as u32),
-    };
-    table.finish()?;
-    Ok(value)
-}
-
-fn positive_span(
-    table: &TableReader<'_>,
-    key: &'static str,
-    default: Nanos,
-) -> Result<Nanos, SuiteError> {
-    let span = table.span(key)?.unwrap_or(default);
-    if span == Nanos::ZERO {
-        return Err(table
-            .error_at(key, format!("`{}` is zero", table.full_path(key)))
-            .with_help("write a span of time above zero, like \"30s\""));
+impl ProfileTable {
+    /// What is not said is the profile's own.
+    fn over(self, warm_up: Nanos, measure: Nanos, drain: Nanos, scale: f64) -> Profile {
+        let or = |said: Option<SpanText>, own| said.map_or(own, |SpanText(span)| span);
+        Profile {
+            warm_up: or(self.warm_up, warm_up),
+            measure: or(self.measure, measure),
+            ramp_down: or(self.ramp_down, Nanos::ZERO),
+            drain: or(self.drain, drain),
+            workload_scale: self.workload_scale.unwrap_or(scale),
+            think_scale: self.think_scale.unwrap_or(scale),
+            clients_max: self.clients_max,
+        }
     }
-    Ok(span)
 }
 
 #[cfg(test)]
@@ -335,10 +391,22 @@ mode = "open"
 size = 10
 "#;
 
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Echo {
+        #[serde(default = "one")]
+        #[schemars(range(min = 1, max = 100))]
+        size: u32,
+    }
+
+    const fn one() -> u32 {
+        1
+    }
+
     fn read_echo(protocol: &str, table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
         assert_eq!(protocol, "echo");
-        let size = table.count("size", 1..=100)?.unwrap_or(1);
-        Ok(toml::Table::from_iter([("size".to_owned(), toml::Value::Integer(size as i64))]))
+        let Echo { size } = table.read()?;
+        Ok(toml::Table::from_iter([("size".to_owned(), toml::Value::Integer(size.into()))]))
     }
 
     fn parse(text: &str) -> Result<Suite, SuiteError> {
@@ -396,7 +464,7 @@ size = 10
         check("clients = 974", "clients = 0", "clients");
         check("clients = 974", "", "clients");
         check("\"15s\", \"2500ms\"", "", "0 load points");
-        check("\"15s\"", "15", "a list of spans of time");
+        check("\"15s\"", "15", "not a span of time");
         check("\"bytes\"", "\"bits\"", "bits");
     }
 

@@ -1,16 +1,14 @@
-//! Reads a TOML table key by key, so that every mistake has a place and a suggestion.
-//!
-//! A [`TableReader`] remembers which keys were asked for. [`TableReader::finish`] refuses the
-//! others and names the nearest known key. Values given with `--set` come before the file's.
+//! Where the values of a suite stand: in the file, or on the command line, which comes first.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use toml::de::{DeTable, DeValue};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use toml::de::{DeString, DeTable, DeValue};
 use toml::{Spanned, Value};
 
-use crate::units::{Nanos, parse_span};
+use super::values;
 
 /// Names further apart than this are no help as a suggestion.
 const SUGGESTION_SIMILARITY_MIN: f64 = 0.6;
@@ -20,9 +18,11 @@ const SUGGESTION_SIMILARITY_MIN: f64 = 0.6;
 #[error("{}{message}", self.place())]
 pub struct SuiteError {
     /// File name as the user gave it.
-    pub file: String,
+    pub file: Box<str>,
     /// The text of the file, for the line with the caret.
-    pub text: String,
+    pub text: Box<str>,
+    /// Dotted path of the key; empty where the file is no TOML.
+    pub key: Box<str>,
     /// Bytes of the text the mistake is in; `None` for a value from the command line.
     pub span: Option<Range<usize>>,
     /// What is wrong.
@@ -71,298 +71,205 @@ impl Override {
     }
 }
 
-/// The whole document a [`TableReader`] reads from.
-pub struct Source<'a> {
-    /// File name for messages.
-    pub file: &'a str,
-    /// The file's text.
-    pub text: &'a str,
-    /// Values that come before the file's.
-    pub overrides: &'a [Override],
+/// A suite file and what the command line says in place of its values.
+pub(super) struct Document<'a> {
+    file: &'a str,
+    text: &'a str,
+    root: Spanned<DeTable<'a>>,
+    overrides: &'a [Override],
 }
 
-impl<'a> Source<'a> {
-    /// A document to read.
-    pub fn new(file: &'a str, text: &'a str, overrides: &'a [Override]) -> Self {
-        Self { file, text, overrides }
+/// What a key stands for.
+#[derive(Clone, Copy)]
+pub(super) enum Written<'a> {
+    /// The whole file.
+    Root(&'a DeTable<'a>),
+    /// A value of the file.
+    InFile(&'a DeValue<'a>),
+    /// A value from the command line.
+    Given(&'a Value),
+    /// Nothing; single values below it may come from the command line.
+    Nothing,
+}
+
+/// A place in a document.
+#[derive(Clone)]
+pub(super) struct Place {
+    /// Dotted path from the root; empty there.
+    pub path: String,
+    /// Bytes of the file; `None` on the command line.
+    pub span: Option<Range<usize>>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads the text as TOML.
+    pub(super) fn new(
+        file: &'a str,
+        text: &'a str,
+        overrides: &'a [Override],
+    ) -> Result<Self, SuiteError> {
+        let root = DeTable::parse(text).map_err(|e| SuiteError {
+            file: file.into(),
+            text: text.into(),
+            key: "".into(),
+            span: e.span(),
+            message: e.message().to_owned(),
+            help: None,
+        })?;
+        Ok(Self { file, text, root, overrides })
     }
 
-    /// A mistake at `span`.
-    pub fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> SuiteError {
+    /// The root table.
+    pub(super) fn root(&'a self) -> (Written<'a>, Place) {
+        let place = Place { path: String::new(), span: Some(self.root.span()) };
+        (Written::Root(self.root.get_ref()), place)
+    }
+
+    /// What `key` of a table is. The place of what is not there is its table's.
+    pub(super) fn child(
+        &'a self,
+        (table, place): (Written<'a>, &Place),
+        key: &str,
+    ) -> (Written<'a>, Place) {
+        let path = place.below(key);
+        if let Some(item) = self.overrides.iter().rev().find(|item| item.path == path) {
+            return (Written::Given(&item.value), Place { path, span: None });
+        }
+        let (written, span) = match (table.in_file(key), table) {
+            (Some((_, value)), _) => (Written::InFile(value.get_ref()), Some(value.span())),
+            (None, Written::Given(Value::Table(table))) if table.contains_key(key) => {
+                (Written::Given(&table[key]), None)
+            }
+            (None, _) => (Written::Nothing, place.span.clone()),
+        };
+        let only_given = matches!(written, Written::Nothing) && self.is_given(&path);
+        (written, Place { span: span.filter(|_| !only_given), path })
+    }
+
+    /// The command line says something at or below `path`.
+    fn is_given(&self, path: &str) -> bool {
+        self.overrides.iter().any(|item| {
+            item.path
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+
+    /// Keys of a table with the places of their names. `names_are_free`: a key from the command
+    /// line may have dots.
+    pub(super) fn keys(
+        &'a self,
+        (table, place): (Written<'a>, &Place),
+        names_are_free: bool,
+    ) -> BTreeMap<String, Place> {
+        let mut keys = BTreeMap::new();
+        let mut add = |key: &str, span: Option<Range<usize>>| {
+            keys.entry(key.to_owned()).or_insert(Place { path: place.below(key), span });
+        };
+        for (key, _) in table.file_table().into_iter().flatten() {
+            add(key.get_ref(), Some(key.span()));
+        }
+        if let Written::Given(Value::Table(table)) = table {
+            table.keys().for_each(|key| add(key, None));
+        }
+        let prefix = place.below("");
+        for item in self.overrides {
+            let Some(rest) = item.path.strip_prefix(&prefix) else { continue };
+            let key = if names_are_free { rest } else { rest.split('.').next().unwrap_or(rest) };
+            add(key, None);
+        }
+        keys
+    }
+
+    /// A mistake at a place.
+    pub(super) fn error(&self, place: &Place, message: impl Into<String>) -> SuiteError {
+        let file = match place.span {
+            Some(_) => self.file.into(),
+            None => format!("--set {}", place.path).into(),
+        };
         SuiteError {
-            file: self.file.to_owned(),
-            text: self.text.to_owned(),
-            span,
+            file,
+            text: self.text.into(),
+            key: place.path.as_str().into(),
+            span: place.span.clone(),
             message: message.into(),
             help: None,
         }
     }
 }
 
-/// Reads one table.
-pub struct TableReader<'a> {
-    source: &'a Source<'a>,
-    table: Option<&'a DeTable<'a>>,
-    span: Option<Range<usize>>,
-    path: String,
-    asked: RefCell<BTreeSet<&'static str>>,
+impl Place {
+    /// Dotted path of a key below.
+    pub(super) fn below(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
 }
 
-/// A value and where it came from.
-struct Found {
-    value: Value,
-    span: Option<Range<usize>>,
+impl<'a> Written<'a> {
+    /// The table of the file, where it is one.
+    pub(super) fn file_table(self) -> Option<&'a DeTable<'a>> {
+        match self {
+            Self::Root(table) | Self::InFile(DeValue::Table(table)) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn in_file(self, key: &str) -> Option<(&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)> {
+        self.file_table()?.get_key_value(key)
+    }
+}
+
+/// Reads one table of a suite.
+pub struct TableReader<'a> {
+    document: &'a Document<'a>,
+    written: Written<'a>,
+    place: Place,
 }
 
 impl<'a> TableReader<'a> {
-    /// The root table of `source`.
-    pub fn root(source: &'a Source<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
-        Self {
-            source,
-            table: Some(table.get_ref()),
-            span: Some(table.span()),
-            path: String::new(),
-            asked: RefCell::default(),
-        }
+    /// The root table.
+    pub(super) fn root(document: &'a Document<'a>) -> Self {
+        let (written, place) = document.root();
+        Self { document, written, place }
     }
 
     /// The table under `key`; reads as empty when the file has none.
-    pub fn table(&self, key: &'static str) -> Result<TableReader<'a>, SuiteError> {
-        self.asked.borrow_mut().insert(key);
-        let path = self.full_path(key);
-        let found = self.table.and_then(|table| table.get(key));
-        let (table, span) = match found {
-            None => (None, self.span.clone()),
-            Some(item) => match item.get_ref() {
-                DeValue::Table(table) => (Some(table), Some(item.span())),
-                _ => {
-                    return Err(self
-                        .source
-                        .error(Some(item.span()), format!("`{path}` is a table")));
-                }
-            },
-        };
-        Ok(TableReader { source: self.source, table, span, path, asked: RefCell::default() })
+    pub(super) fn table(&self, key: &str) -> Self {
+        let (written, place) = self.document.child((self.written, &self.place), key);
+        Self { document: self.document, written, place }
     }
 
-    /// The file has this key, or the command line sets it.
-    pub fn has(&self, key: &'static str) -> bool {
-        self.asked.borrow_mut().insert(key);
-        let prefix = self.full_path(key);
-        let overridden = self.source.overrides.iter().any(|o| {
-            o.path == prefix || o.path.strip_prefix(&prefix).is_some_and(|r| r.starts_with('.'))
-        });
-        overridden || self.table.is_some_and(|table| table.contains_key(key))
+    /// The whole table. Defaults are those of the type; bounds of numbers are those of its schema.
+    pub fn read<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, SuiteError> {
+        let schema = schemars::schema_for!(T).to_value();
+        values::read(self.document, (self.written, self.place.clone()), &schema)
     }
 
-    /// A string.
-    pub fn text(&self, key: &'static str) -> Result<Option<String>, SuiteError> {
-        self.read(key, "a string", |v| v.as_str().map(str::to_owned))
+    /// The file or the command line says something of `key`.
+    pub fn has(&self, key: &str) -> bool {
+        let (written, place) = self.find(key);
+        !matches!(written, Written::Nothing) || self.document.is_given(&place.path)
     }
 
-    /// A string that must be there.
-    pub fn required_text(&self, key: &'static str) -> Result<String, SuiteError> {
-        self.text(key)?.ok_or_else(|| self.missing(key))
-    }
-
-    /// A number, whole or not; finite.
-    pub fn number(&self, key: &'static str) -> Result<Option<f64>, SuiteError> {
-        self.read(key, "a number", as_number)
-    }
-
-    /// A number within bounds.
-    pub fn number_in(
-        &self,
-        key: &'static str,
-        bounds: std::ops::RangeInclusive<f64>,
-    ) -> Result<Option<f64>, SuiteError> {
-        let Some(value) = self.number(key)? else { return Ok(None) };
-        if bounds.contains(&value) {
-            return Ok(Some(value));
-        }
-        Err(self.error_at(key, format!("`{}` is {value}", self.full_path(key))).with_help(format!(
-            "it must be from {} to {}",
-            bounds.start(),
-            bounds.end()
-        )))
-    }
-
-    /// A whole number within bounds.
-    pub fn count(
-        &self,
-        key: &'static str,
-        bounds: std::ops::RangeInclusive<u64>,
-    ) -> Result<Option<u64>, SuiteError> {
-        let Some(value) = self.read(key, "a whole number", Value::as_integer)? else {
-            return Ok(None);
-        };
-        match u64::try_from(value) {
-            Ok(value) if bounds.contains(&value) => Ok(Some(value)),
-            _ => Err(self
-                .error_at(key, format!("`{}` is {value}", self.full_path(key)))
-                .with_help(format!("it must be from {} to {}", bounds.start(), bounds.end()))),
-        }
-    }
-
-    /// A span of time such as `"30s"`.
-    pub fn span(&self, key: &'static str) -> Result<Option<Nanos>, SuiteError> {
-        self.read(key, "a span of time like \"30s\" or \"1.5ms\"", |v| {
-            v.as_str().and_then(parse_span)
-        })
-    }
-
-    /// `true` or `false`.
-    pub fn flag(&self, key: &'static str) -> Result<Option<bool>, SuiteError> {
-        self.read(key, "true or false", Value::as_bool)
-    }
-
-    /// A list of numbers.
-    pub fn numbers(&self, key: &'static str) -> Result<Option<Vec<f64>>, SuiteError> {
-        self.read(key, "a list of numbers", |v| v.as_array()?.iter().map(as_number).collect())
-    }
-
-    /// A table of numbers under names that the writer chose.
-    pub fn named_numbers(
-        &self,
-        key: &'static str,
-    ) -> Result<Option<BTreeMap<String, f64>>, SuiteError> {
-        let wanted = "a table of numbers";
-        let mut numbers: Option<BTreeMap<String, f64>> = self.read(key, wanted, |v| {
-            let named = |(name, v): (&String, &Value)| Some((name.clone(), as_number(v)?));
-            v.as_table()?.iter().map(named).collect()
-        })?;
-        let prefix = format!("{}.", self.full_path(key));
-        for item in self.source.overrides {
-            let Some(name) = item.path.strip_prefix(&prefix) else { continue };
-            let number = as_number(&item.value).ok_or_else(|| {
-                let message = format!("`{}` is {}, not a number", item.path, item.value);
-                let mut error = self.source.error(None, message);
-                error.file = format!("--set {}", item.path);
-                error
-            })?;
-            numbers.get_or_insert_default().insert(name.to_owned(), number);
-        }
-        Ok(numbers)
-    }
-
-    /// A list of strings.
-    pub fn texts(&self, key: &'static str) -> Result<Option<Vec<String>>, SuiteError> {
-        self.read(key, "a list of strings", |v| {
-            v.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-        })
-    }
-
-    /// A list of spans of time.
-    pub fn spans(&self, key: &'static str) -> Result<Option<Vec<Nanos>>, SuiteError> {
-        self.read(key, "a list of spans of time like [\"15s\", \"25s\"]", |v| {
-            v.as_array()?.iter().map(|item| item.as_str().and_then(parse_span)).collect()
-        })
-    }
-
-    /// One of a few words; `choices` pairs the word with its meaning.
-    pub fn choice<T: Copy>(
-        &self,
-        key: &'static str,
-        choices: &[(&str, T)],
-    ) -> Result<Option<T>, SuiteError> {
-        let Some(word) = self.text(key)? else { return Ok(None) };
-        if let Some((_, value)) = choices.iter().find(|(name, _)| *name == word) {
-            return Ok(Some(*value));
-        }
-        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        let help = match nearest(&word, names.iter().copied()) {
-            Some(name) => format!("did you mean \"{name}\"?"),
-            None => format!("write one of: {}", names.join(", ")),
-        };
-        let message = format!("`{}` is \"{word}\"", self.full_path(key));
-        Err(self.error_at(key, message).with_help(help))
-    }
-
-    /// Refuses keys nobody asked for.
-    pub fn finish(&self) -> Result<(), SuiteError> {
-        let asked = self.asked.borrow();
-        for (key, _) in self.table.into_iter().flatten() {
-            let name: &str = key.get_ref();
-            if !asked.contains(name) {
-                return Err(self.unknown(Some(key.span()), name));
-            }
-        }
-        let prefix = if self.path.is_empty() { String::new() } else { format!("{}.", self.path) };
-        for item in self.source.overrides {
-            let Some(rest) = item.path.strip_prefix(&prefix) else { continue };
-            let first = rest.split('.').next().unwrap_or(rest);
-            if !asked.contains(first) {
-                return Err(self.unknown(None, first));
-            }
-        }
-        Ok(())
-    }
-
-    /// A mistake at the value of `key`, or at this table when there is none.
+    /// A mistake at the value of `key`, a dotted path below this table, or at the innermost table
+    /// on the way when there is none.
     pub fn error_at(&self, key: &str, message: impl Into<String>) -> SuiteError {
-        let item = self.table.and_then(|table| table.get(key));
-        let overridden = self.source.overrides.iter().any(|o| o.path == self.full_path(key));
-        let mut error = self.source.error(item.map(|i| i.span()).or(self.span.clone()), message);
-        if overridden {
-            error.span = None;
-            error.file = format!("--set {}", self.full_path(key));
-        }
-        error
+        let (_, place) = self.find(key);
+        self.document.error(&place, message)
     }
 
     /// The key must be there and is not.
     pub fn missing(&self, key: &str) -> SuiteError {
-        self.source.error(self.span.clone(), format!("`{}` is missing", self.full_path(key)))
+        self.document.error(&self.place, format!("`{}` is missing", self.place.below(key)))
     }
 
-    fn unknown(&self, span: Option<Range<usize>>, name: &str) -> SuiteError {
-        let asked = self.asked.borrow();
-        let help = match nearest(name, asked.iter().copied()) {
-            Some(key) => format!("did you mean `{key}`?"),
-            None => {
-                let known: Vec<&str> = asked.iter().copied().collect();
-                format!("known keys here: {}", known.join(", "))
-            }
-        };
-        let mut error =
-            self.source.error(span.clone(), format!("unknown key `{}`", self.full_path(name)));
-        if span.is_none() {
-            error.file = format!("--set {}", self.full_path(name));
+    fn find(&self, key: &str) -> (Written<'a>, Place) {
+        let start = (self.written, self.place.clone());
+        if key.is_empty() {
+            return start;
         }
-        error.with_help(help)
-    }
-
-    fn read<T>(
-        &self,
-        key: &'static str,
-        wanted: &str,
-        convert: impl FnOnce(&Value) -> Option<T>,
-    ) -> Result<Option<T>, SuiteError> {
-        let Some(found) = self.find(key) else { return Ok(None) };
-        match convert(&found.value) {
-            Some(value) => Ok(Some(value)),
-            None => {
-                let message = format!("`{}` is {}, not {wanted}", self.full_path(key), found.value);
-                let mut error = self.error_at(key, message);
-                error.span = found.span;
-                Err(error)
-            }
-        }
-    }
-
-    fn find(&self, key: &'static str) -> Option<Found> {
-        self.asked.borrow_mut().insert(key);
-        let path = self.full_path(key);
-        if let Some(item) = self.source.overrides.iter().rev().find(|o| o.path == path) {
-            return Some(Found { value: item.value.clone(), span: None });
-        }
-        let item = self.table?.get(key)?;
-        Some(Found { value: plain(item.get_ref())?, span: Some(item.span()) })
-    }
-
-    /// Dotted path of `key` from the root.
-    pub fn full_path(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        key.split('.')
+            .fold(start, |(written, place), key| self.document.child((written, &place), key))
     }
 }
 
@@ -381,33 +288,4 @@ pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         .filter(|(similarity, _)| *similarity >= SUGGESTION_SIMILARITY_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
-}
-
-fn as_number(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Integer(i) => *i as f64,
-        Value::Float(f) => *f,
-        _ => return None,
-    };
-    number.is_finite().then_some(number)
-}
-
-/// A spanned value without its spans. `None` for an integer too large to be one.
-fn plain(value: &DeValue<'_>) -> Option<Value> {
-    Some(match value {
-        DeValue::String(s) => Value::String(s.to_string()),
-        DeValue::Integer(i) => Value::Integer(i64::from_str_radix(i.as_str(), i.radix()).ok()?),
-        DeValue::Float(f) => Value::Float(f.as_str().parse().ok()?),
-        DeValue::Boolean(b) => Value::Boolean(*b),
-        DeValue::Datetime(d) => Value::Datetime(*d),
-        DeValue::Array(items) => {
-            Value::Array(items.iter().map(|i| plain(i.get_ref())).collect::<Option<_>>()?)
-        }
-        DeValue::Table(table) => Value::Table(
-            table
-                .iter()
-                .map(|(k, v)| Some((k.get_ref().to_string(), plain(v.get_ref())?)))
-                .collect::<Option<_>>()?,
-        ),
-    })
 }

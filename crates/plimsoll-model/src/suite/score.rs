@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reader::{SuiteError, TableReader, nearest};
-use super::{LoadSpec, Suite};
+use super::shares::WEIGHT_MAX;
+use super::{Ladder, LoadSpec};
 use crate::assignment::OpNames;
 
-/// Heaviest weight; beyond it the other weights would not show in any figure.
-const WEIGHT_MAX: f64 = 1e6;
 /// Lightest weight of a mix, for the same reason. None is zero: a mix that does not count is left
 /// out of the ladder.
 const MIX_WEIGHT_MIN: f64 = 1e-6;
@@ -48,28 +47,41 @@ pub enum ScoreKind {
 }
 
 impl Score {
-    /// Reads the table of a suite whose load and ladder are known.
-    pub(super) fn read(root: &TableReader<'_>, suite: &Suite) -> Result<Option<Self>, SuiteError> {
-        if !root.has("score") {
-            return Ok(None);
-        }
-        if let LoadSpec::Open { .. } = suite.load {
+    /// Looks whether it fits a suite whose load and ladder are known.
+    pub(super) fn check(
+        &self,
+        root: &TableReader<'_>,
+        load: &LoadSpec,
+        ladder: &Ladder,
+    ) -> Result<(), SuiteError> {
+        if let LoadSpec::Open { .. } = load {
             return Err(root.error_at("score", "`[score]` needs a closed load").with_help(
                 "it is made of what each client gets done, one op after the other; write \
                  load.mode = \"closed\", or leave the table out",
             ));
         }
-        let table = root.table("score")?;
-        let kind = table
-            .choice("kind", &[("harmonic-clients", ScoreKind::HarmonicClients)])?
-            .ok_or_else(|| table.missing("kind").with_help("write \"harmonic-clients\""))?;
-        let score = Self {
-            kind,
-            mix_weights: read_mix_weights(&table, suite.ladder.points_planned())?,
-            op_weights: read_op_weights(&table)?,
+        let wrong = |key: &str, message: String, help: String| {
+            Err(root.error_at(&format!("score.{key}"), message).with_help(help))
         };
-        table.finish()?;
-        Ok(Some(score))
+        let points = ladder.points_planned();
+        if let Some(weights) = &self.mix_weights {
+            if weights.len() != points {
+                let message = format!("{} weights for {points} mixes", weights.len());
+                let help = "write one weight for each load point of the ladder, in its order";
+                return wrong("mix_weights", message, help.to_owned());
+            }
+            let mut weights = weights.iter();
+            if let Some(bad) = weights.find(|one| !(MIX_WEIGHT_MIN..=WEIGHT_MAX).contains(*one)) {
+                let help = format!("a weight is from {MIX_WEIGHT_MIN} to {WEIGHT_MAX}");
+                return wrong("mix_weights", format!("a mix cannot weigh {bad}"), help);
+            }
+        }
+        let mut weights = self.op_weights.iter();
+        if let Some((name, bad)) = weights.find(|(_, one)| !(0.0..=WEIGHT_MAX).contains(*one)) {
+            let help = format!("a weight is from 0 to {WEIGHT_MAX}");
+            return wrong("op_weights", format!("op \"{name}\" cannot weigh {bad}"), help);
+        }
+        Ok(())
     }
 
     /// Transactions an op of that name counts as.
@@ -104,37 +116,9 @@ impl Score {
     }
 }
 
-fn read_mix_weights(
-    table: &TableReader<'_>,
-    points: usize,
-) -> Result<Option<Vec<f64>>, SuiteError> {
-    let Some(weights) = table.numbers("mix_weights")? else { return Ok(None) };
-    if weights.len() != points {
-        return Err(table
-            .error_at("mix_weights", format!("{} weights for {points} mixes", weights.len()))
-            .with_help("write one weight for each load point of the ladder, in its order"));
-    }
-    match weights.iter().find(|weight| !(MIX_WEIGHT_MIN..=WEIGHT_MAX).contains(*weight)) {
-        None => Ok(Some(weights)),
-        Some(wrong) => Err(table
-            .error_at("mix_weights", format!("a mix cannot weigh {wrong}"))
-            .with_help(format!("a weight is from {MIX_WEIGHT_MIN} to {WEIGHT_MAX}"))),
-    }
-}
-
-fn read_op_weights(table: &TableReader<'_>) -> Result<BTreeMap<String, f64>, SuiteError> {
-    let weights = table.named_numbers("op_weights")?.unwrap_or_default();
-    match weights.iter().find(|(_, weight)| !(0.0..=WEIGHT_MAX).contains(*weight)) {
-        None => Ok(weights),
-        Some((name, wrong)) => Err(table
-            .error_at("op_weights", format!("op \"{name}\" cannot weigh {wrong}"))
-            .with_help(format!("a weight is from 0 to {WEIGHT_MAX}"))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Override;
+    use super::super::{Override, Suite};
     use super::*;
 
     const MIXES: &str = "format = 1\nname = \"mixes\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
@@ -186,7 +170,7 @@ mod tests {
         assert!(with("mix_weights = [1, 2]").contains("2 weights for 3 mixes"));
         assert!(with("mix_weights = [1, 0, 2]").contains("a mix cannot weigh 0"));
         assert!(with("op_weights = { read = -1 }").contains("op \"read\" cannot weigh -1"));
-        assert!(with("op_weights = { read = \"x\" }").contains("a table of numbers"));
+        assert!(with("op_weights = { read = \"x\" }").contains("not a number"));
         assert!(with("op_wieghts = {}").contains("did you mean `op_weights`?"));
         let unknown = refusal(&MIXES.replace("harmonic-clients", "harmonic"), &[]);
         assert!(unknown.contains("did you mean \"harmonic-clients\"?"), "{unknown}");

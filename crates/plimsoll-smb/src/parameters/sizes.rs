@@ -4,7 +4,7 @@ use std::fmt;
 
 use plimsoll_model::suite::{SuiteError, TableReader};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What one read or write may ask for at most; files of every scale have room for it.
 pub(super) const REQUEST_BYTES_MAX: u32 = 65_536;
@@ -13,14 +13,16 @@ const ROWS_MAX: usize = 64;
 
 /// Rows of sizes: row i has weight `percent[i]` and sizes from `bytes_min[i]` to `bytes_max[i]`,
 /// all equally likely.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(extend("required" = []))]
 pub struct SizeTable {
     /// Weights of the rows.
     pub percent: Vec<f64>,
     /// Smallest size of each row.
+    #[schemars(inner(range(min = 1, max = REQUEST_BYTES_MAX)))]
     pub bytes_min: Vec<u32>,
     /// Largest size of each row.
+    #[schemars(inner(range(min = 1, max = REQUEST_BYTES_MAX)))]
     pub bytes_max: Vec<u32>,
 }
 
@@ -83,49 +85,68 @@ impl SizeTable {
             / total
     }
 
-    /// Reads the table; what is missing of it is `default`'s.
-    pub(super) fn read(table: &TableReader<'_>, default: Self) -> Result<Self, SuiteError> {
-        let sizes = Self {
-            percent: table.numbers("percent")?.unwrap_or(default.percent),
-            bytes_min: read_sizes(table, "bytes_min")?.unwrap_or(default.bytes_min),
-            bytes_max: read_sizes(table, "bytes_max")?.unwrap_or(default.bytes_max),
+    /// What a table of reads does not say is the method's.
+    pub(super) fn reads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Written::deserialize(deserializer)?.over(Self::method_reads()))
+    }
+
+    /// What a table of writes does not say is the method's.
+    pub(super) fn writes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Written::deserialize(deserializer)?.over(Self::method_writes()))
+    }
+
+    /// Looks whether the lists fit each other. `key` is the table's.
+    pub(super) fn check(&self, table: &TableReader<'_>, key: &str) -> Result<(), SuiteError> {
+        let wrong = |list: &str, message: String, help: String| {
+            Err(table.error_at(&format!("{key}.{list}"), message).with_help(help))
         };
-        table.finish()?;
-        let rows = sizes.percent.len();
-        if rows != sizes.bytes_min.len() || rows != sizes.bytes_max.len() || rows > ROWS_MAX {
+        let rows = self.percent.len();
+        if rows != self.bytes_min.len() || rows != self.bytes_max.len() || rows > ROWS_MAX {
             let message = format!(
                 "there are {rows} of `percent`, {} of `bytes_min` and {} of `bytes_max`",
-                sizes.bytes_min.len(),
-                sizes.bytes_max.len()
+                self.bytes_min.len(),
+                self.bytes_max.len()
             );
             let help = format!("write lists of the same length, at most {ROWS_MAX}");
-            return Err(table.error_at("percent", message).with_help(help));
+            return wrong("percent", message, help);
         }
         let weighted =
-            sizes.percent.iter().all(|p| *p >= 0.0) && sizes.percent.iter().any(|p| *p > 0.0);
+            self.percent.iter().all(|p| *p >= 0.0) && self.percent.iter().any(|p| *p > 0.0);
         if !weighted {
-            return Err(table
-                .error_at("percent", "a weight is below 0, or none is above")
-                .with_help("write shares in percent, like [70.0, 30.0]"));
+            let message = "a weight is below 0, or none is above".to_owned();
+            return wrong(
+                "percent",
+                message,
+                "write shares in percent, like [70.0, 30.0]".to_owned(),
+            );
         }
-        let falling = sizes.bytes_min.iter().zip(&sizes.bytes_max).find(|(min, max)| min > max);
-        match falling {
-            None => Ok(sizes),
-            Some((min, max)) => Err(table
-                .error_at("bytes_min", format!("a row is from {min} to {max} bytes"))
-                .with_help("write the smaller size of each row under bytes_min")),
-        }
+        let falling = self.bytes_min.iter().zip(&self.bytes_max).find(|(min, max)| min > max);
+        falling.map_or(Ok(()), |(min, max)| {
+            let message = format!("a row is from {min} to {max} bytes");
+            wrong(
+                "bytes_min",
+                message,
+                "write the smaller size of each row under bytes_min".to_owned(),
+            )
+        })
     }
 }
 
-fn read_sizes(table: &TableReader<'_>, key: &'static str) -> Result<Option<Vec<u32>>, SuiteError> {
-    let Some(given) = table.numbers(key)? else { return Ok(None) };
-    let fits =
-        |bytes: &f64| bytes.fract() == 0.0 && (1.0..=f64::from(REQUEST_BYTES_MAX)).contains(bytes);
-    if given.iter().all(fits) {
-        return Ok(Some(given.iter().map(|bytes| *bytes as u32).collect()));
+/// The lists that a suite names.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    percent: Option<Vec<f64>>,
+    bytes_min: Option<Vec<u32>>,
+    bytes_max: Option<Vec<u32>>,
+}
+
+impl Written {
+    fn over(self, method: SizeTable) -> SizeTable {
+        SizeTable {
+            percent: self.percent.unwrap_or(method.percent),
+            bytes_min: self.bytes_min.unwrap_or(method.bytes_min),
+            bytes_max: self.bytes_max.unwrap_or(method.bytes_max),
+        }
     }
-    Err(table
-        .error_at(key, format!("`{}` is {given:?}", table.full_path(key)))
-        .with_help(format!("write whole numbers from 1 to {REQUEST_BYTES_MAX}")))
 }

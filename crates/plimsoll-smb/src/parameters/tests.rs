@@ -45,7 +45,9 @@ fn dialects_may_be_written_with_and_without_quotes() {
             assert_eq!(typed(&[&format!("workload.dialect_max={value}")]).dialect_max, dialect);
         }
     }
-    for wrong in ["9.9", "2.14", "4", "true"] {
+    let near = suite(&["workload.dialect_max=2.14"]).unwrap_err();
+    assert_eq!(near.help.unwrap(), "did you mean \"2.1\"?");
+    for wrong in ["9.9", "4", "true"] {
         let error = suite(&[&format!("workload.dialect_max={wrong}")]).unwrap_err();
         assert!(error.help.unwrap().contains("write one of: 2.0.2, 2.1, 3.0"), "{wrong}");
     }

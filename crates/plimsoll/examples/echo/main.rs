@@ -68,10 +68,11 @@ fn main() -> ExitCode {
 
 /// The `[workload]` of a suite: nothing can be chosen.
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct EchoWorkload {}
 
 fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
-    table.finish()?;
+    let EchoWorkload {} = table.read()?;
     Ok(toml::Table::new())
 }
 

@@ -28,7 +28,7 @@ fn mistake_text(error: &SuiteError, painted: bool) -> String {
     let end = end_of_first_line(&source, start, end);
     let mut group = Level::ERROR.primary_title(&error.message).element(
         Snippet::source(&source)
-            .path(&error.file)
+            .path(&*error.file)
             .annotation(AnnotationKind::Primary.span(start..end)),
     );
     if let Some(help) = &error.help {
@@ -52,6 +52,7 @@ mod tests {
         let error = SuiteError {
             file: "mine.toml".into(),
             text: "format = 1\nnmae = \"x\"\n".into(),
+            key: "nmae".into(),
             span: Some(11..15),
             message: "unknown key `nmae`".into(),
             help: Some("did you mean `name`?".into()),
@@ -66,7 +67,8 @@ mod tests {
     fn a_mistake_on_the_command_line_has_no_snippet() {
         let error = SuiteError {
             file: "--set load.cleints".into(),
-            text: String::new(),
+            text: "".into(),
+            key: "load.cleints".into(),
             span: None,
             message: "unknown key `load.cleints`".into(),
             help: Some("did you mean `clients`?".into()),

@@ -31,7 +31,7 @@ fn list() -> Result<String, Failure> {
 
 /// Schema of the whole format; `[workload]` is that of the protocol, by its name.
 fn schema() -> String {
-    let mut schema = schemars::schema_for!(plimsoll_model::suite::Suite).to_value();
+    let mut schema = plimsoll_model::suite::Suite::schema().to_value();
     let workloads: Vec<_> = protocols::all()
         .map(|one| one.protocol)
         .map(|protocol| {
