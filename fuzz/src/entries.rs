@@ -11,7 +11,7 @@ use plimsoll_http::parameters::{Connections, Statuses};
 use plimsoll_http::session::{CAPTURE_BYTES_MAX, HttpOp, HttpSession, Request};
 use plimsoll_http::site::{Site, SiteFrame, WorkerSite};
 use plimsoll_http::wire::head::HEAD_BYTES_MAX;
-use plimsoll_http::wire::request::Method;
+use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::Protocol;
@@ -66,7 +66,7 @@ pub fn suite(data: &[u8]) {
 fn session(choice: u8) -> (HttpSession, HttpOp) {
     let connections =
         if choice & 1 == 0 { Connections::KeepAlive } else { Connections::PerRequest };
-    let method = if choice & 2 == 0 { Method::Get } else { Method::Head };
+    let method = if choice & 2 == 0 { Method::GET } else { Method::HEAD };
     let frame = SiteFrame {
         base: "http://h".to_owned(),
         host: "h".to_owned(),
@@ -81,7 +81,10 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
         let id = FileId { directory: 0, class: 0, k: 1 };
         (Site::with_files(frame, method, "/", set), Request::File(id))
     } else {
-        (Site::with_urls(frame, [(method, "/")].into_iter()), Request::Url(0))
+        (
+            Site::with_urls(frame, [(&RequestText::plain(method, "/"), "/")].into_iter()),
+            Request::Url(0),
+        )
     };
     let site: Rc<WorkerSite> = WorkerSite::new(Arc::new(site));
     let timeout = Nanos::from_secs(1);
@@ -90,7 +93,7 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
         _ => HttpSession::capturing(site, timeout),
     };
     let verify = choice & 16 != 0;
-    (session, HttpOp { kind: OpKind(0), request, method, verify })
+    (session, HttpOp { kind: OpKind(0), request, method, verify, key: 0 })
 }
 
 /// A driver without sockets: connections open at once.

@@ -4,6 +4,7 @@ use plimsoll_protocol::PlanError;
 
 use crate::tls::TlsError;
 use crate::urls::UrlsError;
+use crate::wire::template::TemplateError;
 
 /// Why a workload of HTTP cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,17 @@ pub enum HttpPlanError {
          everything outside ASCII must be percent-encoded"
     )]
     Path(String),
+    /// A random part of the body or the URL is none.
+    #[error("{0}")]
+    Body(#[from] TemplateError),
+    /// The file with the body cannot be read.
+    #[error("cannot read the body of the requests from {file}: {reason}")]
+    BodyFile {
+        /// Its path.
+        file: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl From<HttpPlanError> for PlanError {

@@ -23,6 +23,8 @@ pub(super) struct Flight {
     pub(super) stage: Stage,
     pub(super) discarding: bool,
     pub(super) payload_bytes: u64,
+    /// Of the request's body.
+    pub(super) sent_bytes: u64,
     pub(super) wrong_at: Option<u64>,
 }
 
@@ -46,6 +48,7 @@ impl Flight {
             stage: Stage::Head,
             discarding: false,
             payload_bytes: 0,
+            sent_bytes: 0,
             wrong_at: None,
         }
     }
@@ -67,8 +70,8 @@ impl Flight {
             return OpStatus::Failed(ErrorClass::Status(u32::from(head.status)));
         }
         let actual = match op.method {
-            Method::Get => Some(self.payload_bytes),
-            Method::Head => head.content_length,
+            Method::HEAD => head.content_length,
+            _ => Some(self.payload_bytes),
         };
         if let (Some(expected), Some(actual)) = (site.expected_bytes(op.request), actual)
             && expected != actual
@@ -91,9 +94,8 @@ impl Flight {
             kind: self.op.kind,
             status,
             bytes_read: self.payload_bytes,
-            bytes_written: 0,
-            // A GET or HEAD that was sent again asks for the same: it changes nothing.
-            ambiguous: false,
+            bytes_written: self.sent_bytes,
+            ambiguous: self.resent && !self.op.method.is_idempotent(),
         }
     }
 }

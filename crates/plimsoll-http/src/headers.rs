@@ -1,5 +1,8 @@
 //! Header fields as a suite writes them: where their values come from, and which may be shown.
 
+use serde_json::Value;
+
+use super::urls::is_json;
 use super::wire::request::is_field;
 
 /// Names the facts that say which header fields are sent.
@@ -82,6 +85,23 @@ pub fn is_public(name: &str) -> bool {
         || matches!(name.as_str(), "user-agent" | "content-type")
 }
 
+/// A line of a list of URLs with each of its header fields (`Name: value`) changed. Lines without are left alone.
+pub fn with_headers<E>(
+    line: &str,
+    change: &mut dyn FnMut(&str) -> Result<String, E>,
+) -> Result<String, E> {
+    let json = is_json(line).then(|| serde_json::from_str::<Value>(line).ok()).flatten();
+    let Some(mut json) = json else { return Ok(line.to_owned()) };
+    let Some(Value::Object(headers)) = json.get_mut("headers") else { return Ok(line.to_owned()) };
+    for (name, value) in headers.iter_mut() {
+        let Some(text) = value.as_str() else { continue };
+        let field = change(&format!("{name}: {text}"))?;
+        let changed = field.split_once(':').map_or("", |(_, value)| value.trim());
+        *value = Value::from(changed);
+    }
+    Ok(json.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +122,14 @@ mod tests {
         }
         assert_eq!(shown("Accepted: abc"), "Accepted: (left out)");
         assert_eq!(Header::read("no field"), None);
+    }
+
+    #[test]
+    fn header_values_of_a_line_can_be_changed_and_nothing_else() {
+        let mut star = |field: &str| Ok::<_, ()>(field.replace("s3cret", "*"));
+        let line = "{\"url\": \"/s3cret\", \"headers\": {\"X\": \"s3cret\"}}";
+        let changed = with_headers(line, &mut star).unwrap();
+        assert!(changed.contains("\"X\":\"*\"") && changed.contains("/s3cret"), "{changed}");
+        assert_eq!(with_headers("3 GET /s3cret", &mut star).unwrap(), "3 GET /s3cret");
     }
 }

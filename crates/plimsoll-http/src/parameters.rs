@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
 use super::wire::request::{Method, is_field};
+use super::wire::template::Template;
 
 /// Parameters of an HTTP workload, every default explicit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,13 +28,26 @@ pub struct HttpWorkload {
     /// Certificates to trust besides the public ones, a PEM file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_ca_file: Option<String>,
+    /// The client's own certificate, a PEM file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificate_file: Option<String>,
+    /// Its private key, a PEM file; absent means that of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key_file: Option<String>,
     /// Whether a connection may take up the TLS session of an earlier one.
     pub tls_resumption: TlsResumption,
     /// One reply in this many is compared with the file set; 1 is all. Only with a file set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: Option<u32>,
-    /// Lines `[weight] [method] URL`; empty means the target's own URL. Only with `urls`.
+    /// Body of the requests, where a list of URLs names none; may have random parts. Only with
+    /// `urls`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// File with the body, as it stands; read when a run begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_file: Option<String>,
+    /// Lines `[weight] [method] URL`, or JSON; empty means the target's own URL. Only with `urls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urls: Option<Vec<String>>,
     /// Only with a file set.
@@ -131,8 +145,12 @@ impl Default for HttpWorkload {
             expect: Vec::new(),
             tls_verify: true,
             tls_ca_file: None,
+            tls_certificate_file: None,
+            tls_key_file: None,
             tls_resumption: TlsResumption::default(),
             verify_one_in: None,
+            body: None,
+            body_file: None,
             urls: None,
             file_set: None,
         }
@@ -161,6 +179,9 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
     complete(table, &mut workload)?;
     check_headers(table, &workload.headers)?;
     check_expect(table, &workload.expect)?;
+    if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
+        return Err(table.error_at("body", error.to_string()));
+    }
     if let Some(file_set) = &workload.file_set {
         check_prefix(table, &file_set.path_prefix)?;
     }
@@ -173,7 +194,7 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         RequestSource::FileSet => {
             workload.verify_one_in.get_or_insert(64);
             workload.file_set.get_or_insert_default();
-            ("200", &["urls"], "urls")
+            ("200", &["urls", "body", "body_file"], "urls")
         }
         RequestSource::Urls => {
             workload.urls.get_or_insert_default();
@@ -184,6 +205,9 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         workload.expect = vec![good.to_owned()];
     }
     match foreign.iter().find(|key| table.has(key)) {
+        None if workload.body.is_some() && workload.body_file.is_some() => Err(table
+            .error_at("body_file", "a request has one body")
+            .with_help("leave out body or body_file")),
         None => Ok(()),
         Some(key) => Err(table
             .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))

@@ -15,9 +15,10 @@ use super::headers::Header;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
-use super::tls::{self, Trust};
+use super::tls::{self, Identity, Trust};
 use super::urls::{self, UrlLine};
-use super::wire::request::Method;
+use super::wire::request::{Method, RequestText};
+use super::wire::template::Template;
 use super::workload::{HttpLoad, Scripts, TlsLoad};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
@@ -90,7 +91,11 @@ fn tls_load(workload: &HttpWorkload, targets: &[ResolvedTarget]) -> Result<TlsLo
         false => Trust::Anyone,
     };
     let names = targets.iter().map(|t| tls::server_name(&t.url.host)).collect::<Result<_, _>>()?;
-    let config = tls::client_config(trust)?;
+    let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
+        certificate: Path::new(certificate),
+        key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
+    });
+    let config = tls::client_config(trust, identity)?;
     Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
@@ -174,7 +179,7 @@ impl<'a> Draft<'a> {
         if workload.connections == Connections::KeepAlive {
             say("connections are kept open; the method makes a new one for every operation");
         }
-        if workload.method == Method::Head {
+        if workload.method == Method::HEAD {
             say("HEAD requests; the method asks for whole files");
         }
         if secure {
@@ -285,42 +290,74 @@ impl<'a> Draft<'a> {
         let (names, kinds) = name_ops(first);
         let cards = first.iter().zip(&kinds);
         let cards: Vec<UrlCard> = cards
-            .map(|(line, kind)| UrlCard { kind: *kind, method: line.method, weight: line.weight })
+            .map(|(line, kind)| UrlCard {
+                kind: *kind,
+                method: line.text.method,
+                weight: line.weight,
+            })
             .collect();
         let shares = shares(&cards, names.len());
-        let plan = UrlPlan::new(self.request.seed, self.shared, cards);
+        let is_drawn = |line: &UrlLine| !line.text.target.is_fixed() || !line.text.body.is_fixed();
+        let is_drawn = first.iter().any(is_drawn);
+        let plan = UrlPlan::new(self.request.seed, self.shared, cards).drawn(is_drawn);
+        self.state_requests(first, is_drawn);
         self.fact("URLs", first.len().to_string());
         for line in first.iter().take(OPS_PER_URL_MAX) {
-            let UrlLine { weight, method, target } = line;
-            self.fact("URL", format!("{} {target}, weight {weight}", method.as_str()));
+            let UrlLine { weight, text, shown } = line;
+            self.fact("URL", format!("{} {shown}, weight {weight}", text.method.as_str()));
         }
         let dealt = plan.is_dealt();
         self.fact("URL order", if dealt { "dealt from decks" } else { "drawn by weight" });
         let mut sites = Vec::new();
         for (target, list) in self.request.targets.iter().zip(&lists) {
             let frame = self.frame(&target.url)?;
-            let urls = list.iter().map(|line| (line.method, line.target.as_str()));
+            let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
         }
         let shares = shares.filter(|_| dealt && names.len() > 1);
         Ok((sites, Scripts::Urls(Arc::new(plan)), names, shares))
     }
 
+    fn state_requests(&mut self, list: &[UrlLine], is_drawn: bool) {
+        if is_drawn {
+            self.fact("random parts", "follow from the seed and the number of the op");
+        }
+        let with_body = list.iter().filter(|line| !line.text.body.is_empty()).count();
+        if with_body > 0 {
+            self.fact("requests with a body", format!("{with_body} of {}", list.len()));
+        }
+    }
+
+    /// What a request says where its line does not.
+    fn default_request(&self) -> Result<RequestText, PlanError> {
+        let workload = self.workload;
+        let body = match (&workload.body, &workload.body_file) {
+            (Some(text), _) => Template::parse(text).map_err(HttpPlanError::Body)?,
+            (None, Some(file)) => Template::fixed(&std::fs::read(file).map_err(|e| {
+                HttpPlanError::BodyFile { file: file.clone(), reason: e.to_string() }
+            })?),
+            (None, None) => Template::default(),
+        };
+        Ok(RequestText { body, ..RequestText::plain(workload.method, "/") })
+    }
+
     /// One list per target, all of one length.
     fn lists(&self) -> Result<Vec<Vec<UrlLine>>, PlanError> {
         let targets: Vec<&TargetUrl> = self.request.targets.iter().map(|t| &t.url).collect();
-        let method = self.workload.method;
+        let default = self.default_request()?;
         let in_suite = self.workload.urls.as_deref().unwrap_or_default();
         let list = match self.request.urls {
-            Some(text) => urls::parse_list(text.lines(), &targets, method)?,
+            Some(text) => urls::parse_list(text.lines(), &targets, &default)?,
             None if !in_suite.is_empty() => {
-                urls::parse_list(in_suite.iter().map(String::as_str), &targets, method)?
+                urls::parse_list(in_suite.iter().map(String::as_str), &targets, &default)?
             }
             None => {
                 let own = |url: &&TargetUrl| {
-                    let target = urls::request_target(url)
+                    let shown = urls::request_target(url)
                         .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
-                    Ok(vec![UrlLine { weight: 1, method, target }])
+                    let target = Template::parse(&shown).map_err(HttpPlanError::Body)?;
+                    let text = RequestText { target, ..default.clone() };
+                    Ok(vec![UrlLine { weight: 1, text, shown }])
                 };
                 return targets.iter().map(own).collect();
             }
@@ -363,16 +400,19 @@ fn name_ops(list: &[UrlLine]) -> (Vec<String>, Vec<OpKind>) {
     let mut names: Vec<String> = Vec::new();
     let mut kinds = Vec::new();
     for line in list {
-        let method = line.method.as_str();
+        let method = line.text.method.as_str();
         let name = match per_url {
-            true => format!("{method} {}", line.target),
-            false => method.to_owned(),
+            true => format!("{method} {}", line.shown),
+            false if names.len() < OPS_PER_URL_MAX || names.iter().any(|n| n == method) => {
+                method.to_owned()
+            }
+            false => "OTHER".to_owned(),
         };
         let at = names.iter().position(|n| *n == name).unwrap_or_else(|| {
             names.push(name);
             names.len() - 1
         });
-        // At most eight names.
+        // At most nine names.
         kinds.push(OpKind(at as u8));
     }
     (names, kinds)

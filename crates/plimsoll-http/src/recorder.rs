@@ -12,7 +12,7 @@ use super::fileset::{FileId, FileSet};
 use super::parameters::{Connections, Statuses};
 use super::session::{HttpOp, HttpSession, Request};
 use super::site::{Site, SiteFrame, WorkerSite};
-use super::wire::request::Method;
+use super::wire::request::{Method, RequestText};
 
 /// What a session asked for.
 #[derive(Default)]
@@ -79,25 +79,25 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
 /// A server with the file set.
 pub(crate) fn file_site(connections: Connections) -> Rc<WorkerSite> {
     let frame = frame(connections, &["200"]);
-    WorkerSite::new(Arc::new(Site::with_files(frame, Method::Get, "/", file_set())))
+    WorkerSite::new(Arc::new(Site::with_files(frame, Method::GET, "/", file_set())))
 }
 
 /// A server with one URL.
 pub(crate) fn url_site(method: Method) -> Rc<WorkerSite> {
     let frame = frame(Connections::KeepAlive, &["2xx", "3xx"]);
-    let urls = [(method, "/page")];
-    WorkerSite::new(Arc::new(Site::with_urls(frame, urls.into_iter())))
+    let text = RequestText::plain(method, "/page");
+    WorkerSite::new(Arc::new(Site::with_urls(frame, [(&text, "/page")].into_iter())))
 }
 
 /// Asks for a file and verifies it.
 pub(crate) fn file_op(id: FileId) -> HttpOp {
     let request = Request::File(id);
-    HttpOp { kind: OpKind(id.class), request, method: Method::Get, verify: true }
+    HttpOp { kind: OpKind(id.class), request, method: Method::GET, verify: true, key: 0 }
 }
 
 /// Asks for the one URL.
 pub(crate) fn url_op(method: Method) -> HttpOp {
-    HttpOp { kind: OpKind(0), request: Request::Url(0), method, verify: false }
+    HttpOp { kind: OpKind(0), request: Request::Url(0), method, verify: false, key: 0 }
 }
 
 /// A session and its recorder.

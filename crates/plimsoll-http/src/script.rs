@@ -34,6 +34,7 @@ mod stream {
     pub(super) const QUANTILE: u64 = 2;
     pub(super) const DIRECTORY: u64 = 3;
     pub(super) const URL: u64 = 4;
+    pub(super) const PARTS: u64 = 5;
 }
 
 /// Whose ops a script numbers, and where its decks begin.
@@ -151,8 +152,9 @@ impl FileScript {
             request: Request::File(id),
             method: self.plan.method,
             // A reply to HEAD has no content to compare.
-            verify: self.plan.method == Method::Get
+            verify: self.plan.method == Method::GET
                 && turn.is_multiple_of(u64::from(self.plan.verify_one_in)),
+            key: 0,
         }
     }
 
@@ -213,6 +215,8 @@ pub(crate) struct UrlPlan {
     shared: bool,
     cards: Vec<UrlCard>,
     deal: Deal,
+    /// Some requests have random parts.
+    is_drawn: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -244,7 +248,12 @@ impl UrlPlan {
             };
             Deal::Draw(cards.iter().map(add).collect())
         };
-        Self { seed, shared, cards, deal }
+        Self { seed, shared, cards, deal, is_drawn: false }
+    }
+
+    /// The same, whose requests have random parts if `is_drawn`.
+    pub(crate) fn drawn(self, is_drawn: bool) -> Self {
+        Self { is_drawn, ..self }
     }
 
     /// URLs come from a deck that holds their weights exactly.
@@ -295,7 +304,12 @@ impl UrlScript {
             }
         };
         let card = self.plan.cards[url as usize];
-        HttpOp { kind: card.kind, request: Request::Url(url), method: card.method, verify: false }
+        let key = match self.plan.is_drawn {
+            true => seeded_hash::key(&[self.plan.seed, stream::PARTS, self.owner.number, index]),
+            false => 0,
+        };
+        let UrlCard { kind, method, .. } = card;
+        HttpOp { kind, request: Request::Url(url), method, verify: false, key }
     }
 }
 
@@ -318,7 +332,7 @@ mod tests {
             cumulative: cumulative(poisson_weights(5.0)),
             directories: 44,
             verify_one_in: 64,
-            method: Method::Get,
+            method: Method::GET,
             shared,
         })
     }
@@ -440,7 +454,7 @@ mod tests {
     fn url_plan(weights: &[u32]) -> UrlPlan {
         let card = |(i, w): (usize, &u32)| UrlCard {
             kind: OpKind(i as u8),
-            method: Method::Get,
+            method: Method::GET,
             weight: *w,
         };
         UrlPlan::new(3, true, weights.iter().enumerate().map(card).collect())

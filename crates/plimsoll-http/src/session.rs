@@ -40,6 +40,8 @@ pub struct HttpOp {
     pub method: Method,
     /// Compare the body with the file set.
     pub verify: bool,
+    /// Draws the random parts of the request.
+    pub key: u64,
 }
 
 /// What is asked for.
@@ -146,6 +148,12 @@ impl HttpSession {
     fn connect(&mut self, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
         self.open = Some(OpenLink { link, connected: false, reused: false, answered: None });
+    }
+
+    fn send(&mut self, link: Link, io: &mut impl Io) {
+        if let Some(flight) = &mut self.flight {
+            flight.sent_bytes = self.site.send(&flight.op, link, io);
+        }
     }
 
     /// Reads what it can; true when the reply is complete.
@@ -306,7 +314,7 @@ impl Session for HttpSession {
         }
         self.flight = Some(Flight::new(ticket, op, now.saturating_add(self.op_timeout)));
         match self.open {
-            Some(open) if open.connected => self.site.send(&op, open.link, io),
+            Some(open) if open.connected => self.send(open.link, io),
             Some(_) => {}
             None => self.connect(io),
         }
@@ -315,9 +323,7 @@ impl Session for HttpSession {
     fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
         let Some(open) = self.open.as_mut().filter(|open| open.link == link) else { return };
         open.connected = true;
-        if let Some(flight) = &self.flight {
-            self.site.send(&flight.op, link, io);
-        }
+        self.send(link, io);
     }
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {

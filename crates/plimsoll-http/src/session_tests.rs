@@ -19,8 +19,8 @@ fn failed(class: ErrorClass) -> OpStatus {
 
 /// Outcome and explanation when a new client of one URL gets `reply` and then the end.
 fn outcome_of(reply: &[u8]) -> (Outcome, String) {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(link, reply);
     if bench.io.done.is_empty() {
         bench.eof(link);
@@ -82,17 +82,17 @@ fn links_that_the_server_never_closes_are_bounded() {
 
 #[test]
 fn a_kept_connection_that_ends_before_the_reply_is_tried_again_once() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let first = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let first = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(first, &reply(b"x"));
-    bench.issue(url_op(Method::Get));
+    bench.issue(url_op(Method::GET));
     bench.reset(first);
     let second = Link(bench.io.links);
     bench.session.on_connected(second, bench.now, &mut bench.io);
     bench.bytes(second, &reply(b"x"));
     // A GET changes nothing, whichever try it was that worked.
     assert_eq!((bench.last().status, bench.last().ambiguous), (OpStatus::Ok, false));
-    bench.issue(url_op(Method::Get));
+    bench.issue(url_op(Method::GET));
     bench.eof(second);
     bench.reset(Link(bench.io.links));
     assert_eq!(bench.last().status, failed(ErrorClass::Transport));
@@ -101,8 +101,8 @@ fn a_kept_connection_that_ends_before_the_reply_is_tried_again_once() {
 
 #[test]
 fn a_new_connection_that_ends_early_is_an_error() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    bench.issue(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    bench.issue(url_op(Method::GET));
     bench.reset(Link(1));
     assert_eq!(bench.last().status, failed(ErrorClass::Transport));
     assert!(
@@ -119,14 +119,14 @@ fn a_new_connection_that_ends_early_is_an_error() {
 
 #[test]
 fn an_idle_connection_that_the_server_closes_is_replaced() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let first = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let first = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(first, &reply(b"x"));
     bench.eof(first);
     assert_eq!(bench.io.closed, [first]);
-    let second = bench.issue_and_connect(url_op(Method::Get));
+    let second = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(second, b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    bench.issue(url_op(Method::Get));
+    bench.issue(url_op(Method::GET));
     assert_eq!(bench.io.links, 3);
     assert!(bench.io.done.iter().all(|o| o.status == OpStatus::Ok && !o.ambiguous));
 }
@@ -153,8 +153,8 @@ fn bodies_end_where_the_reply_says() {
 
 #[test]
 fn a_head_reply_has_no_body() {
-    let mut bench = Bench::new(url_site(Method::Head));
-    let link = bench.issue_and_connect(url_op(Method::Head));
+    let mut bench = Bench::new(url_site(Method::HEAD));
+    let link = bench.issue_and_connect(url_op(Method::HEAD));
     bench.bytes(link, b"HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n");
     assert_eq!((bench.last().status, bench.last().bytes_read), (OpStatus::Ok, 0));
     assert!(bench.io.discards.is_empty());
@@ -174,8 +174,8 @@ fn replies_that_are_not_http_are_malformed_and_end_the_connection() {
         let (outcome, detail) = outcome_of(text.as_bytes());
         assert_eq!(outcome.status, failed(ErrorClass::Malformed), "{detail}");
     }
-    let mut bench = Bench::new(url_site(Method::Get));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     for piece in long.as_bytes().chunks(1000) {
         if bench.io.done.is_empty() {
             bench.bytes(link, piece);
@@ -270,8 +270,8 @@ fn a_surplus_that_comes_with_the_reply_fails_its_op_whatever_ends_the_body() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\ny",
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\ny",
     ] {
-        let mut bench = Bench::new(url_site(Method::Get));
-        let link = bench.issue_and_connect(url_op(Method::Get));
+        let mut bench = Bench::new(url_site(Method::GET));
+        let link = bench.issue_and_connect(url_op(Method::GET));
         bench.bytes(link, text.as_bytes());
         assert_eq!(bench.last().status, failed(ErrorClass::Surplus), "{text:?}");
         assert_eq!(bench.io.detail, "GET http://h/page: the server sent 1 byte behind the reply");
@@ -314,8 +314,8 @@ fn a_surplus_behind_the_reply_of_a_connection_that_will_close_belongs_to_its_own
 
 #[test]
 fn an_op_that_has_failed_does_not_fail_again_for_what_comes_behind_its_reply() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(link, b"HTTP/1.1 404 X\r\nContent-Length: 1\r\n\r\nx");
     bench.bytes(link, b"another");
     assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
@@ -323,8 +323,8 @@ fn an_op_that_has_failed_does_not_fail_again_for_what_comes_behind_its_reply() {
 
 #[test]
 fn a_server_that_says_408_to_an_idle_connection_sends_no_surplus() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(link, &reply(b"x"));
     let goodbye = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     bench.bytes(link, goodbye.as_bytes());
@@ -333,19 +333,19 @@ fn a_server_that_says_408_to_an_idle_connection_sends_no_surplus() {
 
 #[test]
 fn the_length_of_a_url_is_learnt() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     assert_eq!(bench.session.read_limit(link), usize::MAX);
     bench.bytes(link, &reply(&[0; 50_000]));
-    bench.issue(url_op(Method::Get));
+    bench.issue(url_op(Method::GET));
     assert_eq!(bench.session.read_limit(link), HEAD_READ_BYTES);
 }
 
 #[test]
 fn an_op_without_a_reply_times_out_and_the_next_one_reconnects() {
-    let mut bench = Bench::new(url_site(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
     bench.now = Nanos::from_secs(3);
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     let deadline = Nanos::from_secs(3) + OP_TIMEOUT;
     assert_eq!(bench.session.next_deadline(), Some(deadline));
     bench.session.on_timer(Nanos(deadline.0 - 1), &mut bench.io);
@@ -357,17 +357,17 @@ fn an_op_without_a_reply_times_out_and_the_next_one_reconnects() {
         (bench.io.closed.as_slice(), bench.session.next_deadline()),
         ([link].as_slice(), None)
     );
-    bench.issue(url_op(Method::Get));
+    bench.issue(url_op(Method::GET));
     assert_eq!(bench.io.links, 2);
 }
 
 #[test]
 fn a_capturing_session_keeps_a_bounded_body() {
-    let mut bench = Bench::of(HttpSession::capturing(url_site(Method::Get), OP_TIMEOUT));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::of(HttpSession::capturing(url_site(Method::GET), OP_TIMEOUT));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(link, &reply(b"{\"a\": 1}"));
     assert_eq!(bench.session.take_body(), b"{\"a\": 1}");
-    bench.issue(url_op(Method::Get));
+    bench.issue(url_op(Method::GET));
     bench.bytes(link, &reply(&vec![7; CAPTURE_BYTES_MAX + 5]));
     assert_eq!(bench.session.take_body().len(), CAPTURE_BYTES_MAX);
     assert_eq!(bench.last().status, OpStatus::Ok);
@@ -375,8 +375,8 @@ fn a_capturing_session_keeps_a_bounded_body() {
 
 #[test]
 fn an_idle_client_is_small() {
-    let mut bench = Bench::new(url_site(Method::Get));
-    let link = bench.issue_and_connect(url_op(Method::Get));
+    let mut bench = Bench::new(url_site(Method::GET));
+    let link = bench.issue_and_connect(url_op(Method::GET));
     let reply = reply(b"body");
     bench.bytes(link, &reply[..20]);
     assert!(bench.session.held_bytes() > 0);

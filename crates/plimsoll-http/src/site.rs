@@ -10,7 +10,8 @@ use plimsoll_engine::seam::{Io, Link};
 use super::fileset::{FileId, FileSet};
 use super::parameters::{Connections, Statuses};
 use super::session::{HttpOp, Request};
-use super::wire::request::{Frame, Method, request};
+use super::wire::request::{Frame, Method, RequestText, head, request};
+use super::wire::template::Template;
 
 /// Where the digits of a file's path go.
 const FILE_ZERO: FileId = FileId { directory: 0, class: 0, k: 0 };
@@ -37,8 +38,31 @@ enum Requests {
 
 #[derive(Debug)]
 struct UrlRequest {
-    target: String,
-    bytes: Vec<u8>,
+    /// As written, for messages.
+    shown: String,
+    text: UrlText,
+}
+
+#[derive(Debug)]
+enum UrlText {
+    /// The same for every op.
+    Fixed { bytes: Vec<u8>, body_bytes: u64 },
+    /// With parts that the op draws.
+    Drawn { head: Template, body: Template },
+}
+
+impl UrlText {
+    fn new(frame: Frame<'_>, text: &RequestText) -> Self {
+        let (head, body) = (head(frame, text), text.body.clone());
+        if !head.is_fixed() || !body.is_fixed() {
+            return Self::Drawn { head, body };
+        }
+        let (mut bytes, mut body_text) = (Vec::new(), Vec::new());
+        body.write(0, 0, &mut body_text);
+        head.write(0, body_text.len(), &mut bytes);
+        bytes.extend_from_slice(&body_text);
+        Self::Fixed { bytes, body_bytes: body_text.len() as u64 }
+    }
 }
 
 /// What the sites of a workload have in common, and how this one is called.
@@ -74,14 +98,14 @@ impl Site {
         Self::new(frame, requests)
     }
 
-    /// A server that is asked for these request targets (path and query).
+    /// A server that is asked for these. Each comes with what a message calls it.
     pub fn with_urls<'t>(
         frame: SiteFrame<'_>,
-        urls: impl Iterator<Item = (Method, &'t str)>,
+        urls: impl Iterator<Item = (&'t RequestText, &'t str)>,
     ) -> Self {
-        let build = |(method, target): (Method, &str)| UrlRequest {
-            target: target.to_owned(),
-            bytes: request(frame.frame(), method, target),
+        let build = |(text, shown): (&RequestText, &str)| UrlRequest {
+            shown: shown.to_owned(),
+            text: UrlText::new(frame.frame(), text),
         };
         let requests = Requests::Urls(urls.map(build).collect());
         Self::new(frame, requests)
@@ -98,7 +122,7 @@ impl Site {
 
     /// URL of an op, for messages.
     pub(super) fn url(&self, request: Request) -> impl fmt::Display {
-        UrlText { site: self, request }
+        ShownUrl { site: self, request }
     }
 
     /// What the reply's body must be, where it is known.
@@ -118,18 +142,18 @@ impl Site {
     }
 }
 
-struct UrlText<'a> {
+struct ShownUrl<'a> {
     site: &'a Site,
     request: Request,
 }
 
-impl fmt::Display for UrlText<'_> {
+impl fmt::Display for ShownUrl<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.site.base)?;
         match (&self.site.requests, self.request) {
             (Requests::Files { prefix, .. }, Request::File(id)) => write!(f, "{prefix}{id}"),
             (Requests::Urls(urls), Request::Url(index)) => match urls.get(index as usize) {
-                Some(url) => f.write_str(&url.target),
+                Some(url) => f.write_str(&url.shown),
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -141,8 +165,10 @@ impl fmt::Display for UrlText<'_> {
 #[derive(Debug)]
 pub struct WorkerSite {
     pub(super) site: Arc<Site>,
-    /// The template with the digits of the last request.
+    /// The template with the digits of the last request, or the last request that was drawn.
     scratch: RefCell<Vec<u8>>,
+    /// Its body.
+    body: RefCell<Vec<u8>>,
     /// Length of the last reply per URL; zero when unknown.
     lengths: Vec<Cell<u64>>,
 }
@@ -154,20 +180,40 @@ impl WorkerSite {
             Requests::Files { template, .. } => (template.clone(), 0),
             Requests::Urls(urls) => (Vec::new(), urls.len()),
         };
-        Rc::new(Self { site, scratch: scratch.into(), lengths: vec![Cell::new(0); urls] })
+        Rc::new(Self {
+            site,
+            scratch: scratch.into(),
+            body: RefCell::default(),
+            lengths: vec![Cell::new(0); urls],
+        })
     }
 
-    /// Sends the request of `op`: no allocation, one call.
-    pub(super) fn send(&self, op: &HttpOp, link: Link, io: &mut impl Io) {
+    /// Sends the request of `op` in one call, without allocation. Answers with the bytes of its
+    /// body.
+    pub(super) fn send(&self, op: &HttpOp, link: Link, io: &mut impl Io) -> u64 {
         match (&self.site.requests, op.request) {
             (Requests::Files { path_at, .. }, Request::File(id)) => {
                 let mut bytes = self.scratch.borrow_mut();
                 write_digits(&mut bytes[*path_at..], id);
                 io.send(link, &bytes);
+                0
             }
-            (Requests::Urls(urls), Request::Url(index)) => {
-                io.send(link, &urls[index as usize].bytes);
-            }
+            (Requests::Urls(urls), Request::Url(index)) => match &urls[index as usize].text {
+                UrlText::Fixed { bytes, body_bytes } => {
+                    io.send(link, bytes);
+                    *body_bytes
+                }
+                UrlText::Drawn { head, body } => {
+                    let (mut text, mut drawn) = (self.scratch.borrow_mut(), self.body.borrow_mut());
+                    text.clear();
+                    drawn.clear();
+                    body.write(op.key.wrapping_add(1), 0, &mut drawn);
+                    head.write(op.key, drawn.len(), &mut text);
+                    text.extend_from_slice(&drawn);
+                    io.send(link, &text);
+                    drawn.len() as u64
+                }
+            },
             _ => unreachable!("a workload makes sites and ops of one sort"),
         }
     }

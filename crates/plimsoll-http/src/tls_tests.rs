@@ -7,14 +7,15 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{Link, Session};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use rustls::crypto::ring;
-use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::recorder::*;
 use super::session::{HttpOp, HttpSession, LINGERING_LINKS_MAX};
 use super::site::WorkerSite;
-use super::tls::{Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
+use super::tls::{Identity, Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
 
 /// A certificate for `localhost`, and a server that has it.
 struct Server {
@@ -41,7 +42,7 @@ impl Server {
 }
 
 fn client(site: Rc<WorkerSite>, trust: Trust<'_>) -> Bench<Tls<HttpSession>> {
-    let config = client_config(trust).unwrap();
+    let config = client_config(trust, None).unwrap();
     let tls = TlsSite::new(config, server_name("localhost").unwrap());
     Bench::of(Tls::new(HttpSession::new(site, OP_TIMEOUT), tls))
 }
@@ -217,7 +218,7 @@ fn a_kept_connection_that_a_fin_ends_before_the_reply_is_tried_again() {
 fn sessions_are_resumed_only_where_the_workload_says_so() {
     for (resumes, expected) in [(false, HandshakeKind::Full), (true, HandshakeKind::Resumed)] {
         let made = Server::new();
-        let full = client_config(Trust::Anyone).unwrap();
+        let full = client_config(Trust::Anyone, None).unwrap();
         let config = if resumes { resuming(&full) } else { full };
         let tls = TlsSite::new(config, server_name("localhost").unwrap());
         let session = HttpSession::new(file_site(PerRequest), OP_TIMEOUT);
@@ -259,7 +260,7 @@ fn a_certificate_of_the_ca_file_is_trusted_and_a_bad_file_refused() {
     let request = exchange(&mut bench, link, &mut server, 1000);
     assert!(request.starts_with(b"GET "), "{}", bench.io.detail);
     std::fs::write(file.path(), "nothing").unwrap();
-    let refused = client_config(Trust::Authorities(Some(file.path())));
+    let refused = client_config(Trust::Authorities(Some(file.path())), None);
     assert!(matches!(refused, Err(TlsError::CaFile { .. })));
 }
 
@@ -291,4 +292,41 @@ fn a_broken_record_fails_the_op() {
     );
     assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Tls));
     assert!(bench.io.detail.contains("TLS failed"), "{}", bench.io.detail);
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_of_the_client_gets_it() {
+    let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let (certificate, key) = (place.path().join("client.pem"), place.path().join("key.pem"));
+    std::fs::write(&certificate, own.cert.pem()).unwrap();
+    std::fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+    let mut known = RootCertStore::empty();
+    known.add(own.cert.der().clone()).unwrap();
+    let provider = Arc::new(ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(known), provider.clone());
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let server_key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(vec![made.cert.der().clone()], PrivateKeyDer::Pkcs8(server_key))
+        .unwrap();
+    let config = Arc::new(config);
+    let ends = |identity: Option<Identity<'_>>| {
+        let config_here = client_config(Trust::Anyone, identity).unwrap();
+        let tls = TlsSite::new(config_here, server_name("localhost").unwrap());
+        let mut bench =
+            Bench::of(Tls::new(HttpSession::new(file_site(KeepAlive), OP_TIMEOUT), tls));
+        let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let link = bench.issue_and_connect(file_op(SMALL));
+        let request = exchange(&mut bench, link, &mut server, 1_000);
+        (!request.is_empty(), server.peer_certificates().map(<[_]>::len))
+    };
+    assert_eq!(ends(Some(Identity { certificate: &certificate, key: &key })), (true, Some(1)));
+    assert_eq!(ends(None), (false, None));
+    let missing = Identity { certificate: &key, key: &key };
+    let refused = client_config(Trust::Anyone, Some(missing)).unwrap_err();
+    assert!(refused.to_string().contains("no certificate in it"), "{refused}");
 }

@@ -1,9 +1,15 @@
-//! Lists of URLs, from a file (`--urls`) or the suite: one `[weight] [GET|HEAD] URL` a line,
-//! `#` begins a comment. A URL is a path, or absolute and on the target.
+//! Lists of URLs, from a file (`--urls`) or the suite. A line is `[weight] [method] URL`, where `#`
+//! begins a comment, or a JSON object with `url` and, where wanted, `method`, `weight`, `headers`
+//! and `body`. A URL is a path, or absolute and on the target.
+
+use std::collections::BTreeMap;
 
 use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::wire::request::Method;
+use super::wire::request::{Method, RequestText, is_field};
+use super::wire::template::{Template, TemplateError};
 
 /// Longest list.
 pub(crate) const URLS_MAX: usize = 100_000;
@@ -15,10 +21,23 @@ const WEIGHT_MAX: u32 = 1_000_000;
 pub(crate) struct UrlLine {
     /// Share among the others.
     pub weight: u32,
-    /// Method.
-    pub method: Method,
-    /// Request target: path and query.
-    pub target: String,
+    /// What is asked.
+    pub text: RequestText,
+    /// Request target as written, for messages and names.
+    pub shown: String,
+}
+
+/// A line of JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonLine {
+    url: String,
+    method: Option<String>,
+    weight: Option<u64>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// Text as it stands, or anything else as JSON.
+    body: Option<Value>,
 }
 
 /// A mistake in a list of URLs.
@@ -35,13 +54,26 @@ pub struct UrlsError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlProblem {
     /// Not a list line.
-    #[error("{0:?} is not \"[weight] [GET|HEAD] URL\"; write for example \"3 GET /index.html\"")]
+    #[error("{0:?} is not \"[weight] [method] URL\"; write for example \"3 GET /index.html\"")]
     Shape(String),
+    /// Not the JSON of a request. It may hold secrets and is not quoted.
+    #[error(
+        "column {0} is where this stops being a request in JSON; write for example \
+         {{\"method\": \"POST\", \"url\": \"/items\", \"headers\": {{\"Accept\": \"text/html\"}}, \
+         \"body\": {{\"id\": 1}}, \"weight\": 3}}"
+    )]
+    Json(usize),
+    /// A name or value that no header field can have.
+    #[error("header {0:?} has a name or a value that no header field can have")]
+    Header(String),
+    /// A random part that is none.
+    #[error(transparent)]
+    Random(#[from] TemplateError),
     /// The weight is zero, or too large.
     #[error("weight {0} is not a whole number from 1 to {WEIGHT_MAX}")]
     Weight(String),
-    /// Another method.
-    #[error("method {0:?} is not GET or HEAD; other methods change the server")]
+    /// No method.
+    #[error("method {0:?} is not one word such as GET, POST or PURGE")]
     Method(String),
     /// Neither a path nor a URL.
     #[error("{0:?} is neither a path like /index.html nor a URL in plain ASCII; percent-encode it")]
@@ -60,11 +92,11 @@ pub enum UrlProblem {
     TooLong,
 }
 
-/// Reads a list for these targets; `default_method` is used where a line names none.
+/// Reads a list for these targets; `default` is used for what a line does not say.
 pub(crate) fn parse_list<'l>(
     lines: impl Iterator<Item = &'l str>,
     targets: &[&TargetUrl],
-    default_method: Method,
+    default: &RequestText,
 ) -> Result<Vec<UrlLine>, UrlsError> {
     let mut list = Vec::new();
     for (index, line) in lines.enumerate() {
@@ -73,9 +105,11 @@ pub(crate) fn parse_list<'l>(
         if list.len() == URLS_MAX {
             return Err(fail(UrlProblem::TooLong));
         }
-        if let Some(parsed) = parse_line(line, targets, default_method).map_err(fail)? {
-            list.push(parsed);
-        }
+        let parsed = match is_json(line) {
+            true => parse_json(line, targets, default).map(Some),
+            false => parse_line(line, targets, default),
+        };
+        list.extend(parsed.map_err(fail)?);
     }
     match list.is_empty() {
         true => Err(UrlsError { line: 0, problem: UrlProblem::Empty }),
@@ -83,25 +117,74 @@ pub(crate) fn parse_list<'l>(
     }
 }
 
+/// A line in JSON, not in words.
+pub(crate) fn is_json(line: &str) -> bool {
+    line.trim_start().starts_with('{')
+}
+
 fn parse_line(
     line: &str,
     targets: &[&TargetUrl],
-    default_method: Method,
+    default: &RequestText,
 ) -> Result<Option<UrlLine>, UrlProblem> {
     // A `#` within a URL is a fragment, which is not sent; so a comment needs no space before it.
     let content = line.split_once('#').map_or(line, |(before, _)| before);
-    let words: Vec<&str> = content.split_whitespace().collect();
-    let (weight, method, url) = match words[..] {
-        [] => return Ok(None),
-        [url] => (1, default_method, url),
-        [first, url] if first.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-            (read_weight(first)?, default_method, url)
+    // Random parts may have spaces.
+    let (words, url) = match content.find(['/', '{']) {
+        Some(at) => {
+            let start = content[..at].rfind(char::is_whitespace).map_or(0, |space| space + 1);
+            (&content[..start], content[start..].trim())
         }
-        [method, url] => (1, read_method(method)?, url),
-        [weight, method, url] => (read_weight(weight)?, read_method(method)?, url),
+        None => content.trim().rsplit_once(char::is_whitespace).unwrap_or(("", content.trim())),
+    };
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let starts_with_weight = words
+        .first()
+        .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+    let (weight, method) = match words[..] {
+        [] if url.is_empty() => return Ok(None),
+        [] => (1, default.method),
+        [weight] if starts_with_weight => (read_weight(weight)?, default.method),
+        [method] => (1, read_method(method)?),
+        [weight, method] => (read_weight(weight)?, read_method(method)?),
         _ => return Err(UrlProblem::Shape(line.trim().to_owned())),
     };
-    Ok(Some(UrlLine { weight, method, target: read_url(url, targets)? }))
+    let shown = read_url(url, targets)?;
+    let target = Template::parse(&shown)?;
+    Ok(Some(UrlLine { weight, text: RequestText { method, target, ..default.clone() }, shown }))
+}
+
+fn parse_json(
+    line: &str,
+    targets: &[&TargetUrl],
+    default: &RequestText,
+) -> Result<UrlLine, UrlProblem> {
+    let json: JsonLine =
+        serde_json::from_str(line.trim()).map_err(|e| UrlProblem::Json(e.column()))?;
+    let weight = json.weight.map_or(Ok(1), |weight| read_weight(&weight.to_string()))?;
+    let mut headers: Vec<String> =
+        json.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    if let Some((name, _)) = json.headers.iter().zip(&headers).find(|(_, f)| !is_field(f)) {
+        return Err(UrlProblem::Header(name.0.clone()));
+    }
+    let body = match &json.body {
+        None => default.body.clone(),
+        Some(Value::String(text)) => Template::parse(text)?,
+        Some(other) => {
+            if !json.headers.keys().any(|name| name.eq_ignore_ascii_case("content-type")) {
+                headers.push("Content-Type: application/json".to_owned());
+            }
+            Template::parse(&other.to_string())?
+        }
+    };
+    let method = match &json.method {
+        Some(method) => read_method(method)?,
+        None if json.body.is_some() && default.method == Method::GET => Method::POST,
+        None => default.method,
+    };
+    let shown = read_url(&json.url, targets)?;
+    let target = Template::parse(&shown)?;
+    Ok(UrlLine { weight, text: RequestText { method, target, headers, body }, shown })
 }
 
 fn read_weight(text: &str) -> Result<u32, UrlProblem> {
@@ -112,17 +195,13 @@ fn read_weight(text: &str) -> Result<u32, UrlProblem> {
 }
 
 fn read_method(text: &str) -> Result<Method, UrlProblem> {
-    match text {
-        "GET" => Ok(Method::Get),
-        "HEAD" => Ok(Method::Head),
-        _ => Err(UrlProblem::Method(text.to_owned())),
-    }
+    Method::parse(text).ok_or_else(|| UrlProblem::Method(text.to_owned()))
 }
 
 fn read_url(text: &str, targets: &[&TargetUrl]) -> Result<String, UrlProblem> {
     let unreadable = || UrlProblem::Url(text.to_owned());
     if text.starts_with('/') {
-        return is_target(text).then(|| text.to_owned()).ok_or_else(unreadable);
+        return is_target_text(text).then(|| text.to_owned()).ok_or_else(unreadable);
     }
     let url = TargetUrl::parse(text).map_err(|_| UrlProblem::Url(shown_of_unreadable(text)))?;
     if url.user.is_some() || url.password.is_some() {
@@ -147,11 +226,16 @@ pub(crate) fn request_target(url: &TargetUrl) -> Option<String> {
         Some(query) => format!("{}?{query}", url.path),
         None => url.path.clone(),
     };
-    is_target(&target).then_some(target)
+    is_target_text(&target).then_some(target)
 }
 
-fn is_target(text: &str) -> bool {
-    text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic())
+/// Plain ASCII, but that random parts may have spaces.
+fn is_target_text(text: &str) -> bool {
+    let mut outside = text.split("{{").enumerate().map(|(number, piece)| match number {
+        0 => piece,
+        _ => piece.split_once("}}").map_or("", |(_, after)| after),
+    });
+    text.starts_with('/') && outside.all(|piece| piece.bytes().all(|b| b.is_ascii_graphic()))
 }
 
 #[cfg(test)]
@@ -160,21 +244,25 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<UrlLine>, UrlsError> {
         let target = TargetUrl::parse("http://Server:80/").unwrap();
-        parse_list(text.lines(), &[&target], Method::Get)
+        parse_list(text.lines(), &[&target], &RequestText::plain(Method::GET, "/"))
     }
 
     #[test]
     fn weights_methods_comments_and_both_forms_of_url_are_read() {
         let list =
             read("# all\n/a?b=c\n\n3 /d # three\nHEAD http://server/e#f\n2 GET /g\n").unwrap();
-        let line = |weight, method, target: &str| UrlLine { weight, method, target: target.into() };
+        let line = |weight, method, target: &str| UrlLine {
+            weight,
+            text: RequestText::plain(method, target),
+            shown: target.to_owned(),
+        };
         assert_eq!(
             list,
             [
-                line(1, Method::Get, "/a?b=c"),
-                line(3, Method::Get, "/d"),
-                line(1, Method::Head, "/e"),
-                line(2, Method::Get, "/g"),
+                line(1, Method::GET, "/a?b=c"),
+                line(3, Method::GET, "/d"),
+                line(1, Method::HEAD, "/e"),
+                line(2, Method::GET, "/g"),
             ]
         );
     }
@@ -184,12 +272,40 @@ mod tests {
         let refusal = |text: &str| read(text).unwrap_err().to_string();
         assert!(refusal("/a\n0 /b").starts_with("URL list, line 2: weight 0 is not"));
         assert!(refusal("-1 /b").contains("weight -1"));
-        assert!(refusal("POST /b").contains("not GET or HEAD"));
+        assert!(refusal("P\u{f6}ST /b").contains("not one word"));
         assert!(refusal("index.html").contains("neither a path"));
         assert!(refusal("/ä").contains("percent-encode"));
         assert!(refusal("http://other/").contains("not on the target"));
         assert!(refusal("https://server/").contains("not on the target"));
         assert!(refusal("1 2 3 4").contains("3 GET /index.html"));
         assert!(refusal("# nothing").contains("names no URL"));
+    }
+
+    #[test]
+    fn requests_in_json_have_fields_and_bodies() {
+        let list = read(
+            "{\"url\": \"/a\", \"body\": {\"id\": \"{{uuid}}\"}, \"weight\": 3}\n\
+             {\"url\": \"/b\", \"method\": \"put\", \"headers\": {\"X\": \"1\"}, \"body\": \"t\"}\n\
+             {\"url\": \"/c/{{int 1 9}}\"}\nPURGE /d?x={{int 1 9}}\n",
+        )
+        .unwrap();
+        let [a, b, c, d] = &list[..] else { panic!("{list:?}") };
+        assert_eq!((a.weight, a.text.method), (3, Method::POST));
+        assert_eq!(a.text.headers, ["Content-Type: application/json"]);
+        assert!(!a.text.body.is_fixed());
+        assert_eq!(
+            (b.text.method.as_str(), &b.text.headers[..]),
+            ("PUT", &["X: 1".to_owned()][..])
+        );
+        assert_eq!(b.text.body, Template::fixed(b"t"));
+        assert_eq!((c.text.method, c.shown.as_str()), (Method::GET, "/c/{{int 1 9}}"));
+        assert_eq!((d.text.method.as_str(), d.shown.as_str()), ("PURGE", "/d?x={{int 1 9}}"));
+        let refusal = |text: &str| read(text).unwrap_err().to_string();
+        assert!(refusal("{\"url\": \"/a\", \"hedaers\": {\"X\": \"s3cret\"}}").contains("column"));
+        assert!(!refusal("{\"url\": \"/a\", \"headers\": [\"s3cret\"]}").contains("s3cret"));
+        assert!(
+            refusal("{\"url\": \"/a\", \"headers\": {\"X\": \"a\\nb\"}}").contains("header \"X\"")
+        );
+        assert!(refusal("/a/{{uid}}").contains("no random part"));
     }
 }

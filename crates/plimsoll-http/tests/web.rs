@@ -161,7 +161,7 @@ fn what_tls_says_when_it_closes_is_no_part_of_the_last_reply() {
     let server = Running::serve(WebServer::bind(&config).unwrap().delayed_by(Arc::clone(&law)));
     let address = server.url.trim_start_matches("https://").trim_end_matches('/');
     let name = "localhost".try_into().unwrap();
-    let client = client_config(Trust::Anyone).unwrap();
+    let client = client_config(Trust::Anyone, None).unwrap();
     let mut tls = rustls::ClientConnection::new(client, name).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let mut stream = rustls::Stream::new(&mut tls, &mut stream);

@@ -36,10 +36,13 @@ pub struct TargetUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Neither a URL nor `builtin:` nor `managed:NAME`.
-    #[error(
-        "target {0:?} is not a URL; write for example http://host:port/, builtin: or managed:nginx"
-    )]
-    NotAUrl(String),
+    #[error("target {shown:?} is not a URL; write {}", .meant.as_deref().unwrap_or(EXAMPLES))]
+    NotAUrl {
+        /// What may be shown of it.
+        shown: String,
+        /// What was probably meant.
+        meant: Option<String>,
+    },
     /// Nothing between `://` and the path.
     #[error("target {0:?} names no host; write for example http://127.0.0.1:8080/")]
     NoHost(String),
@@ -58,6 +61,37 @@ pub enum TargetError {
          write / as %2F, ? as %3F, # as %23, and in a path or query write @ as %40"
     )]
     Uncertain(String),
+}
+
+const EXAMPLES: &str = "for example http://host:port/, builtin: or managed:nginx";
+
+/// The URL for a share, an export or a server in the words of other tools. `None` where the text
+/// may hold a password.
+fn meant(text: &str) -> Option<String> {
+    let slashes = text.replace('\\', "/");
+    if text.contains(['@', '?', '#']) {
+        return None;
+    }
+    if let Some(share) = slashes.strip_prefix("//").filter(|share| share.contains('/')) {
+        return Some(format!("smb://{share}"));
+    }
+    let is_host = |host: &str| {
+        !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b))
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    match text.split_once(':') {
+        Some((host, export)) if is_host(host) && export.starts_with('/') => {
+            Some(format!("nfs://{host}{export}"))
+        }
+        Some((host, rest)) if is_host(host) => {
+            let (port, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            is_port(port).then(|| format!("http://{host}:{port}{path}"))
+        }
+        None if text.contains('.') && is_host(text.split('/').next().unwrap_or(text)) => {
+            Some(format!("http://{text}"))
+        }
+        _ => None,
+    }
 }
 
 /// What may be shown of a text that is not a target: its scheme, or what stands before the first
@@ -100,7 +134,7 @@ impl TargetUrl {
         let (scheme, rest) = text
             .split_once("://")
             .filter(|(scheme, _)| is_scheme(scheme))
-            .ok_or_else(|| TargetError::NotAUrl(shown()))?;
+            .ok_or_else(|| TargetError::NotAUrl { shown: shown(), meant: meant(text) })?;
         let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if is_uncertain(authority, behind) {
             return Err(TargetError::Uncertain(shown()));
@@ -308,5 +342,28 @@ mod tests {
         }
         assert_eq!(TargetSpec::parse("builtin:"), Ok(TargetSpec::Builtin));
         assert_eq!(TargetSpec::parse("managed:nginx"), Ok(TargetSpec::Managed("nginx".into())));
+    }
+
+    #[test]
+    fn shares_exports_and_hosts_in_other_words_are_answered_with_their_url() {
+        let said = |text: &str| TargetSpec::parse(text).unwrap_err().to_string();
+        for (typed, wanted) in [
+            ("\\\\host\\share", "; write smb://host/share"),
+            ("//host/share/dir", "; write smb://host/share/dir"),
+            ("host:/export", "; write nfs://host/export"),
+            ("localhost:8080", "; write http://localhost:8080"),
+            ("10.0.0.1:80/a", "; write http://10.0.0.1:80/a"),
+            ("example.org/a", "; write http://example.org/a"),
+            ("ann:secret", "; write for example"),
+            ("ann:secret@h", "; write for example"),
+            ("nginx", "; write for example"),
+        ] {
+            assert!(
+                said(typed).ends_with(wanted) || said(typed).contains(wanted),
+                "{}",
+                said(typed)
+            );
+        }
+        assert!(!said("ann:secret@h").contains("secret"));
     }
 }

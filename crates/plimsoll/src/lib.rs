@@ -11,6 +11,7 @@ mod exit;
 mod load_file;
 mod protocols;
 mod secrets;
+mod slips;
 mod suite_source;
 mod terminal;
 mod verbs;
@@ -27,7 +28,17 @@ use exit::{Exit, Failure};
 /// Runs the command line, with the program's own protocols and `more`.
 pub fn program(more: &'static [&'static Registration]) -> ExitCode {
     protocols::add(more);
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let arguments = std::env::args_os().skip(1);
+            let arguments: Vec<String> =
+                arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+            let Some(answer) = slips::answer(&error, &arguments) else { error.exit() };
+            terminal::show_failure(&Failure::wrong(answer));
+            return ExitCode::from(Exit::Wrong as u8);
+        }
+    };
     announce_bugs();
     // The program ends after a panic: nobody sees what it left half done.
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| perform(cli.verb)));

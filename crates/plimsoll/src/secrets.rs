@@ -1,7 +1,7 @@
 //! What must not be stored or shown: passwords, and values of header fields.
 
 pub(crate) use plimsoll_http::headers::HEADER_FACT;
-use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public};
+use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public, with_headers};
 use plimsoll_http::wire::request::is_field;
 use plimsoll_model::suite::{Override, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -12,21 +12,35 @@ use crate::exit::Failure;
 
 /// Where suites of HTTP keep their header fields: `[workload] headers`.
 const HEADERS_KEY: &str = "headers";
+/// The same of lists of URLs, whose lines may have header fields.
+const URLS_KEY: &str = "urls";
+/// Flags whose value is a header field.
+const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
+/// Flags whose value is a secret, or holds one.
+const SECRET_FLAGS: [&str; 4] = ["-a", "--basic-auth", "-b", "--cookie"];
 /// The same for `--set`.
 const HEADERS_PATH: &str = "workload.headers";
+const URLS_PATH: &str = "workload.urls";
 /// Fields whose value is a secret wherever they are named; lower case, with the colon.
 const SECRET_FIELDS: [&str; 2] = ["authorization:", "cookie:"];
 
 /// Header fields with the values that are sent. They are in no bundle and no message.
 #[derive(Clone, Default)]
-pub(crate) struct SecretHeaders(Vec<String>);
+pub(crate) struct SecretHeaders {
+    /// Of all requests.
+    fields: Option<Vec<String>>,
+    /// Lines of the list of URLs, which may have fields of their own.
+    urls: Option<Vec<String>>,
+}
 
 impl SecretHeaders {
     /// The suite for those who make the requests.
     pub(crate) fn put_into(&self, suite: &Suite) -> Suite {
         let mut suite = suite.clone();
-        if let Some(headers) = suite.workload.get_mut(HEADERS_KEY) {
-            *headers = Value::from(self.0.clone());
+        for (key, sent) in [(HEADERS_KEY, &self.fields), (URLS_KEY, &self.urls)] {
+            if let (Some(kept), Some(sent)) = (suite.workload.get_mut(key), sent) {
+                *kept = Value::from(sent.clone());
+            }
         }
         suite
     }
@@ -40,17 +54,41 @@ impl std::fmt::Debug for SecretHeaders {
 
 /// Takes the values of header fields out of a suite, and reads those that it only refers to.
 pub(crate) fn separate(mut suite: Suite) -> Result<(Suite, SecretHeaders), Failure> {
-    let Some(Value::Array(fields)) = suite.workload.get_mut(HEADERS_KEY) else {
-        return Ok((suite, SecretHeaders::default()));
-    };
-    let mut sent = Vec::new();
-    for field in fields {
-        let header = field.as_str().and_then(Header::read);
-        let header = header.ok_or_else(|| Failure::wrong("workload.headers holds no field"))?;
-        sent.push(format!("{}: {}", header.name, value_of(&header)?));
-        *field = Value::from(header.shown());
+    let shown = |field: &str| Ok(read(field)?.shown());
+    let fields = separate_list(&mut suite, HEADERS_KEY, &mut sent, &mut { shown })?;
+    let urls = separate_list(
+        &mut suite,
+        URLS_KEY,
+        &mut |line| with_headers(line, &mut sent),
+        &mut |line| with_headers(line, &mut { shown }),
+    )?;
+    Ok((suite, SecretHeaders { fields, urls }))
+}
+
+/// What is sent of a list of texts; what is kept of it stays in the suite.
+fn separate_list(
+    suite: &mut Suite,
+    key: &str,
+    sent: &mut dyn FnMut(&str) -> Result<String, Failure>,
+    kept: &mut dyn FnMut(&str) -> Result<String, Failure>,
+) -> Result<Option<Vec<String>>, Failure> {
+    let Some(Value::Array(texts)) = suite.workload.get_mut(key) else { return Ok(None) };
+    let mut all = Vec::new();
+    for text in texts {
+        let written = text.as_str().unwrap_or_default().to_owned();
+        all.push(sent(&written)?);
+        *text = Value::from(kept(&written)?);
     }
-    Ok((suite, SecretHeaders(sent)))
+    Ok(Some(all))
+}
+
+fn read(field: &str) -> Result<Header<'_>, Failure> {
+    Header::read(field).ok_or_else(|| Failure::wrong("workload.headers holds no field"))
+}
+
+fn sent(field: &str) -> Result<String, Failure> {
+    let header = read(field)?;
+    Ok(format!("{}: {}", header.name, value_of(&header)?))
 }
 
 fn value_of(header: &Header<'_>) -> Result<String, Failure> {
@@ -132,8 +170,44 @@ pub(crate) fn community(url: &MonitorUrl) -> Result<Option<String>, Failure> {
     }
 }
 
+/// The arguments of the command line as bundles keep them.
+pub(crate) fn kept_arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    let mut before = String::new();
+    for argument in arguments {
+        kept.push(match kept_value(&before, &argument) {
+            Some(value) => value,
+            None => kept_flag(&argument).unwrap_or_else(|| kept_argument(&argument)),
+        });
+        before = argument;
+    }
+    kept
+}
+
+/// What is kept of the value of a flag, where that may be a secret.
+fn kept_value(flag: &str, value: &str) -> Option<String> {
+    if HEADER_FLAGS.contains(&flag) {
+        return Some(Header::read(value).map_or(LEFT_OUT.to_owned(), |header| header.shown()));
+    }
+    SECRET_FLAGS.contains(&flag).then(|| LEFT_OUT.to_owned())
+}
+
+/// The same for a flag and its value in one argument: `--header=…`, `-H…`.
+fn kept_flag(argument: &str) -> Option<String> {
+    HEADER_FLAGS.iter().chain(&SECRET_FLAGS).find_map(|flag| {
+        let value = argument.strip_prefix(flag)?;
+        let is_long = flag.starts_with("--");
+        let (sign, value) = match value.strip_prefix('=') {
+            Some(value) => ("=", value),
+            None => ("", value),
+        };
+        let attached = !value.is_empty() && (is_long == (sign == "=") || !is_long);
+        attached.then(|| Some(format!("{flag}{sign}{}", kept_value(flag, value)?))).flatten()
+    })
+}
+
 /// An argument of the command line as bundles keep it.
-pub(crate) fn kept_argument(text: &str) -> String {
+fn kept_argument(text: &str) -> String {
     if let Some((flag, agent)) = text.split_once(SNMP) {
         let kept = MonitorUrl::parse(&format!("{SNMP}{agent}"));
         return format!(
@@ -149,7 +223,11 @@ pub(crate) fn kept_argument(text: &str) -> String {
         Some(Override { path, value }) if path == HEADERS_PATH => {
             return format!("{flag}{path}={}", kept_setting(&value));
         }
-        Some(Override { path, .. }) if path == "workload" || path.starts_with(HEADERS_PATH) => {
+        Some(Override { path, .. })
+            if path == "workload"
+                || path.starts_with(HEADERS_PATH)
+                || (path.starts_with(URLS_PATH) && setting.contains("headers")) =>
+        {
             return format!("{flag}{path}={LEFT_OUT}");
         }
         _ => {}
@@ -260,6 +338,49 @@ mod tests {
         ] {
             assert_eq!(kept_argument(typed), kept);
         }
+    }
+
+    #[test]
+    fn a_kept_flag_holds_no_secret() {
+        let typed = [
+            "run",
+            "-H",
+            "X-Key: abc",
+            "-HAccept: a",
+            "--header=X: abc",
+            "-a",
+            "ann:pw",
+            "-aann:pw",
+            "--basic-auth=ann:pw",
+            "-b",
+            "s=1",
+            "--cookie",
+            "s=1",
+            "-H",
+            "K: env:T",
+            "-d",
+            "a=1",
+        ];
+        let kept = [
+            "run",
+            "-H",
+            "X-Key: (left out)",
+            "-HAccept: a",
+            "--header=X: (left out)",
+            "-a",
+            "(left out)",
+            "-a(left out)",
+            "--basic-auth=(left out)",
+            "-b",
+            "(left out)",
+            "--cookie",
+            "(left out)",
+            "-H",
+            "K: env:T",
+            "-d",
+            "a=1",
+        ];
+        assert_eq!(kept_arguments(typed.iter().map(|text| (*text).to_owned())), kept);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Server<'_> {
     pub(super) fn get(&self, path: &str) -> Result<Reply, HostError> {
         let mut stream = self.open()?;
         let frame = Frame { host: &self.host_field, headers: &[], close: true };
-        let asked = request(frame, Method::Get, path);
+        let asked = request(frame, Method::GET, path);
         let broken = |what: &str| {
             HostError::unusable(format!("{}: GET {path}: {what}; is it a web server?", self.target))
         };
@@ -105,7 +105,8 @@ impl Server<'_> {
         };
         let trust =
             if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
-        let config = tls::client_config(trust).map_err(|e| HostError::unusable(e.to_string()))?;
+        let config =
+            tls::client_config(trust, None).map_err(|e| HostError::unusable(e.to_string()))?;
         let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
         let connection = ClientConnection::new(config, name).map_err(|e| refused(&e))?;
         let mut stream = StreamOwned::new(connection, stream);
@@ -131,7 +132,7 @@ fn read_reply(stream: &mut dyn Stream) -> Result<Reply, String> {
         }
     };
     let software = server_field(&bytes[..head.bytes]);
-    let mut framing = Framing::of(&head, Method::Get);
+    let mut framing = Framing::of(&head, Method::GET);
     let mut body = Vec::new();
     let mut at = head.bytes;
     while !framing.is_complete() {

@@ -8,7 +8,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 /// Servers whose sessions a store for resumption keeps.
 const RESUMED_SERVERS_MAX: usize = 256;
@@ -19,6 +19,14 @@ pub enum TlsError {
     /// The file with further certificates cannot be used.
     #[error("cannot read certificates from {path}: {reason}; it must be a PEM file")]
     CaFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The client's own certificate cannot be used.
+    #[error("cannot read the client's certificate from {path}: {reason}; it must be a PEM file")]
+    Identity {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -41,20 +49,36 @@ pub enum Trust<'a> {
     Anyone,
 }
 
+/// Files with the client's certificate and its key.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity<'a> {
+    /// Certificate, and those above it.
+    pub certificate: &'a Path,
+    /// Private key; may be the same file.
+    pub key: &'a Path,
+}
+
 /// Settings of all connections of a workload. Every connection makes a full handshake; see
 /// [`resuming`].
-pub fn client_config(trust: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
+pub fn client_config(
+    trust: Trust<'_>,
+    identity: Option<Identity<'_>>,
+) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?;
-    let mut config = match trust {
-        Trust::Authorities(file) => {
-            builder.with_root_certificates(roots(file)?).with_no_client_auth()
+    let builder = match trust {
+        Trust::Authorities(file) => builder.with_root_certificates(roots(file)?),
+        Trust::Anyone => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         }
-        Trust::Anyone => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
-            .with_no_client_auth(),
+    };
+    let mut config = match identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            let (chain, key) = identity.read()?;
+            builder.with_client_auth_cert(chain, key)?
+        }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.resumption = Resumption::disabled();
@@ -67,6 +91,20 @@ pub fn resuming(config: &ClientConfig) -> Arc<ClientConfig> {
     let mut config = config.clone();
     config.resumption = Resumption::in_memory_sessions(RESUMED_SERVERS_MAX);
     Arc::new(config)
+}
+
+impl Identity<'_> {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let refused =
+            |path: &Path, reason: String| TlsError::Identity { path: path.into(), reason };
+        let chain = CertificateDer::pem_file_iter(self.certificate).and_then(Iterator::collect);
+        let chain: Vec<_> = chain.map_err(|e| refused(self.certificate, e.to_string()))?;
+        if chain.is_empty() {
+            return Err(refused(self.certificate, "there is no certificate in it".to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_file(self.key);
+        Ok((chain, key.map_err(|e| refused(self.key, e.to_string()))?))
+    }
 }
 
 fn roots(file: Option<&Path>) -> Result<RootCertStore, TlsError> {

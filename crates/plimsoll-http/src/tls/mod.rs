@@ -15,7 +15,7 @@ use plimsoll_model::units::Nanos;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 
-pub use config::{TlsError, Trust, client_config, resuming, server_name};
+pub use config::{Identity, TlsError, Trust, client_config, resuming, server_name};
 
 use super::session::LINGERING_LINKS_MAX;
 

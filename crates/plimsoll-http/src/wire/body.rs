@@ -22,7 +22,7 @@ pub enum Framing {
 impl Framing {
     /// Framing of the body that follows `head`, the reply to a HEAD request or another.
     pub fn of(head: &Head, method: super::request::Method) -> Self {
-        if method == super::request::Method::Head || matches!(head.status, 100..=199 | 204 | 304) {
+        if method == super::request::Method::HEAD || matches!(head.status, 100..=199 | 204 | 304) {
             return Self::Length(0);
         }
         match (head.chunked, head.content_length) {

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod head;
 pub mod request;
+pub mod template;
 
 use std::fmt;
 

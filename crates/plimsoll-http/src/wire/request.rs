@@ -1,29 +1,119 @@
 //! Requests as bytes. RFC 9112 §3.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
-/// Request method.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub enum Method {
-    /// The whole reply.
-    #[default]
-    #[serde(rename = "GET")]
-    Get,
-    /// The header only.
-    #[serde(rename = "HEAD")]
-    Head,
-}
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::template::{Piece, Template};
+
+/// Longest name of a method.
+const METHOD_BYTES_MAX: usize = 32;
+
+/// Request method: any token. RFC 9110 §9.1
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Method(&'static str);
+
+/// Names of methods that are not among [`Method::KNOWN`].
+static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 impl Method {
+    /// The whole reply.
+    pub const GET: Self = Self("GET");
+    /// The header only.
+    pub const HEAD: Self = Self("HEAD");
+    /// What a request with a body is, where nothing else is said.
+    pub const POST: Self = Self("POST");
+    /// Those of RFC 9110 and RFC 5789 that a list is asked for with.
+    const KNOWN: [Self; 7] = [
+        Self::GET,
+        Self::HEAD,
+        Self::POST,
+        Self("PUT"),
+        Self("PATCH"),
+        Self("DELETE"),
+        Self("OPTIONS"),
+    ];
+
+    /// The method of that name, upper case as RFC 9110 has it. `None` where that is no token, or
+    /// asks for a tunnel.
+    pub fn parse(name: &str) -> Option<Self> {
+        if let Some(known) = Self::KNOWN.iter().find(|known| known.0.eq_ignore_ascii_case(name)) {
+            return Some(*known);
+        }
+        let is_token = !name.is_empty() && name.bytes().all(is_token_byte);
+        if !is_token || name.len() > METHOD_BYTES_MAX || name.eq_ignore_ascii_case("CONNECT") {
+            return None;
+        }
+        let mut others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = others.get(name) {
+            return Some(Self(seen));
+        }
+        // A process sees few of them, and keeps each once.
+        let kept: &'static str = Box::leak(name.into());
+        others.insert(kept);
+        Some(Self(kept))
+    }
+
     /// As on the wire.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-        }
+        self.0
+    }
+
+    /// Doing it twice is doing it once. RFC 9110 §9.2.2
+    pub fn is_idempotent(self) -> bool {
+        !matches!(self.0, "POST" | "PATCH") && Self::KNOWN.contains(&self)
+    }
+
+    /// A server may wait for a body. RFC 9110 §8.6
+    fn expects_body(self) -> bool {
+        matches!(self.0, "POST" | "PUT" | "PATCH")
+    }
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::GET
+    }
+}
+
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Method {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(MethodVisitor)
+    }
+}
+
+struct MethodVisitor;
+
+impl Visitor<'_> for MethodVisitor {
+    type Value = Method;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a method such as \"GET\", \"POST\" or \"PURGE\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Method, E> {
+        Method::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+impl JsonSchema for Method {
+    fn schema_name() -> Cow<'static, str> {
+        "Method".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "examples": ["GET", "HEAD", "POST", "PURGE"] })
     }
 }
 
@@ -38,52 +128,143 @@ pub struct Frame<'a> {
     pub close: bool,
 }
 
-/// A whole request for `target` (path and query). A `Host` or `User-Agent` among the headers
-/// replaces the one written otherwise.
-pub fn request(frame: Frame<'_>, method: Method, target: &str) -> Vec<u8> {
-    let has = |name: &str| {
-        frame
-            .headers
-            .iter()
-            .any(|h| h.split_once(':').is_some_and(|(n, _)| n.trim().eq_ignore_ascii_case(name)))
+/// What one request says besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestText {
+    /// Method.
+    pub method: Method,
+    /// Path and query; may have random parts.
+    pub target: Template,
+    /// Fields of this request, checked by [`is_field`]; they replace those of the frame.
+    pub headers: Vec<String>,
+    /// Body; may have random parts.
+    pub body: Template,
+}
+
+impl RequestText {
+    /// A request without fields or body of its own.
+    pub fn plain(method: Method, target: &str) -> Self {
+        let target = Template::fixed(target.as_bytes());
+        Self { method, target, headers: Vec::new(), body: Template::default() }
+    }
+}
+
+/// Header of a request. A `Host`, `User-Agent` or `Content-Type` among the fields replaces the one
+/// written otherwise.
+pub fn head(frame: Frame<'_>, text: &RequestText) -> Template {
+    let own = |name: &str| text.headers.iter().any(|field| is_named(field, name));
+    let has = |name: &str| own(name) || frame.headers.iter().any(|field| is_named(field, name));
+    let mut head = Template::fixed(format!("{} ", text.method.as_str()).as_bytes());
+    head.append(&text.target);
+    let mut fields = " HTTP/1.1\r\n".to_owned();
+    let mut say = |field: &str| {
+        fields.push_str(field);
+        fields.push_str("\r\n");
     };
-    let mut text = format!("{} {target} HTTP/1.1\r\n", method.as_str());
     if !has("host") {
-        text.push_str(&format!("Host: {}\r\n", frame.host));
+        say(&format!("Host: {}", frame.host));
     }
     if !has("user-agent") {
-        text.push_str(concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION"), "\r\n"));
+        say(concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION")));
     }
-    for header in frame.headers {
-        text.push_str(header);
-        text.push_str("\r\n");
+    for field in frame.headers.iter().filter(|field| !own(name_of(field))) {
+        say(field);
+    }
+    text.headers.iter().for_each(|field| say(field));
+    if !text.body.is_empty() && !has("content-type") {
+        // As curl says of --data.
+        say("Content-Type: application/x-www-form-urlencoded");
     }
     if frame.close {
-        text.push_str("Connection: close\r\n");
+        say("Connection: close");
     }
-    text.push_str("\r\n");
-    text.into_bytes()
+    let counted = !has("content-length") && !has("transfer-encoding");
+    let with_length = (!text.body.is_empty() || text.method.expects_body()) && counted;
+    head.append(&Template::fixed(fields.as_bytes()));
+    if with_length {
+        head.append(&Template::fixed(b"Content-Length: "));
+        head.push(Piece::BodyBytes);
+        head.append(&Template::fixed(b"\r\n"));
+    }
+    head.append(&Template::fixed(b"\r\n"));
+    head
+}
+
+/// A whole request without random parts.
+pub fn request(frame: Frame<'_>, method: Method, target: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    head(frame, &RequestText::plain(method, target)).write(0, 0, &mut bytes);
+    bytes
+}
+
+fn name_of(field: &str) -> &str {
+    field.split_once(':').map_or(field, |(name, _)| name.trim())
+}
+
+fn is_named(field: &str, name: &str) -> bool {
+    name_of(field).eq_ignore_ascii_case(name)
 }
 
 /// `Name: value` with a name and a value that RFC 9110 §5 allows.
 pub fn is_field(text: &str) -> bool {
     let Some((name, value)) = text.split_once(':') else { return false };
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty()
-        && name.bytes().all(token)
+        && name.bytes().all(is_token_byte)
         && value.bytes().all(|b| b == b'\t' || (b >= 0x20 && b != 0x7f))
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn bytes(frame: Frame<'_>, text: &RequestText) -> String {
+        let (mut body, mut bytes) = (Vec::new(), Vec::new());
+        text.body.write(7, 0, &mut body);
+        head(frame, text).write(7, body.len(), &mut bytes);
+        bytes.extend_from_slice(&body);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_body_has_its_type_and_its_length() {
+        let frame = Frame { host: "h", headers: &["X: 1".to_owned()], close: false };
+        let post = RequestText {
+            body: Template::parse("a={{int 10 99}}").unwrap(),
+            ..RequestText::plain(Method::POST, "/")
+        };
+        let said = bytes(frame, &post);
+        assert!(said.contains("Content-Type: application/x-www-form-urlencoded\r\n"), "{said}");
+        assert!(said.contains("Content-Length: 4\r\n\r\na="), "{said}");
+        let headers = vec!["content-type: application/json".to_owned(), "x: 2".to_owned()];
+        let json = RequestText { headers, ..post };
+        let said = bytes(frame, &json);
+        assert!(!said.contains("urlencoded") && !said.contains("X: 1"), "{said}");
+        let empty = RequestText::plain(Method::POST, "/");
+        assert!(bytes(frame, &empty).contains("Content-Length: 0\r\n"));
+        assert!(!bytes(frame, &RequestText::plain(Method::GET, "/")).contains("Content-Length"));
+    }
+
+    #[test]
+    fn any_token_but_connect_is_a_method() {
+        assert_eq!(Method::parse("get"), Some(Method::GET));
+        let purge = Method::parse("PURGE").unwrap();
+        assert_eq!((purge.as_str(), Method::parse("PURGE")), ("PURGE", Some(purge)));
+        assert!(Method::parse("DELETE").unwrap().is_idempotent() && !purge.is_idempotent());
+        for bad in ["", "A B", "CONNECT", "GET\r\n", &"X".repeat(33)] {
+            assert_eq!(Method::parse(bad), None, "{bad:?}");
+        }
+    }
+
     #[test]
     fn a_request_is_these_bytes() {
         let headers = ["Accept: */*".to_owned(), "user-agent: me".to_owned()];
         let frame = Frame { host: "h:8080", headers: &headers, close: true };
         assert_eq!(
-            String::from_utf8(request(frame, Method::Head, "/a?b")).unwrap(),
+            String::from_utf8(request(frame, Method::HEAD, "/a?b")).unwrap(),
             "HEAD /a?b HTTP/1.1\r\nHost: h:8080\r\nAccept: */*\r\nuser-agent: me\r\n\
              Connection: close\r\n\r\n"
         );

@@ -281,11 +281,15 @@ impl SuiteError {
     }
 }
 
-/// The candidate most like `word`, when any is like it.
+/// The candidate most like `word`, when any is like it. One wrong or swapped letter is nearest.
 pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let likeness = |name: &str| {
+        let slip = if strsim::osa_distance(word, name) == 1 { 1.0 } else { 0.0 };
+        slip + strsim::jaro_winkler(word, name)
+    };
     candidates
-        .map(|name| (strsim::jaro_winkler(word, name), name))
-        .filter(|(similarity, _)| *similarity >= SUGGESTION_SIMILARITY_MIN)
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness >= SUGGESTION_SIMILARITY_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
 }

@@ -89,15 +89,64 @@ pub(crate) struct UrlArgs {
     /// Closed load: so many clients, each sends its next request after the reply
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub clients: Option<u32>,
-    /// Open load: so many requests per second, whatever the server does
-    #[arg(long, value_name = "N", conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
-    pub rate: Option<f64>,
-    /// File of URLs or paths, one a line, optionally with a weight before it
-    #[arg(long, value_name = "FILE")]
-    pub urls: Option<PathBuf>,
+    /// Open load: so many requests per second, whatever the server does; several make a ladder
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
+    pub rate: Vec<f64>,
+    /// Connections of an open load at most
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub connections: Option<u32>,
+    /// How far apart the requests of an open load lie: exponential, as independent users make
+    /// them, is the default
+    #[arg(long, value_enum, value_name = "HOW", requires = "rate")]
+    pub gaps: Option<GapsArg>,
     /// Length of the measurement
     #[arg(long = "for", value_name = "SPAN", value_parser = parse_span_arg)]
     pub length: Option<Nanos>,
+    /// Load held before measuring
+    #[arg(long, value_name = "SPAN", value_parser = parse_span_arg)]
+    pub warm_up: Option<Nanos>,
+    /// A request without a reply after this long has failed
+    #[arg(long, value_name = "SPAN", value_parser = parse_span_arg)]
+    pub timeout: Option<Nanos>,
+    /// Method of the requests [default: GET, or POST with --data]
+    #[arg(short, long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// Body of the requests; @FILE sends a file as it stands. In a text, {{uuid}} and
+    /// {{int 1 1000}} are drawn anew for each request, as in URLs
+    #[arg(short, long, value_name = "TEXT|@FILE")]
+    pub data: Option<String>,
+    /// Header field, for example "Accept: text/html"; "Name: env:VARIABLE" and "Name: @FILE" take
+    /// the value from there; may be given often
+    #[arg(short = 'H', long, value_name = "FIELD")]
+    pub header: Vec<String>,
+    /// File with a header field a line
+    #[arg(long, value_name = "FILE")]
+    pub header_file: Option<PathBuf>,
+    /// User of basic authentication; the password may stand in PLIMSOLL_PASSWORD
+    #[arg(short = 'a', long, value_name = "USER[:PASSWORD]")]
+    pub basic_auth: Option<String>,
+    /// Cookie, for example "session=abc"; may be given often
+    #[arg(short = 'b', long, value_name = "NAME=VALUE")]
+    pub cookie: Vec<String>,
+    /// File of requests (- for standard input): "[weight] [method] URL" a line, or JSON with url,
+    /// method, weight, headers, body
+    #[arg(long, value_name = "FILE")]
+    pub urls: Option<PathBuf>,
+    /// A new connection for each request
+    #[arg(long)]
+    pub new_connection: bool,
+    /// Do not check the server's certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Certificates to trust besides the public ones, a PEM file
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// The client's own certificate, a PEM file
+    #[arg(long, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+    /// Its private key, where it is not in the same file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
 }
 
 impl UrlArgs {
@@ -105,12 +154,45 @@ impl UrlArgs {
     pub(crate) fn first_given(&self) -> Option<&'static str> {
         [
             (self.clients.is_some(), "--clients"),
-            (self.rate.is_some(), "--rate"),
-            (self.urls.is_some(), "--urls"),
+            (!self.rate.is_empty(), "--rate"),
+            (self.connections.is_some(), "--connections"),
+            (self.gaps.is_some(), "--gaps"),
             (self.length.is_some(), "--for"),
+            (self.warm_up.is_some(), "--warm-up"),
+            (self.timeout.is_some(), "--timeout"),
+            (self.method.is_some(), "--method"),
+            (self.data.is_some(), "--data"),
+            (!self.header.is_empty(), "--header"),
+            (self.header_file.is_some(), "--header-file"),
+            (self.basic_auth.is_some(), "--basic-auth"),
+            (!self.cookie.is_empty(), "--cookie"),
+            (self.urls.is_some(), "--urls"),
+            (self.new_connection, "--new-connection"),
+            (self.insecure, "--insecure"),
+            (self.cacert.is_some(), "--cacert"),
+            (self.cert.is_some(), "--cert"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
+/// How far apart the requests of an open load lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GapsArg {
+    /// A Poisson process, as independent users make
+    Exponential,
+    /// Evenly spaced
+    Uniform,
+}
+
+impl GapsArg {
+    /// As suites write it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exponential => "exponential",
+            Self::Uniform => "uniform",
+        }
     }
 }
 

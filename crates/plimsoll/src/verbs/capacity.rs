@@ -5,7 +5,8 @@ use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName};
 use plimsoll_model::units::span_text;
 
-use super::run::{URL_SUITE, request_of, run_and_show};
+use super::run::{request_of, run_and_show};
+use super::url_flags::URL_SUITE;
 use crate::cli::{CapacityArgs, RunArgs};
 use crate::coordinator::RunRequest;
 use crate::coordinator::signals::Signals;
@@ -31,7 +32,7 @@ fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
         (ladder.peak.is_some(), "--peak"),
         (ladder.steps.is_some(), "--steps"),
         (url.clients.is_some(), "--clients"),
-        (url.rate.is_some(), "--rate"),
+        (!url.rate.is_empty(), "--rate"),
         (run.repeat > 1, "--repeat"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
@@ -47,7 +48,7 @@ fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
     let mut run = args.run.clone();
     // As users ask of a URL: so many requests a second, unless they name what a user does.
     if run.suite == URL_SUITE && args.think.is_none() && args.users_per_client.is_none() {
-        run.url.rate = Some(ANY_RATE);
+        run.url.rate = vec![ANY_RATE];
     }
     let mut request = request_of(&run)?;
     let closed = matches!(request.suite.load, LoadSpec::Closed { .. });

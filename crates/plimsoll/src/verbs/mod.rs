@@ -16,4 +16,5 @@ pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod serve;
 pub(crate) mod suites;
+pub(crate) mod url_flags;
 pub(crate) mod verify;

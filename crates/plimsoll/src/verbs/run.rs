@@ -6,7 +6,7 @@ use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
-use plimsoll_model::units::{Nanos, span_text};
+use plimsoll_model::units::Nanos;
 use toml::Value;
 
 use crate::cli::{LadderArgs, Output, Peak, RunArgs};
@@ -17,12 +17,11 @@ use crate::coordinator::{RunEnd, RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::load_file;
-use crate::secrets::{kept_argument, separate};
+use crate::secrets::{kept_arguments, separate};
 use crate::suite_source;
 use crate::terminal::{self, Live};
+use crate::verbs::url_flags;
 
-/// The suite whose flags are `--clients`, `--rate`, `--urls`, `--for`.
-pub(crate) const URL_SUITE: &str = "web-url";
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
 /// Longest think time that may be asked for: a day.
@@ -86,7 +85,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let (statements, mut overrides): (Vec<_>, Vec<_>) =
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
     let profile = ProfileName::from(args.profile);
-    overrides.extend(url_overrides(args, profile)?);
+    overrides.extend(url_flags::overrides(args, profile)?);
     let suite = suite_source::find(&args.suite, &overrides)?;
     let (suite, headers) = separate(with_ladder(suite, &args.ladder)?)?;
     let loadfile = args.replay.loadfile.as_deref();
@@ -182,45 +181,6 @@ fn with_steps(ladder: &Ladder, steps: Option<u32>) -> Result<Ladder, Failure> {
     })
 }
 
-/// Flags of web-url as values of the suite.
-fn url_overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, Failure> {
-    let url = &args.url;
-    if let Some(flag) = url.first_given().filter(|_| args.suite != URL_SUITE) {
-        return Err(Failure::wrong(format!(
-            "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
-            args.suite
-        )));
-    }
-    let mut set = Vec::new();
-    if let Some(clients) = url.clients {
-        set.push(value("ladder.points", vec![f64::from(clients)]));
-    }
-    if let Some(rate) = url.rate {
-        set.push(value("load.mode", "open"));
-        set.push(value("load.arrivals", "shared"));
-        set.push(value("ladder.kind", "points"));
-        set.push(value("ladder.points", vec![rate]));
-    }
-    if let Some(file) = &url.urls {
-        set.push(value("workload.urls", url_lines(file)?));
-    }
-    if let Some(length) = url.length {
-        let key = format!("profiles.{}.measure", profile.as_str());
-        set.push(value(&key, span_text(length)));
-    }
-    Ok(set)
-}
-
-fn url_lines(file: &Path) -> Result<Vec<String>, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Failure::wrong(format!("{}: cannot read the URLs: {e}", file.display())))?;
-    Ok(text.lines().map(str::to_owned).collect())
-}
-
-fn value(path: &str, value: impl Into<Value>) -> Override {
-    Override { path: path.to_owned(), value: value.into() }
-}
-
 fn statement(item: &Override) -> Setting {
     let name = item.path.trim_start_matches(STATEMENT_PREFIX);
     let text = match &item.value {
@@ -244,6 +204,6 @@ fn numbered(out: &Path, number: u32) -> PathBuf {
 /// The command line as typed, passwords and values of header fields left out.
 pub(crate) fn command_line() -> Vec<String> {
     let arguments = std::env::args_os().skip(1);
-    let arguments = arguments.map(|argument| kept_argument(&argument.to_string_lossy()));
-    std::iter::once("plimsoll".to_owned()).chain(arguments).collect()
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once("plimsoll".to_owned()).chain(kept_arguments(arguments)).collect()
 }

@@ -8,8 +8,10 @@
 mod bad_days;
 mod demo;
 mod interruption;
+mod listening;
 mod monitors;
 mod own_way;
+mod requests;
 mod search;
 mod secrets;
 mod storage;

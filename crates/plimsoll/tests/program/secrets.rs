@@ -1,63 +1,16 @@
 //! Passwords and header values: sent, and neither stored nor shown.
 
-use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
 
+use crate::listening::Listening;
 use crate::support::{
     Ended, command, plimsoll, points_finished, short, signal, wait_for, wait_until,
 };
 
 const TOKEN: &str = "c0ffee-77";
-
-/// Answers every request, and keeps the header lines it saw.
-struct Listening {
-    url: String,
-    seen: Arc<Mutex<BTreeSet<String>>>,
-}
-
-impl Listening {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(BTreeSet::new()));
-        let lines = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let lines = Arc::clone(&lines);
-                std::thread::spawn(move || answer(stream, &lines));
-            }
-        });
-        Self { url, seen }
-    }
-
-    #[track_caller]
-    fn saw(&self, line: &str) {
-        let seen = self.seen.lock().unwrap();
-        assert!(seen.contains(line), "{line:?} is not among {seen:?}");
-    }
-}
-
-fn answer(mut stream: TcpStream, lines: &Mutex<BTreeSet<String>>) {
-    let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
-    while let Ok(count @ 1..) = stream.read(&mut buffer) {
-        received.extend_from_slice(&buffer[..count]);
-        while let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&received[..end]).into_owned();
-            lines.lock().unwrap().extend(head.lines().skip(1).map(str::to_owned));
-            received.drain(..end + 4);
-            let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-            if stream.write_all(reply).is_err() {
-                return;
-            }
-        }
-    }
-}
 
 /// Nothing in the bundle holds `secret`.
 #[track_caller]

@@ -1,0 +1,189 @@
+//! Text with random parts, which follow from a key: the same op has the same parts in every run.
+
+use plimsoll_protocol::seeded_hash;
+
+/// Begins a random part.
+const OPENING: &str = "{{";
+/// Ends it.
+const CLOSING: &str = "}}";
+
+/// Text with random parts: `{{uuid}}`, `{{int 1 1000}}`, which a URL without spaces writes
+/// `{{int,1,1000}}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template(Vec<Piece>);
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// As it stands.
+    Text(Vec<u8>),
+    /// A random UUID, version 4. RFC 9562 §5.4
+    Uuid,
+    /// A whole number, both bounds included, all equally likely.
+    Int {
+        /// Smallest.
+        from: u64,
+        /// Largest.
+        to: u64,
+    },
+    /// Bytes of the body, for a request's header.
+    BodyBytes,
+}
+
+/// A random part that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{{{{{0}}}}} is no random part; write {{{{uuid}}}} or {{{{int 1 1000}}}}, or put a text that has \
+     braces of its own into a file"
+)]
+pub struct TemplateError(pub String);
+
+impl Template {
+    /// Text without random parts, whatever it holds.
+    pub fn fixed(text: &[u8]) -> Self {
+        match text {
+            [] => Self::default(),
+            _ => Self(vec![Piece::Text(text.to_vec())]),
+        }
+    }
+
+    /// Reads a text with random parts.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut template = Self::default();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(OPENING) {
+            template.append(&Self::fixed(before.as_bytes()));
+            let (part, after) =
+                after.split_once(CLOSING).map_or((after, None), |(a, b)| (a, Some(b)));
+            let read = read_part(part).zip(after);
+            let (piece, after) = read.ok_or_else(|| TemplateError(part.to_owned()))?;
+            template.push(piece);
+            rest = after;
+        }
+        template.append(&Self::fixed(rest.as_bytes()));
+        Ok(template)
+    }
+
+    /// Nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// It is the same for every key.
+    pub fn is_fixed(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::BodyBytes))
+    }
+
+    /// Adds a piece.
+    pub fn push(&mut self, piece: Piece) {
+        match (self.0.last_mut(), piece) {
+            (Some(Piece::Text(text)), Piece::Text(more)) => text.extend_from_slice(&more),
+            (_, piece) => self.0.push(piece),
+        }
+    }
+
+    /// Adds all of another one.
+    pub fn append(&mut self, other: &Self) {
+        other.0.iter().cloned().for_each(|piece| self.push(piece));
+    }
+
+    /// Appends the text of `key`, without allocation where `into` has room.
+    pub fn write(&self, key: u64, body_bytes: usize, into: &mut Vec<u8>) {
+        for (piece, number) in self.0.iter().zip(0u64..) {
+            let draw = |part: u64| seeded_hash::key(&[key, number, part]);
+            match piece {
+                Piece::Text(text) => into.extend_from_slice(text),
+                Piece::Uuid => write_uuid(draw(0), draw(1), into),
+                Piece::Int { from, to } => {
+                    let drawn = match to.wrapping_sub(*from).checked_add(1) {
+                        Some(count) => seeded_hash::below(draw(0), count),
+                        None => draw(0),
+                    };
+                    write_decimal(from.wrapping_add(drawn), into);
+                }
+                Piece::BodyBytes => write_decimal(body_bytes as u64, into),
+            }
+        }
+    }
+}
+
+fn read_part(part: &str) -> Option<Piece> {
+    let is_between = |c: char| c.is_whitespace() || c == ',';
+    let words: Vec<&str> = part.split(is_between).filter(|word| !word.is_empty()).collect();
+    match words[..] {
+        ["uuid"] => Some(Piece::Uuid),
+        ["int", from, to] => {
+            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+            (from <= to).then_some(Piece::Int { from, to })
+        }
+        _ => None,
+    }
+}
+
+fn write_uuid(high: u64, low: u64, into: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low >> 2) | (1 << 63);
+    let bits = (u128::from(high) << 64) | u128::from(low);
+    for place in 0..32 {
+        if matches!(place, 8 | 12 | 16 | 20) {
+            into.push(b'-');
+        }
+        into.push(DIGITS[(bits >> (124 - 4 * place)) as usize & 0xf]);
+    }
+}
+
+fn write_decimal(mut number: u64, into: &mut Vec<u8>) {
+    let start = into.len();
+    loop {
+        into.push(b'0' + (number % 10) as u8);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    into[start..].reverse();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(template: &str, key: u64) -> String {
+        let mut bytes = Vec::new();
+        Template::parse(template).unwrap().write(key, 0, &mut bytes);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_key_always_gives_the_same_text_and_another_key_another() {
+        let wanted = "/a/{{int 1 1000000}}?id={{uuid}}&other={{ uuid }}";
+        assert_eq!(text(wanted, 5), text(wanted, 5));
+        assert_ne!(text(wanted, 5), text(wanted, 6));
+        let said = text("{{uuid}} {{uuid}}", 9);
+        let (one, other) = said.split_once(' ').unwrap();
+        assert_ne!(one, other);
+        assert_eq!((one.len(), &one[14..15]), (36, "4"));
+        assert!(matches!(&one[19..20], "8" | "9" | "a" | "b"), "{one}");
+    }
+
+    #[test]
+    fn numbers_are_within_their_bounds_and_reach_them() {
+        let drawn: Vec<u64> =
+            (0..200).map(|key| text("{{int 3 6}}", key).parse().unwrap()).collect();
+        assert!((3..=6).all(|n| drawn.contains(&n)) && drawn.iter().all(|n| (3..=6).contains(n)));
+        assert_eq!(
+            (text("{{int 0 0}}", 1), text("{{int,7,7}}", 1)),
+            ("0".to_owned(), "7".to_owned())
+        );
+        assert!(text("{{int 0 18446744073709551615}}", 1).parse::<u64>().is_ok());
+    }
+
+    #[test]
+    fn what_is_no_random_part_is_refused() {
+        for bad in ["{{}}", "{{int}}", "{{int 2 1}}", "{{uid}}", "a {{uuid", "{{int 1 x}}"] {
+            assert!(Template::parse(bad).is_err(), "{bad}");
+        }
+        assert!(Template::parse("{\"a\": {\"b\": 1}}").unwrap().is_fixed());
+    }
+}

@@ -1,0 +1,187 @@
+//! Flags of suite `web-url` as values of the suite.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use plimsoll_model::suite::{Override, ProfileName};
+use plimsoll_model::units::{Nanos, parse_span, span_text};
+use toml::Value;
+
+use crate::cli::{RunArgs, UrlArgs};
+use crate::exit::Failure;
+
+/// The suite that has these flags.
+pub(crate) const URL_SUITE: &str = "web-url";
+/// Holds the password of `--basic-auth`, where the flag does not.
+const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
+/// Begins the name of a file in place of a text.
+const FILE_PREFIX: char = '@';
+
+/// What the flags set.
+pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, Failure> {
+    let url = &args.url;
+    if let Some(flag) = url.first_given().filter(|_| args.suite != URL_SUITE) {
+        return Err(Failure::wrong(format!(
+            "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
+            args.suite
+        )));
+    }
+    let mut set = Set(Vec::new());
+    load(url, &mut set);
+    timings(url, profile, &mut set);
+    requests(url, &mut set)?;
+    transport(url, &mut set);
+    Ok(set.0)
+}
+
+struct Set(Vec<Override>);
+
+impl Set {
+    fn to(&mut self, path: &str, value: impl Into<Value>) {
+        self.0.push(Override { path: path.to_owned(), value: value.into() });
+    }
+}
+
+fn load(url: &UrlArgs, set: &mut Set) {
+    if let Some(clients) = url.clients {
+        set.to("ladder.points", vec![f64::from(clients)]);
+    }
+    if !url.rate.is_empty() {
+        set.to("load.mode", "open");
+        set.to("load.arrivals", "shared");
+        set.to("ladder.kind", "points");
+        set.to("ladder.points", url.rate.clone());
+    }
+    if let Some(connections) = url.connections {
+        set.to("load.clients", i64::from(connections));
+    }
+    if let Some(gaps) = url.gaps {
+        set.to("load.gaps", gaps.as_str());
+    }
+}
+
+fn timings(url: &UrlArgs, profile: ProfileName, set: &mut Set) {
+    let profile = profile.as_str();
+    if let Some(length) = url.length {
+        set.to(&format!("profiles.{profile}.measure"), span_text(length));
+    }
+    if let Some(warm_up) = url.warm_up {
+        set.to(&format!("profiles.{profile}.warm_up"), span_text(warm_up));
+    }
+    if let Some(timeout) = url.timeout {
+        set.to("op_timeout", span_text(timeout));
+    }
+}
+
+fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
+    let method = url.method.as_deref().or(url.data.as_deref().map(|_| "POST"));
+    if let Some(method) = method {
+        set.to("workload.method", method);
+    }
+    if let Some(data) = &url.data {
+        match data.strip_prefix(FILE_PREFIX) {
+            Some(file) => set.to("workload.body_file", absolute(Path::new(file))),
+            None => set.to("workload.body", refuse_span(data)?),
+        }
+    }
+    let headers = headers(url)?;
+    if !headers.is_empty() {
+        set.to("workload.headers", headers);
+    }
+    if let Some(file) = &url.urls {
+        set.to("workload.urls", lines(file, "the URLs")?);
+    }
+    Ok(())
+}
+
+fn transport(url: &UrlArgs, set: &mut Set) {
+    if url.new_connection {
+        set.to("workload.connections", "per-request");
+    }
+    if url.insecure {
+        set.to("workload.tls_verify", false);
+    }
+    let files = [
+        ("workload.tls_ca_file", &url.cacert),
+        ("workload.tls_certificate_file", &url.cert),
+        ("workload.tls_key_file", &url.key),
+    ];
+    for (path, file) in files {
+        if let Some(file) = file {
+            set.to(path, absolute(file));
+        }
+    }
+}
+
+/// Other tools call the length of a run `-d`.
+fn refuse_span(data: &str) -> Result<&str, Failure> {
+    match parse_span(data).filter(|span| *span > Nanos::ZERO) {
+        None => Ok(data),
+        Some(_) => Err(Failure::wrong(format!(
+            "--data {data}: this is the body of the requests; write --for {data} for the length of \
+             the measurement, or put the body into a file and write --data @FILE"
+        ))),
+    }
+}
+
+fn headers(url: &UrlArgs) -> Result<Vec<String>, Failure> {
+    let mut headers = url.header.clone();
+    if let Some(file) = &url.header_file {
+        headers.extend(lines(file, "header fields")?.into_iter().filter(|line| !line.is_empty()));
+    }
+    if let Some(user) = &url.basic_auth {
+        headers.push(format!("Authorization: Basic {}", STANDARD.encode(credentials(user)?)));
+    }
+    if !url.cookie.is_empty() {
+        headers.push(format!("Cookie: {}", url.cookie.join("; ")));
+    }
+    Ok(headers)
+}
+
+fn credentials(user: &str) -> Result<String, Failure> {
+    if user.contains(':') {
+        return Ok(user.to_owned());
+    }
+    let password = std::env::var(PASSWORD_VARIABLE).map_err(|_| {
+        Failure::wrong(format!(
+            "--basic-auth {user}: no password; set the environment variable {PASSWORD_VARIABLE}, \
+             or write --basic-auth {user}:PASSWORD"
+        ))
+    })?;
+    Ok(format!("{user}:{password}"))
+}
+
+/// So that a resumed run finds it.
+fn absolute(file: &Path) -> String {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
+}
+
+/// Lines of a file, or of standard input.
+fn lines(file: &Path, what: &str) -> Result<Vec<String>, Failure> {
+    let text = match file.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(file),
+    };
+    let text =
+        text.map_err(|e| Failure::wrong(format!("{}: cannot read {what}: {e}", file.display())))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_in_the_place_of_a_body_is_told_apart() {
+        for length in ["30s", "500ms", "2m"] {
+            let Err(Failure::Other { message, .. }) = refuse_span(length) else {
+                panic!("{length}")
+            };
+            assert!(message.contains(&format!("--for {length}")), "{message}");
+        }
+        for body in ["a=1", "30", "s", "0s", ""] {
+            assert_eq!(refuse_span(body).ok(), Some(body));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A web server that answers every request, and keeps what it saw.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// Answers every request.
+pub struct Listening {
+    pub url: String,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What came.
+#[derive(Default)]
+struct Seen {
+    /// How often each `METHOD target` came with each body.
+    requests: BTreeMap<(String, String), u64>,
+    /// Lines of all headers.
+    fields: BTreeSet<String>,
+    connections: u64,
+}
+
+impl Listening {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let seen = Arc::<Mutex<Seen>>::default();
+        let all = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                all.lock().unwrap().connections += 1;
+                let all = Arc::clone(&all);
+                std::thread::spawn(move || answer(stream, &all));
+            }
+        });
+        Self { url, seen }
+    }
+
+    #[track_caller]
+    pub fn saw(&self, line: &str) {
+        let seen = self.seen.lock().unwrap();
+        assert!(seen.fields.contains(line), "{line:?} is not among {:?}", seen.fields);
+    }
+
+    /// How often each request came with each body.
+    pub fn requests(&self) -> BTreeMap<(String, String), u64> {
+        self.seen.lock().unwrap().requests.clone()
+    }
+
+    pub fn connections(&self) -> u64 {
+        self.seen.lock().unwrap().connections
+    }
+}
+
+fn answer(mut stream: TcpStream, seen: &Mutex<Seen>) {
+    let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        received.extend_from_slice(&buffer[..count]);
+        while let Some((head, body, whole)) = request(&received) {
+            let mut lines = head.lines();
+            let asked = lines.next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
+            let has_body = !asked.starts_with("HEAD ");
+            {
+                let mut seen = seen.lock().unwrap();
+                seen.fields.extend(lines.map(str::to_owned));
+                *seen.requests.entry((asked, body)).or_default() += 1;
+            }
+            received.drain(..whole);
+            let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            let length = if has_body { reply.len() } else { reply.len() - 2 };
+            if stream.write_all(&reply[..length]).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The first request, when all of it is there: header, body, and how many bytes they are.
+fn request(received: &[u8]) -> Option<(String, String, usize)> {
+    let end = received.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&received[..end]).into_owned();
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let whole = end + 4 + length.map_or(0, |text| text.parse::<usize>().unwrap());
+    let body = received.get(end + 4..whole)?;
+    Some((head, String::from_utf8_lossy(body).into_owned(), whole))
+}

@@ -1,0 +1,162 @@
+//! Requests of every method, with fields and bodies, as a server sees them.
+
+use std::collections::BTreeSet;
+
+use crate::listening::Listening;
+use crate::support::{Ended, command, plimsoll, result, short};
+
+/// A run of web-url with these flags, all of whose requests must succeed.
+#[track_caller]
+fn asked(server: &Listening, path: &str, more: &[&str]) -> (Ended, tempfile::TempDir) {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let url = format!("{}{path}", server.url);
+    let run = plimsoll(&short("web-url", &url, &bundle, more));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    for point in result["points"].as_array().unwrap() {
+        assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
+    }
+    (run, place)
+}
+
+fn lines(server: &Listening) -> Vec<String> {
+    let lines: BTreeSet<String> = server.requests().into_keys().map(|(line, _)| line).collect();
+    lines.into_iter().collect()
+}
+
+#[test]
+fn any_method_is_asked_with() {
+    for method in ["HEAD", "DELETE", "OPTIONS", "PURGE"] {
+        let server = Listening::start();
+        asked(&server, "a?b=c", &["--clients", "2", "-m", method]);
+        assert_eq!(lines(&server), [format!("{method} /a?b=c")]);
+    }
+}
+
+#[test]
+fn a_body_makes_it_a_post_and_counts_as_written() {
+    let server = Listening::start();
+    let (_, place) =
+        asked(&server, "", &["--clients", "1", "--data", "name=value", "--set", "metric=bytes"]);
+    let requests = server.requests();
+    let sent = requests[&("POST /".to_owned(), "name=value".to_owned())];
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    server.saw("Content-Type: application/x-www-form-urlencoded");
+    let result = result(&place.path().join("b"));
+    let point = &result["points"][0];
+    let measured = point["ops"]["POST"]["count"].as_u64().unwrap();
+    assert!(measured > 0 && measured <= sent, "{measured} of {sent}");
+    let rate = |key: &str| point[key].as_f64().unwrap();
+    let bytes_an_op = rate("achieved_bytes_per_s") / rate("achieved_ops_per_s");
+    assert!((bytes_an_op - 12.0).abs() < 0.1, "ten sent and two received, not {bytes_an_op}");
+}
+
+#[test]
+fn a_body_from_a_file_is_sent_as_it_stands() {
+    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
+    let file = place.path().join("body.json");
+    std::fs::write(&file, "{\"a\": \"{{uuid}}\"}").unwrap();
+    let data = format!("@{}", file.display());
+    let flags =
+        ["--clients", "1", "-m", "PUT", "-d", &data, "-H", "Content-Type: application/json"];
+    asked(&server, "", &flags);
+    let sent: Vec<_> = server.requests().into_keys().collect();
+    assert_eq!(sent, [("PUT /".to_owned(), "{\"a\": \"{{uuid}}\"}".to_owned())]);
+    server.saw("Content-Type: application/json");
+    std::fs::remove_file(&file).unwrap();
+    plimsoll(&["run", "web-url", &server.url, "--clients", "1", "-d", &data])
+        .check(2, &["cannot read the body", "body.json"]);
+}
+
+#[test]
+fn random_parts_are_drawn_for_each_request_and_again_the_same_in_the_next_run() {
+    let rate = ["--rate", "100", "--gaps", "uniform", "-d", "{{uuid}}"];
+    let draw = |seed: &str| {
+        let server = Listening::start();
+        asked(&server, "%7B%7D", &[&rate[..], &["--seed", seed]].concat());
+        server.requests().into_keys().map(|(_, body)| body).collect::<BTreeSet<String>>()
+    };
+    let (first, again, other) = (draw("5"), draw("5"), draw("6"));
+    assert!(first.len() >= 25, "{}", first.len());
+    assert!(first.intersection(&again).count() >= 25, "the same seed draws the same");
+    assert_eq!(first.intersection(&other).count(), 0);
+}
+
+#[test]
+fn a_list_in_json_has_methods_fields_bodies_and_weights_of_its_own() {
+    let server = Listening::start();
+    let list = "{\"url\": \"/a\", \"body\": {\"n\": \"{{int 1 3}}\"}, \"weight\": 3}\n\
+                {\"url\": \"/b\", \"method\": \"PATCH\", \"headers\": {\"X-Key\": \"c0ffee\"}}\n\
+                DELETE /c/{{int 1 2}}\n";
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let arguments = short("web-url", &server.url, &bundle, &["--rate", "200", "--urls", "-"]);
+    let mut run = command(&arguments).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut run.stdin.take().unwrap(), list.as_bytes()).unwrap();
+    assert!(matches!(run.wait().unwrap().code(), Some(0 | 1)));
+    let wanted = ["DELETE /c/1", "DELETE /c/2", "PATCH /b", "POST /a"];
+    assert_eq!(lines(&server), wanted);
+    let posted: u64 =
+        server.requests().iter().filter(|((line, _), _)| line == "POST /a").map(|(_, n)| n).sum();
+    let all: u64 = server.requests().values().sum();
+    // Decks of five: exact but for the last one.
+    assert!((posted as f64 - all as f64 * 0.6).abs() < 5.0, "{posted} of {all}");
+    server.saw("X-Key: c0ffee");
+    let kept = std::fs::read_to_string(bundle.join("suite.toml")).unwrap();
+    assert!(!kept.contains("c0ffee") && kept.contains("(left out)"), "{kept}");
+}
+
+#[test]
+fn users_cookies_and_a_file_of_fields_are_sent_and_not_kept() {
+    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
+    let (file, bundle) = (place.path().join("fields"), place.path().join("b"));
+    std::fs::write(&file, "X-One: c0ffee-1\n\nX-Two: c0ffee-2\n").unwrap();
+    let flags = [
+        &["--clients", "1", "-a", "ann", "-b", "s=c0ffee-3", "--cookie", "t=1"][..],
+        &["--header-file", file.to_str().unwrap(), "-H", "X-Three: c0ffee-4"],
+    ]
+    .concat();
+    let mut run = command(&short("web-url", &server.url, &bundle, &flags));
+    let output = run.env("PLIMSOLL_PASSWORD", "c0ffee-5").output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    server.saw("Authorization: Basic YW5uOmMwZmZlZS01");
+    server.saw("Cookie: s=c0ffee-3; t=1");
+    for field in ["X-One: c0ffee-1", "X-Two: c0ffee-2", "X-Three: c0ffee-4"] {
+        server.saw(field);
+    }
+    for entry in std::fs::read_dir(&bundle).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        assert!(!text.contains("c0ffee") && !text.contains("YW5uOm"), "{}", path.display());
+    }
+    plimsoll(&["run", "web-url", &server.url, "-a", "ann"]).check(2, &["PLIMSOLL_PASSWORD"]);
+}
+
+#[test]
+fn rates_make_a_ladder_and_connections_are_made_anew_where_asked() {
+    let server = Listening::start();
+    let (_, place) = asked(&server, "", &["--rate", "40,80", "--gaps", "uniform"]);
+    let kept = result(&place.path().join("b"));
+    let asked_for: Vec<_> = kept["points"].as_array().unwrap().iter().map(|p| &p["load"]).collect();
+    assert_eq!(asked_for.len(), 2, "{asked_for:?}");
+    let before = server.connections();
+    asked(&server, "", &["--rate", "200", "--new-connection", "--connections", "3"]);
+    assert!(server.connections() - before >= 10);
+}
+
+#[test]
+fn what_the_flags_get_wrong_is_said_at_once() {
+    let run = |flags: &[&str]| {
+        plimsoll(
+            &[&["run", "web-url", "http://127.0.0.1:9/", "--clients", "1"][..], flags].concat(),
+        )
+    };
+    run(&["-d", "30s"]).check(2, &["--for 30s"]);
+    run(&["-m", "G ET"]).check(2, &["workload.method", "a method such as"]);
+    run(&["-H", "no field"]).check(2, &["workload.headers", "not a header field"]);
+    run(&["-d", "{{uid}}"]).check(2, &["{{uuid}}"]);
+    run(&["--cert", "/nowhere.pem"]).check(3, &["127.0.0.1:9"]);
+    plimsoll(&["run", "web-static", "builtin:", "-m", "PUT"]).check(2, &["--method", "web-url"]);
+}
