@@ -9,6 +9,7 @@ use plimsoll_model::result::{
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
 use crate::capacity;
+use crate::gate::judge;
 use crate::limit::judge_limits;
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
@@ -56,6 +57,8 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
         let bearing = result.points.iter().filter(bears);
         result.verdict = check_capacity(&view, capacity.is_some(), bearing);
     }
+    let gates = &started.gates;
+    result.gates = gates.all.iter().map(|one| judge(one, &result, gates.unsure_fails)).collect();
     result
 }
 
@@ -124,6 +127,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         started: started.and_then(|s| rfc3339(s.at_unix_ns)),
         command: started.map(|s| s.command.clone()).unwrap_or_default(),
         verdict: Verdict::default(),
+        gates: Vec::new(),
         axis: Axis { name: name.to_owned(), unit: unit.to_owned() },
         summary: Summary::default(),
         points: Vec::new(),

@@ -74,6 +74,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         seed: None,
         started: None,
         command: Vec::new(),
+        gates: Vec::new(),
         verdict: Verdict { valid: reasons.is_empty(), reasons, warnings: vec![unchecked()] },
         axis: Axis { name: "load".to_owned(), unit: String::new() },
         summary: Summary {

@@ -27,6 +27,7 @@ mod bursts;
 pub mod capacity;
 pub mod compare;
 pub mod curve;
+mod gate;
 mod health;
 mod limit;
 pub mod overall;

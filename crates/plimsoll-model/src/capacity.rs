@@ -30,7 +30,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    const ALL: [Self; 7] =
+    pub(crate) const ALL: [Self; 7] =
         [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
 
     /// As users write it.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
 use crate::capacity::CapacityAsked;
+use crate::gate::Gates;
 use crate::outcome::{ClientCounts, ErrorSample};
 use crate::result::Bound;
 use crate::units::Nanos;
@@ -386,6 +387,9 @@ pub struct RunStarted {
     /// The search for a capacity that the run is; absent in others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityAsked>,
+    /// Conditions under which the run fails.
+    #[serde(default, skip_serializing_if = "Gates::is_empty")]
+    pub gates: Gates,
     /// Nanoseconds since the Unix epoch.
     pub at_unix_ns: u64,
 }

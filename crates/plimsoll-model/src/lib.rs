@@ -28,6 +28,7 @@ pub mod capacity;
 pub mod certificate;
 pub mod disclosure;
 pub mod event;
+pub mod gate;
 pub mod limit;
 pub mod outcome;
 pub mod result;

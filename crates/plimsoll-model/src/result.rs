@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
 use crate::event::{ResourceUse, UnexpectedCount};
+use crate::gate::GateResult;
 use crate::limit::Limit;
 use crate::shape::Shape;
 use crate::suite::Metric;
@@ -17,7 +18,7 @@ use crate::suite::Metric;
 pub const RESULT_FORMAT: u32 = 1;
 
 /// The whole result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
     /// Version of this format.
@@ -36,6 +37,9 @@ pub struct RunResult {
     pub command: Vec<String>,
     /// Can the figures be trusted.
     pub verdict: Verdict,
+    /// What became of the gates the run was given (`--fail-if`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateResult>,
     /// What the ladder counts.
     pub axis: Axis,
     /// The headline.
@@ -94,7 +98,7 @@ pub struct Finding {
 }
 
 /// What the ladder counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
     /// `requested load`, `clients` or `think time`.

@@ -19,7 +19,7 @@ const SMALL: f64 = 320.0;
 
 /// The page could not be rendered.
 #[derive(Debug, thiserror::Error)]
-#[error("report.html: the page template failed, which is a bug of plimsoll-report: {source}")]
+#[error("the template of a report failed, which is a bug of plimsoll-report: {source}")]
 pub struct ReportError {
     #[from]
     source: minijinja::Error,

@@ -6,6 +6,7 @@
 //! | [`html`] | one self-contained page, no network, readable without scripts |
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
+//! | [`junit`] | verdict and gates, for CI systems |
 //! | [`csv`] | the numbers, unrounded, units in the headers |
 //!
 //! Text in a result is untrusted, since error samples hold what a server sent: it is escaped on
@@ -15,6 +16,7 @@
 
 mod csv;
 mod html;
+mod junit;
 mod markdown;
 mod scaling;
 mod svg;
@@ -24,6 +26,7 @@ mod view;
 
 pub use csv::csv;
 pub use html::{ReportError, html};
+pub use junit::junit;
 pub use markdown::markdown;
 pub use scaling::{scaling_html, scaling_markdown};
 pub use view::limit_name;

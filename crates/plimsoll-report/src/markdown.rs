@@ -106,6 +106,10 @@ impl Page {
         self.findings("Connections were lost:", &view.connections);
         self.findings(lead, &view.reasons);
         self.findings("Warnings:", &view.warnings);
+        if !view.gates.is_empty() {
+            self.line("Conditions under which the run fails:");
+            self.list(view.gates.iter().map(|(sign, text)| format!("{sign} {}", escaped(text))));
+        }
     }
 
     fn findings(&mut self, lead: &str, findings: &Findings) {

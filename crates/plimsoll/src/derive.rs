@@ -10,6 +10,7 @@ use plimsoll_model::bundle::{
 };
 use plimsoll_model::event::{OpTimes, add_times};
 use plimsoll_model::result::RunResult;
+use plimsoll_report::ReportError;
 
 use crate::exit::{Exit, Failure};
 use crate::suite_source;
@@ -104,15 +105,25 @@ fn write_derived(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
 
 /// The page of one or several results.
 pub(crate) fn report_page(results: &[RunResult]) -> Result<String, Failure> {
-    plimsoll_report::html(results).map_err(|e| Failure::Other {
+    plimsoll_report::html(results).map_err(|e| cannot_render(&e))
+}
+
+/// Verdicts and gates for CI systems.
+pub(crate) fn junit(results: &[RunResult]) -> Result<String, Failure> {
+    plimsoll_report::junit(results).map_err(|e| cannot_render(&e))
+}
+
+fn cannot_render(error: &ReportError) -> Failure {
+    Failure::Other {
         exit: Exit::Bug,
-        message: format!("cannot render the report: {e}; please report this as a bug"),
-    })
+        message: format!("cannot render the report: {error}; please report this as a bug"),
+    }
 }
 
 /// How a run with this result ends.
-pub(crate) const fn exit_of(result: &RunResult) -> Exit {
-    if result.verdict.valid { Exit::Valid } else { Exit::Invalid }
+pub(crate) fn exit_of(result: &RunResult) -> Exit {
+    let passes = result.gates.iter().all(|gate| !gate.fails);
+    if result.verdict.valid && passes { Exit::Valid } else { Exit::Invalid }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod shares;
 
 use std::collections::BTreeSet;
 
+use plimsoll_model::gate::GateResult;
 use plimsoll_model::result::{Finding, RunResult};
 use plimsoll_model::suite::Metric;
 use serde::Serialize;
@@ -52,6 +53,8 @@ pub(crate) struct RunView {
     pub(crate) connections: Findings,
     pub(crate) reasons: Findings,
     pub(crate) warnings: Findings,
+    /// What became of the conditions under which the run fails, with a sign.
+    pub(crate) gates: Vec<(&'static str, String)>,
     /// In runs that search one.
     pub(crate) capacity: Option<capacity::CapacityView>,
     pub(crate) figures: Vec<Figure>,
@@ -141,6 +144,7 @@ impl RunView {
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),
             warnings: findings(warnings),
+            gates: run.gates.iter().map(|gate| (gate_sign(gate), gate.text())).collect(),
             capacity: capacity::view(run),
             figures,
             figures_note,
@@ -180,6 +184,10 @@ fn symbol(run: &RunResult) -> &'static str {
         (true, None) => "?",
         (false, _) => "✗",
     }
+}
+
+fn gate_sign(gate: &GateResult) -> &'static str {
+    if gate.fails { "✗" } else { "✓" }
 }
 
 fn verdict(run: &RunResult) -> String {

@@ -14,7 +14,7 @@ use plimsoll_model::suite::Override;
 
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use run::{LadderArgs, Peak, RunArgs, UrlArgs};
+pub(crate) use run::{LadderArgs, Peak, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::gate::Gate;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
@@ -51,12 +52,38 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, value_name = "HOW")]
     pub priority: PriorityArg,
     #[command(flatten)]
+    pub gates: GateArgs,
+    #[command(flatten)]
     pub output: Output,
     // Last: their headings would hold for every flag after them.
     #[command(flatten)]
     pub url: UrlArgs,
     #[command(flatten)]
     pub replay: ReplayArgs,
+}
+
+/// Conditions under which a run fails.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GateArgs {
+    /// End with exit code 1 if this is so, for example 'p99 > 50ms', 'errors > 0.1%',
+    /// 'peak_ops_per_s < 20000', 'p99@4000 > 20ms' (one load point); may be given often
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Gate>,
+    /// Whether a limit within a figure's stated interval fails too
+    #[arg(long, value_enum, value_name = "yes|no", default_value_t = YesNo::No, requires = "fail_if")]
+    pub fail_if_unsure: YesNo,
+    /// Write verdict and conditions as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum YesNo {
+    /// Yes
+    Yes,
+    /// No
+    No,
 }
 
 #[derive(Clone, Debug, Args)]

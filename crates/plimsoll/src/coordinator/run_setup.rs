@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
 use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
@@ -56,6 +57,8 @@ pub(crate) struct RunRequest {
     pub statements: Vec<Setting>,
     /// The limits of the load to be searched; `None` for a run of the suite's ladder.
     pub capacity: Option<CapacityAsked>,
+    /// Conditions under which the run fails.
+    pub gates: Gates,
     /// What the servers of ours are held to; `None`: they may have what there is.
     pub held: Option<Held>,
     /// The command line, without passwords.

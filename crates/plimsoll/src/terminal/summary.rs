@@ -39,6 +39,10 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     for (title, findings) in [("Reasons", reasons), ("Warnings", &warnings)] {
         push_findings(&mut out, findings, &style.mixed(title), extent);
     }
+    for gate in &result.gates {
+        let sign = if gate.fails { style.bad("✗") } else { style.good("✓") };
+        let _ = writeln!(out, "{sign} {}", gate.text());
+    }
     if let Some(dir) = report.and_then(Path::parent) {
         // Findings do not know where the bundle lies.
         out = out.replace(RESUME_ADVICE, &format!("plimsoll resume {}", dir.display()));

@@ -5,7 +5,7 @@ use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName};
 use plimsoll_model::units::span_text;
 
-use super::run::{request_of, run_and_show};
+use super::run::{request_of, run_and_show, write_junit};
 use super::url_flags::URL_SUITE;
 use crate::cli::{CapacityArgs, RunArgs};
 use crate::coordinator::RunRequest;
@@ -21,7 +21,9 @@ pub(crate) fn perform(args: &CapacityArgs) -> Result<Exit, Failure> {
     let request = request(args)?;
     BundleWriter::refuse_occupied(&request.out)?;
     let signals = Signals::listen()?;
-    run_and_show(&request, &signals, args.run.output)
+    let end = run_and_show(&request, &signals, args.run.output)?;
+    write_junit(&args.run, std::slice::from_ref(&end.result))?;
+    Ok(end.exit)
 }
 
 /// Flags of a ladder make no sense: the loads are searched.

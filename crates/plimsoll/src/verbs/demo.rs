@@ -42,10 +42,11 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
             monitors: Vec::new(),
             statements: Vec::new(),
             capacity: None,
+            gates: plimsoll_model::gate::Gates::default(),
             held: None,
             command: command_line(),
         };
-        let exit = run_and_show(&request, &signals, args.output)?;
+        let exit = run_and_show(&request, &signals, args.output)?.exit;
         worst = worst.max(exit);
         if exit == Exit::Interrupted {
             break;

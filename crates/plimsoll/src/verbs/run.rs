@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::bundle::BundleWriter;
+use plimsoll_model::bundle::{BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::gate::Gates;
+use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{LadderArgs, Output, Peak, RunArgs};
+use crate::cli::{LadderArgs, Output, Peak, RunArgs, YesNo};
 use crate::coordinator::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::sources;
@@ -42,14 +44,23 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let signals = Signals::listen()?;
     let mut worst = Exit::Valid;
+    let mut results = Vec::new();
     for out in places {
-        let exit = run_and_show(&RunRequest { out, ..request.clone() }, &signals, args.output)?;
-        worst = worst.max(exit);
-        if exit == Exit::Interrupted {
+        let end = run_and_show(&RunRequest { out, ..request.clone() }, &signals, args.output)?;
+        worst = worst.max(end.exit);
+        results.push(end.result);
+        if end.exit == Exit::Interrupted {
             break;
         }
     }
+    write_junit(args, &results)?;
     Ok(worst)
+}
+
+/// Writes the file of `--junit`, where it was asked for.
+pub(crate) fn write_junit(args: &RunArgs, results: &[RunResult]) -> Result<(), Failure> {
+    let Some(file) = &args.gates.junit else { return Ok(()) };
+    Ok(write_durably(file, derive::junit(results)?.as_bytes())?)
 }
 
 /// Makes a run and prints its result.
@@ -57,13 +68,13 @@ pub(crate) fn run_and_show(
     request: &RunRequest,
     signals: &Signals,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<RunEnd, Failure> {
     let mut live = Live::new(output.progress);
     let end = run(request, signals, &mut live)?;
     // The live line goes before the result comes.
     drop(live);
     show_end(&end, output);
-    Ok(end.exit)
+    Ok(end)
 }
 
 /// Prints the result of a run.
@@ -105,6 +116,10 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         monitors: sources::parse(&args.monitor)?,
         statements: statements.iter().map(statement).collect(),
         capacity: None,
+        gates: Gates {
+            all: args.gates.fail_if.clone(),
+            unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
+        },
         held: None,
         command: command_line(),
     })

@@ -7,6 +7,7 @@
 
 mod bad_days;
 mod demo;
+mod gates;
 mod interruption;
 mod listening;
 mod monitors;

@@ -67,6 +67,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         monitors: monitors_of(&disclosed)?,
         statements: disclosed.statements,
         capacity: started.capacity.clone(),
+        gates: started.gates.clone(),
         held: None,
         command: started.command.clone(),
     })
@@ -118,6 +119,7 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
         departures: departures(request, setup),
         command: request.command.clone(),
         capacity: request.capacity.clone(),
+        gates: request.gates.clone(),
         at_unix_ns: unix_ns(),
     }
 }

@@ -44,6 +44,7 @@ fn invalid(metric: Metric) -> RunResult {
         ..PointResult::default()
     };
     RunResult {
+        gates: Vec::new(),
         format: RESULT_FORMAT,
         suite: Some(SuiteSummary {
             name: "disk-mix".to_owned(),

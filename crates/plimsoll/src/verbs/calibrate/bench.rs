@@ -158,6 +158,7 @@ impl Bench<'_> {
             monitors: Vec::new(),
             statements: Vec::new(),
             capacity: None,
+            gates: plimsoll_model::gate::Gates::default(),
             held: None,
             command: command_line(),
         })

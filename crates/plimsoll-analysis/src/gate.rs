@@ -1,0 +1,212 @@
+//! Whether a run passes the gates it was given (`--fail-if`), by the stated intervals.
+
+use plimsoll_model::capacity::Figure;
+use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState, Side};
+use plimsoll_model::result::{PointResult, RunResult, TimeIntervals, TimeSummary};
+
+/// Nanoseconds of a millisecond.
+const NS_PER_MS: f64 = 1e6;
+
+/// A figure, its interval, and the load of its point.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    value: f64,
+    low: f64,
+    high: f64,
+    load: Option<f64>,
+}
+
+impl Found {
+    fn new(value: f64, interval: Option<[f64; 2]>) -> Self {
+        let [low, high] = interval.unwrap_or([value, value]);
+        Self { value, low, high, load: None }
+    }
+}
+
+/// What became of a gate. `unsure_fails`: a limit within the interval fails the run.
+pub(crate) fn judge(gate: &Gate, result: &RunResult, unsure_fails: bool) -> GateResult {
+    let found = find(gate, result);
+    let state = found.map_or(GateState::Unknown, |found| match gate.fails {
+        Side::Above if found.low > gate.limit => GateState::Failed,
+        Side::Above if found.high <= gate.limit => GateState::Held,
+        Side::Below if found.high < gate.limit => GateState::Failed,
+        Side::Below if found.low >= gate.limit => GateState::Held,
+        Side::Above | Side::Below => GateState::Unsure,
+    });
+    GateResult {
+        expr: gate.to_string(),
+        state,
+        fails: match state {
+            GateState::Held => false,
+            GateState::Failed | GateState::Unknown => true,
+            GateState::Unsure => unsure_fails,
+        },
+        value: found.map(|found| found.value),
+        low: found.map(|found| found.low),
+        high: found.map(|found| found.high),
+        load: found.and_then(|found| found.load),
+    }
+}
+
+fn find(gate: &Gate, result: &RunResult) -> Option<Found> {
+    if gate.figure.is_of_point() {
+        return worst(gate, result);
+    }
+    let summary = &result.summary;
+    let overall = |of: fn(&plimsoll_model::result::OverallResponse) -> Option<f64>| {
+        let bounds = summary.overall_response_interval_ms.as_ref();
+        let bounds =
+            bounds.and_then(|[low, high]| Some([of(low)? * NS_PER_MS, of(high)? * NS_PER_MS]));
+        Some(Found::new(of(&summary.overall_response_ms)? * NS_PER_MS, bounds))
+    };
+    match gate.figure {
+        GateFigure::Value => Some(Found::new(summary.value?, summary.value_interval)),
+        GateFigure::PeakOps => {
+            let peak = summary.peak_ops_per_s?;
+            let point = result.points.iter().find(|p| p.achieved_ops_per_s == Some(peak));
+            Some(Found::new(peak, point.and_then(|point| point.achieved_interval_ops_per_s)))
+        }
+        GateFigure::PeakBytes => Some(Found::new(summary.peak_bytes_per_s?, None)),
+        GateFigure::OverallOrigin => overall(|overall| overall.origin),
+        GateFigure::OverallSpan => overall(|overall| overall.span),
+        GateFigure::Score => Some(Found::new(summary.score?, summary.score_interval)),
+        GateFigure::Capacity => {
+            let capacity = summary.capacity.as_ref()?;
+            let high = capacity.high.unwrap_or(capacity.value);
+            Some(Found::new(capacity.value, Some([capacity.low, high])))
+        }
+        _ => None,
+    }
+}
+
+/// Of the point named, or of the worst one that counts. Errors are what may make a point not
+/// count, so that they are looked for in all valid ones.
+fn worst(gate: &Gate, result: &RunResult) -> Option<Found> {
+    let wanted = |point: &&PointResult| match gate.at {
+        Some(load) => point.requested == load,
+        None if gate.figure == GateFigure::Errors => point.valid,
+        None => point.counts(),
+    };
+    let mut worst: Option<Found> = None;
+    for point in result.points.iter().filter(wanted) {
+        let found = Found { load: Some(point.requested), ..of_point(gate.figure, point)? };
+        let is_worse = worst.is_none_or(|worst| match gate.fails {
+            Side::Above => found.low > worst.low,
+            Side::Below => found.high < worst.high,
+        });
+        if is_worse {
+            worst = Some(found);
+        }
+    }
+    worst
+}
+
+fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
+    match figure {
+        GateFigure::Response(figure) => {
+            time(figure, point.response_ns.as_ref()?, point.response_interval_ns.as_ref())
+        }
+        GateFigure::Service(figure) => {
+            time(figure, point.service_ns.as_ref()?, point.service_interval_ns.as_ref())
+        }
+        GateFigure::Errors => {
+            let due: u64 = point.ops.values().map(|op| op.count).sum();
+            let errors: u64 = point.errors.values().sum();
+            (due > 0).then(|| Found::new(errors as f64 / due as f64 * 100.0, None))
+        }
+        GateFigure::Achieved => {
+            Some(Found::new(point.achieved_ops_per_s?, point.achieved_interval_ops_per_s))
+        }
+        _ => None,
+    }
+}
+
+fn time(figure: Figure, times: &TimeSummary, bounds: Option<&TimeIntervals>) -> Option<Found> {
+    let ns = |value: Option<u64>| value.map(|value| value as f64);
+    let (value, interval) = match figure {
+        Figure::Mean => (times.mean, bounds.and_then(|it| it.mean)),
+        Figure::P50 => (ns(times.p50), bounds.and_then(|it| it.p50)),
+        Figure::P90 => (ns(times.p90), bounds.and_then(|it| it.p90)),
+        Figure::P95 => (ns(times.p95), bounds.and_then(|it| it.p95)),
+        Figure::P99 => (ns(times.p99), bounds.and_then(|it| it.p99)),
+        Figure::P999 => (ns(times.p999), None),
+        Figure::Max => (ns(times.max), None),
+    };
+    value.map(|value| Found::new(value, interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::result::{OpResult, Summary};
+
+    use super::*;
+
+    fn point(requested: f64, p99_ms: [f64; 3], counts: bool) -> PointResult {
+        let [low, value, high] = p99_ms.map(|ms| ms * NS_PER_MS);
+        let op = OpResult { count: 1_000, errors: 2, ..OpResult::default() };
+        PointResult {
+            requested,
+            valid: true,
+            not_counted: (!counts).then_some(plimsoll_model::result::NotCounted::Errors),
+            achieved_ops_per_s: Some(requested),
+            achieved_interval_ops_per_s: Some([requested * 0.9, requested * 1.1]),
+            response_ns: Some(TimeSummary { p99: Some(value as u64), ..TimeSummary::default() }),
+            response_interval_ns: Some(TimeIntervals {
+                p99: Some([low, high]),
+                ..TimeIntervals::default()
+            }),
+            ops: [("a".to_owned(), op)].into(),
+            errors: [("status_500".to_owned(), 2)].into(),
+            ..PointResult::default()
+        }
+    }
+
+    fn run() -> RunResult {
+        let points = vec![
+            point(1_000.0, [9.0, 10.0, 11.0], true),
+            point(2_000.0, [30.0, 40.0, 60.0], true),
+            point(3_000.0, [90.0, 100.0, 110.0], false),
+        ];
+        let summary = Summary { peak_ops_per_s: Some(2_000.0), ..Summary::default() };
+        RunResult { points, summary, ..RunResult::default() }
+    }
+
+    fn judged(expr: &str) -> GateResult {
+        judge(&expr.parse().unwrap(), &run(), false)
+    }
+
+    #[test]
+    fn a_gate_holds_or_fails_only_where_the_whole_interval_does() {
+        assert_eq!(judged("p99 > 61ms").state, GateState::Held);
+        assert_eq!(judged("p99 > 29ms").state, GateState::Failed);
+        let unsure = judged("p99 > 50ms");
+        assert_eq!(
+            (unsure.state, unsure.fails, unsure.load),
+            (GateState::Unsure, false, Some(2_000.0))
+        );
+        assert!(judge(&"p99 > 50ms".parse().unwrap(), &run(), true).fails);
+        assert_eq!(judged("peak_ops_per_s < 1500").state, GateState::Held);
+        assert_eq!(judged("peak_ops_per_s < 2500").state, GateState::Failed);
+        assert_eq!(judged("peak_ops_per_s < 2000").state, GateState::Unsure);
+    }
+
+    #[test]
+    fn points_that_do_not_count_are_left_out_but_for_their_errors_and_when_they_are_named() {
+        assert_eq!(judged("achieved_ops_per_s < 500").load, Some(1_000.0));
+        assert_eq!(judged("p99@3000 > 50ms").state, GateState::Failed);
+        assert_eq!(judged("errors > 0.1%").value, Some(0.2));
+        assert_eq!(judged("errors > 0.2%").state, GateState::Held);
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_fails() {
+        for expr in ["p99@77 > 50ms", "p50 > 50ms", "score < 5", "capacity < 5", "value < 1"] {
+            let gate = judged(expr);
+            assert_eq!(
+                (gate.state, gate.fails, gate.value),
+                (GateState::Unknown, true, None),
+                "{expr}"
+            );
+        }
+    }
+}

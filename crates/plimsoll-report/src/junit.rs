@@ -1,0 +1,106 @@
+//! Verdict and gates in the XML that CI systems show.
+
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment};
+use plimsoll_model::result::RunResult;
+use serde::Serialize;
+
+use crate::html::ReportError;
+
+#[derive(Serialize)]
+struct Page {
+    tests: usize,
+    failures: usize,
+    suites: Vec<Suite>,
+}
+
+#[derive(Serialize)]
+struct Suite {
+    name: String,
+    failures: usize,
+    cases: Vec<Case>,
+}
+
+#[derive(Serialize)]
+struct Case {
+    name: String,
+    failure: Option<String>,
+    said: String,
+}
+
+/// A test suite for each run: one case for its verdict, one for each gate.
+///
+/// # Errors
+/// When the embedded template does not render, which no result should be able to cause.
+pub fn junit(runs: &[RunResult]) -> Result<String, ReportError> {
+    let suites: Vec<Suite> = runs.iter().map(suite).collect();
+    let page = Page {
+        tests: suites.iter().map(|suite| suite.cases.len()).sum(),
+        failures: suites.iter().map(|suite| suite.failures).sum(),
+        suites,
+    };
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template("junit.xml", include_str!("../templates/junit.xml"))?;
+    Ok(environment.get_template("junit.xml")?.render(Value::from(Serde(page)))?)
+}
+
+fn suite(run: &RunResult) -> Suite {
+    let name = run.suite.as_ref().map_or("curve from elsewhere", |suite| &suite.name);
+    let reasons: Vec<&str> = run.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+    let verdict = Case {
+        name: "the figures can be trusted".to_owned(),
+        failure: (!run.verdict.valid).then(|| printable(&reasons.join("; "))),
+        said: printable(&run.command.join(" ")),
+    };
+    let gates = run.gates.iter().map(|gate| Case {
+        name: gate.expr.clone(),
+        failure: gate.fails.then(|| gate.text()),
+        said: gate.text(),
+    });
+    let cases: Vec<Case> = std::iter::once(verdict).chain(gates).collect();
+    let failures = cases.iter().filter(|case| case.failure.is_some()).count();
+    let targets = run.targets.join(", ");
+    Suite { name: printable(&format!("{name} {targets}")), failures, cases }
+}
+
+/// XML 1.0 has no control characters.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::gate::{GateResult, GateState};
+    use plimsoll_model::result::{Finding, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn verdict_and_gates_are_cases_and_what_failed_says_why() {
+        let gate = |expr: &str, state, fails| GateResult {
+            expr: expr.to_owned(),
+            state,
+            fails,
+            value: Some(60e6),
+            low: Some(55e6),
+            high: Some(66e6),
+            load: Some(4_000.0),
+        };
+        let text = "a < b & \u{1b}c".to_owned();
+        let reason = Finding { rule: "rate".to_owned(), text, point: None };
+        let run = RunResult {
+            verdict: Verdict { valid: false, reasons: vec![reason], warnings: Vec::new() },
+            gates: vec![
+                gate("p99 > 50ms", GateState::Failed, true),
+                gate("p99 > 90ms", GateState::Held, false),
+            ],
+            ..RunResult::default()
+        };
+        let xml = junit(&[run]).unwrap();
+        assert!(xml.contains("<testsuites name=\"plimsoll\" tests=\"3\" failures=\"2\">"), "{xml}");
+        assert!(xml.contains("message=\"a &lt; b &amp;  c\""), "{xml}");
+        assert!(xml.contains("name=\"p99 &gt; 50ms\""), "{xml}");
+        assert!(xml.contains("p99 &gt; 90ms: held, 60.0 ms (55.0–66.0) at load 4,000"), "{xml}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Conditions under which a run fails.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::listening::Listening;
+use crate::support::{plimsoll, result, short};
+
+/// The runs of these tests are not valid: a build with debug assertions measures nothing. What a
+/// gate came to is in the result all the same.
+#[test]
+fn conditions_are_judged_told_and_kept_with_the_run() {
+    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
+    let (bundle, junit) = (place.path().join("b"), place.path().join("junit.xml"));
+    let flags =
+        [
+            &[
+                "--rate",
+                "100",
+                "--fail-if",
+                "p50@100 > 1ns",
+                "--fail-if",
+                "achieved_ops_per_s@100<1",
+            ][..],
+            &["--fail-if", "errors > 5%", "--junit", junit.to_str().unwrap()],
+        ]
+        .concat();
+    let run = plimsoll(&short("web-url", &server.url, &bundle, &flags));
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.out.contains("p50@100 > 1ns: failed"), "{}", run.out);
+    assert!(run.out.contains("achieved_ops_per_s@100 < 1: held"), "{}", run.out);
+    let states = |bundle: &Path| {
+        let gates = result(bundle)["gates"].as_array().unwrap().clone();
+        let state = |gate: &serde_json::Value| gate["state"].as_str().unwrap().to_owned();
+        gates.iter().map(state).collect::<Vec<_>>()
+    };
+    let told = states(&bundle);
+    assert_eq!((told.len(), told[0].as_str(), told[1].as_str()), (3, "failed", "held"));
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    assert!(xml.contains("name=\"p50@100 &gt; 1ns\""), "{xml}");
+    // The journal has them, so that a bundle gives the same result again.
+    let again = plimsoll(&["analyse", bundle.to_str().unwrap()]);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert_eq!(states(&bundle), told);
+    let page = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+    assert!(page.contains("Conditions under which the run fails"));
+}
+
+#[test]
+fn a_condition_that_cannot_be_read_is_refused_before_any_load() {
+    let run = |gate: &str| plimsoll(&["run", "web-url", "http://127.0.0.1:9/", "--fail-if", gate]);
+    run("p99 > 50").check(2, &["with its unit"]);
+    run("p98 > 5ms").check(2, &["no figure of a result"]);
+}
+
+#[test]
+fn the_action_runs_a_suite_posts_its_report_and_takes_the_exit_code() {
+    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../action/run.sh");
+    let summary = place.path().join("summary.md");
+    let act = |fail_if: &str, target: &str, action: &str| {
+        Command::new(script)
+            .env("RUNNER_TEMP", place.path())
+            .env("GITHUB_ACTION", action)
+            .env("GITHUB_STEP_SUMMARY", &summary)
+            .env("GITHUB_OUTPUT", place.path().join("output"))
+            .env("PLIMSOLL_PROGRAM", env!("CARGO_BIN_EXE_plimsoll"))
+            .env("PLIMSOLL_SUITE", "web-url")
+            .env("PLIMSOLL_TARGET", target)
+            .env("PLIMSOLL_FAIL_IF", fail_if)
+            .env("PLIMSOLL_FLAGS", "--clients\n1\n--for\n200ms\n--profile\nquick")
+            .output()
+            .unwrap()
+    };
+    let ended = act("p50 > 1ns\nerrors > 1%", &server.url, "one");
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let posted = std::fs::read_to_string(&summary).unwrap();
+    assert!(posted.contains("Conditions under which the run fails"), "{posted}");
+    let output = std::fs::read_to_string(place.path().join("output")).unwrap();
+    assert!(output.starts_with("bundle=") && output.contains("one"), "{output}");
+    assert_eq!(act("", "http://127.0.0.1:9/", "two").status.code(), Some(3));
+    assert_eq!(act("p99", &server.url, "three").status.code(), Some(2));
+}
