@@ -58,6 +58,51 @@ impl Arrivals {
     }
 }
 
+/// An op of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) index: u64,
+    pub(crate) at: Nanos,
+}
+
+/// The part of a schedule that is one worker's: every `stride`-th op, beginning with `offset`.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrivalsShare {
+    arrivals: Arrivals,
+    stride: u64,
+    offset: u64,
+    next: Option<Due>,
+}
+
+impl ArrivalsShare {
+    pub(crate) fn new(arrivals: Arrivals, stride: u64, offset: u64) -> Self {
+        let mut share = Self { arrivals, stride, offset, next: None };
+        share.advance();
+        share
+    }
+
+    /// When the next op comes due.
+    pub(crate) fn next_at(&self) -> Option<Nanos> {
+        self.next.map(|due| due.at)
+    }
+
+    /// Takes the next op if its due time pleases.
+    pub(crate) fn take_if(&mut self, pleases: impl FnOnce(Nanos) -> bool) -> Option<Due> {
+        let due = self.next.filter(|due| pleases(due.at))?;
+        self.advance();
+        Some(due)
+    }
+
+    fn advance(&mut self) {
+        self.next = loop {
+            let Some((index, at)) = self.arrivals.next_due() else { break None };
+            if index % self.stride == self.offset {
+                break Some(Due { index, at });
+            }
+        };
+    }
+}
+
 /// Draws think times of one client.
 #[derive(Clone, Debug)]
 pub struct Thinker {

@@ -1,13 +1,10 @@
-//! The connections of one worker, and the [`Io`] a session sees.
+//! The links of one worker: which slot each has, what waits to be sent, what was read.
 
-use std::fmt;
-
-use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::unsent::{Memory, Unsent};
-use crate::driver::{Driver, Route, Slot};
-use crate::seam::{Io, Link, LinkError, LinkKind, Ticket};
+use super::outbox::{Memory, Outbox};
+use crate::driver::{Driver, Slot};
+use crate::seam::{Link, LinkError, LinkKind};
 
 /// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
 /// requests stays far below, 30 writes of 8 KiB do not.
@@ -17,21 +14,68 @@ const BATCH_BYTES_MAX: usize = 256 * 1024;
 pub(super) struct LinkState {
     generation: u32,
     /// The client whose session owns it.
-    pub(super) client: u32,
-    pub(super) stage: Stage,
-    pub(super) kind: LinkKind,
+    client: u32,
+    stage: Stage,
+    kind: LinkKind,
     /// Waits for the connection, for the socket, or for the end of the turn.
-    unsent: Unsent,
+    outbox: Outbox,
     /// The socket took less than it was given; it will say when it takes more.
     blocked: bool,
     /// Is flushed at the end of the turn.
     queued: bool,
     /// Bytes still to be dropped on arrival.
-    pub(super) discard_left: u64,
+    discard_left: u64,
     /// Nothing lay in the socket then.
-    pub(super) empty_since: Nanos,
+    empty_since: Nanos,
     /// The last read left nothing: whatever comes will be told of.
-    pub(super) drained: bool,
+    drained: bool,
+}
+
+impl LinkState {
+    pub(super) const fn client(&self) -> u32 {
+        self.client
+    }
+
+    pub(super) const fn kind(&self) -> LinkKind {
+        self.kind
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Bytes still to be dropped on arrival.
+    pub(super) const fn discard_left(&self) -> u64 {
+        self.discard_left
+    }
+
+    pub(super) const fn discard_more(&mut self, bytes: u64) {
+        self.discard_left = self.discard_left.saturating_add(bytes);
+    }
+
+    pub(super) const fn discarded(&mut self, bytes: u64) {
+        self.discard_left = self.discard_left.saturating_sub(bytes);
+    }
+
+    /// A read has come to an end at `now`, with the socket's end or not. `looked`: every socket
+    /// that had something then was named. Since when, before the read, the socket was empty.
+    pub(super) fn was_read(&mut self, drained: bool, looked: Nanos, now: Nanos) -> Nanos {
+        // A drained socket that a look at all of them did not name was empty then, too.
+        let empty_since = match self.drained {
+            true => self.empty_since.max(looked),
+            false => self.empty_since,
+        };
+        self.drained = drained;
+        if drained {
+            self.empty_since = now;
+        }
+        empty_since
+    }
+
+    /// Nothing lies in the socket.
+    pub(super) const fn is_empty_at(&mut self, now: Nanos) {
+        (self.empty_since, self.drained) = (now, true);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +87,7 @@ pub(super) enum Stage {
     Broken,
 }
 
-/// All connections of one worker.
+/// All links of one worker.
 pub(super) struct Links {
     sending: Sending,
     states: Vec<LinkState>,
@@ -52,13 +96,12 @@ pub(super) struct Links {
     /// still name the old ones.
     resting: Vec<Slot>,
     /// Broken within a session's own call; reported in the next round.
-    pub(super) broken: Vec<(Link, LinkError)>,
+    broken: Vec<(Link, LinkError)>,
     /// To be flushed at the end of the turn.
     queued: Vec<Link>,
-    /// Bytes sent since the last [`Links::take_sent`].
-    pub(super) bytes_sent: u64,
+    bytes_sent: u64,
     /// Connections opened since the start.
-    pub(super) connects: u64,
+    connects: u64,
 }
 
 /// When bytes leave.
@@ -97,6 +140,26 @@ impl Links {
         (state.generation == generation && state.stage != Stage::Free).then_some(state)
     }
 
+    /// Bytes sent since the start.
+    pub(super) const fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+
+    /// Connections opened since the start.
+    pub(super) const fn connects(&self) -> u64 {
+        self.connects
+    }
+
+    /// Links whose sessions have yet to hear that they broke.
+    pub(super) fn broken(&self) -> usize {
+        self.broken.len()
+    }
+
+    /// The first of them.
+    pub(super) fn take_broken(&mut self) -> (Link, LinkError) {
+        self.broken.swap_remove(0)
+    }
+
     /// Closed slots may be used again.
     pub(super) fn end_round(&mut self) {
         self.free.append(&mut self.resting);
@@ -127,20 +190,20 @@ impl Links {
 
     /// Sends what waits, as far as the socket takes it.
     pub(super) fn flush<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        let slot = link.split().1;
+        let slot = link.slot();
         let memory = match self.sending {
             Sending::AtOnce => Memory::Free,
             Sending::Batched => Memory::Keep,
         };
         let Some(state) = self.get(link) else { return };
-        if state.stage != Stage::Open || state.unsent.is_empty() {
+        if state.stage != Stage::Open || state.outbox.is_empty() {
             return;
         }
-        match state.unsent.send(state.kind, slot, driver) {
+        match state.outbox.send(state.kind, slot, driver) {
             Ok(sent) => {
-                state.blocked = !state.unsent.is_empty();
+                state.blocked = !state.outbox.is_empty();
                 if !state.blocked {
-                    state.unsent.clear(memory);
+                    state.outbox.clear(memory);
                 }
                 self.bytes_sent += sent as u64;
             }
@@ -149,7 +212,7 @@ impl Links {
     }
 
     /// The session hears of it in the next round.
-    fn broke(&mut self, link: Link, error: LinkError) {
+    pub(super) fn broke(&mut self, link: Link, error: LinkError) {
         if let Some(state) = self.get(link) {
             state.stage = Stage::Broken;
         }
@@ -157,16 +220,16 @@ impl Links {
     }
 
     /// Sends, now or at the end of the turn or when the socket takes it.
-    fn send<D: Driver>(&mut self, link: Link, bytes: &[u8], driver: &mut D) {
+    pub(super) fn send<D: Driver>(&mut self, link: Link, bytes: &[u8], driver: &mut D) {
         let batched = self.sending == Sending::Batched;
         let Some(state) = self.get(link) else { return };
         match state.stage {
             Stage::Broken | Stage::Free => {}
-            Stage::Open if !batched && state.unsent.is_empty() => {
-                match driver.send(link.split().1, bytes) {
+            Stage::Open if !batched && state.outbox.is_empty() => {
+                match driver.send(link.slot(), bytes) {
                     Ok(sent) => {
                         if sent < bytes.len() {
-                            state.unsent.push(state.kind, &bytes[sent..]);
+                            state.outbox.push(state.kind, &bytes[sent..]);
                             state.blocked = true;
                         }
                         self.bytes_sent += sent as u64;
@@ -175,11 +238,11 @@ impl Links {
                 }
             }
             Stage::Open | Stage::Connecting => {
-                state.unsent.push(state.kind, bytes);
+                state.outbox.push(state.kind, bytes);
                 if state.stage == Stage::Connecting || state.blocked {
                     return;
                 }
-                let full = state.unsent.len() >= BATCH_BYTES_MAX;
+                let full = state.outbox.len() >= BATCH_BYTES_MAX;
                 let fresh = !std::mem::replace(&mut state.queued, true);
                 if full {
                     self.flush(link, driver);
@@ -191,13 +254,21 @@ impl Links {
         }
     }
 
+    /// Closes. What was to leave at the end of the turn still does, as it would without batches.
+    pub(super) fn close<D: Driver>(&mut self, link: Link, driver: &mut D) {
+        if self.get(link).is_some_and(|state| !state.blocked) {
+            self.flush(link, driver);
+        }
+        self.release(link, driver);
+    }
+
     /// Closes and forgets.
     pub(super) fn release<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        let slot = link.split().1;
+        let slot = link.slot();
         let Some(state) = self.get(link) else { return };
         state.stage = Stage::Free;
         state.generation = state.generation.wrapping_add(1);
-        state.unsent.clear(Memory::Free);
+        state.outbox.clear(Memory::Free);
         (state.blocked, state.queued) = (false, false);
         state.discard_left = 0;
         driver.close(slot);
@@ -214,14 +285,14 @@ impl Links {
         }
     }
 
-    fn open_slot(&mut self, client: u32, kind: LinkKind) -> Link {
+    pub(super) fn open(&mut self, client: u32, kind: LinkKind) -> Link {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.states.push(LinkState {
                 generation: 0,
                 client,
                 stage: Stage::Free,
                 kind,
-                unsent: Unsent::default(),
+                outbox: Outbox::default(),
                 blocked: false,
                 queued: false,
                 discard_left: 0,
@@ -240,91 +311,15 @@ impl Links {
 }
 
 impl Link {
-    pub(super) const fn join(generation: u32, slot: Slot) -> Self {
+    const fn join(generation: u32, slot: Slot) -> Self {
         Self((generation as u64) << 32 | slot as u64)
     }
 
-    pub(super) const fn split(self) -> (u32, Slot) {
+    pub(super) const fn slot(self) -> Slot {
+        self.split().1
+    }
+
+    const fn split(self) -> (u32, Slot) {
         ((self.0 >> 32) as u32, self.0 as Slot)
-    }
-}
-
-/// What a session's calls produced, collected until the session returns.
-#[derive(Default)]
-pub(super) struct Produced {
-    pub(super) completions: Vec<Completion>,
-    /// What came behind replies of ops that had ended before.
-    pub(super) surpluses: Vec<Surplus>,
-    /// Words for the failure that completes next.
-    pub(super) detail: Option<String>,
-    /// A further error sample would be kept.
-    pub(super) wants_detail: bool,
-}
-
-/// An op that ended.
-pub(super) struct Completion {
-    pub(super) ticket: Ticket,
-    pub(super) outcome: Outcome,
-    /// Why it failed, in words.
-    pub(super) detail: Option<String>,
-}
-
-/// Bytes behind a reply that had been recorded as good.
-pub(super) struct Surplus {
-    pub(super) kind: OpKind,
-    /// What came, in words.
-    pub(super) detail: Option<String>,
-}
-
-/// The [`Io`] of one client during one call of its session.
-pub(super) struct Port<'w, D> {
-    pub(super) driver: &'w mut D,
-    pub(super) links: &'w mut Links,
-    pub(super) produced: &'w mut Produced,
-    pub(super) client: u32,
-    pub(super) route: Route,
-}
-
-impl<D: Driver> Io for Port<'_, D> {
-    fn connect(&mut self, kind: LinkKind) -> Link {
-        let link = self.links.open_slot(self.client, kind);
-        if let Err(error) = self.driver.connect(link.split().1, kind, &self.route) {
-            self.links.broke(link, error);
-        }
-        link
-    }
-
-    fn send(&mut self, link: Link, bytes: &[u8]) {
-        self.links.send(link, bytes, self.driver);
-    }
-
-    fn discard(&mut self, link: Link, n: u64) {
-        if let Some(state) = self.links.get(link) {
-            state.discard_left = state.discard_left.saturating_add(n);
-        }
-    }
-
-    fn close(&mut self, link: Link) {
-        // What the session sent in this turn still leaves, as it would without batches.
-        if self.links.get(link).is_some_and(|state| !state.blocked) {
-            self.links.flush(link, self.driver);
-        }
-        self.links.release(link, self.driver);
-    }
-
-    fn explain(&mut self, detail: fmt::Arguments<'_>) {
-        if self.produced.wants_detail {
-            self.produced.detail = Some(detail.to_string());
-        }
-    }
-
-    fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
-        let detail = self.produced.detail.take();
-        self.produced.completions.push(Completion { ticket, outcome, detail });
-    }
-
-    fn surplus(&mut self, kind: OpKind) {
-        let detail = self.produced.detail.take();
-        self.produced.surpluses.push(Surplus { kind, detail });
     }
 }
