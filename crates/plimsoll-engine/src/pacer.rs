@@ -41,9 +41,13 @@ impl Arrivals {
         };
         Self { gaps, mean_gap_ns, index: 0 }
     }
+}
 
-    /// The next op: its index in the schedule and its due time.
-    pub fn next_due(&mut self) -> Option<(u64, Nanos)> {
+/// Of each op its index in the schedule and its due time.
+impl Iterator for Arrivals {
+    type Item = (u64, Nanos);
+
+    fn next(&mut self) -> Option<(u64, Nanos)> {
         let gap = self.mean_gap_ns?;
         let index = self.index;
         self.index += 1;
@@ -55,51 +59,6 @@ impl Arrivals {
             }
         };
         Some((index, Nanos(due_ns as u64)))
-    }
-}
-
-/// An op of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
-    pub(crate) index: u64,
-    pub(crate) at: Nanos,
-}
-
-/// The part of a schedule that is one worker's: every `stride`-th op, beginning with `offset`.
-#[derive(Clone, Debug)]
-pub(crate) struct ArrivalsShare {
-    arrivals: Arrivals,
-    stride: u64,
-    offset: u64,
-    next: Option<Due>,
-}
-
-impl ArrivalsShare {
-    pub(crate) fn new(arrivals: Arrivals, stride: u64, offset: u64) -> Self {
-        let mut share = Self { arrivals, stride, offset, next: None };
-        share.advance();
-        share
-    }
-
-    /// When the next op comes due.
-    pub(crate) fn next_at(&self) -> Option<Nanos> {
-        self.next.map(|due| due.at)
-    }
-
-    /// Takes the next op if its due time pleases.
-    pub(crate) fn take_if(&mut self, pleases: impl FnOnce(Nanos) -> bool) -> Option<Due> {
-        let due = self.next.filter(|due| pleases(due.at))?;
-        self.advance();
-        Some(due)
-    }
-
-    fn advance(&mut self) {
-        self.next = loop {
-            let Some((index, at)) = self.arrivals.next_due() else { break None };
-            if index % self.stride == self.offset {
-                break Some(Due { index, at });
-            }
-        };
     }
 }
 
@@ -146,11 +105,8 @@ mod tests {
         OpsPerSec::new(value).unwrap()
     }
 
-    fn dues(mut arrivals: Arrivals, until: Nanos) -> Vec<u64> {
-        std::iter::from_fn(|| arrivals.next_due())
-            .map(|(_, due)| due.0)
-            .take_while(|due| *due < until.0)
-            .collect()
+    fn dues(arrivals: Arrivals, until: Nanos) -> Vec<u64> {
+        arrivals.map(|(_, due)| due.0).take_while(|due| *due < until.0).collect()
     }
 
     #[test]
@@ -160,7 +116,7 @@ mod tests {
         {
             let mut arrivals = Arrivals::new(rate(ops_per_s), Uniform, 1, 0, 1);
             arrivals.index = index;
-            let (_, due) = arrivals.next_due().unwrap();
+            let (_, due) = arrivals.next().unwrap();
             assert!(due.0.abs_diff(expected_ns) <= 1, "{ops_per_s} {index}: {due:?}");
         }
     }
@@ -200,7 +156,7 @@ mod tests {
             let mut arrivals = Arrivals::new(rate(ops_per_s), gaps, case, 0, 1);
             let mut last = 0;
             for expected in 0..1_000 {
-                let (index, due) = arrivals.next_due().unwrap();
+                let (index, due) = arrivals.next().unwrap();
                 assert!(index == expected && due.0 >= last);
                 last = due.0;
             }
@@ -211,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_zero_has_no_arrivals() {
-        assert_eq!(Arrivals::new(rate(0.0), Uniform, 1, 0, 1).next_due(), None);
+        assert_eq!(Arrivals::new(rate(0.0), Uniform, 1, 0, 1).next(), None);
     }
 
     #[test]

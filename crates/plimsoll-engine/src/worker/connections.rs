@@ -3,7 +3,7 @@
 
 use plimsoll_model::units::Nanos;
 
-use super::links::{LinkState, Links, Sending, Stage};
+use super::links::{Links, Sending};
 use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received, Route, Wait};
 use crate::recorder::{Arrived, Flight};
 use crate::seam::{Link, LinkError, LinkKind};
@@ -63,14 +63,6 @@ pub(super) enum Brought {
     Dropped(u64),
     /// The peer's end of the stream.
     End,
-}
-
-/// A connection on which something happened.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) link: Link,
-    pub(super) client: u32,
-    pub(super) kind: LinkKind,
 }
 
 /// A wait that is over.
@@ -174,32 +166,18 @@ impl<D: Driver> Connections<D> {
         event
     }
 
-    /// The connection of this event, if it still exists.
-    pub(super) fn find(&mut self, event: Ready) -> Option<Found> {
-        let link = self.links.link(event.slot)?;
-        let state = self.links.get(link)?;
-        Some(Found { link, client: state.client(), kind: state.kind() })
+    /// The link on which this happened, its client, and what carries it, if it still exists.
+    pub(super) fn find(&self, event: Ready) -> Option<(Link, u32, LinkKind)> {
+        self.links.find(event.slot)
     }
 
     /// The connection takes bytes, or says why it did not open; true when it has opened.
     pub(super) fn is_writable(&mut self, link: Link) -> Result<bool, LinkError> {
-        let Some(state) = self.links.get(link) else { return Ok(false) };
-        match state.stage() {
-            Stage::Connecting => {
-                self.driver.connected(link.slot())?;
-                self.links.opened(link, &mut self.driver);
-                Ok(true)
-            }
-            Stage::Open => {
-                self.links.flush(link, &mut self.driver);
-                Ok(false)
-            }
-            Stage::Free | Stage::Broken => Ok(false),
-        }
+        self.links.writable(link, &mut self.driver)
     }
 
     pub(super) fn is_open(&mut self, link: Link) -> bool {
-        self.open_link(link).is_some()
+        self.links.get_open(link).is_some()
     }
 
     /// Reads a stream, at most `limit` bytes; `None` when nothing lies there, or it is not open.
@@ -208,16 +186,16 @@ impl<D: Driver> Connections<D> {
         &mut self,
         link: Link,
         buffer: &mut [u8],
-        limit: impl FnOnce() -> usize,
+        limit: usize,
     ) -> Result<Option<Read>, LinkError> {
-        let Some(state) = self.open_link(link) else { return Ok(None) };
+        let Some(state) = self.links.get_open(link) else { return Ok(None) };
         let discards = state.discard_left() > 0;
         let (asked, result) = if discards {
             let left = usize::try_from(state.discard_left()).unwrap_or(usize::MAX);
             let asked = left.min(DISCARD_BYTES_MAX);
             (asked, self.driver.discard(link.slot(), asked))
         } else {
-            let asked = limit().clamp(1, buffer.len());
+            let asked = limit.clamp(1, buffer.len());
             (asked, self.driver.recv(link.slot(), &mut buffer[..asked]))
         };
         let at = self.now();
@@ -326,10 +304,9 @@ impl<D: Driver> Connections<D> {
         self.links.broken()
     }
 
-    /// The first of them with its client, if it still exists.
+    /// The first of them with its client, if it has not been closed.
     pub(super) fn take_broken(&mut self) -> Option<(Link, u32, LinkError)> {
-        let (link, error) = self.links.take_broken();
-        self.links.get(link).map(|state| (link, state.client(), error))
+        self.links.take_broken()
     }
 
     /// Opens a link for this client.
@@ -365,10 +342,6 @@ impl<D: Driver> Connections<D> {
     /// Closes all links of a client.
     pub(super) fn release_all(&mut self, client: u32) {
         self.links.release_all(client, &mut self.driver);
-    }
-
-    fn open_link(&mut self, link: Link) -> Option<&mut LinkState> {
-        self.links.get(link).filter(|state| state.stage() == Stage::Open)
     }
 
     fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {

@@ -32,18 +32,6 @@ pub(super) struct LinkState {
 }
 
 impl LinkState {
-    pub(super) const fn client(&self) -> u32 {
-        self.client
-    }
-
-    pub(super) const fn kind(&self) -> LinkKind {
-        self.kind
-    }
-
-    pub(super) fn stage(&self) -> Stage {
-        self.stage
-    }
-
     /// Bytes still to be dropped on arrival.
     pub(super) const fn discard_left(&self) -> u64 {
         self.discard_left
@@ -79,7 +67,7 @@ impl LinkState {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+enum Stage {
     Free,
     Connecting,
     Open,
@@ -127,10 +115,10 @@ impl Links {
         }
     }
 
-    /// The link in this slot, when it is in use.
-    pub(super) fn link(&self, slot: Slot) -> Option<Link> {
-        let state = self.states.get(slot as usize)?;
-        (state.stage != Stage::Free).then(|| Link::join(state.generation, slot))
+    /// The link in this slot, when it is in use; the client whose it is; what carries it.
+    pub(super) fn find(&self, slot: Slot) -> Option<(Link, u32, LinkKind)> {
+        let state = self.states.get(slot as usize).filter(|state| state.stage != Stage::Free)?;
+        Some((Link::join(state.generation, slot), state.client, state.kind))
     }
 
     /// State of a link; `None` once it is closed.
@@ -138,6 +126,11 @@ impl Links {
         let (generation, slot) = link.split();
         let state = self.states.get_mut(slot as usize)?;
         (state.generation == generation && state.stage != Stage::Free).then_some(state)
+    }
+
+    /// The same of a link that is open.
+    pub(super) fn get_open(&mut self, link: Link) -> Option<&mut LinkState> {
+        self.get(link).filter(|state| state.stage == Stage::Open)
     }
 
     /// Bytes sent since the start.
@@ -155,9 +148,10 @@ impl Links {
         self.broken.len()
     }
 
-    /// The first of them.
-    pub(super) fn take_broken(&mut self) -> (Link, LinkError) {
-        self.broken.swap_remove(0)
+    /// The first of them with its client, if it has not been closed.
+    pub(super) fn take_broken(&mut self) -> Option<(Link, u32, LinkError)> {
+        let (link, error) = self.broken.swap_remove(0);
+        self.get(link).map(|state| (link, state.client, error))
     }
 
     /// Closed slots may be used again.
@@ -165,13 +159,23 @@ impl Links {
         self.free.append(&mut self.resting);
     }
 
-    /// The connection opened: what waited is sent.
-    pub(super) fn opened<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        if let Some(state) = self.get(link) {
-            state.stage = Stage::Open;
-            self.connects += 1;
-        }
+    /// The socket takes bytes, which what waits is sent for, or says why it did not connect. True
+    /// when it has.
+    pub(super) fn writable<D: Driver>(
+        &mut self,
+        link: Link,
+        driver: &mut D,
+    ) -> Result<bool, LinkError> {
+        let opens = self.get(link).filter(|state| state.stage == Stage::Connecting);
+        let Some(state) = opens else {
+            self.flush(link, driver);
+            return Ok(false);
+        };
+        driver.connected(link.slot())?;
+        state.stage = Stage::Open;
+        self.connects += 1;
         self.flush(link, driver);
+        Ok(true)
     }
 
     /// The turn is over: what was collected in it is sent.

@@ -10,7 +10,6 @@
 
 mod clients;
 mod connections;
-mod free_clients;
 mod lateness;
 mod links;
 mod ops;
@@ -32,7 +31,7 @@ use crate::fresh::FreshTimes;
 use crate::seam::{ClientSeat, Link, LinkError, LinkKind, Script, Session};
 
 use clients::Clients;
-use connections::{Brought, Connections, Found, Read};
+use connections::{Brought, Connections, Read};
 use links::Sending;
 use ops::Ops;
 use recording::Recording;
@@ -74,8 +73,7 @@ impl<'a> Seat<'a> {
 
 /// One loop with everything it owns.
 struct Worker<'a, S, C, D> {
-    ops: Ops<'a, S, C>,
-    connections: Connections<D>,
+    ops: Ops<'a, S, C, D>,
     waiting: Waiting,
     phases: Phases,
     stop: &'a AtomicBool,
@@ -102,9 +100,9 @@ where
         let (clients, schedules) = take_seats(seat, make);
         let recording = Recording::new(seat, fresh, clients.numbers());
         let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
+        let connections = Connections::new(driver, sending);
         Self {
-            ops: Ops::new(clients, schedules, recording),
-            connections: Connections::new(driver, sending),
+            ops: Ops::new(connections, clients, schedules, recording),
             waiting: Waiting::new(seat.assignment),
             phases: seat.assignment.phases,
             stop: seat.stop,
@@ -117,31 +115,31 @@ where
 
     /// Runs to the end of the point and reports the totals.
     fn run(mut self) {
-        self.connections.begin();
+        self.ops.connections().begin();
         self.ops.recording().begin();
         loop {
             let now = self.begin_round();
-            self.ops.roll_intervals(now, &mut self.connections);
+            self.ops.roll_intervals(now);
             // Before the end is looked at: what came due until now is counted, sent or not.
-            let acted = self.ops.wake_due(now, &mut self.connections);
+            let acted = self.ops.wake_due(now);
             if self.is_over(now) {
                 break;
             }
             self.wait(now, acted);
             self.serve_ready();
             self.report_broken();
-            self.connections.end_round();
+            self.ops.connections().end_round();
         }
-        let now = self.connections.now();
-        self.ops.finish(now, &mut self.connections);
+        let now = self.ops.connections().now();
+        self.ops.finish(now);
     }
 
     /// The round's time. Where no op is due by the clock, that of the last thing done will do.
     fn begin_round(&mut self) -> Nanos {
         if self.served && !self.ops.has_timers() {
-            return self.connections.last_now();
+            return self.ops.connections().last_now();
         }
-        let now = self.connections.now();
+        let now = self.ops.connections().now();
         if let Some(since) = self.idle_since.take() {
             self.ops.recording().polled_empty(now.saturating_sub(since));
         }
@@ -167,12 +165,12 @@ where
             timer: self.ops.next_timer(),
             look_up: self.ops.recording().boundary().min(now + STOP_CHECK),
             in_flight,
-            more: self.connections.has_more(),
+            more: self.ops.connections().has_more(),
             // A closed load of one op per client would be held down to the grid; one whose clients
             // keep many ops in flight has the next ones under way meanwhile.
             gains: self.ops.has_timers() || (S::BATCH_SENDS && in_flight),
         });
-        let waited = self.connections.wait(wait, acted);
+        let waited = self.ops.connections().wait(wait, acted);
         self.waiting.waited(wait, waited.from, waited.to, waited.ready);
         self.served = waited.ready > 0;
         if wait != Wait::Poll {
@@ -185,24 +183,23 @@ where
     /// Deals with what the wait found, and with ops that come due meanwhile.
     fn serve_ready(&mut self) {
         let mut served = 0;
-        while let Some(event) = self.connections.next_ready() {
+        while let Some(event) = self.ops.connections().next_ready() {
             self.serve(event);
             served += 1;
             if served % EVENTS_BETWEEN_TIMERS == 0 && self.ops.has_timers() {
-                let now = self.connections.now();
-                self.ops.wake_due(now, &mut self.connections);
+                let now = self.ops.connections().now();
+                self.ops.wake_due(now);
             }
         }
     }
 
     fn serve(&mut self, event: Ready) {
-        let Some(found) = self.connections.find(event) else { return };
-        let Found { link, client, kind } = found;
+        let Some((link, client, kind)) = self.ops.connections().find(event) else { return };
         if event.writable {
-            match self.connections.is_writable(link) {
+            match self.ops.connections().is_writable(link) {
                 Ok(true) => {
-                    let now = self.connections.now();
-                    self.ops.call(client, now, &mut self.connections, |session, port| {
+                    let now = self.ops.connections().now();
+                    self.ops.call(client, now, |session, port| {
                         session.on_connected(link, now, port);
                     });
                 }
@@ -219,24 +216,24 @@ where
                 self.fail(link, client, error);
             }
         }
-        self.ops.issue_due(&mut self.connections);
+        self.ops.issue_due();
     }
 
     /// Reads until less comes than was asked for, which re-arms the edge.
     fn read(&mut self, link: Link, client: u32, event: Ready) -> Result<(), LinkError> {
         for _ in 0..READS_PER_TURN {
-            let limit = || self.ops.read_limit(client, link);
-            let Some(read) = self.connections.read(link, &mut self.buffer, limit)? else {
+            let limit = self.ops.read_limit(client, link);
+            let Some(read) = self.ops.connections().read(link, &mut self.buffer, limit)? else {
                 return Ok(());
             };
             let Read { brought, at, short } = read;
             let buffer = &self.buffer;
-            self.ops.call(client, at, &mut self.connections, |session, port| match brought {
+            self.ops.call(client, at, |session, port| match brought {
                 Brought::Bytes(length) => session.on_bytes(link, &buffer[..length], at, port),
                 Brought::Dropped(length) => session.on_discarded(link, length, at, port),
                 Brought::End => session.on_eof(link, at, port),
             });
-            self.connections.end_read();
+            self.ops.connections().end_read();
             let done = match brought {
                 Brought::Bytes(_) => short,
                 // The body that nobody reads was the last of a reply: nothing can follow it.
@@ -249,55 +246,55 @@ where
             if S::BATCH_SENDS {
                 // A full read means that many replies are under way: what they lead to goes out
                 // before the next read.
-                self.ops.issue_due(&mut self.connections);
+                self.ops.issue_due();
             }
         }
-        self.connections.come_back_to(link, event);
+        self.ops.connections().come_back_to(link, event);
         Ok(())
     }
 
     /// Reads until there is nothing left, which re-arms the edge.
     fn read_datagrams(&mut self, link: Link, client: u32, event: Ready) -> Result<(), LinkError> {
         for _ in 0..BATCHES_PER_TURN {
-            if !self.connections.is_open(link) {
+            if !self.ops.connections().is_open(link) {
                 return Ok(());
             }
-            let (now, read) = self.connections.read_datagrams(link, &mut self.datagrams);
+            let (now, read) = self.ops.connections().read_datagrams(link, &mut self.datagrams);
             read?;
             for (bytes, stamp) in self.datagrams.received() {
-                if !self.connections.take_datagram(link, bytes.len(), stamp, now) {
+                if !self.ops.connections().take_datagram(link, bytes.len(), stamp, now) {
                     break;
                 }
-                self.ops.call(client, now, &mut self.connections, |session, port| {
+                self.ops.call(client, now, |session, port| {
                     session.on_bytes(link, bytes, now, port);
                 });
-                self.connections.end_read();
+                self.ops.connections().end_read();
             }
             if !self.datagrams.is_full() {
-                self.connections.note_empty(link, now);
+                self.ops.connections().note_empty(link, now);
             }
             if self.datagrams.is_empty() || !self.datagrams.is_full() && !event.hung_up {
                 return Ok(());
             }
         }
-        self.connections.come_back_to(link, event);
+        self.ops.connections().come_back_to(link, event);
         Ok(())
     }
 
     fn fail(&mut self, link: Link, client: u32, error: LinkError) {
-        self.connections.release(link);
-        let now = self.connections.now();
-        self.ops.call(client, now, &mut self.connections, |session, port| {
+        self.ops.connections().release(link);
+        let now = self.ops.connections().now();
+        self.ops.call(client, now, |session, port| {
             session.on_failed(link, error, now, port);
         });
     }
 
     /// Links that broke inside a session's own call.
     fn report_broken(&mut self) {
-        for _ in 0..self.connections.broken() {
-            if let Some((link, client, error)) = self.connections.take_broken() {
+        for _ in 0..self.ops.connections().broken() {
+            if let Some((link, client, error)) = self.ops.connections().take_broken() {
                 self.fail(link, client, error);
-                self.ops.issue_due(&mut self.connections);
+                self.ops.issue_due();
             }
         }
     }
@@ -308,21 +305,20 @@ fn take_seats<S, C: Script>(
     place: &Seat<'_>,
     mut make: impl FnMut(ClientSeat) -> (S, C),
 ) -> (Clients<S>, Schedules<C>) {
-    let Seat { assignment, worker, ops_per_arrival, .. } = *place;
+    let Seat { assignment, worker, .. } = *place;
     let mut clients = Clients::new();
     let mut schedules = Schedules::new(assignment);
     let is_shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
     let shared = is_shared.then(|| {
         let (_, script) = make(seat::client_seat(assignment, 0));
-        schedules.add(Schedule::shared(script, assignment, worker, ops_per_arrival))
+        schedules.add(Schedule::new(script, place, 0))
     });
     let total = assignment.load.clients();
     for number in (worker..total).step_by(assignment.workers.max(1) as usize) {
         let seat = seat::client_seat(assignment, number);
         let (session, script) = make(seat);
-        let schedule = shared.unwrap_or_else(|| {
-            schedules.add(Schedule::of_client(script, assignment, number, ops_per_arrival))
-        });
+        let schedule =
+            shared.unwrap_or_else(|| schedules.add(Schedule::new(script, place, number)));
         schedules.add_client(schedule);
         clients.add(session, number, seat.endpoint, seat::route(assignment, &seat));
     }

@@ -14,7 +14,8 @@ use crate::recorder::{Arrived, Flight};
 use crate::seam::{Link, Script, Session, Ticket};
 
 /// The ops of one worker.
-pub(super) struct Ops<'a, S, C> {
+pub(super) struct Ops<'a, S, C, D> {
+    connections: Connections<D>,
     clients: Clients<S>,
     schedules: Schedules<C>,
     recording: Recording<'a>,
@@ -30,17 +31,23 @@ struct Reply {
     last: bool,
 }
 
-impl<'a, S, C> Ops<'a, S, C>
+impl<'a, S, C, D> Ops<'a, S, C, D>
 where
     S: Session,
     C: Script<Op = S::Op>,
+    D: Driver,
 {
     pub(super) fn new(
+        connections: Connections<D>,
         clients: Clients<S>,
         schedules: Schedules<C>,
         recording: Recording<'a>,
     ) -> Self {
-        Self { clients, schedules, recording, produced: Produced::default() }
+        Self { connections, clients, schedules, recording, produced: Produced::default() }
+    }
+
+    pub(super) const fn connections(&mut self) -> &mut Connections<D> {
+        &mut self.connections
     }
 
     pub(super) const fn recording(&mut self) -> &mut Recording<'a> {
@@ -79,47 +86,41 @@ where
     }
 
     /// Wakes every schedule and client whose time has come. True when there was one.
-    pub(super) fn wake_due<D: Driver>(
-        &mut self,
-        now: Nanos,
-        connections: &mut Connections<D>,
-    ) -> bool {
+    pub(super) fn wake_due(&mut self, now: Nanos) -> bool {
         let mut acted = false;
-        while self.schedules.wake_next(now, self.recording.recorder()) {
+        while self.schedules.wake_next(now) {
             acted = true;
-            self.issue_due(connections);
+            self.issue_due();
         }
         while let Some(entry) = self.clients.take_due(now) {
             acted = true;
             if let DueEntry::Deadline(client) = entry {
-                let stamp = connections.now();
-                self.call(client, stamp, connections, |session, port| {
+                let stamp = self.connections.now();
+                self.call(client, stamp, |session, port| {
                     session.on_timer(stamp, port);
                 });
-                self.issue_due(connections);
+                self.issue_due();
             }
         }
         acted
     }
 
     /// Issues what can go out, until nothing can. So ends every turn.
-    pub(super) fn issue_due<D: Driver>(&mut self, connections: &mut Connections<D>) {
-        while let Some(outgoing) = self.schedules.next_op(
-            self.recording.recorder(),
-            |client| self.clients.has_room(client),
-            || connections.now(),
-        ) {
-            self.issue(outgoing, connections);
+    pub(super) fn issue_due(&mut self) {
+        while let Some(outgoing) = self
+            .schedules
+            .next_op(|client| self.clients.has_room(client), || self.connections.now())
+        {
+            self.issue(outgoing);
         }
-        connections.end_turn();
+        self.connections.end_turn();
     }
 
     /// Calls a session and settles what it produced.
-    pub(super) fn call<D: Driver>(
+    pub(super) fn call(
         &mut self,
         client: u32,
         now: Nanos,
-        connections: &mut Connections<D>,
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
         if self.clients.is_gone(client) {
@@ -127,7 +128,7 @@ where
         }
         self.produced.keep_details(self.recording.recorder().wants_sample());
         let had_room = self.clients.has_room(client);
-        self.clients.call(client, connections, &mut self.produced, f);
+        self.clients.call(client, &mut self.connections, &mut self.produced, f);
         // What a follow-on adds is no reply of this read.
         let replies = self.produced.ended();
         let mut next = 0;
@@ -135,14 +136,14 @@ where
         while let Some(completion) = self.produced.take(next) {
             next += 1;
             let reply = Reply { of_read: next <= replies, last: next == replies };
-            self.settle(client, completion, reply, now, connections);
+            self.settle(client, completion, reply, now);
         }
         self.produced.clear();
         while let Some(surplus) = self.produced.take_surplus() {
             self.count_surplus(client, surplus, now);
         }
         if let Some(reason) = self.lost(client, next > 0) {
-            return self.leave(client, reason, now, connections);
+            return self.leave(client, reason, now);
         }
         // A session may find room without an op ending: it has logged on, it has connected again.
         if !had_room && self.clients.has_room(client) {
@@ -152,43 +153,38 @@ where
     }
 
     /// Ends every interval whose border `now` has reached.
-    pub(super) fn roll_intervals<D: Driver>(
-        &mut self,
-        now: Nanos,
-        connections: &mut Connections<D>,
-    ) {
+    pub(super) fn roll_intervals(&mut self, now: Nanos) {
         while now >= self.recording.boundary() {
             let end = self.recording.boundary();
-            let counted = self.count(connections);
+            let counted = self.count();
             self.recording.roll(end, &counted);
         }
     }
 
     /// The point ends at `now`; ops that are still under way have failed.
-    pub(super) fn finish<D: Driver>(mut self, now: Nanos, connections: &mut Connections<D>) {
-        self.roll_intervals(now, connections);
-        self.schedules.finish(now, self.recording.recorder());
+    pub(super) fn finish(mut self, now: Nanos) {
+        self.roll_intervals(now);
         for (flight, endpoint) in self.clients.flights() {
             self.recording.unfinished(flight, endpoint, now);
         }
-        let counted = self.count(connections);
-        self.recording.finish(now, &counted);
+        let counted = self.count();
+        self.recording.finish(now, &counted, &self.schedules.finish(now));
     }
 
-    fn count<D: Driver>(&mut self, connections: &mut Connections<D>) -> Counted {
+    fn count(&mut self) -> Counted {
         Counted {
             sessions: self.clients.take_counters(),
-            traffic: connections.traffic(),
+            traffic: self.connections.traffic(),
             backlog_ops: self.schedules.backlog_ops(),
-            clock_step_ns: connections.sync_clocks(),
+            clock_step_ns: self.connections.sync_clocks(),
         }
     }
 
-    fn issue<D: Driver>(&mut self, outgoing: Outgoing<S::Op>, connections: &mut Connections<D>) {
+    fn issue(&mut self, outgoing: Outgoing<S::Op>) {
         let Outgoing { client, op, due, now } = outgoing;
         let ticket = self.begin(client, &op, due, now);
         self.schedules.script(client).on_issued(ticket);
-        self.call(client, now, connections, |session, port| session.issue(ticket, op, now, port));
+        self.call(client, now, |session, port| session.issue(ticket, op, now, port));
         self.list_free(client);
     }
 
@@ -205,14 +201,7 @@ where
     }
 
     /// An op ended at `now`.
-    fn settle<D: Driver>(
-        &mut self,
-        client: u32,
-        completion: Completion,
-        reply: Reply,
-        now: Nanos,
-        connections: &mut Connections<D>,
-    ) {
+    fn settle(&mut self, client: u32, completion: Completion, reply: Reply, now: Nanos) {
         let Completion { ticket, ref outcome, detail } = completion;
         let Some(flight) = self.clients.end(client, ticket) else {
             debug_assert!(false, "a session completed a ticket it does not hold");
@@ -221,9 +210,9 @@ where
         // A follow-on is sent after the `now` of its turn, and may fail at once.
         let now = now.max(flight.sent);
         self.schedules.op_ended(client, now);
-        self.roll_intervals(now, connections);
+        self.roll_intervals(now);
         let arrived = match reply.of_read {
-            true => connections.arrived(&flight, now, |link, drained| {
+            true => self.connections.arrived(&flight, now, |link, drained| {
                 reply.last && self.clients.ended_last(client, link, drained)
             }),
             false => Arrived::Never,
@@ -238,30 +227,24 @@ where
             }
         }
         self.schedules.script(client).on_outcome(ticket, outcome, now);
-        if self.follow_on(client, ticket, now, connections) {
+        if self.follow_on(client, ticket, now) {
             end = End::GoesOn;
         }
         self.list_free(client);
-        self.schedules.go_on(client, end, now, self.recording.recorder());
+        self.schedules.go_on(client, end, now);
     }
 
     /// Issues what follows from the op that ended; false when nothing does.
-    fn follow_on<D: Driver>(
-        &mut self,
-        client: u32,
-        ended: Ticket,
-        now: Nanos,
-        connections: &mut Connections<D>,
-    ) -> bool {
+    fn follow_on(&mut self, client: u32, ended: Ticket, now: Nanos) -> bool {
         let Some(op) = self.clients.take_follow_on(client, ended) else { return false };
         if self.schedules.is_over(now) {
             return false;
         }
-        let sent = connections.now();
-        self.recording.recorder().came_due(now);
+        let sent = self.connections.now();
+        self.schedules.follow_on_came_due(now);
         let ticket = self.begin(client, &op, now, sent);
         self.schedules.script(client).on_follow_on(ended, ticket);
-        self.clients.call(client, connections, &mut self.produced, |session, port| {
+        self.clients.call(client, &mut self.connections, &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);
         });
         true
@@ -284,19 +267,13 @@ where
 
     /// The others go on without this client; what it had under way has failed, as its replies can
     /// no longer come.
-    fn leave<D: Driver>(
-        &mut self,
-        client: u32,
-        reason: String,
-        now: Nanos,
-        connections: &mut Connections<D>,
-    ) {
+    fn leave(&mut self, client: u32, reason: String, now: Nanos) {
         let endpoint = self.clients.endpoint(client);
         let flights = self.clients.leave(client);
-        connections.release_all(client);
+        self.connections.release_all(client);
         for (ticket, flight) in flights {
             let now = now.max(flight.sent);
-            self.roll_intervals(now, connections);
+            self.roll_intervals(now);
             let outcome = Outcome {
                 kind: flight.kind,
                 status: OpStatus::Failed(ErrorClass::Transport),
@@ -308,7 +285,7 @@ where
             self.recording.ended(flight, &outcome, endpoint, Arrived::Never, now);
             self.schedules.script(client).on_outcome(ticket, &outcome, now);
         }
-        self.schedules.leave(client, now, self.recording.recorder());
+        self.schedules.leave(client, now);
         self.recording.client_lost(self.clients.number(client), reason, now);
     }
 }

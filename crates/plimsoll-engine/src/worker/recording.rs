@@ -13,7 +13,7 @@ use super::lateness::LatenessInFlight;
 use super::seat::Seat;
 use crate::clock::{self, RunDelay};
 use crate::fresh::FreshTimes;
-use crate::recorder::{Arrived, Flight, Landing, Recorder};
+use crate::recorder::{Arrived, DueCounts, Flight, Landing, Recorder};
 use crate::seam::SessionCounters;
 
 /// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
@@ -30,22 +30,12 @@ pub(super) struct Recording<'a> {
     counters: SessionCounters,
     /// When the window began.
     traffic_before: Traffic,
-    /// Of the interval that runs.
-    idle: IdleTime,
+    /// Of the interval that runs, where the time between rounds went.
+    idle: WorkerHealth,
     /// When the interval began.
     cpu_before: Nanos,
     run_delay: RunDelay,
     run_delay_before: Option<Nanos>,
-}
-
-/// Where the time between rounds went.
-#[derive(Clone, Copy, Debug, Default)]
-struct IdleTime {
-    empty_poll_ns: u64,
-    sleep_ns: u64,
-    gap_ns: u64,
-    gap_ns_max: u64,
-    wakeups: u64,
 }
 
 /// What others count, at the end of an interval.
@@ -76,7 +66,7 @@ impl<'a> Recording<'a> {
             clients_participating,
             counters: SessionCounters::default(),
             traffic_before: Traffic::default(),
-            idle: IdleTime::default(),
+            idle: WorkerHealth::default(),
             cpu_before: Nanos::ZERO,
             run_delay: RunDelay::default(),
             run_delay_before: None,
@@ -161,7 +151,7 @@ impl<'a> Recording<'a> {
 
     /// A round in which nothing happened, with a poll in it, took this long.
     pub(super) fn polled_empty(&mut self, span: Nanos) {
-        self.idle.polled_empty(span);
+        add_empty_poll(&mut self.idle, span);
     }
 
     /// Ends the interval.
@@ -171,18 +161,13 @@ impl<'a> Recording<'a> {
         let before = self.recorder.phase();
         let mut interval = self.recorder.roll(end);
         let cpu = clock::thread_cpu();
-        let idle = std::mem::take(&mut self.idle);
         interval.health = WorkerHealth {
             cpu_ns: cpu.saturating_sub(self.cpu_before).0,
-            empty_poll_ns: idle.empty_poll_ns,
-            sleep_ns: idle.sleep_ns,
-            gap_ns: idle.gap_ns,
-            gap_ns_max: idle.gap_ns_max,
-            wakeups: idle.wakeups,
+            wall_ns: interval.health.wall_ns,
             backlog_ops: counted.backlog_ops,
             run_delay_ns: self.run_delay_since_last(),
             clock_step_ns: counted.clock_step_ns,
-            ..interval.health
+            ..std::mem::take(&mut self.idle)
         };
         self.cpu_before = cpu;
         self.tell(AgentEvent::Interval(Box::new(interval)));
@@ -192,7 +177,7 @@ impl<'a> Recording<'a> {
     }
 
     /// The point has ended at `now`: the last interval and the totals.
-    pub(super) fn finish(mut self, now: Nanos, counted: &Counted) {
+    pub(super) fn finish(mut self, now: Nanos, counted: &Counted, due: &DueCounts) {
         let left = self.recorder.phase();
         if now > Nanos::ZERO {
             self.roll(now, counted);
@@ -200,7 +185,9 @@ impl<'a> Recording<'a> {
         if left == Phase::Measure {
             self.cross_border(left, counted.traffic);
         }
-        self.recorder.totals_mut().clients_participating = self.clients_participating;
+        let totals = self.recorder.totals_mut();
+        totals.clients_participating = self.clients_participating;
+        due.add_to(totals);
         let events = self.events;
         let totals = self.recorder.into_totals();
         // A listener that has gone away wants nothing more.
@@ -233,14 +220,12 @@ impl<'a> Recording<'a> {
     }
 }
 
-impl IdleTime {
-    fn polled_empty(&mut self, span: Nanos) {
-        if span < GAP_MIN {
-            self.empty_poll_ns += span.0;
-        } else {
-            self.gap_ns += span.0;
-            self.gap_ns_max = self.gap_ns_max.max(span.0);
-        }
+fn add_empty_poll(idle: &mut WorkerHealth, span: Nanos) {
+    if span < GAP_MIN {
+        idle.empty_poll_ns += span.0;
+    } else {
+        idle.gap_ns += span.0;
+        idle.gap_ns_max = idle.gap_ns_max.max(span.0);
     }
 }
 
@@ -250,9 +235,9 @@ mod tests {
 
     #[test]
     fn a_poll_that_took_long_is_a_gap_and_no_poll() {
-        let mut idle = IdleTime::default();
-        idle.polled_empty(Nanos::from_micros(2));
-        idle.polled_empty(Nanos::from_micros(700));
+        let mut idle = WorkerHealth::default();
+        add_empty_poll(&mut idle, Nanos::from_micros(2));
+        add_empty_poll(&mut idle, Nanos::from_micros(700));
         let seen = (idle.empty_poll_ns, idle.gap_ns, idle.gap_ns_max);
         assert_eq!(seen, (2_000, 700_000, 700_000));
     }

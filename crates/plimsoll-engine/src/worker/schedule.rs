@@ -6,13 +6,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::iter::{Peekable, Skip, StepBy};
 
 use plimsoll_model::assignment::{Assignment, Load};
+use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
-use super::free_clients::FreeClients;
-use crate::pacer::{Arrivals, ArrivalsShare, Due, Thinker, start_delay};
-use crate::recorder::Recorder;
+use super::seat::Seat;
+use crate::pacer::{Arrivals, Thinker, start_delay};
+use crate::recorder::DueCounts;
 use crate::seam::{Script, Step, Turn};
 
 /// A closed client whose connection failed waits this long, so that a dead server is not flooded.
@@ -21,7 +23,8 @@ const RECONNECT_PAUSE: Nanos = Nanos::from_millis(10);
 /// All schedules of one worker.
 pub(super) struct Schedules<C> {
     schedules: Vec<Schedule<C>>,
-    free: FreeClients,
+    /// By client.
+    places: Vec<Place>,
     /// Who wakes when. At most one entry per schedule.
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Those that may do something at once, and when it was due.
@@ -30,7 +33,17 @@ pub(super) struct Schedules<C> {
     acting: Option<(u32, Nanos)>,
     backlog_ops: u64,
     backlog_ops_max: u64,
+    counts: DueCounts,
     load_end: Nanos,
+}
+
+/// A client as its schedule sees it.
+struct Place {
+    schedule: u32,
+    /// Stands in its schedule's list of free clients.
+    listed: bool,
+    /// Since when it could have taken an op.
+    free_since: Nanos,
 }
 
 /// An op that may go out.
@@ -55,6 +68,8 @@ pub(super) enum End {
 pub(super) struct Schedule<C> {
     script: C,
     pace: Pace,
+    /// Clients with room for an op, the longest idle first.
+    free: VecDeque<u32>,
     /// Clients that serve it and have not left.
     clients: u32,
     /// Ops under way, of all its clients.
@@ -69,9 +84,10 @@ enum Pace {
 
 /// A schedule that does not wait for replies.
 struct OpenPace {
-    arrivals: ArrivalsShare,
+    /// This worker's part of them.
+    arrivals: Peekable<StepBy<Skip<Arrivals>>>,
     /// Due, and waiting for a free client.
-    backlog: VecDeque<Due>,
+    backlog: VecDeque<(u64, Nanos)>,
     /// The script waits for an op to end before it takes the first of the backlog.
     waits: bool,
 }
@@ -100,31 +116,35 @@ impl<C: Script> Schedules<C> {
         };
         Self {
             schedules: Vec::new(),
-            free: FreeClients::default(),
+            places: Vec::new(),
             timers: BinaryHeap::new(),
             runnable: Vec::new(),
             acting: None,
             backlog_ops: 0,
             backlog_ops_max,
+            counts: DueCounts::new(assignment.phases),
             load_end: assignment.phases.load_end(),
         }
     }
 
     /// One more schedule; its number.
-    pub(super) fn add(&mut self, schedule: Schedule<C>) -> u32 {
+    pub(super) fn add(&mut self, mut schedule: Schedule<C>) -> u32 {
         let number = self.schedules.len() as u32;
-        if let Some(at) = schedule.first_wake() {
-            self.timers.push(Reverse((at, number)));
-        }
+        let first = match &mut schedule.pace {
+            Pace::Open(open) => open.arrivals.peek().map(|(_, due)| *due),
+            Pace::Closed(closed) => Some(closed.start),
+        };
+        self.timers.extend(first.map(|at| Reverse((at, number))));
         self.schedules.push(schedule);
-        self.free.add_schedule();
         number
     }
 
     /// One more client, free, that serves this schedule.
     pub(super) fn add_client(&mut self, schedule: u32) {
-        self.free.add_client(schedule);
-        self.schedules[schedule as usize].clients += 1;
+        let state = &mut self.schedules[schedule as usize];
+        state.free.push_back(self.places.len() as u32);
+        state.clients += 1;
+        self.places.push(Place { schedule, listed: true, free_since: Nanos::ZERO });
     }
 
     /// The script that this client follows.
@@ -148,7 +168,7 @@ impl<C: Script> Schedules<C> {
     }
 
     /// Wakes the first schedule whose time has come, if there is one.
-    pub(super) fn wake_next(&mut self, now: Nanos, recorder: &mut Recorder) -> bool {
+    pub(super) fn wake_next(&mut self, now: Nanos) -> bool {
         let first = self.timers.peek().filter(|first| first.0.0 <= now);
         let Some(&Reverse((at, schedule))) = first else { return false };
         self.timers.pop();
@@ -161,20 +181,22 @@ impl<C: Script> Schedules<C> {
                 return true;
             }
         };
-        let free = self.free.count(schedule);
         let load_end = self.load_end;
-        while let Some(due) = open.arrivals.take_if(|at| at <= now && at < load_end) {
-            recorder.came_due(due.at);
-            let has_place = open.backlog.len() < free || self.backlog_ops < self.backlog_ops_max;
+        while let Some((index, due)) =
+            open.arrivals.next_if(|(_, due)| *due <= now && *due < load_end)
+        {
+            self.counts.came_due(due);
+            let has_place =
+                open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max;
             if has_place && state.clients > 0 {
-                open.backlog.push_back(due);
+                open.backlog.push_back((index, due));
                 self.backlog_ops += 1;
             } else {
-                recorder.not_sent(due.at);
+                self.counts.not_sent(due);
             }
         }
-        if let Some(at) = open.arrivals.next_at().filter(|at| *at < self.load_end) {
-            self.timers.push(Reverse((at, schedule)));
+        if let Some((_, next)) = open.arrivals.peek().filter(|(_, due)| *due < load_end) {
+            self.timers.push(Reverse((*next, schedule)));
         }
         true
     }
@@ -182,7 +204,6 @@ impl<C: Script> Schedules<C> {
     /// The next op that can go out; `None` when no runnable schedule can do anything.
     pub(super) fn next_op(
         &mut self,
-        recorder: &mut Recorder,
         has_room: impl Fn(u32) -> bool,
         mut now: impl FnMut() -> Nanos,
     ) -> Option<Outgoing<C::Op>> {
@@ -190,9 +211,9 @@ impl<C: Script> Schedules<C> {
             let (schedule, at) = self.acting.take().or_else(|| self.runnable.pop())?;
             let is_open = matches!(self.schedules[schedule as usize].pace, Pace::Open(_));
             let next = if is_open {
-                self.next_of_backlog(schedule, recorder, &has_room, &mut now)
+                self.next_of_backlog(schedule, &has_room, &mut now)
             } else {
-                self.next_of_client(schedule, at, recorder, &has_room, &mut now)
+                self.next_of_client(schedule, at, &has_room, &mut now)
             };
             if next.is_some() {
                 if is_open || !C::EVERY_OP_IS_A_PIECE {
@@ -207,7 +228,6 @@ impl<C: Script> Schedules<C> {
     fn next_of_backlog(
         &mut self,
         schedule: u32,
-        recorder: &mut Recorder,
         has_room: &impl Fn(u32) -> bool,
         now: &mut impl FnMut() -> Nanos,
     ) -> Option<Outgoing<C::Op>> {
@@ -217,27 +237,28 @@ impl<C: Script> Schedules<C> {
             if open.backlog.is_empty() || open.waits {
                 return None;
             }
-            let client = self.free.take(schedule)?;
+            let client = state.free.pop_front()?;
+            self.places[client as usize].listed = false;
             if !has_room(client) {
                 // It had when it was listed; a follow-on has taken it since.
                 continue;
             }
-            let due = open.backlog.pop_front()?;
+            let (index, due) = open.backlog.pop_front()?;
             self.backlog_ops -= 1;
             let now = now();
-            match state.script.next(Turn { index: due.index, now }) {
-                Step::Issue(op) => return Some(Outgoing { client, op, due: due.at, now }),
+            match state.script.next(Turn { index, now }) {
+                Step::Issue(op) => return Some(Outgoing { client, op, due, now }),
                 Step::WaitForOutcome if state.in_flight > 0 => {
                     open.waits = true;
-                    open.backlog.push_front(due);
+                    open.backlog.push_front((index, due));
                     self.backlog_ops += 1;
-                    self.free.list(client);
+                    self.list_free(client, || true);
                     return None;
                 }
                 // The script has nothing for this arrival: the client stays free.
                 Step::Think | Step::WaitForOutcome | Step::SleepUntil(_) | Step::Done => {
-                    recorder.not_sent(due.at);
-                    self.free.list(client);
+                    self.counts.not_sent(due);
+                    self.list_free(client, || true);
                 }
             }
         }
@@ -248,7 +269,6 @@ impl<C: Script> Schedules<C> {
         &mut self,
         schedule: u32,
         at: Nanos,
-        recorder: &mut Recorder,
         has_room: &impl Fn(u32) -> bool,
         now: &mut impl FnMut() -> Nanos,
     ) -> Option<Outgoing<C::Op>> {
@@ -258,21 +278,23 @@ impl<C: Script> Schedules<C> {
         let now = now();
         let state = &mut self.schedules[schedule as usize];
         let Pace::Closed(pace) = &mut state.pace else { return None };
-        let client = self.free.first(schedule).filter(|_| !pace.finished)?;
+        let client = state.free.front().copied().filter(|_| !pace.finished)?;
         if !has_room(client) {
             // It had when it was listed; a follow-on has taken it since.
-            self.free.take(schedule);
+            state.free.pop_front();
+            self.places[client as usize].listed = false;
             return None;
         }
         match state.script.next(Turn { index: pace.issued, now }) {
             Step::Issue(op) => {
                 pace.issued += 1;
                 pace.piece_start.get_or_insert(at);
-                self.free.take(schedule);
-                recorder.came_due(at);
+                state.free.pop_front();
+                self.places[client as usize].listed = false;
+                self.counts.came_due(at);
                 return Some(Outgoing { client, op, due: at, now });
             }
-            Step::Think => self.think(schedule, at, recorder),
+            Step::Think => self.think(schedule, at),
             Step::SleepUntil(until) => self.wake_at(schedule, until.max(now + Nanos(1))),
             Step::WaitForOutcome => {}
             Step::Done => pace.finished = true,
@@ -283,7 +305,7 @@ impl<C: Script> Schedules<C> {
     /// An op of this client goes out; since when the client was free.
     pub(super) fn op_began(&mut self, client: u32) -> Nanos {
         self.of(client).in_flight += 1;
-        self.free.free_since(client)
+        self.places[client as usize].free_since
     }
 
     /// An op of this client ended. [`Schedules::go_on`] follows, unless the client leaves.
@@ -294,14 +316,15 @@ impl<C: Script> Schedules<C> {
             Pace::Open(open) => std::mem::take(&mut open.waits),
             Pace::Closed(_) => false,
         };
-        if waited || !self.free.is_listed(client) {
-            self.free.became_free(client, now);
+        let place = &mut self.places[client as usize];
+        if waited || !place.listed {
+            place.free_since = now;
         }
     }
 
     /// What the schedule does now that an op of this client has ended.
-    pub(super) fn go_on(&mut self, client: u32, end: End, now: Nanos, recorder: &mut Recorder) {
-        let schedule = self.free.schedule_of(client);
+    pub(super) fn go_on(&mut self, client: u32, end: End, now: Nanos) {
+        let schedule = self.places[client as usize].schedule;
         match (&mut self.of(client).pace, end) {
             (Pace::Open(_), _) => self.runnable.push((schedule, now)),
             (Pace::Closed(_), End::GoesOn) if C::EVERY_OP_IS_A_PIECE => {}
@@ -312,7 +335,7 @@ impl<C: Script> Schedules<C> {
                 self.wake_at(schedule, now + RECONNECT_PAUSE);
             }
             (Pace::Closed(_), End::Other) if C::EVERY_OP_IS_A_PIECE => {
-                self.think(schedule, now, recorder);
+                self.think(schedule, now);
             }
             (Pace::Closed(_), End::GoesOn | End::Other) => self.runnable.push((schedule, now)),
         }
@@ -320,55 +343,66 @@ impl<C: Script> Schedules<C> {
 
     /// Puts the client into its schedule's list when it has room and is not there yet.
     pub(super) fn list_free(&mut self, client: u32, has_room: impl FnOnce() -> bool) {
-        if !self.free.is_listed(client) && has_room() {
-            self.free.list(client);
+        let place = &mut self.places[client as usize];
+        if !place.listed && has_room() {
+            place.listed = true;
+            self.schedules[place.schedule as usize].free.push_back(client);
         }
     }
 
     /// The client has room again without an op having ended.
     pub(super) fn found_room(&mut self, client: u32, now: Nanos) {
-        if !self.free.is_listed(client) {
-            self.free.became_free(client, now);
-            self.free.list(client);
-            self.runnable.push((self.free.schedule_of(client), now));
+        let place = &mut self.places[client as usize];
+        if !place.listed {
+            place.free_since = now;
+            self.runnable.push((place.schedule, now));
+            self.list_free(client, || true);
         }
     }
 
     /// The client is given no more.
-    pub(super) fn leave(&mut self, client: u32, now: Nanos, recorder: &mut Recorder) {
-        let schedule = self.free.schedule_of(client);
-        self.free.remove(client);
+    pub(super) fn leave(&mut self, client: u32, now: Nanos) {
+        let schedule = self.places[client as usize].schedule;
+        self.places[client as usize].listed = false;
         let state = &mut self.schedules[schedule as usize];
+        state.free.retain(|free| *free != client);
         state.clients -= 1;
         match &mut state.pace {
             Pace::Closed(pace) => pace.finished = true,
             Pace::Open(open) if state.clients == 0 => {
                 self.backlog_ops -= open.backlog.len() as u64;
-                open.backlog.drain(..).for_each(|due| recorder.not_sent(due.at));
+                open.backlog.drain(..).for_each(|(_, due)| self.counts.not_sent(due));
             }
             // The rest of the pool may take what waits.
             Pace::Open(_) => self.runnable.push((schedule, now)),
         }
     }
 
+    /// An op comes due that follows from one that ended.
+    pub(super) fn follow_on_came_due(&mut self, due: Nanos) {
+        self.counts.came_due(due);
+    }
+
     /// The point ends at `now`: what waits is not sent, nor what came due since the last round.
-    pub(super) fn finish(&mut self, now: Nanos, recorder: &mut Recorder) {
-        for schedule in &mut self.schedules {
+    pub(super) fn finish(self, now: Nanos) -> DueCounts {
+        let mut counts = self.counts;
+        for mut schedule in self.schedules {
             let Pace::Open(open) = &mut schedule.pace else { continue };
-            open.backlog.iter().for_each(|due| recorder.not_sent(due.at));
+            open.backlog.iter().for_each(|(_, due)| counts.not_sent(*due));
             // After an early stop.
-            while let Some(due) = open.arrivals.take_if(|at| at <= now) {
-                recorder.came_due(due.at);
-                recorder.not_sent(due.at);
+            while let Some((_, due)) = open.arrivals.next_if(|(_, due)| *due <= now) {
+                counts.came_due(due);
+                counts.not_sent(due);
             }
         }
+        counts
     }
 
     /// A piece of work is over at `now`; the next begins after a pause.
-    fn think(&mut self, schedule: u32, now: Nanos, recorder: &mut Recorder) {
+    fn think(&mut self, schedule: u32, now: Nanos) {
         let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
         if let Some(started) = pace.piece_start.take() {
-            recorder.piece_done(started, pace.think, now);
+            self.counts.piece_done(started, pace.think, now);
         }
         pace.think = pace.thinker.draw();
         if pace.think == Nanos::ZERO {
@@ -389,23 +423,28 @@ impl<C: Script> Schedules<C> {
     }
 
     fn of(&mut self, client: u32) -> &mut Schedule<C> {
-        &mut self.schedules[self.free.schedule_of(client) as usize]
+        &mut self.schedules[self.places[client as usize].schedule as usize]
     }
 }
 
 impl<C> Schedule<C> {
-    /// The schedule of one client.
-    pub(super) fn of_client(
-        script: C,
-        assignment: &Assignment,
-        client: u32,
-        ops_per_arrival: f64,
-    ) -> Self {
+    /// The schedule of one client; of a pool, this worker's part of it.
+    pub(super) fn new(script: C, seat: &Seat<'_>, client: u32) -> Self {
+        let Seat { assignment, worker, ops_per_arrival, .. } = *seat;
         let pace = match &assignment.load {
-            Load::Open { rate_ops_per_s, gaps, clients, .. } => {
+            Load::Open { rate_ops_per_s, gaps, clients, arrivals, .. } => {
                 let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
-                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, client, *clients);
-                Pace::open(arrivals, 1, 0)
+                // A worker takes every `stride`-th op of a shared schedule.
+                let (client, clients, offset, stride) = match arrivals {
+                    Sharing::Shared => (0, 1, worker, assignment.workers.max(1)),
+                    Sharing::PerClient => (client, *clients, 0, 1),
+                };
+                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, client, clients);
+                Pace::Open(OpenPace {
+                    arrivals: arrivals.skip(offset as usize).step_by(stride as usize).peekable(),
+                    backlog: VecDeque::new(),
+                    waits: false,
+                })
             }
             Load::Closed { think, start_delay_ns, .. } => Pace::Closed(ClosedPace {
                 thinker: Thinker::new(think.clone(), assignment.seed, client),
@@ -418,41 +457,7 @@ impl<C> Schedule<C> {
                 asleep: true,
             }),
         };
-        Self { script, pace, clients: 0, in_flight: 0 }
-    }
-
-    /// The schedule of a pool: this worker's part of it.
-    pub(super) fn shared(
-        script: C,
-        assignment: &Assignment,
-        worker: u32,
-        ops_per_arrival: f64,
-    ) -> Self {
-        match &assignment.load {
-            Load::Open { rate_ops_per_s, gaps, .. } => {
-                let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
-                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, 0, 1);
-                let stride = u64::from(assignment.workers.max(1));
-                let pace = Pace::open(arrivals, stride, u64::from(worker));
-                Self { script, pace, clients: 0, in_flight: 0 }
-            }
-            Load::Closed { .. } => Self::of_client(script, assignment, worker, ops_per_arrival),
-        }
-    }
-
-    /// When the schedule acts for the first time.
-    fn first_wake(&self) -> Option<Nanos> {
-        match &self.pace {
-            Pace::Open(open) => open.arrivals.next_at(),
-            Pace::Closed(closed) => Some(closed.start),
-        }
-    }
-}
-
-impl Pace {
-    fn open(arrivals: Arrivals, stride: u64, offset: u64) -> Self {
-        let arrivals = ArrivalsShare::new(arrivals, stride, offset);
-        Self::Open(OpenPace { arrivals, backlog: VecDeque::new(), waits: false })
+        Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
 }
 
