@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use plimsoll_model::units::Nanos;
 
-use super::connections::Connections;
+use super::links::Links;
 use super::port::{Port, Produced};
 use crate::driver::{Driver, Route};
 use crate::recorder::Flight;
@@ -154,12 +154,12 @@ impl<S: Session> Clients<S> {
     pub(super) fn call<D: Driver>(
         &mut self,
         client: u32,
-        connections: &mut Connections<D>,
+        links: &mut Links<D>,
         produced: &mut Produced,
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
         let state = self.at_mut(client);
-        let mut port = Port::new(connections, produced, client, state.route);
+        let mut port = Port::new(links, produced, client, state.route);
         f(&mut state.session, &mut port);
     }
 

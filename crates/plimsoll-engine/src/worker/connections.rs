@@ -4,17 +4,16 @@
 use plimsoll_model::units::Nanos;
 
 use super::links::{Links, Sending};
-use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received, Route, Wait};
+use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received, Wait};
 use crate::recorder::{Arrived, Flight};
-use crate::seam::{Link, LinkError, LinkKind};
+use crate::seam::{Link, LinkError};
 
 /// Connections in one wait from which more are looked for without sleeping.
 const CROWD: usize = 256;
 
 /// All connections of one worker, and the driver below them.
 pub(super) struct Connections<D> {
-    driver: D,
-    links: Links,
+    links: Links<D>,
     /// Where something happened, and how many of these have been looked at.
     ready: Vec<Ready>,
     looked_at: usize,
@@ -85,8 +84,7 @@ pub(super) struct Traffic {
 impl<D: Driver> Connections<D> {
     pub(super) const fn new(driver: D, sending: Sending) -> Self {
         Self {
-            driver,
-            links: Links::new(sending),
+            links: Links::new(driver, sending),
             ready: Vec::new(),
             looked_at: 0,
             unread: Vec::new(),
@@ -99,15 +97,19 @@ impl<D: Driver> Connections<D> {
         }
     }
 
+    pub(super) const fn links(&mut self) -> &mut Links<D> {
+        &mut self.links
+    }
+
     /// Waits for the start of the point.
     pub(super) fn begin(&mut self) {
-        self.driver.begin();
+        self.links.driver().begin();
     }
 
     /// The time now. A reading costs up to a third of a microsecond on a virtual machine, so what
     /// was read last is kept.
     pub(super) fn now(&mut self) -> Nanos {
-        self.now = self.driver.now();
+        self.now = self.links.driver().now();
         self.now
     }
 
@@ -118,7 +120,7 @@ impl<D: Driver> Connections<D> {
 
     /// By how much the wall clock moved since the last call, in nanoseconds.
     pub(super) fn sync_clocks(&mut self) -> i64 {
-        self.driver.sync_clocks()
+        self.links.driver().sync_clocks()
     }
 
     pub(super) const fn traffic(&self) -> Traffic {
@@ -147,7 +149,7 @@ impl<D: Driver> Connections<D> {
         }
         let sleeps = wait != Wait::Poll;
         let from = if sleeps && acted { self.now() } else { self.now };
-        self.driver.wait(wait, &mut self.ready);
+        self.links.driver().wait(wait, &mut self.ready);
         let to = if sleeps { self.now() } else { from };
         let ready = self.ready.len();
         self.crowded = ready >= CROWD;
@@ -164,16 +166,6 @@ impl<D: Driver> Connections<D> {
         let event = self.ready.get(self.looked_at).copied();
         self.looked_at += usize::from(event.is_some());
         event
-    }
-
-    /// The link on which this happened, its client, and what carries it, if it still exists.
-    pub(super) fn find(&self, event: Ready) -> Option<(Link, u32, LinkKind)> {
-        self.links.find(event.slot)
-    }
-
-    /// The connection takes bytes, or says why it did not open; true when it has opened.
-    pub(super) fn is_writable(&mut self, link: Link) -> Result<bool, LinkError> {
-        self.links.writable(link, &mut self.driver)
     }
 
     pub(super) fn is_open(&mut self, link: Link) -> bool {
@@ -193,10 +185,10 @@ impl<D: Driver> Connections<D> {
         let (asked, result) = if discards {
             let left = usize::try_from(state.discard_left()).unwrap_or(usize::MAX);
             let asked = left.min(DISCARD_BYTES_MAX);
-            (asked, self.driver.discard(link.slot(), asked))
+            (asked, self.links.driver().discard(link.slot(), asked))
         } else {
             let asked = limit.clamp(1, buffer.len());
-            (asked, self.driver.recv(link.slot(), &mut buffer[..asked]))
+            (asked, self.links.driver().recv(link.slot(), &mut buffer[..asked]))
         };
         let at = self.now();
         match result? {
@@ -230,7 +222,7 @@ impl<D: Driver> Connections<D> {
         link: Link,
         datagrams: &mut Datagrams,
     ) -> (Nanos, Result<(), LinkError>) {
-        let result = self.driver.recv_datagrams(link.slot(), datagrams);
+        let result = self.links.driver().recv_datagrams(link.slot(), datagrams);
         (self.now(), result)
     }
 
@@ -261,7 +253,7 @@ impl<D: Driver> Connections<D> {
     /// Nothing lies in the socket at `now`.
     pub(super) fn note_empty(&mut self, link: Link, now: Nanos) {
         if let Some(state) = self.links.get(link) {
-            state.is_empty_at(now);
+            state.found_empty(now);
         }
     }
 
@@ -287,61 +279,6 @@ impl<D: Driver> Connections<D> {
         if !self.unread.iter().any(|(waiting, _)| *waiting == link) {
             self.unread.push((link, event));
         }
-    }
-
-    /// The turn is over: what was collected in it is sent.
-    pub(super) fn end_turn(&mut self) {
-        self.links.end_turn(&mut self.driver);
-    }
-
-    /// Closed slots may be used again.
-    pub(super) fn end_round(&mut self) {
-        self.links.end_round();
-    }
-
-    /// Links that broke inside a session's own call.
-    pub(super) fn broken(&self) -> usize {
-        self.links.broken()
-    }
-
-    /// The first of them with its client, if it has not been closed.
-    pub(super) fn take_broken(&mut self) -> Option<(Link, u32, LinkError)> {
-        self.links.take_broken()
-    }
-
-    /// Opens a link for this client.
-    pub(super) fn connect(&mut self, client: u32, kind: LinkKind, route: &Route) -> Link {
-        let link = self.links.open(client, kind);
-        if let Err(error) = self.driver.connect(link.slot(), kind, route) {
-            self.links.broke(link, error);
-        }
-        link
-    }
-
-    pub(super) fn send(&mut self, link: Link, bytes: &[u8]) {
-        self.links.send(link, bytes, &mut self.driver);
-    }
-
-    /// The next `bytes` of the link are not wanted.
-    pub(super) fn discard(&mut self, link: Link, bytes: u64) {
-        if let Some(state) = self.links.get(link) {
-            state.discard_more(bytes);
-        }
-    }
-
-    /// Closes a link whose session has done with it.
-    pub(super) fn close(&mut self, link: Link) {
-        self.links.close(link, &mut self.driver);
-    }
-
-    /// Closes a link that broke.
-    pub(super) fn release(&mut self, link: Link) {
-        self.links.release(link, &mut self.driver);
-    }
-
-    /// Closes all links of a client.
-    pub(super) fn release_all(&mut self, client: u32) {
-        self.links.release_all(client, &mut self.driver);
     }
 
     fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {

@@ -3,7 +3,7 @@
 use plimsoll_model::units::Nanos;
 
 use super::outbox::{Memory, Outbox};
-use crate::driver::{Driver, Slot};
+use crate::driver::{Driver, Route, Slot};
 use crate::seam::{Link, LinkError, LinkKind};
 
 /// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
@@ -37,10 +37,6 @@ impl LinkState {
         self.discard_left
     }
 
-    pub(super) const fn discard_more(&mut self, bytes: u64) {
-        self.discard_left = self.discard_left.saturating_add(bytes);
-    }
-
     pub(super) const fn discarded(&mut self, bytes: u64) {
         self.discard_left = self.discard_left.saturating_sub(bytes);
     }
@@ -61,7 +57,7 @@ impl LinkState {
     }
 
     /// Nothing lies in the socket.
-    pub(super) const fn is_empty_at(&mut self, now: Nanos) {
+    pub(super) const fn found_empty(&mut self, now: Nanos) {
         (self.empty_since, self.drained) = (now, true);
     }
 }
@@ -75,8 +71,9 @@ enum Stage {
     Broken,
 }
 
-/// All links of one worker.
-pub(super) struct Links {
+/// All links of one worker, and the driver below them.
+pub(super) struct Links<D> {
+    driver: D,
     sending: Sending,
     states: Vec<LinkState>,
     free: Vec<Slot>,
@@ -101,9 +98,10 @@ pub(super) enum Sending {
     Batched,
 }
 
-impl Links {
-    pub(super) const fn new(sending: Sending) -> Self {
+impl<D: Driver> Links<D> {
+    pub(super) const fn new(driver: D, sending: Sending) -> Self {
         Self {
+            driver,
             sending,
             states: Vec::new(),
             free: Vec::new(),
@@ -121,11 +119,13 @@ impl Links {
         Some((Link::join(state.generation, slot), state.client, state.kind))
     }
 
+    pub(super) const fn driver(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
     /// State of a link; `None` once it is closed.
     pub(super) fn get(&mut self, link: Link) -> Option<&mut LinkState> {
-        let (generation, slot) = link.split();
-        let state = self.states.get_mut(slot as usize)?;
-        (state.generation == generation && state.stage != Stage::Free).then_some(state)
+        state_of(&mut self.states, link)
     }
 
     /// The same of a link that is open.
@@ -161,31 +161,27 @@ impl Links {
 
     /// The socket takes bytes, which what waits is sent for, or says why it did not connect. True
     /// when it has.
-    pub(super) fn writable<D: Driver>(
-        &mut self,
-        link: Link,
-        driver: &mut D,
-    ) -> Result<bool, LinkError> {
-        let opens = self.get(link).filter(|state| state.stage == Stage::Connecting);
-        let Some(state) = opens else {
-            self.flush(link, driver);
-            return Ok(false);
-        };
-        driver.connected(link.slot())?;
-        state.stage = Stage::Open;
-        self.connects += 1;
-        self.flush(link, driver);
-        Ok(true)
+    pub(super) fn writable(&mut self, link: Link) -> Result<bool, LinkError> {
+        let state = state_of(&mut self.states, link);
+        let opens = state.filter(|state| state.stage == Stage::Connecting);
+        let opened = opens.is_some();
+        if let Some(state) = opens {
+            self.driver.connected(link.slot())?;
+            state.stage = Stage::Open;
+            self.connects += 1;
+        }
+        self.flush(link);
+        Ok(opened)
     }
 
     /// The turn is over: what was collected in it is sent.
-    pub(super) fn end_turn<D: Driver>(&mut self, driver: &mut D) {
+    pub(super) fn end_turn(&mut self) {
         for at in 0..self.queued.len() {
             let link = self.queued[at];
             if let Some(state) = self.get(link) {
                 state.queued = false;
                 if !state.blocked {
-                    self.flush(link, driver);
+                    self.flush(link);
                 }
             }
         }
@@ -193,17 +189,17 @@ impl Links {
     }
 
     /// Sends what waits, as far as the socket takes it.
-    pub(super) fn flush<D: Driver>(&mut self, link: Link, driver: &mut D) {
+    fn flush(&mut self, link: Link) {
         let slot = link.slot();
         let memory = match self.sending {
             Sending::AtOnce => Memory::Free,
             Sending::Batched => Memory::Keep,
         };
-        let Some(state) = self.get(link) else { return };
+        let Some(state) = state_of(&mut self.states, link) else { return };
         if state.stage != Stage::Open || state.outbox.is_empty() {
             return;
         }
-        match state.outbox.send(state.kind, slot, driver) {
+        match state.outbox.send(state.kind, slot, &mut self.driver) {
             Ok(sent) => {
                 state.blocked = !state.outbox.is_empty();
                 if !state.blocked {
@@ -216,7 +212,7 @@ impl Links {
     }
 
     /// The session hears of it in the next round.
-    pub(super) fn broke(&mut self, link: Link, error: LinkError) {
+    fn broke(&mut self, link: Link, error: LinkError) {
         if let Some(state) = self.get(link) {
             state.stage = Stage::Broken;
         }
@@ -224,13 +220,13 @@ impl Links {
     }
 
     /// Sends, now or at the end of the turn or when the socket takes it.
-    pub(super) fn send<D: Driver>(&mut self, link: Link, bytes: &[u8], driver: &mut D) {
+    pub(super) fn send(&mut self, link: Link, bytes: &[u8]) {
         let batched = self.sending == Sending::Batched;
-        let Some(state) = self.get(link) else { return };
+        let Some(state) = state_of(&mut self.states, link) else { return };
         match state.stage {
             Stage::Broken | Stage::Free => {}
             Stage::Open if !batched && state.outbox.is_empty() => {
-                match driver.send(link.slot(), bytes) {
+                match self.driver.send(link.slot(), bytes) {
                     Ok(sent) => {
                         if sent < bytes.len() {
                             state.outbox.push(state.kind, &bytes[sent..]);
@@ -249,7 +245,7 @@ impl Links {
                 let full = state.outbox.len() >= BATCH_BYTES_MAX;
                 let fresh = !std::mem::replace(&mut state.queued, true);
                 if full {
-                    self.flush(link, driver);
+                    self.flush(link);
                 }
                 if fresh {
                     self.queued.push(link);
@@ -258,38 +254,54 @@ impl Links {
         }
     }
 
-    /// Closes. What was to leave at the end of the turn still does, as it would without batches.
-    pub(super) fn close<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        if self.get(link).is_some_and(|state| !state.blocked) {
-            self.flush(link, driver);
+    /// Opens a link for this client.
+    pub(super) fn connect(&mut self, client: u32, kind: LinkKind, route: &Route) -> Link {
+        let link = self.open(client, kind);
+        if let Err(error) = self.driver.connect(link.slot(), kind, route) {
+            self.broke(link, error);
         }
-        self.release(link, driver);
+        link
+    }
+
+    /// The next `bytes` that arrive are not wanted.
+    pub(super) fn discard(&mut self, link: Link, bytes: u64) {
+        if let Some(state) = self.get(link) {
+            state.discard_left = state.discard_left.saturating_add(bytes);
+        }
+    }
+
+    /// Closes. What was to leave at the end of the turn still does, as it would without batches.
+    pub(super) fn close(&mut self, link: Link) {
+        if self.get(link).is_some_and(|state| !state.blocked) {
+            self.flush(link);
+        }
+        self.release(link);
     }
 
     /// Closes and forgets.
-    pub(super) fn release<D: Driver>(&mut self, link: Link, driver: &mut D) {
+    pub(super) fn release(&mut self, link: Link) {
         let slot = link.slot();
-        let Some(state) = self.get(link) else { return };
+        let Some(state) = state_of(&mut self.states, link) else { return };
         state.stage = Stage::Free;
         state.generation = state.generation.wrapping_add(1);
         state.outbox.clear(Memory::Free);
         (state.blocked, state.queued) = (false, false);
         state.discard_left = 0;
-        driver.close(slot);
+        self.driver.close(slot);
         self.resting.push(slot);
     }
 
     /// Closes and forgets all links of a client.
-    pub(super) fn release_all<D: Driver>(&mut self, client: u32, driver: &mut D) {
+    pub(super) fn release_all(&mut self, client: u32) {
         for slot in 0..self.states.len() {
             let state = &self.states[slot];
             if state.client == client && state.stage != Stage::Free {
-                self.release(Link::join(state.generation, slot as Slot), driver);
+                self.release(Link::join(state.generation, slot as Slot));
             }
         }
     }
 
-    pub(super) fn open(&mut self, client: u32, kind: LinkKind) -> Link {
+    fn open(&mut self, client: u32, kind: LinkKind) -> Link {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.states.push(LinkState {
                 generation: 0,
@@ -312,6 +324,12 @@ impl Links {
         (state.empty_since, state.drained) = (Nanos::ZERO, true);
         Link::join(state.generation, slot)
     }
+}
+
+fn state_of(states: &mut [LinkState], link: Link) -> Option<&mut LinkState> {
+    let (generation, slot) = link.split();
+    let state = states.get_mut(slot as usize)?;
+    (state.generation == generation && state.stage != Stage::Free).then_some(state)
 }
 
 impl Link {

@@ -128,7 +128,7 @@ where
             self.wait(now, acted);
             self.serve_ready();
             self.report_broken();
-            self.ops.connections().end_round();
+            self.ops.connections().links().end_round();
         }
         let now = self.ops.connections().now();
         self.ops.finish(now);
@@ -194,9 +194,11 @@ where
     }
 
     fn serve(&mut self, event: Ready) {
-        let Some((link, client, kind)) = self.ops.connections().find(event) else { return };
+        let Some((link, client, kind)) = self.ops.connections().links().find(event.slot) else {
+            return;
+        };
         if event.writable {
-            match self.ops.connections().is_writable(link) {
+            match self.ops.connections().links().writable(link) {
                 Ok(true) => {
                     let now = self.ops.connections().now();
                     self.ops.call(client, now, |session, port| {
@@ -282,7 +284,7 @@ where
     }
 
     fn fail(&mut self, link: Link, client: u32, error: LinkError) {
-        self.ops.connections().release(link);
+        self.ops.connections().links().release(link);
         let now = self.ops.connections().now();
         self.ops.call(client, now, |session, port| {
             session.on_failed(link, error, now, port);
@@ -291,8 +293,8 @@ where
 
     /// Links that broke inside a session's own call.
     fn report_broken(&mut self) {
-        for _ in 0..self.ops.connections().broken() {
-            if let Some((link, client, error)) = self.ops.connections().take_broken() {
+        for _ in 0..self.ops.connections().links().broken() {
+            if let Some((link, client, error)) = self.ops.connections().links().take_broken() {
                 self.fail(link, client, error);
                 self.ops.issue_due();
             }

@@ -113,7 +113,7 @@ where
         {
             self.issue(outgoing);
         }
-        self.connections.end_turn();
+        self.connections.links().end_turn();
     }
 
     /// Calls a session and settles what it produced.
@@ -128,7 +128,7 @@ where
         }
         self.produced.keep_details(self.recording.recorder().wants_sample());
         let had_room = self.clients.has_room(client);
-        self.clients.call(client, &mut self.connections, &mut self.produced, f);
+        self.clients.call(client, self.connections.links(), &mut self.produced, f);
         // What a follow-on adds is no reply of this read.
         let replies = self.produced.ended();
         let mut next = 0;
@@ -244,7 +244,7 @@ where
         self.schedules.follow_on_came_due(now);
         let ticket = self.begin(client, &op, now, sent);
         self.schedules.script(client).on_follow_on(ended, ticket);
-        self.clients.call(client, &mut self.connections, &mut self.produced, |session, port| {
+        self.clients.call(client, self.connections.links(), &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);
         });
         true
@@ -270,7 +270,7 @@ where
     fn leave(&mut self, client: u32, reason: String, now: Nanos) {
         let endpoint = self.clients.endpoint(client);
         let flights = self.clients.leave(client);
-        self.connections.release_all(client);
+        self.connections.links().release_all(client);
         for (ticket, flight) in flights {
             let now = now.max(flight.sent);
             self.roll_intervals(now);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use plimsoll_model::outcome::{OpKind, Outcome};
 
-use super::connections::Connections;
+use super::links::Links;
 use crate::driver::{Driver, Route};
 use crate::seam::{Io, Link, LinkKind, Ticket};
 
@@ -64,7 +64,7 @@ impl Produced {
 
 /// The [`Io`] of one client during one call of its session.
 pub(super) struct Port<'w, D> {
-    connections: &'w mut Connections<D>,
+    links: &'w mut Links<D>,
     produced: &'w mut Produced,
     client: u32,
     route: Route,
@@ -72,30 +72,30 @@ pub(super) struct Port<'w, D> {
 
 impl<'w, D> Port<'w, D> {
     pub(super) const fn new(
-        connections: &'w mut Connections<D>,
+        links: &'w mut Links<D>,
         produced: &'w mut Produced,
         client: u32,
         route: Route,
     ) -> Self {
-        Self { connections, produced, client, route }
+        Self { links, produced, client, route }
     }
 }
 
 impl<D: Driver> Io for Port<'_, D> {
     fn connect(&mut self, kind: LinkKind) -> Link {
-        self.connections.connect(self.client, kind, &self.route)
+        self.links.connect(self.client, kind, &self.route)
     }
 
     fn send(&mut self, link: Link, bytes: &[u8]) {
-        self.connections.send(link, bytes);
+        self.links.send(link, bytes);
     }
 
     fn discard(&mut self, link: Link, n: u64) {
-        self.connections.discard(link, n);
+        self.links.discard(link, n);
     }
 
     fn close(&mut self, link: Link) {
-        self.connections.close(link);
+        self.links.close(link);
     }
 
     fn explain(&mut self, detail: fmt::Arguments<'_>) {
