@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{Result, command, invariants, licences, style, testing, workspace};
+use crate::{Result, circles, command, invariants, licences, style, testing, workspace};
 
 struct Step {
     name: &'static str,
@@ -48,6 +48,7 @@ pub fn style() -> Result<()> {
     let root = workspace::root();
     let mut faults = style::faults(root)?;
     faults.extend(invariants::faults(root)?);
+    faults.extend(circles::faults(root)?);
     if faults.is_empty() {
         println!("no fault found");
         return Ok(());

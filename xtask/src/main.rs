@@ -9,6 +9,7 @@ mod attribution;
 mod bench;
 mod capacity;
 mod ci;
+mod circles;
 mod command;
 mod coverage;
 mod faults;

@@ -301,9 +301,9 @@ mod tests {
 
     /// The schedule of the instrument itself.
     fn poisson(rate_per_s: f64, count: usize) -> impl Iterator<Item = u64> {
-        let mut arrivals =
+        let arrivals =
             Arrivals::new(OpsPerSec::new(rate_per_s).unwrap(), Gaps::Exponential, 11, 0, 1);
-        std::iter::from_fn(move || arrivals.next_due()).map(|(_, due)| due.0).take(count)
+        arrivals.map(|(_, due)| due.0).take(count)
     }
 
     #[test]

@@ -162,8 +162,7 @@ fn open_because(counts: [Judged; 2], readings: &[Reading], pauses: &Pauses) -> V
 pub(crate) fn schedule((seed, gaps): (u64, Gaps), rate: f64, seen: &Seen) -> Vec<u64> {
     let Some(rate) = OpsPerSec::new(rate) else { return Vec::new() };
     let until = seen.record.warm_up_ns + seen.record.measured_ns;
-    let mut arrivals = Arrivals::new(rate, gaps, seed, 0, 1);
-    let dues = std::iter::from_fn(|| arrivals.next_due()).map(|(_, due)| due);
+    let dues = Arrivals::new(rate, gaps, seed, 0, 1).map(|(_, due)| due);
     dues.take_while(|due| *due < until).map(|due| due.0).collect()
 }
 

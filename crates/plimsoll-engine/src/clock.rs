@@ -21,11 +21,6 @@ pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
-/// CPU time (user + system) of the whole process.
-pub fn process_cpu() -> Nanos {
-    read(ClockId::ProcessCPUTime)
-}
-
 /// How long the thread that opened it was ready to run while another had its core: the second
 /// figure of the kernel's `schedstat`.
 #[derive(Debug, Default)]

@@ -41,9 +41,13 @@ impl Arrivals {
         };
         Self { gaps, mean_gap_ns, index: 0 }
     }
+}
 
-    /// The next op: its index in the schedule and its due time.
-    pub fn next_due(&mut self) -> Option<(u64, Nanos)> {
+/// Of each op its index in the schedule and its due time.
+impl Iterator for Arrivals {
+    type Item = (u64, Nanos);
+
+    fn next(&mut self) -> Option<(u64, Nanos)> {
         let gap = self.mean_gap_ns?;
         let index = self.index;
         self.index += 1;
@@ -101,11 +105,8 @@ mod tests {
         OpsPerSec::new(value).unwrap()
     }
 
-    fn dues(mut arrivals: Arrivals, until: Nanos) -> Vec<u64> {
-        std::iter::from_fn(|| arrivals.next_due())
-            .map(|(_, due)| due.0)
-            .take_while(|due| *due < until.0)
-            .collect()
+    fn dues(arrivals: Arrivals, until: Nanos) -> Vec<u64> {
+        arrivals.map(|(_, due)| due.0).take_while(|due| *due < until.0).collect()
     }
 
     #[test]
@@ -115,7 +116,7 @@ mod tests {
         {
             let mut arrivals = Arrivals::new(rate(ops_per_s), Uniform, 1, 0, 1);
             arrivals.index = index;
-            let (_, due) = arrivals.next_due().unwrap();
+            let (_, due) = arrivals.next().unwrap();
             assert!(due.0.abs_diff(expected_ns) <= 1, "{ops_per_s} {index}: {due:?}");
         }
     }
@@ -155,7 +156,7 @@ mod tests {
             let mut arrivals = Arrivals::new(rate(ops_per_s), gaps, case, 0, 1);
             let mut last = 0;
             for expected in 0..1_000 {
-                let (index, due) = arrivals.next_due().unwrap();
+                let (index, due) = arrivals.next().unwrap();
                 assert!(index == expected && due.0 >= last);
                 last = due.0;
             }
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_zero_has_no_arrivals() {
-        assert_eq!(Arrivals::new(rate(0.0), Uniform, 1, 0, 1).next_due(), None);
+        assert_eq!(Arrivals::new(rate(0.0), Uniform, 1, 0, 1).next(), None);
     }
 
     #[test]

@@ -66,6 +66,16 @@ pub enum Arrived {
     Never,
 }
 
+/// What came due in the window, and which pieces of work ended in it.
+pub struct DueCounts {
+    phases: Phases,
+    due: u64,
+    not_sent: u64,
+    pieces: u64,
+    piece_ns_total: u64,
+    think_ns_total: u64,
+}
+
 /// Counts and histograms of one worker.
 pub struct Recorder {
     worker: u32,
@@ -108,6 +118,41 @@ struct Current {
 impl Current {
     const fn new(ops: Vec<OpTimes>) -> Self {
         Self { ops, done: 0, errors: 0, bytes_read: 0, bytes_written: 0 }
+    }
+}
+
+impl DueCounts {
+    /// Nothing has come due yet.
+    pub fn new(phases: Phases) -> Self {
+        Self { phases, due: 0, not_sent: 0, pieces: 0, piece_ns_total: 0, think_ns_total: 0 }
+    }
+
+    /// An op came due.
+    pub fn came_due(&mut self, due: Nanos) {
+        self.due += u64::from(in_window(&self.phases, due));
+    }
+
+    /// An op that came due will never be sent.
+    pub fn not_sent(&mut self, due: Nanos) {
+        self.not_sent += u64::from(in_window(&self.phases, due));
+    }
+
+    /// A piece of work of a closed client ended at `now`.
+    pub fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
+        if in_window(&self.phases, now) {
+            self.pieces += 1;
+            self.piece_ns_total += (now - started).0;
+            self.think_ns_total += think.0;
+        }
+    }
+
+    /// Adds them to a worker's totals.
+    pub fn add_to(&self, totals: &mut WorkerTotals) {
+        totals.due += self.due;
+        totals.not_sent += self.not_sent;
+        totals.pieces += self.pieces;
+        totals.piece_ns_total += self.piece_ns_total;
+        totals.think_ns_total += self.think_ns_total;
     }
 }
 
@@ -167,7 +212,7 @@ impl Recorder {
 
     /// `due` lies in the window.
     pub fn in_window(&self, due: Nanos) -> bool {
-        due >= self.phases.warm_up_ns && due < self.phases.window_end()
+        in_window(&self.phases, due)
     }
 
     /// Records the end of an op, which is before [`Recorder::boundary`].
@@ -261,29 +306,6 @@ impl Recorder {
             self.counts[usize::from(kind.0)].errors += 1;
         }
         self.count_error(ErrorClass::Surplus, target, due);
-    }
-
-    /// An op due in the window will never be sent.
-    pub fn not_sent(&mut self, due: Nanos) {
-        if self.in_window(due) {
-            self.totals.not_sent += 1;
-        }
-    }
-
-    /// An op came due.
-    pub fn came_due(&mut self, due: Nanos) {
-        if self.in_window(due) {
-            self.totals.due += 1;
-        }
-    }
-
-    /// A piece of work of a closed client ended at `now`, within the window or not.
-    pub fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
-        if self.in_window(now) {
-            self.totals.pieces += 1;
-            self.totals.piece_ns_total += (now - started).0;
-            self.totals.think_ns_total += think.0;
-        }
     }
 
     /// Still no reply when the drain ended: a timeout that lasted at least until `now`.
@@ -422,6 +444,10 @@ impl Clients {
         let counts = |(client, done)| ClientCounts { client, done };
         self.numbers.into_iter().zip(done).map(counts).collect()
     }
+}
+
+fn in_window(phases: &Phases, at: Nanos) -> bool {
+    at >= phases.warm_up_ns && at < phases.window_end()
 }
 
 const fn is_failure(outcome: &Outcome) -> bool {

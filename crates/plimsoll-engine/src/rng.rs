@@ -1,8 +1,9 @@
 //! Random numbers keyed by what they decide, so that the work depends on the seed alone and not on
-//! how many workers or agents share it.
+//! how many workers or agents share it: streams, and single numbers that depend on their key and on
+//! nothing else, so that op n of a client is the same whatever was dealt before it.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 /// What a stream of random numbers decides. Part of the key: two purposes never share a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,34 +38,42 @@ impl Random {
 
     /// Uniform in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        unit(self.bits())
     }
 
     /// Exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
+}
 
-    /// Uniform in `0..n`; `n` above zero. Bias below 2⁻³² for any `n` that fits in 32 bits.
-    pub fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
-    }
+/// A hash of the parts, in their order.
+pub fn key(parts: &[u64]) -> u64 {
+    parts.iter().fold(0x706c_696d_736f_6c6c, |sum, part| mix(sum ^ *part))
+}
 
-    /// Puts the items in random order (Fisher–Yates).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            let j = self.below(i as u64 + 1) as usize;
-            items.swap(i, j);
-        }
+/// The key as a number in `0..bound`, evenly to within `bound / 2^64`.
+pub fn below(key: u64, bound: u64) -> u64 {
+    ((u128::from(key) * u128::from(bound)) >> 64) as u64
+}
+
+/// The key as a number in `0..1`.
+pub fn unit(key: u64) -> f64 {
+    (key >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Puts `cards` in an order that follows from `key` (Fisher and Yates).
+pub fn shuffle<T>(cards: &mut [T], key: u64) {
+    let mut stream = SplitMix64::seed_from_u64(key);
+    for last in (1..cards.len()).rev() {
+        cards.swap(last, below(stream.next_u64(), last as u64 + 1) as usize);
     }
 }
 
-/// SplitMix64's finaliser: neighbouring keys give unrelated streams.
+/// SplitMix64's output function, a bijection with full avalanche: neighbouring keys give unrelated
+/// streams.
 fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
+    SplitMix64::seed_from_u64(value).next_u64()
 }
 
 #[cfg(test)]
@@ -79,6 +88,36 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), first.len());
+    }
+
+    /// Old runs are repeated by their seeds.
+    #[test]
+    fn the_numbers_drawn_stay_what_they_are() {
+        let mut random = Random::new(1876, Stream::Script, 7);
+        assert_eq!(random.bits(), 11_752_259_635_292_908_453);
+        assert_eq!(random.bits(), 6_050_929_755_555_801_180);
+        assert_eq!(key(&[1876, 4, 7]), 17_772_452_577_780_661_686);
+        let mut cards: Vec<u32> = (0..12).collect();
+        shuffle(&mut cards, 9);
+        assert_eq!(cards, [5, 1, 10, 6, 4, 3, 0, 9, 7, 2, 11, 8]);
+    }
+
+    #[test]
+    fn keys_depend_on_every_part_and_its_place() {
+        assert_ne!(key(&[1, 2]), key(&[2, 1]));
+        assert_ne!(key(&[0]), key(&[0, 0]));
+        assert_eq!(key(&[1, 2, 3]), key(&[1, 2, 3]));
+        assert!((0.0..1.0).contains(&unit(u64::MAX)));
+        assert_eq!(below(u64::MAX, 10), 9);
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_card() {
+        let mut cards: Vec<u32> = (0..100).collect();
+        shuffle(&mut cards, 7);
+        assert_ne!(cards, (0..100).collect::<Vec<_>>());
+        cards.sort_unstable();
+        assert_eq!(cards, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl FilePlan {
 /// Poisson(`mean`) truncated to 1..9 and renormalised.
 pub(crate) fn poisson_weights(mean: f64) -> [f64; FILES_PER_CLASS as usize] {
     let mut weights = [0.0; FILES_PER_CLASS as usize];
-    seeded_hash::poisson(mean, &mut weights);
+    plimsoll_protocol::draw::poisson(mean, &mut weights);
     weights
 }
 

@@ -10,7 +10,7 @@
 //!
 //! Numbers that must be shared out evenly step through 0..1 by the golden ratio.
 
-use crate::seeded_hash;
+use plimsoll_engine::rng;
 
 /// Cards of a deck, one per percent.
 pub const CARDS: usize = 100;
@@ -42,13 +42,13 @@ impl Owner {
 
     /// Random bits for number `number` of a sequence.
     fn bits(self, stream: Stream, number: u64) -> u64 {
-        seeded_hash::key(&[self.seed, stream.0, number])
+        rng::key(&[self.seed, stream.0, number])
     }
 
     /// Number `number` of a sequence that fills 0..1 evenly.
     fn even(self, stream: Stream, number: u64) -> f64 {
-        let start = seeded_hash::key(&[self.seed, stream.0]);
-        seeded_hash::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
+        let start = rng::key(&[self.seed, stream.0]);
+        rng::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
     }
 }
 
@@ -92,6 +92,18 @@ impl Weights {
     pub fn count(&self) -> usize {
         self.sums.len()
     }
+}
+
+/// Poisson(`mean`) truncated to 1, 2, … for as many as there are `weights`, and renormalised.
+pub fn poisson(mean: f64, weights: &mut [f64]) {
+    // Weights relative to k = 1; the factor exp(-mean) * mean cancels.
+    let mut weight = 1.0;
+    for (i, place) in weights.iter_mut().enumerate() {
+        *place = weight;
+        weight *= mean / (i as f64 + 2.0);
+    }
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
 }
 
 /// Deals by weights from decks of the owner's own: within a deck each count is rounded up or
@@ -195,7 +207,7 @@ impl Strata {
         if self.round != Some(round) {
             self.round = Some(round);
             self.order = std::array::from_fn(|i| i as u8);
-            seeded_hash::shuffle(&mut self.order, !owner.bits(self.stream, round));
+            rng::shuffle(&mut self.order, !owner.bits(self.stream, round));
         }
         self.drawn += 1;
         let within = owner.even(self.stream, round);
@@ -207,7 +219,7 @@ impl Strata {
 impl Sample {
     /// A number in `0..bound` that has nothing to do with the quantile and the bits.
     pub fn below(self, bound: u32) -> u32 {
-        seeded_hash::below(seeded_hash::key(&[self.bits]), u64::from(bound)) as u32
+        rng::below(rng::key(&[self.bits]), u64::from(bound)) as u32
     }
 }
 
@@ -225,7 +237,7 @@ fn spread(cards: &mut [u8; CARDS], key: u64) {
     for (i, card) in cards.iter().enumerate() {
         let first = i == 0 || cards[i - 1] != *card;
         nth = if first { 0 } else { nth + 1 };
-        let jitter = seeded_hash::unit(seeded_hash::key(&[key, i as u64]));
+        let jitter = rng::unit(rng::key(&[key, i as u64]));
         let place = (f64::from(nth) + jitter) / f64::from(counts[usize::from(*card)]);
         placed[i] = (place, *card);
     }

@@ -35,8 +35,9 @@ pub mod host;
 pub mod marker;
 pub mod net;
 pub mod percent;
-pub mod seeded_hash;
 pub mod surplus;
+
+pub use plimsoll_engine::rng as seeded_hash;
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
 pub const DEFAULT_SEED: u64 = 1876;

@@ -104,8 +104,8 @@ fn truths(
     let rate = OpsPerSec::new(wanted.utilisation * CAPACITY_OPS_PER_S)?;
     let (warm_up_ns, end_ns) = (record.warm_up_ns.0, record.warm_up_ns.0 + record.measured_ns.0);
     let origin_ns = record.started_unix_ns.saturating_add_signed(-wall_ahead_ns);
-    let mut arrivals = Arrivals::new(rate, Gaps::Exponential, wanted.seed, 0, 1);
-    let schedule: Vec<Scheduled> = std::iter::from_fn(|| arrivals.next_due())
+    let arrivals = Arrivals::new(rate, Gaps::Exponential, wanted.seed, 0, 1);
+    let schedule: Vec<Scheduled> = arrivals
         .take_while(|(_, due)| due.0 < end_ns)
         .filter(|(_, due)| due.0 >= warm_up_ns)
         .map(|(index, due)| Scheduled {

@@ -1,13 +1,10 @@
-//! The connections of one worker, and the [`Io`] a session sees.
+//! The links of one worker: which slot each has, what waits to be sent, what was read.
 
-use std::fmt;
-
-use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::unsent::{Memory, Unsent};
+use super::outbox::{Memory, Outbox};
 use crate::driver::{Driver, Route, Slot};
-use crate::seam::{Io, Link, LinkError, LinkKind, Ticket};
+use crate::seam::{Link, LinkError, LinkKind};
 
 /// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
 /// requests stays far below, 30 writes of 8 KiB do not.
@@ -17,25 +14,56 @@ const BATCH_BYTES_MAX: usize = 256 * 1024;
 pub(super) struct LinkState {
     generation: u32,
     /// The client whose session owns it.
-    pub(super) client: u32,
-    pub(super) stage: Stage,
-    pub(super) kind: LinkKind,
+    client: u32,
+    stage: Stage,
+    kind: LinkKind,
     /// Waits for the connection, for the socket, or for the end of the turn.
-    unsent: Unsent,
+    outbox: Outbox,
     /// The socket took less than it was given; it will say when it takes more.
     blocked: bool,
     /// Is flushed at the end of the turn.
     queued: bool,
     /// Bytes still to be dropped on arrival.
-    pub(super) discard_left: u64,
+    discard_left: u64,
     /// Nothing lay in the socket then.
-    pub(super) empty_since: Nanos,
+    empty_since: Nanos,
     /// The last read left nothing: whatever comes will be told of.
-    pub(super) drained: bool,
+    drained: bool,
+}
+
+impl LinkState {
+    /// Bytes still to be dropped on arrival.
+    pub(super) const fn discard_left(&self) -> u64 {
+        self.discard_left
+    }
+
+    pub(super) const fn discarded(&mut self, bytes: u64) {
+        self.discard_left = self.discard_left.saturating_sub(bytes);
+    }
+
+    /// A read has come to an end at `now`, with the socket's end or not. `looked`: every socket
+    /// that had something then was named. Since when, before the read, the socket was empty.
+    pub(super) fn was_read(&mut self, drained: bool, looked: Nanos, now: Nanos) -> Nanos {
+        // A drained socket that a look at all of them did not name was empty then, too.
+        let empty_since = match self.drained {
+            true => self.empty_since.max(looked),
+            false => self.empty_since,
+        };
+        self.drained = drained;
+        if drained {
+            self.empty_since = now;
+        }
+        empty_since
+    }
+
+    /// Nothing lies in the socket.
+    pub(super) const fn found_empty(&mut self, now: Nanos) {
+        (self.empty_since, self.drained) = (now, true);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+enum Stage {
     Free,
     Connecting,
     Open,
@@ -43,8 +71,9 @@ pub(super) enum Stage {
     Broken,
 }
 
-/// All connections of one worker.
-pub(super) struct Links {
+/// All links of one worker, and the driver below them.
+pub(super) struct Links<D> {
+    driver: D,
     sending: Sending,
     states: Vec<LinkState>,
     free: Vec<Slot>,
@@ -52,13 +81,12 @@ pub(super) struct Links {
     /// still name the old ones.
     resting: Vec<Slot>,
     /// Broken within a session's own call; reported in the next round.
-    pub(super) broken: Vec<(Link, LinkError)>,
+    broken: Vec<(Link, LinkError)>,
     /// To be flushed at the end of the turn.
     queued: Vec<Link>,
-    /// Bytes sent since the last [`Links::take_sent`].
-    pub(super) bytes_sent: u64,
+    bytes_sent: u64,
     /// Connections opened since the start.
-    pub(super) connects: u64,
+    connects: u64,
 }
 
 /// When bytes leave.
@@ -70,9 +98,10 @@ pub(super) enum Sending {
     Batched,
 }
 
-impl Links {
-    pub(super) const fn new(sending: Sending) -> Self {
+impl<D: Driver> Links<D> {
+    pub(super) const fn new(driver: D, sending: Sending) -> Self {
         Self {
+            driver,
             sending,
             states: Vec::new(),
             free: Vec::new(),
@@ -84,17 +113,45 @@ impl Links {
         }
     }
 
-    /// The link in this slot, when it is in use.
-    pub(super) fn link(&self, slot: Slot) -> Option<Link> {
-        let state = self.states.get(slot as usize)?;
-        (state.stage != Stage::Free).then(|| Link::join(state.generation, slot))
+    /// The link in this slot, when it is in use; the client whose it is; what carries it.
+    pub(super) fn find(&self, slot: Slot) -> Option<(Link, u32, LinkKind)> {
+        let state = self.states.get(slot as usize).filter(|state| state.stage != Stage::Free)?;
+        Some((Link::join(state.generation, slot), state.client, state.kind))
+    }
+
+    pub(super) const fn driver(&mut self) -> &mut D {
+        &mut self.driver
     }
 
     /// State of a link; `None` once it is closed.
     pub(super) fn get(&mut self, link: Link) -> Option<&mut LinkState> {
-        let (generation, slot) = link.split();
-        let state = self.states.get_mut(slot as usize)?;
-        (state.generation == generation && state.stage != Stage::Free).then_some(state)
+        state_of(&mut self.states, link)
+    }
+
+    /// The same of a link that is open.
+    pub(super) fn get_open(&mut self, link: Link) -> Option<&mut LinkState> {
+        self.get(link).filter(|state| state.stage == Stage::Open)
+    }
+
+    /// Bytes sent since the start.
+    pub(super) const fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+
+    /// Connections opened since the start.
+    pub(super) const fn connects(&self) -> u64 {
+        self.connects
+    }
+
+    /// Links whose sessions have yet to hear that they broke.
+    pub(super) fn broken(&self) -> usize {
+        self.broken.len()
+    }
+
+    /// The first of them with its client, if it has not been closed.
+    pub(super) fn take_broken(&mut self) -> Option<(Link, u32, LinkError)> {
+        let (link, error) = self.broken.swap_remove(0);
+        self.get(link).map(|state| (link, state.client, error))
     }
 
     /// Closed slots may be used again.
@@ -102,23 +159,29 @@ impl Links {
         self.free.append(&mut self.resting);
     }
 
-    /// The connection opened: what waited is sent.
-    pub(super) fn opened<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        if let Some(state) = self.get(link) {
+    /// The socket takes bytes, which what waits is sent for, or says why it did not connect. True
+    /// when it has.
+    pub(super) fn writable(&mut self, link: Link) -> Result<bool, LinkError> {
+        let state = state_of(&mut self.states, link);
+        let opens = state.filter(|state| state.stage == Stage::Connecting);
+        let opened = opens.is_some();
+        if let Some(state) = opens {
+            self.driver.connected(link.slot())?;
             state.stage = Stage::Open;
             self.connects += 1;
         }
-        self.flush(link, driver);
+        self.flush(link);
+        Ok(opened)
     }
 
     /// The turn is over: what was collected in it is sent.
-    pub(super) fn end_turn<D: Driver>(&mut self, driver: &mut D) {
+    pub(super) fn end_turn(&mut self) {
         for at in 0..self.queued.len() {
             let link = self.queued[at];
             if let Some(state) = self.get(link) {
                 state.queued = false;
                 if !state.blocked {
-                    self.flush(link, driver);
+                    self.flush(link);
                 }
             }
         }
@@ -126,21 +189,21 @@ impl Links {
     }
 
     /// Sends what waits, as far as the socket takes it.
-    pub(super) fn flush<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        let slot = link.split().1;
+    fn flush(&mut self, link: Link) {
+        let slot = link.slot();
         let memory = match self.sending {
             Sending::AtOnce => Memory::Free,
             Sending::Batched => Memory::Keep,
         };
-        let Some(state) = self.get(link) else { return };
-        if state.stage != Stage::Open || state.unsent.is_empty() {
+        let Some(state) = state_of(&mut self.states, link) else { return };
+        if state.stage != Stage::Open || state.outbox.is_empty() {
             return;
         }
-        match state.unsent.send(state.kind, slot, driver) {
+        match state.outbox.send(state.kind, slot, &mut self.driver) {
             Ok(sent) => {
-                state.blocked = !state.unsent.is_empty();
+                state.blocked = !state.outbox.is_empty();
                 if !state.blocked {
-                    state.unsent.clear(memory);
+                    state.outbox.clear(memory);
                 }
                 self.bytes_sent += sent as u64;
             }
@@ -157,16 +220,16 @@ impl Links {
     }
 
     /// Sends, now or at the end of the turn or when the socket takes it.
-    fn send<D: Driver>(&mut self, link: Link, bytes: &[u8], driver: &mut D) {
+    pub(super) fn send(&mut self, link: Link, bytes: &[u8]) {
         let batched = self.sending == Sending::Batched;
-        let Some(state) = self.get(link) else { return };
+        let Some(state) = state_of(&mut self.states, link) else { return };
         match state.stage {
             Stage::Broken | Stage::Free => {}
-            Stage::Open if !batched && state.unsent.is_empty() => {
-                match driver.send(link.split().1, bytes) {
+            Stage::Open if !batched && state.outbox.is_empty() => {
+                match self.driver.send(link.slot(), bytes) {
                     Ok(sent) => {
                         if sent < bytes.len() {
-                            state.unsent.push(state.kind, &bytes[sent..]);
+                            state.outbox.push(state.kind, &bytes[sent..]);
                             state.blocked = true;
                         }
                         self.bytes_sent += sent as u64;
@@ -175,14 +238,14 @@ impl Links {
                 }
             }
             Stage::Open | Stage::Connecting => {
-                state.unsent.push(state.kind, bytes);
+                state.outbox.push(state.kind, bytes);
                 if state.stage == Stage::Connecting || state.blocked {
                     return;
                 }
-                let full = state.unsent.len() >= BATCH_BYTES_MAX;
+                let full = state.outbox.len() >= BATCH_BYTES_MAX;
                 let fresh = !std::mem::replace(&mut state.queued, true);
                 if full {
-                    self.flush(link, driver);
+                    self.flush(link);
                 }
                 if fresh {
                     self.queued.push(link);
@@ -191,37 +254,61 @@ impl Links {
         }
     }
 
+    /// Opens a link for this client.
+    pub(super) fn connect(&mut self, client: u32, kind: LinkKind, route: &Route) -> Link {
+        let link = self.open(client, kind);
+        if let Err(error) = self.driver.connect(link.slot(), kind, route) {
+            self.broke(link, error);
+        }
+        link
+    }
+
+    /// The next `bytes` that arrive are not wanted.
+    pub(super) fn discard(&mut self, link: Link, bytes: u64) {
+        if let Some(state) = self.get(link) {
+            state.discard_left = state.discard_left.saturating_add(bytes);
+        }
+    }
+
+    /// Closes. What was to leave at the end of the turn still does, as it would without batches.
+    pub(super) fn close(&mut self, link: Link) {
+        if self.get(link).is_some_and(|state| !state.blocked) {
+            self.flush(link);
+        }
+        self.release(link);
+    }
+
     /// Closes and forgets.
-    pub(super) fn release<D: Driver>(&mut self, link: Link, driver: &mut D) {
-        let slot = link.split().1;
-        let Some(state) = self.get(link) else { return };
+    pub(super) fn release(&mut self, link: Link) {
+        let slot = link.slot();
+        let Some(state) = state_of(&mut self.states, link) else { return };
         state.stage = Stage::Free;
         state.generation = state.generation.wrapping_add(1);
-        state.unsent.clear(Memory::Free);
+        state.outbox.clear(Memory::Free);
         (state.blocked, state.queued) = (false, false);
         state.discard_left = 0;
-        driver.close(slot);
+        self.driver.close(slot);
         self.resting.push(slot);
     }
 
     /// Closes and forgets all links of a client.
-    pub(super) fn release_all<D: Driver>(&mut self, client: u32, driver: &mut D) {
+    pub(super) fn release_all(&mut self, client: u32) {
         for slot in 0..self.states.len() {
             let state = &self.states[slot];
             if state.client == client && state.stage != Stage::Free {
-                self.release(Link::join(state.generation, slot as Slot), driver);
+                self.release(Link::join(state.generation, slot as Slot));
             }
         }
     }
 
-    fn open_slot(&mut self, client: u32, kind: LinkKind) -> Link {
+    fn open(&mut self, client: u32, kind: LinkKind) -> Link {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.states.push(LinkState {
                 generation: 0,
                 client,
                 stage: Stage::Free,
                 kind,
-                unsent: Unsent::default(),
+                outbox: Outbox::default(),
                 blocked: false,
                 queued: false,
                 discard_left: 0,
@@ -239,92 +326,22 @@ impl Links {
     }
 }
 
+fn state_of(states: &mut [LinkState], link: Link) -> Option<&mut LinkState> {
+    let (generation, slot) = link.split();
+    let state = states.get_mut(slot as usize)?;
+    (state.generation == generation && state.stage != Stage::Free).then_some(state)
+}
+
 impl Link {
-    pub(super) const fn join(generation: u32, slot: Slot) -> Self {
+    const fn join(generation: u32, slot: Slot) -> Self {
         Self((generation as u64) << 32 | slot as u64)
     }
 
-    pub(super) const fn split(self) -> (u32, Slot) {
+    pub(super) const fn slot(self) -> Slot {
+        self.split().1
+    }
+
+    const fn split(self) -> (u32, Slot) {
         ((self.0 >> 32) as u32, self.0 as Slot)
-    }
-}
-
-/// What a session's calls produced, collected until the session returns.
-#[derive(Default)]
-pub(super) struct Produced {
-    pub(super) completions: Vec<Completion>,
-    /// What came behind replies of ops that had ended before.
-    pub(super) surpluses: Vec<Surplus>,
-    /// Words for the failure that completes next.
-    pub(super) detail: Option<String>,
-    /// A further error sample would be kept.
-    pub(super) wants_detail: bool,
-}
-
-/// An op that ended.
-pub(super) struct Completion {
-    pub(super) ticket: Ticket,
-    pub(super) outcome: Outcome,
-    /// Why it failed, in words.
-    pub(super) detail: Option<String>,
-}
-
-/// Bytes behind a reply that had been recorded as good.
-pub(super) struct Surplus {
-    pub(super) kind: OpKind,
-    /// What came, in words.
-    pub(super) detail: Option<String>,
-}
-
-/// The [`Io`] of one client during one call of its session.
-pub(super) struct Port<'w, D> {
-    pub(super) driver: &'w mut D,
-    pub(super) links: &'w mut Links,
-    pub(super) produced: &'w mut Produced,
-    pub(super) client: u32,
-    pub(super) route: Route,
-}
-
-impl<D: Driver> Io for Port<'_, D> {
-    fn connect(&mut self, kind: LinkKind) -> Link {
-        let link = self.links.open_slot(self.client, kind);
-        if let Err(error) = self.driver.connect(link.split().1, kind, &self.route) {
-            self.links.broke(link, error);
-        }
-        link
-    }
-
-    fn send(&mut self, link: Link, bytes: &[u8]) {
-        self.links.send(link, bytes, self.driver);
-    }
-
-    fn discard(&mut self, link: Link, n: u64) {
-        if let Some(state) = self.links.get(link) {
-            state.discard_left = state.discard_left.saturating_add(n);
-        }
-    }
-
-    fn close(&mut self, link: Link) {
-        // What the session sent in this turn still leaves, as it would without batches.
-        if self.links.get(link).is_some_and(|state| !state.blocked) {
-            self.links.flush(link, self.driver);
-        }
-        self.links.release(link, self.driver);
-    }
-
-    fn explain(&mut self, detail: fmt::Arguments<'_>) {
-        if self.produced.wants_detail {
-            self.produced.detail = Some(detail.to_string());
-        }
-    }
-
-    fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
-        let detail = self.produced.detail.take();
-        self.produced.completions.push(Completion { ticket, outcome, detail });
-    }
-
-    fn surplus(&mut self, kind: OpKind) {
-        let detail = self.produced.detail.take();
-        self.produced.surpluses.push(Surplus { kind, detail });
     }
 }

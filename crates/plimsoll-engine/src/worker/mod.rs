@@ -1,73 +1,55 @@
 //! The worker: one loop per core.
 //!
-//! cached `now` → due schedules → [`Script::next`] → [`Session::issue`] → driver; replies →
-//! [`Session::on_bytes`] → [`Recorder::record`] → [`Script::on_outcome`]. Everything inside
-//! [`Seat::drive`] is generic; nothing in the loop locks, logs or allocates per op.
+//! wait → what happened on connections → [`Session`] → ops that ended, recorded → ops that are due
+//! → [`Script::next`] → [`Session::issue`] → driver. Everything inside [`Seat::drive`] is generic;
+//! nothing in the loop locks, logs or allocates per op.
+//!
+//! Each part owns its state: `ops` what becomes of an op, with `schedule` (when clients act),
+//! `clients` (sessions and what they have in flight) and `recording`; `connections` the links and
+//! the driver; `waiting` how long to wait.
 
-mod acting;
-mod intervals;
-mod lates;
-mod leaving;
+mod clients;
+mod connections;
+mod lateness;
 mod links;
-mod network;
-mod rounds;
+mod ops;
+mod outbox;
+mod port;
+mod recording;
 mod schedule;
-mod settling;
-mod unsent;
+mod seat;
 mod waiting;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::Sender;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use plimsoll_model::assignment::{Assignment, Load, OpNames};
-use plimsoll_model::event::AgentEvent;
+use plimsoll_model::assignment::{Load, Phases};
 use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::Nanos;
 
-use crate::driver::epoll::EpollDriver;
-use crate::driver::{Datagrams, Driver, LocalPort, Route};
+use crate::driver::{Datagrams, Driver, Ready, Wait};
 use crate::fresh::FreshTimes;
-use crate::recorder::{Flight, Recorder};
-use crate::seam::{ClientSeat, Script, Session, SessionCounters, Ticket};
+use crate::seam::{ClientSeat, Link, LinkError, LinkKind, Script, Session};
 
-use lates::Lates;
-use links::{Links, Produced, Sending};
-use network::Reading;
-use schedule::Schedule;
-use waiting::Waiting;
+use clients::Clients;
+use connections::{Brought, Connections, Read};
+use links::Sending;
+use ops::Ops;
+use recording::Recording;
+use schedule::{Schedule, Schedules};
+use waiting::{Outlook, Waiting};
+
+pub use seat::{Seat, SeatDriver};
 
 /// Bytes one read may hand to a session.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
-
-/// One worker's place in a load point: everything but the protocol.
-pub struct Seat<'a> {
-    /// The point.
-    pub assignment: &'a Assignment,
-    /// Number of this worker.
-    pub worker: u32,
-    /// Names of the workload's ops.
-    pub op_names: OpNames,
-    /// Ops that one arrival of an open load brings on average; at least 1.
-    pub ops_per_arrival: f64,
-    /// Where events go.
-    pub events: &'a Sender<AgentEvent>,
-    /// Empty histograms.
-    pub fresh: FreshTimes,
-    /// Set from outside to end the point early.
-    pub stop: &'a AtomicBool,
-    /// What moves bytes and time.
-    pub driver: SeatDriver<'a>,
-}
-
-/// The driver of a seat.
-pub enum SeatDriver<'a> {
-    /// Real sockets.
-    Epoll(Box<EpollDriver>),
-    /// A simulation.
-    Simulated(&'a mut dyn Driver),
-    /// In use by the loop.
-    Taken,
-}
+/// Reads of one connection in a row; then the others have their turn.
+const READS_PER_TURN: u32 = 32;
+/// Batches of datagrams of one connection in a row.
+const BATCHES_PER_TURN: u32 = 16;
+/// Connections served before due ops are looked for again: 16 exchanges are some 60 µs.
+const EVENTS_BETWEEN_TIMERS: usize = 16;
+/// A worker looks at its stop flag at least this often.
+const STOP_CHECK: Nanos = Nanos::from_millis(20);
 
 impl<'a> Seat<'a> {
     /// Runs the worker to the end of the point. `make` is called once per client, and once more
@@ -89,86 +71,18 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// A simulated client as the worker keeps it.
-struct Client<S> {
-    session: S,
-    /// Over all workers.
-    number: u32,
-    /// Has left the load; its session is not called any more.
-    gone: bool,
-    schedule: u32,
-    endpoint: usize,
-    route: Route,
-    /// By ticket.
-    flights: Vec<Option<Flight>>,
-    /// Tickets that no op has, the one used last on top.
-    free_tickets: Vec<Ticket>,
-    in_flight: u32,
-    /// When the op that ended last was due.
-    last_due: Nanos,
-    /// Since when it could have taken an op.
-    free_since: Nanos,
-    /// Stands in its schedule's list of free clients.
-    listed_free: bool,
-    /// Earliest entry of this client in the deadline heap.
-    deadline: Nanos,
-}
-
-impl<S> Client<S> {
-    /// An op goes out.
-    fn begin(&mut self, flight: Flight) -> Ticket {
-        self.in_flight += 1;
-        if let Some(ticket) = self.free_tickets.pop() {
-            self.flights[ticket.0 as usize] = Some(flight);
-            return ticket;
-        }
-        self.flights.push(Some(flight));
-        Ticket(self.flights.len() as u32 - 1)
-    }
-
-    /// The op ended; `None` when there is no such op.
-    fn end(&mut self, ticket: Ticket) -> Option<Flight> {
-        let flight = self.flights.get_mut(ticket.0 as usize)?.take()?;
-        self.free_tickets.push(ticket);
-        self.in_flight -= 1;
-        Some(flight)
-    }
-
-    /// All ops end, the oldest ticket first.
-    fn end_all(&mut self) -> Vec<(Ticket, Flight)> {
-        let tickets = (0..self.flights.len() as u32).map(Ticket);
-        tickets.filter_map(|ticket| Some((ticket, self.end(ticket)?))).collect()
-    }
-}
-
 /// One loop with everything it owns.
 struct Worker<'a, S, C, D> {
-    assignment: &'a Assignment,
-    events: &'a Sender<AgentEvent>,
-    stop: &'a AtomicBool,
-    driver: D,
-    recorder: Recorder,
-    clients: Vec<Client<S>>,
-    schedules: Vec<Schedule<C>>,
-    links: Links,
-    produced: Produced,
-    timers: rounds::Timers,
+    ops: Ops<'a, S, C, D>,
     waiting: Waiting,
-    lates: Lates,
-    /// The read that a session is being told of.
-    reading: Option<Reading>,
-    /// Schedules that may do something at once, and when it was due.
-    runnable: Vec<(u32, Nanos)>,
+    phases: Phases,
+    stop: &'a AtomicBool,
     buffer: Vec<u8>,
     datagrams: Datagrams,
-    round: rounds::Round,
-    backlog_ops: u64,
-    backlog_ops_max: u64,
-    in_flight: u64,
-    /// Clients that left before the window ended.
-    left_in_time: u32,
-    stop_check_at: Nanos,
-    counters: SessionCounters,
+    /// Something was ready in the last round.
+    served: bool,
+    /// The last round polled and found nothing to do, and began then.
+    idle_since: Option<Nanos>,
 }
 
 impl<'a, S, C, D> Worker<'a, S, C, D>
@@ -181,114 +95,234 @@ where
         seat: &Seat<'a>,
         driver: D,
         fresh: FreshTimes,
-        mut make: impl FnMut(ClientSeat) -> (S, C),
+        make: impl FnMut(ClientSeat) -> (S, C),
     ) -> Self {
-        let assignment = seat.assignment;
-        let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
-        let mut recorder =
-            Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets, fresh);
-        let (clients, schedules) = seats(seat, &mut make);
-        if assignment.counts_clients {
-            recorder.count_clients(clients.iter().map(|client| client.number).collect());
-        }
+        let (clients, schedules) = take_seats(seat, make);
+        let recording = Recording::new(seat, fresh, clients.numbers());
         let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
-        let backlog_ops_max = match assignment.load {
-            Load::Open { backlog_ops_max, .. } => {
-                u64::from(backlog_ops_max.div_ceil(assignment.workers.max(1)))
-            }
-            Load::Closed { .. } => 0,
-        };
+        let connections = Connections::new(driver, sending);
         Self {
-            assignment,
-            events: seat.events,
+            ops: Ops::new(connections, clients, schedules, recording),
+            waiting: Waiting::new(seat.assignment),
+            phases: seat.assignment.phases,
             stop: seat.stop,
-            driver,
-            recorder,
-            clients,
-            schedules,
-            links: Links::new(sending),
-            produced: Produced::default(),
-            timers: rounds::Timers::default(),
-            waiting: Waiting::new(assignment),
-            lates: Lates::default(),
-            reading: None,
-            runnable: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
             datagrams: Datagrams::default(),
-            round: rounds::Round::default(),
-            backlog_ops: 0,
-            backlog_ops_max,
-            in_flight: 0,
-            left_in_time: 0,
-            stop_check_at: Nanos::ZERO,
-            counters: SessionCounters::default(),
+            served: false,
+            idle_since: None,
+        }
+    }
+
+    /// Runs to the end of the point and reports the totals.
+    fn run(mut self) {
+        self.ops.connections().begin();
+        self.ops.recording().begin();
+        loop {
+            let now = self.begin_round();
+            self.ops.roll_intervals(now);
+            // Before the end is looked at: what came due until now is counted, sent or not.
+            let acted = self.ops.wake_due(now);
+            if self.is_over(now) {
+                break;
+            }
+            self.wait(now, acted);
+            self.serve_ready();
+            self.report_broken();
+            self.ops.connections().links().end_round();
+        }
+        let now = self.ops.connections().now();
+        self.ops.finish(now);
+    }
+
+    /// The round's time. Where no op is due by the clock, that of the last thing done will do.
+    fn begin_round(&mut self) -> Nanos {
+        if self.served && !self.ops.has_timers() {
+            return self.ops.connections().last_now();
+        }
+        let now = self.ops.connections().now();
+        if let Some(since) = self.idle_since.take() {
+            self.ops.recording().polled_empty(now.saturating_sub(since));
+        }
+        now
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        if self.stop.load(Ordering::Relaxed) {
+            return true;
+        }
+        let load_end = self.phases.load_end();
+        now >= load_end && (self.ops.are_settled() || now >= load_end + self.phases.drain_ns)
+    }
+
+    /// Waits as long as `waiting` says. `acted`: something was done in this round, begun at `now`.
+    fn wait(&mut self, now: Nanos, acted: bool) {
+        if acted {
+            self.waiting.acted(now);
+        }
+        let in_flight = self.ops.in_flight();
+        let wait = self.waiting.next(&Outlook {
+            now,
+            timer: self.ops.next_timer(),
+            look_up: self.ops.recording().boundary().min(now + STOP_CHECK),
+            in_flight,
+            more: self.ops.connections().has_more(),
+            // A closed load of one op per client would be held down to the grid; one whose clients
+            // keep many ops in flight has the next ones under way meanwhile.
+            gains: self.ops.has_timers() || (S::BATCH_SENDS && in_flight),
+        });
+        let waited = self.ops.connections().wait(wait, acted);
+        self.waiting.waited(wait, waited.from, waited.to, waited.ready);
+        self.served = waited.ready > 0;
+        if wait != Wait::Poll {
+            self.ops.recording().slept(waited.to.saturating_sub(waited.from));
+        } else if !self.served && !acted {
+            self.idle_since = Some(now);
+        }
+    }
+
+    /// Deals with what the wait found, and with ops that come due meanwhile.
+    fn serve_ready(&mut self) {
+        let mut served = 0;
+        while let Some(event) = self.ops.connections().next_ready() {
+            self.serve(event);
+            served += 1;
+            if served % EVENTS_BETWEEN_TIMERS == 0 && self.ops.has_timers() {
+                let now = self.ops.connections().now();
+                self.ops.wake_due(now);
+            }
+        }
+    }
+
+    fn serve(&mut self, event: Ready) {
+        let Some((link, client, kind)) = self.ops.connections().links().find(event.slot) else {
+            return;
+        };
+        if event.writable {
+            match self.ops.connections().links().writable(link) {
+                Ok(true) => {
+                    let now = self.ops.connections().now();
+                    self.ops.call(client, now, |session, port| {
+                        session.on_connected(link, now, port);
+                    });
+                }
+                Ok(false) => {}
+                Err(error) => self.fail(link, client, error),
+            }
+        }
+        if event.readable || event.hung_up {
+            let read = match kind {
+                LinkKind::Stream => self.read(link, client, event),
+                LinkKind::Datagram => self.read_datagrams(link, client, event),
+            };
+            if let Err(error) = read {
+                self.fail(link, client, error);
+            }
+        }
+        self.ops.issue_due();
+    }
+
+    /// Reads until less comes than was asked for, which re-arms the edge.
+    fn read(&mut self, link: Link, client: u32, event: Ready) -> Result<(), LinkError> {
+        for _ in 0..READS_PER_TURN {
+            let limit = self.ops.read_limit(client, link);
+            let Some(read) = self.ops.connections().read(link, &mut self.buffer, limit)? else {
+                return Ok(());
+            };
+            let Read { brought, at, short } = read;
+            let buffer = &self.buffer;
+            self.ops.call(client, at, |session, port| match brought {
+                Brought::Bytes(length) => session.on_bytes(link, &buffer[..length], at, port),
+                Brought::Dropped(length) => session.on_discarded(link, length, at, port),
+                Brought::End => session.on_eof(link, at, port),
+            });
+            self.ops.connections().end_read();
+            let done = match brought {
+                Brought::Bytes(_) => short,
+                // The body that nobody reads was the last of a reply: nothing can follow it.
+                Brought::Dropped(_) => short || self.ops.is_idle(client),
+                Brought::End => return Ok(()),
+            };
+            if done && !event.hung_up {
+                return Ok(());
+            }
+            if S::BATCH_SENDS {
+                // A full read means that many replies are under way: what they lead to goes out
+                // before the next read.
+                self.ops.issue_due();
+            }
+        }
+        self.ops.connections().come_back_to(link, event);
+        Ok(())
+    }
+
+    /// Reads until there is nothing left, which re-arms the edge.
+    fn read_datagrams(&mut self, link: Link, client: u32, event: Ready) -> Result<(), LinkError> {
+        for _ in 0..BATCHES_PER_TURN {
+            if !self.ops.connections().is_open(link) {
+                return Ok(());
+            }
+            let (now, read) = self.ops.connections().read_datagrams(link, &mut self.datagrams);
+            read?;
+            for (bytes, stamp) in self.datagrams.received() {
+                if !self.ops.connections().take_datagram(link, bytes.len(), stamp, now) {
+                    break;
+                }
+                self.ops.call(client, now, |session, port| {
+                    session.on_bytes(link, bytes, now, port);
+                });
+                self.ops.connections().end_read();
+            }
+            if !self.datagrams.is_full() {
+                self.ops.connections().note_empty(link, now);
+            }
+            if self.datagrams.is_empty() || !self.datagrams.is_full() && !event.hung_up {
+                return Ok(());
+            }
+        }
+        self.ops.connections().come_back_to(link, event);
+        Ok(())
+    }
+
+    fn fail(&mut self, link: Link, client: u32, error: LinkError) {
+        self.ops.connections().links().release(link);
+        let now = self.ops.connections().now();
+        self.ops.call(client, now, |session, port| {
+            session.on_failed(link, error, now, port);
+        });
+    }
+
+    /// Links that broke inside a session's own call.
+    fn report_broken(&mut self) {
+        for _ in 0..self.ops.connections().links().broken() {
+            if let Some((link, client, error)) = self.ops.connections().links().take_broken() {
+                self.fail(link, client, error);
+                self.ops.issue_due();
+            }
         }
     }
 }
 
 /// Clients and schedules of one worker: client i belongs to worker i mod n.
-fn seats<S, C>(
+fn take_seats<S, C: Script>(
     place: &Seat<'_>,
-    make: &mut impl FnMut(ClientSeat) -> (S, C),
-) -> (Vec<Client<S>>, Vec<Schedule<C>>)
-where
-    S: Session,
-    C: Script<Op = S::Op>,
-{
-    let Seat { assignment, worker, ops_per_arrival, .. } = *place;
+    mut make: impl FnMut(ClientSeat) -> (S, C),
+) -> (Clients<S>, Schedules<C>) {
+    let Seat { assignment, worker, .. } = *place;
+    let mut clients = Clients::new();
+    let mut schedules = Schedules::new(assignment);
+    let is_shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
+    let shared = is_shared.then(|| {
+        let (_, script) = make(seat::client_seat(assignment, 0));
+        schedules.add(Schedule::new(script, place, 0))
+    });
     let total = assignment.load.clients();
-    let shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
-    let mut clients = Vec::new();
-    let mut schedules = Vec::new();
-    if shared {
-        let (_, script) = make(client_seat(assignment, 0));
-        schedules.push(Schedule::shared(script, assignment, worker, ops_per_arrival));
-    }
     for number in (worker..total).step_by(assignment.workers.max(1) as usize) {
-        let seat = client_seat(assignment, number);
+        let seat = seat::client_seat(assignment, number);
         let (session, script) = make(seat);
-        let index = clients.len() as u32;
-        if !shared {
-            schedules.push(Schedule::of_client(script, assignment, number, ops_per_arrival));
-        }
-        let schedule = if shared { 0 } else { index };
-        schedules[schedule as usize].free.push_back(index);
-        schedules[schedule as usize].clients += 1;
-        clients.push(Client {
-            session,
-            number,
-            gone: false,
-            schedule,
-            endpoint: seat.endpoint,
-            route: route(assignment, &seat),
-            flights: Vec::new(),
-            free_tickets: Vec::new(),
-            in_flight: 0,
-            last_due: Nanos::ZERO,
-            free_since: Nanos::ZERO,
-            listed_free: true,
-            deadline: Nanos::MAX,
-        });
+        let schedule =
+            shared.unwrap_or_else(|| schedules.add(Schedule::new(script, place, number)));
+        schedules.add_client(schedule);
+        clients.add(session, number, seat.endpoint, seat::route(assignment, &seat));
     }
     (clients, schedules)
-}
-
-fn route(assignment: &Assignment, seat: &ClientSeat) -> Route {
-    let sources = &assignment.sources;
-    let reserved = assignment.reserved_ports;
-    Route {
-        to: assignment.endpoints[seat.endpoint].address,
-        from: (!sources.is_empty()).then(|| sources[seat.client as usize % sources.len()]),
-        port: if reserved { LocalPort::Reserved } else { LocalPort::Any },
-    }
-}
-
-fn client_seat(assignment: &Assignment, client: u32) -> ClientSeat {
-    ClientSeat {
-        client,
-        endpoint: client as usize % assignment.endpoints.len().max(1),
-        seed: assignment.seed,
-        op_timeout: assignment.op_timeout,
-        nonce: assignment.nonce,
-    }
 }

@@ -1,97 +1,450 @@
-//! A schedule: a script, the instants at which it acts, and the clients that serve it.
+//! When clients act: each schedule is a script, the instants at which it acts, and the clients that
+//! serve it. What is due goes to a client that is free, or waits; pieces of work are thought about.
 //!
-//! A client of a per-client or closed load has a schedule of its own; a shared schedule is one schedule
+//! A client of a per-client or closed load has a schedule of its own; a shared schedule is one
 //! served by a pool.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::iter::{Peekable, Skip, StepBy};
 
 use plimsoll_model::assignment::{Assignment, Load};
+use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
+use super::seat::Seat;
 use crate::pacer::{Arrivals, Thinker, start_delay};
+use crate::recorder::DueCounts;
+use crate::seam::{Script, Step, Turn};
 
-/// An op that has come due.
+/// A closed client whose connection failed waits this long, so that a dead server is not flooded.
+const RECONNECT_PAUSE: Nanos = Nanos::from_millis(10);
+
+/// All schedules of one worker.
+pub(super) struct Schedules<C> {
+    schedules: Vec<Schedule<C>>,
+    /// By client.
+    places: Vec<Place>,
+    /// Who wakes when. At most one entry per schedule.
+    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Those that may do something at once, and when it was due.
+    runnable: Vec<(u32, Nanos)>,
+    /// Of these the one whose op was taken last: it may have more.
+    acting: Option<(u32, Nanos)>,
+    backlog_ops: u64,
+    backlog_ops_max: u64,
+    counts: DueCounts,
+    load_end: Nanos,
+}
+
+/// A client as its schedule sees it.
+struct Place {
+    schedule: u32,
+    /// Stands in its schedule's list of free clients.
+    listed: bool,
+    /// Since when it could have taken an op.
+    free_since: Nanos,
+}
+
+/// An op that may go out.
+pub(super) struct Outgoing<Op> {
+    pub(super) client: u32,
+    pub(super) op: Op,
+    pub(super) due: Nanos,
+    pub(super) now: Nanos,
+}
+
+/// What came of an op that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Due {
-    pub(super) index: u64,
-    pub(super) at: Nanos,
+pub(super) enum End {
+    /// Another op follows from it.
+    GoesOn,
+    /// It failed before or because there was no connection: at once, with nothing to wait for.
+    NoConnection,
+    Other,
 }
 
 /// A script and its pace.
 pub(super) struct Schedule<C> {
-    pub(super) script: C,
-    pub(super) pace: Pace,
+    script: C,
+    pace: Pace,
     /// Clients with room for an op, the longest idle first.
-    pub(super) free: VecDeque<u32>,
+    free: VecDeque<u32>,
     /// Clients that serve it and have not left.
-    pub(super) clients: u32,
+    clients: u32,
     /// Ops under way, of all its clients.
-    pub(super) in_flight: u32,
+    in_flight: u32,
 }
 
 /// What makes a schedule act.
-pub(super) enum Pace {
+enum Pace {
     Open(OpenPace),
     Closed(ClosedPace),
 }
 
 /// A schedule that does not wait for replies.
-pub(super) struct OpenPace {
-    arrivals: Arrivals,
-    /// This worker takes every `stride`-th op of the schedule, beginning with `offset`.
-    stride: u64,
-    offset: u64,
-    /// The op that comes due next.
-    pub(super) next: Option<Due>,
+struct OpenPace {
+    /// This worker's part of them.
+    arrivals: Peekable<StepBy<Skip<Arrivals>>>,
     /// Due, and waiting for a free client.
-    pub(super) backlog: VecDeque<Due>,
+    backlog: VecDeque<(u64, Nanos)>,
     /// The script waits for an op to end before it takes the first of the backlog.
-    pub(super) waits: bool,
+    waits: bool,
 }
 
 /// A client that waits for its replies.
-pub(super) struct ClosedPace {
-    pub(super) thinker: Thinker,
-    pub(super) start: Nanos,
-    pub(super) issued: u64,
+struct ClosedPace {
+    thinker: Thinker,
+    start: Nanos,
+    issued: u64,
     /// The piece of work under way began here.
-    pub(super) piece_start: Option<Nanos>,
+    piece_start: Option<Nanos>,
     /// Pause before that piece.
-    pub(super) think: Nanos,
-    pub(super) finished: bool,
+    think: Nanos,
+    finished: bool,
     /// A timer will wake the schedule.
-    pub(super) asleep: bool,
+    asleep: bool,
 }
 
-impl OpenPace {
-    /// Moves on to the next op of the schedule that is this worker's.
-    pub(super) fn advance(&mut self) {
-        loop {
-            let Some((index, at)) = self.arrivals.next_due() else {
-                self.next = None;
-                return;
-            };
-            if index % self.stride == self.offset {
-                self.next = Some(Due { index, at });
-                return;
+impl<C: Script> Schedules<C> {
+    pub(super) fn new(assignment: &Assignment) -> Self {
+        let backlog_ops_max = match assignment.load {
+            Load::Open { backlog_ops_max, .. } => {
+                u64::from(backlog_ops_max.div_ceil(assignment.workers.max(1)))
+            }
+            Load::Closed { .. } => 0,
+        };
+        Self {
+            schedules: Vec::new(),
+            places: Vec::new(),
+            timers: BinaryHeap::new(),
+            runnable: Vec::new(),
+            acting: None,
+            backlog_ops: 0,
+            backlog_ops_max,
+            counts: DueCounts::new(assignment.phases),
+            load_end: assignment.phases.load_end(),
+        }
+    }
+
+    /// One more schedule; its number.
+    pub(super) fn add(&mut self, mut schedule: Schedule<C>) -> u32 {
+        let number = self.schedules.len() as u32;
+        let first = match &mut schedule.pace {
+            Pace::Open(open) => open.arrivals.peek().map(|(_, due)| *due),
+            Pace::Closed(closed) => Some(closed.start),
+        };
+        self.timers.extend(first.map(|at| Reverse((at, number))));
+        self.schedules.push(schedule);
+        number
+    }
+
+    /// One more client, free, that serves this schedule.
+    pub(super) fn add_client(&mut self, schedule: u32) {
+        let state = &mut self.schedules[schedule as usize];
+        state.free.push_back(self.places.len() as u32);
+        state.clients += 1;
+        self.places.push(Place { schedule, listed: true, free_since: Nanos::ZERO });
+    }
+
+    /// The script that this client follows.
+    pub(super) fn script(&mut self, client: u32) -> &mut C {
+        &mut self.of(client).script
+    }
+
+    /// When the next schedule wakes.
+    pub(super) fn next_wake(&self) -> Option<Nanos> {
+        self.timers.peek().map(|first| first.0.0)
+    }
+
+    /// Ops that wait for a free client.
+    pub(super) const fn backlog_ops(&self) -> u64 {
+        self.backlog_ops
+    }
+
+    /// No more ops go out.
+    pub(super) fn is_over(&self, now: Nanos) -> bool {
+        now >= self.load_end
+    }
+
+    /// Wakes the first schedule whose time has come, if there is one.
+    pub(super) fn wake_next(&mut self, now: Nanos) -> bool {
+        let first = self.timers.peek().filter(|first| first.0.0 <= now);
+        let Some(&Reverse((at, schedule))) = first else { return false };
+        self.timers.pop();
+        self.runnable.push((schedule, at));
+        let state = &mut self.schedules[schedule as usize];
+        let open = match &mut state.pace {
+            Pace::Open(open) => open,
+            Pace::Closed(closed) => {
+                closed.asleep = false;
+                return true;
+            }
+        };
+        let load_end = self.load_end;
+        while let Some((index, due)) =
+            open.arrivals.next_if(|(_, due)| *due <= now && *due < load_end)
+        {
+            self.counts.came_due(due);
+            let has_place =
+                open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max;
+            if has_place && state.clients > 0 {
+                open.backlog.push_back((index, due));
+                self.backlog_ops += 1;
+            } else {
+                self.counts.not_sent(due);
             }
         }
+        if let Some((_, next)) = open.arrivals.peek().filter(|(_, due)| *due < load_end) {
+            self.timers.push(Reverse((*next, schedule)));
+        }
+        true
+    }
+
+    /// The next op that can go out; `None` when no runnable schedule can do anything.
+    pub(super) fn next_op(
+        &mut self,
+        has_room: impl Fn(u32) -> bool,
+        mut now: impl FnMut() -> Nanos,
+    ) -> Option<Outgoing<C::Op>> {
+        loop {
+            let (schedule, at) = self.acting.take().or_else(|| self.runnable.pop())?;
+            let is_open = matches!(self.schedules[schedule as usize].pace, Pace::Open(_));
+            let next = if is_open {
+                self.next_of_backlog(schedule, &has_room, &mut now)
+            } else {
+                self.next_of_client(schedule, at, &has_room, &mut now)
+            };
+            if next.is_some() {
+                if is_open || !C::EVERY_OP_IS_A_PIECE {
+                    self.acting = Some((schedule, at));
+                }
+                return next;
+            }
+        }
+    }
+
+    /// Open: an op that waits goes to a client that is free.
+    fn next_of_backlog(
+        &mut self,
+        schedule: u32,
+        has_room: &impl Fn(u32) -> bool,
+        now: &mut impl FnMut() -> Nanos,
+    ) -> Option<Outgoing<C::Op>> {
+        loop {
+            let state = &mut self.schedules[schedule as usize];
+            let Pace::Open(open) = &mut state.pace else { return None };
+            if open.backlog.is_empty() || open.waits {
+                return None;
+            }
+            let client = state.free.pop_front()?;
+            self.places[client as usize].listed = false;
+            if !has_room(client) {
+                // It had when it was listed; a follow-on has taken it since.
+                continue;
+            }
+            let (index, due) = open.backlog.pop_front()?;
+            self.backlog_ops -= 1;
+            let now = now();
+            match state.script.next(Turn { index, now }) {
+                Step::Issue(op) => return Some(Outgoing { client, op, due, now }),
+                Step::WaitForOutcome if state.in_flight > 0 => {
+                    open.waits = true;
+                    open.backlog.push_front((index, due));
+                    self.backlog_ops += 1;
+                    self.list_free(client, || true);
+                    return None;
+                }
+                // The script has nothing for this arrival: the client stays free.
+                Step::Think | Step::WaitForOutcome | Step::SleepUntil(_) | Step::Done => {
+                    self.counts.not_sent(due);
+                    self.list_free(client, || true);
+                }
+            }
+        }
+    }
+
+    /// Closed: the client of this schedule acts; `at` is when it should.
+    fn next_of_client(
+        &mut self,
+        schedule: u32,
+        at: Nanos,
+        has_room: &impl Fn(u32) -> bool,
+        now: &mut impl FnMut() -> Nanos,
+    ) -> Option<Outgoing<C::Op>> {
+        if at >= self.load_end {
+            return None;
+        }
+        let now = now();
+        let state = &mut self.schedules[schedule as usize];
+        let Pace::Closed(pace) = &mut state.pace else { return None };
+        let client = state.free.front().copied().filter(|_| !pace.finished)?;
+        if !has_room(client) {
+            // It had when it was listed; a follow-on has taken it since.
+            state.free.pop_front();
+            self.places[client as usize].listed = false;
+            return None;
+        }
+        match state.script.next(Turn { index: pace.issued, now }) {
+            Step::Issue(op) => {
+                pace.issued += 1;
+                pace.piece_start.get_or_insert(at);
+                state.free.pop_front();
+                self.places[client as usize].listed = false;
+                self.counts.came_due(at);
+                return Some(Outgoing { client, op, due: at, now });
+            }
+            Step::Think => self.think(schedule, at),
+            Step::SleepUntil(until) => self.wake_at(schedule, until.max(now + Nanos(1))),
+            Step::WaitForOutcome => {}
+            Step::Done => pace.finished = true,
+        }
+        None
+    }
+
+    /// An op of this client goes out; since when the client was free.
+    pub(super) fn op_began(&mut self, client: u32) -> Nanos {
+        self.of(client).in_flight += 1;
+        self.places[client as usize].free_since
+    }
+
+    /// An op of this client ended. [`Schedules::go_on`] follows, unless the client leaves.
+    pub(super) fn op_ended(&mut self, client: u32, now: Nanos) {
+        let state = self.of(client);
+        state.in_flight -= 1;
+        let waited = match &mut state.pace {
+            Pace::Open(open) => std::mem::take(&mut open.waits),
+            Pace::Closed(_) => false,
+        };
+        let place = &mut self.places[client as usize];
+        if waited || !place.listed {
+            place.free_since = now;
+        }
+    }
+
+    /// What the schedule does now that an op of this client has ended.
+    pub(super) fn go_on(&mut self, client: u32, end: End, now: Nanos) {
+        let schedule = self.places[client as usize].schedule;
+        match (&mut self.of(client).pace, end) {
+            (Pace::Open(_), _) => self.runnable.push((schedule, now)),
+            (Pace::Closed(_), End::GoesOn) if C::EVERY_OP_IS_A_PIECE => {}
+            (Pace::Closed(pace), End::NoConnection) => {
+                // Neither the failed piece nor the pause after it is a cycle of the client.
+                pace.piece_start = None;
+                pace.think = Nanos::ZERO;
+                self.wake_at(schedule, now + RECONNECT_PAUSE);
+            }
+            (Pace::Closed(_), End::Other) if C::EVERY_OP_IS_A_PIECE => {
+                self.think(schedule, now);
+            }
+            (Pace::Closed(_), End::GoesOn | End::Other) => self.runnable.push((schedule, now)),
+        }
+    }
+
+    /// Puts the client into its schedule's list when it has room and is not there yet.
+    pub(super) fn list_free(&mut self, client: u32, has_room: impl FnOnce() -> bool) {
+        let place = &mut self.places[client as usize];
+        if !place.listed && has_room() {
+            place.listed = true;
+            self.schedules[place.schedule as usize].free.push_back(client);
+        }
+    }
+
+    /// The client has room again without an op having ended.
+    pub(super) fn found_room(&mut self, client: u32, now: Nanos) {
+        let place = &mut self.places[client as usize];
+        if !place.listed {
+            place.free_since = now;
+            self.runnable.push((place.schedule, now));
+            self.list_free(client, || true);
+        }
+    }
+
+    /// The client is given no more.
+    pub(super) fn leave(&mut self, client: u32, now: Nanos) {
+        let schedule = self.places[client as usize].schedule;
+        self.places[client as usize].listed = false;
+        let state = &mut self.schedules[schedule as usize];
+        state.free.retain(|free| *free != client);
+        state.clients -= 1;
+        match &mut state.pace {
+            Pace::Closed(pace) => pace.finished = true,
+            Pace::Open(open) if state.clients == 0 => {
+                self.backlog_ops -= open.backlog.len() as u64;
+                open.backlog.drain(..).for_each(|(_, due)| self.counts.not_sent(due));
+            }
+            // The rest of the pool may take what waits.
+            Pace::Open(_) => self.runnable.push((schedule, now)),
+        }
+    }
+
+    /// An op comes due that follows from one that ended.
+    pub(super) fn follow_on_came_due(&mut self, due: Nanos) {
+        self.counts.came_due(due);
+    }
+
+    /// The point ends at `now`: what waits is not sent, nor what came due since the last round.
+    pub(super) fn finish(self, now: Nanos) -> DueCounts {
+        let mut counts = self.counts;
+        for mut schedule in self.schedules {
+            let Pace::Open(open) = &mut schedule.pace else { continue };
+            open.backlog.iter().for_each(|(_, due)| counts.not_sent(*due));
+            // After an early stop.
+            while let Some((_, due)) = open.arrivals.next_if(|(_, due)| *due <= now) {
+                counts.came_due(due);
+                counts.not_sent(due);
+            }
+        }
+        counts
+    }
+
+    /// A piece of work is over at `now`; the next begins after a pause.
+    fn think(&mut self, schedule: u32, now: Nanos) {
+        let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
+        if let Some(started) = pace.piece_start.take() {
+            self.counts.piece_done(started, pace.think, now);
+        }
+        pace.think = pace.thinker.draw();
+        if pace.think == Nanos::ZERO {
+            self.runnable.push((schedule, now));
+        } else {
+            let at = now + pace.think;
+            self.wake_at(schedule, at);
+        }
+    }
+
+    /// The schedule of a closed load sleeps until `at`. One that sleeps already is not woken later.
+    fn wake_at(&mut self, schedule: u32, at: Nanos) {
+        let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
+        if !pace.asleep {
+            pace.asleep = true;
+            self.timers.push(Reverse((at, schedule)));
+        }
+    }
+
+    fn of(&mut self, client: u32) -> &mut Schedule<C> {
+        &mut self.schedules[self.places[client as usize].schedule as usize]
     }
 }
 
 impl<C> Schedule<C> {
-    /// The schedule of one client.
-    pub(super) fn of_client(
-        script: C,
-        assignment: &Assignment,
-        client: u32,
-        ops_per_arrival: f64,
-    ) -> Self {
+    /// The schedule of one client; of a pool, this worker's part of it.
+    pub(super) fn new(script: C, seat: &Seat<'_>, client: u32) -> Self {
+        let Seat { assignment, worker, ops_per_arrival, .. } = *seat;
         let pace = match &assignment.load {
-            Load::Open { rate_ops_per_s, gaps, clients, .. } => {
+            Load::Open { rate_ops_per_s, gaps, clients, arrivals, .. } => {
                 let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
-                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, client, *clients);
-                Pace::Open(open_pace(arrivals, 1, 0))
+                // A worker takes every `stride`-th op of a shared schedule.
+                let (client, clients, offset, stride) = match arrivals {
+                    Sharing::Shared => (0, 1, worker, assignment.workers.max(1)),
+                    Sharing::PerClient => (client, *clients, 0, 1),
+                };
+                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, client, clients);
+                Pace::Open(OpenPace {
+                    arrivals: arrivals.skip(offset as usize).step_by(stride as usize).peekable(),
+                    backlog: VecDeque::new(),
+                    waits: false,
+                })
             }
             Load::Closed { think, start_delay_ns, .. } => Pace::Closed(ClosedPace {
                 thinker: Thinker::new(think.clone(), assignment.seed, client),
@@ -106,49 +459,6 @@ impl<C> Schedule<C> {
         };
         Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
-
-    /// The schedule of a shared schedule: this worker's part of it.
-    pub(super) fn shared(
-        script: C,
-        assignment: &Assignment,
-        worker: u32,
-        ops_per_arrival: f64,
-    ) -> Self {
-        match &assignment.load {
-            Load::Open { rate_ops_per_s, gaps, .. } => {
-                let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
-                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, 0, 1);
-                let stride = u64::from(assignment.workers.max(1));
-                let pace = Pace::Open(open_pace(arrivals, stride, u64::from(worker)));
-                Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
-            }
-            Load::Closed { .. } => Self::of_client(script, assignment, worker, ops_per_arrival),
-        }
-    }
-
-    /// An op of the schedule ended; true when its script waited for that.
-    pub(super) fn outcome(&mut self) -> bool {
-        self.in_flight -= 1;
-        match &mut self.pace {
-            Pace::Open(open) => std::mem::take(&mut open.waits),
-            Pace::Closed(_) => false,
-        }
-    }
-
-    /// When the schedule acts for the first time.
-    pub(super) fn first_wake(&self) -> Option<Nanos> {
-        match &self.pace {
-            Pace::Open(open) => open.next.map(|due| due.at),
-            Pace::Closed(closed) => Some(closed.start),
-        }
-    }
-}
-
-fn open_pace(arrivals: Arrivals, stride: u64, offset: u64) -> OpenPace {
-    let backlog = VecDeque::new();
-    let mut pace = OpenPace { arrivals, stride, offset, next: None, backlog, waits: false };
-    pace.advance();
-    pace
 }
 
 fn arrivals_per_s(ops_per_s: OpsPerSec, ops_per_arrival: f64) -> OpsPerSec {

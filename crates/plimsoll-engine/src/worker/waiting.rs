@@ -1,4 +1,4 @@
-//! How long the worker waits between two rounds, and what became of that time.
+//! How long the worker waits between two rounds.
 //!
 //! Pacing `auto` decides at each wait. With a core of its own a worker polls while replies are
 //! outstanding or the next op is near: a wakeup costs 38 µs on a virtual machine, which would be in
@@ -21,8 +21,8 @@ const POLL_FOR_REPLIES: Nanos = Nanos::from_millis(2);
 const LEAD_MIN: Nanos = Nanos::from_micros(30);
 /// … and at most: on a host that wakes later than that, polling for longer would not help much.
 const LEAD_MAX: Nanos = Nanos::from_micros(200);
-/// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
-const GAP_MIN: Nanos = Nanos::from_micros(100);
+/// A sleep that ended this much too late was interrupted by more than its wakeup.
+const PAUSE_MIN: Nanos = Nanos::from_micros(100);
 /// Longest rest between wakeups of a worker that shares its core.
 const REST_MAX: Nanos = Nanos::from_micros(400);
 /// Share of the time at work from which such a worker rests, and at which it rests longest.
@@ -47,23 +47,12 @@ pub(super) struct Outlook {
     pub(super) gains: bool,
 }
 
-/// Where the time between rounds went, since it was last taken.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    pub(super) empty_poll_ns: u64,
-    pub(super) sleep_ns: u64,
-    pub(super) gap_ns: u64,
-    pub(super) gap_ns_max: u64,
-    pub(super) wakeups: u64,
-}
-
-/// Decides how to wait, and keeps account of it.
+/// Decides how to wait, by what became of the waits before.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pacing: Pacing,
     polls: bool,
     rests: bool,
-    spent: Spent,
     /// When something last happened.
     active: Nanos,
     /// How much too late a sleep ends, roughly at worst.
@@ -91,7 +80,6 @@ impl Waiting {
             pacing,
             polls: false,
             rests: false,
-            spent: Spent::default(),
             active: Nanos::ZERO,
             lead: LEAD_MIN,
             span: (Nanos::ZERO, 0),
@@ -128,14 +116,11 @@ impl Waiting {
     }
 
     /// The wait is over: `before` it began, `now` it has ended, and so many things were ready.
-    /// `acted`: something was done in the round before it.
     pub(super) fn waited(&mut self, wait: Wait, before: Nanos, now: Nanos, ready: usize) {
         let took = now.saturating_sub(before);
         match wait {
             Wait::Poll => {}
             Wait::Until(until) | Wait::SleepUntil(until) => {
-                self.spent.sleep_ns += took.0;
-                self.spent.wakeups += 1;
                 self.woke = now;
                 if ready == 0 {
                     self.learn(now.saturating_sub(until));
@@ -148,29 +133,15 @@ impl Waiting {
         }
     }
 
-    /// A round in which nothing happened, with a poll in it, took this long.
-    pub(super) fn polled_empty(&mut self, took: Nanos) {
-        if took < GAP_MIN {
-            self.spent.empty_poll_ns += took.0;
-        } else {
-            self.spent.gap_ns += took.0;
-            self.spent.gap_ns_max = self.spent.gap_ns_max.max(took.0);
-        }
-    }
-
     /// An op went out: its reply is near.
     pub(super) fn acted(&mut self, now: Nanos) {
         self.active = now;
     }
 
-    pub(super) fn take_spent(&mut self) -> Spent {
-        std::mem::take(&mut self.spent)
-    }
-
     /// Rises at once, falls slowly; what one pause of the host made of a sleep is left out.
     fn learn(&mut self, overslept: Nanos) {
         let wanted = Nanos(overslept.0 + overslept.0 / 4).clamp(LEAD_MIN, LEAD_MAX);
-        if overslept < GAP_MIN && wanted > self.lead {
+        if overslept < PAUSE_MIN && wanted > self.lead {
             self.lead = wanted;
         } else {
             self.lead = Nanos(self.lead.0 - (self.lead.0 - LEAD_MIN.0) / 64);
@@ -253,7 +224,7 @@ mod tests {
         assert_eq!(waiting.next(&idle(US(0), US(500))), Wait::Until(US(500 - 75)));
         waiting.waited(Wait::Until(US(100)), US(0), US(5_000), 0);
         assert!(waiting.lead <= US(75), "a pause of the host is no wakeup");
-        waiting.waited(Wait::Until(US(100)), US(0), US(100) + GAP_MIN, 0);
+        waiting.waited(Wait::Until(US(100)), US(0), US(100) + PAUSE_MIN, 0);
         assert!(waiting.lead <= US(75), "nor is the shortest one");
         (0..10_000).for_each(|_| waiting.learn(US(1)));
         assert!(waiting.lead < US(31), "{:?}", waiting.lead);
@@ -269,18 +240,5 @@ mod tests {
         waiting.waited(Wait::Until(US(20_000)), US(18_000), US(20_000), 3);
         let outlook = Outlook { in_flight: true, ..idle(US(20_000), US(20_001)) };
         assert_eq!(waiting.next(&outlook), Wait::SleepUntil(US(20_400)));
-    }
-
-    #[test]
-    fn a_poll_that_took_long_is_a_gap_and_no_poll() {
-        let mut waiting = waiting(Pacing::Spin, false);
-        waiting.polled_empty(US(2));
-        waiting.polled_empty(US(700));
-        let spent = waiting.take_spent();
-        assert_eq!(
-            (spent.empty_poll_ns, spent.gap_ns, spent.gap_ns_max),
-            (2_000, 700_000, 700_000)
-        );
-        assert_eq!(waiting.take_spent().gap_ns, 0);
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::fileset::{FileSet, SIZE_CLASSES};
 use crate::op::Accessed;
-use plimsoll_protocol::draw::{Sample, Weights};
+use plimsoll_protocol::draw::{self, Sample, Weights};
 use plimsoll_protocol::seeded_hash;
 
 /// The accessed files in the order of their groups, and in it of their sizes.
@@ -23,7 +23,7 @@ impl Popularity {
     /// Of the accessed files of `files`, in `groups` groups with Poisson(`mean`) weights.
     pub(super) fn new(files: FileSet, groups: u32, mean: f64) -> Self {
         let mut weights = vec![0.0; groups as usize];
-        seeded_hash::poisson(mean, &mut weights);
+        draw::poisson(mean, &mut weights);
         let place = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
         let mut order: Vec<u32> = (0..files.accessed()).collect();
         order.sort_by_key(place);

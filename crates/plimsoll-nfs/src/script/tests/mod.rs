@@ -246,7 +246,7 @@ fn a_short_point_holds_the_mix() {
 fn popularity_is_that_of_the_poisson_weights() {
     let files = FileSet::for_load(100.0, 10.0, 1.0);
     let mut weights = [0.0; 10];
-    seeded_hash::poisson(5.0, &mut weights);
+    plimsoll_protocol::draw::poisson(5.0, &mut weights);
     let asked = simulate(&plan("nfs-v3", files, 4), 30_000, 0);
     let off = furthest(&asked.popularity(), &weights);
     println!("popularity off the weights by {off:.2} points");

@@ -12,7 +12,7 @@ const WORDS: usize = BUCKETS / 64;
 
 /// The lateness of ops in flight.
 #[derive(Debug)]
-pub(super) struct Lates {
+pub(super) struct LatenessInFlight {
     /// Ops in flight by their lateness.
     in_flight: Box<[u32; BUCKETS]>,
     /// Which of these hold any.
@@ -23,14 +23,14 @@ pub(super) struct Lates {
     recent: VecDeque<(Nanos, usize)>,
 }
 
-impl Default for Lates {
+impl Default for LatenessInFlight {
     fn default() -> Self {
         let in_flight = Box::new([0; BUCKETS]);
         Self { in_flight, held: [0; WORDS], ops: 0, recent: VecDeque::new() }
     }
 }
 
-impl Lates {
+impl LatenessInFlight {
     /// An op goes out at `sent`, late by `late`; the largest lateness in flight with it so far.
     pub(super) fn sent(&mut self, sent: Nanos, late: Nanos) -> Nanos {
         let bucket = bucket_of(late);
@@ -45,7 +45,7 @@ impl Lates {
     }
 
     /// The op sent at `sent`, late by `late`, has ended; the largest lateness of any op that was
-    /// in flight with it. `met` is what [`Lates::sent`] answered.
+    /// in flight with it. `met` is what [`LatenessInFlight::sent`] answered.
     pub(super) fn ended(&mut self, sent: Nanos, late: Nanos, met: Nanos) -> Nanos {
         let since = self.recent.partition_point(|(at, _)| *at < sent);
         let later = self.recent.get(since).map_or(Nanos::ZERO, |(_, bucket)| top_of(*bucket));
@@ -123,20 +123,20 @@ mod tests {
                 events.extend([(op.0, n, true), (op.1, n, false)]);
             }
             events.sort_unstable();
-            let mut lates = Lates::default();
+            let mut lateness = LatenessInFlight::default();
             let (mut met, mut found) = (vec![Nanos::ZERO; ops.len()], vec![0; ops.len()]);
             for (_, n, goes_out) in events {
                 let (sent, late) = (Nanos(ops[n].0), Nanos(ops[n].2));
                 if goes_out {
-                    met[n] = lates.sent(sent, late);
+                    met[n] = lateness.sent(sent, late);
                 } else {
-                    found[n] = lates.ended(sent, late, met[n]).0;
+                    found[n] = lateness.ended(sent, late, met[n]).0;
                 }
             }
             for (found, plain) in found.iter().zip(plain(&ops)) {
                 prop_assert!(*found >= plain && found - plain <= plain / 8, "{found} {plain}");
             }
-            prop_assert_eq!(lates.ops, 0);
+            prop_assert_eq!(lateness.ops, 0);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes that a socket has not been given, or has not taken, yet.
+//! Bytes of a link that its socket has not been given, or has not taken, yet.
 
 use crate::driver::{Driver, Slot};
 use crate::seam::{LinkError, LinkKind};
@@ -8,13 +8,13 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes in order; of datagrams, with their borders.
 #[derive(Default)]
-pub(super) struct Unsent {
+pub(super) struct Outbox {
     bytes: Vec<u8>,
     /// Of each datagram; empty for a stream.
     lengths: Vec<usize>,
 }
 
-impl Unsent {
+impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.lengths.is_empty()
     }
@@ -74,15 +74,15 @@ mod tests {
 
     #[test]
     fn a_buffer_is_kept_unless_it_has_grown_large_or_is_seldom_needed() {
-        let mut unsent = Unsent::default();
-        unsent.push(LinkKind::Datagram, &[1; 100]);
-        unsent.push(LinkKind::Datagram, &[]);
-        unsent.clear(Memory::Keep);
-        assert!(unsent.is_empty() && unsent.bytes.capacity() >= 100);
-        unsent.clear(Memory::Free);
-        assert_eq!(unsent.bytes.capacity(), 0);
-        unsent.push(LinkKind::Stream, &vec![1; KEPT_BYTES_MAX + 1]);
-        unsent.clear(Memory::Keep);
-        assert_eq!((unsent.len(), unsent.bytes.capacity()), (0, 0));
+        let mut outbox = Outbox::default();
+        outbox.push(LinkKind::Datagram, &[1; 100]);
+        outbox.push(LinkKind::Datagram, &[]);
+        outbox.clear(Memory::Keep);
+        assert!(outbox.is_empty() && outbox.bytes.capacity() >= 100);
+        outbox.clear(Memory::Free);
+        assert_eq!(outbox.bytes.capacity(), 0);
+        outbox.push(LinkKind::Stream, &vec![1; KEPT_BYTES_MAX + 1]);
+        outbox.clear(Memory::Keep);
+        assert_eq!((outbox.len(), outbox.bytes.capacity()), (0, 0));
     }
 }

@@ -1,0 +1,291 @@
+//! The connections of one worker: what goes out over them, what happened on them, what came, and
+//! when. The driver has the time, too.
+
+use plimsoll_model::units::Nanos;
+
+use super::links::{Links, Sending};
+use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received, Wait};
+use crate::recorder::{Arrived, Flight};
+use crate::seam::{Link, LinkError};
+
+/// Connections in one wait from which more are looked for without sleeping.
+const CROWD: usize = 256;
+
+/// All connections of one worker, and the driver below them.
+pub(super) struct Connections<D> {
+    links: Links<D>,
+    /// Where something happened, and how many of these have been looked at.
+    ready: Vec<Ready>,
+    looked_at: usize,
+    /// Connections with more to read than their turn allowed.
+    unread: Vec<(Link, Ready)>,
+    /// The last wait found so many connections that more may be waiting behind them.
+    crowded: bool,
+    /// The read that a session is being told of.
+    reading: Option<Reading>,
+    bytes_received: u64,
+    /// The last reading of the clock.
+    now: Nanos,
+    /// Every connection that had something to read then was told of, in the wait before the last:
+    /// what the last one told of came later.
+    looked: Nanos,
+    /// The same of the last wait.
+    looking: Nanos,
+}
+
+/// What is known of when the bytes of a read arrived.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    link: Link,
+    /// Of the last bytes that lay in the socket.
+    stamp: Option<Nanos>,
+    /// The read took all that lay there.
+    drained: bool,
+    /// Nothing lay there at this earlier instant.
+    empty_since: Nanos,
+}
+
+/// What a read of a stream brought.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) brought: Brought,
+    pub(super) at: Nanos,
+    /// Less than was asked for: nothing lies there any more, and what comes will be told of.
+    pub(super) short: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Brought {
+    /// So many bytes in the buffer.
+    Bytes(usize),
+    /// So many bytes that nobody wants.
+    Dropped(u64),
+    /// The peer's end of the stream.
+    End,
+}
+
+/// A wait that is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited {
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    /// Connections on which something happened.
+    pub(super) ready: usize,
+}
+
+/// What went over all connections since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) bytes_received: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) connects: u64,
+}
+
+impl<D: Driver> Connections<D> {
+    pub(super) const fn new(driver: D, sending: Sending) -> Self {
+        Self {
+            links: Links::new(driver, sending),
+            ready: Vec::new(),
+            looked_at: 0,
+            unread: Vec::new(),
+            crowded: false,
+            reading: None,
+            bytes_received: 0,
+            now: Nanos::ZERO,
+            looked: Nanos::ZERO,
+            looking: Nanos::ZERO,
+        }
+    }
+
+    pub(super) const fn links(&mut self) -> &mut Links<D> {
+        &mut self.links
+    }
+
+    /// Waits for the start of the point.
+    pub(super) fn begin(&mut self) {
+        self.links.driver().begin();
+    }
+
+    /// The time now. A reading costs up to a third of a microsecond on a virtual machine, so what
+    /// was read last is kept.
+    pub(super) fn now(&mut self) -> Nanos {
+        self.now = self.links.driver().now();
+        self.now
+    }
+
+    /// What the clock said last.
+    pub(super) const fn last_now(&self) -> Nanos {
+        self.now
+    }
+
+    /// By how much the wall clock moved since the last call, in nanoseconds.
+    pub(super) fn sync_clocks(&mut self) -> i64 {
+        self.links.driver().sync_clocks()
+    }
+
+    pub(super) const fn traffic(&self) -> Traffic {
+        Traffic {
+            bytes_received: self.bytes_received,
+            bytes_sent: self.links.bytes_sent(),
+            connects: self.links.connects(),
+        }
+    }
+
+    /// There is something to do without waiting for it: links that broke, connections left to
+    /// read, or more of them than fitted.
+    pub(super) fn has_more(&self) -> bool {
+        self.links.broken() > 0 || !self.unread.is_empty() || self.crowded
+    }
+
+    /// Waits until something happens. `acted`: something was done since the clock was last read.
+    pub(super) fn wait(&mut self, wait: Wait, acted: bool) -> Waited {
+        self.ready.clear();
+        self.looked_at = 0;
+        for (link, event) in self.unread.drain(..) {
+            if self.links.get(link).is_some() {
+                // What the event said of writing has been dealt with.
+                self.ready.push(Ready { writable: false, ..event });
+            }
+        }
+        let sleeps = wait != Wait::Poll;
+        let from = if sleeps && acted { self.now() } else { self.now };
+        self.links.driver().wait(wait, &mut self.ready);
+        let to = if sleeps { self.now() } else { from };
+        let ready = self.ready.len();
+        self.crowded = ready >= CROWD;
+        self.looked = self.looking;
+        if !self.crowded {
+            // A wait that slept looks once more when it ends, a poll when it begins.
+            self.looking = to;
+        }
+        Waited { from, to, ready }
+    }
+
+    /// What the last wait found, one after the other.
+    pub(super) fn next_ready(&mut self) -> Option<Ready> {
+        let event = self.ready.get(self.looked_at).copied();
+        self.looked_at += usize::from(event.is_some());
+        event
+    }
+
+    pub(super) fn is_open(&mut self, link: Link) -> bool {
+        self.links.get_open(link).is_some()
+    }
+
+    /// Reads a stream, at most `limit` bytes; `None` when nothing lies there, or it is not open.
+    /// [`Connections::arrived`] is about this read until [`Connections::end_read`].
+    pub(super) fn read(
+        &mut self,
+        link: Link,
+        buffer: &mut [u8],
+        limit: usize,
+    ) -> Result<Option<Read>, LinkError> {
+        let Some(state) = self.links.get_open(link) else { return Ok(None) };
+        let discards = state.discard_left() > 0;
+        let (asked, result) = if discards {
+            let left = usize::try_from(state.discard_left()).unwrap_or(usize::MAX);
+            let asked = left.min(DISCARD_BYTES_MAX);
+            (asked, self.links.driver().discard(link.slot(), asked))
+        } else {
+            let asked = limit.clamp(1, buffer.len());
+            (asked, self.links.driver().recv(link.slot(), &mut buffer[..asked]))
+        };
+        let at = self.now();
+        match result? {
+            Received::Bytes { length, arrived } => {
+                let short = length < asked;
+                self.bytes_received += length as u64;
+                self.note_read(link, arrived, short, at);
+                if !discards {
+                    return Ok(Some(Read { brought: Brought::Bytes(length), at, short }));
+                }
+                if let Some(state) = self.links.get(link) {
+                    state.discarded(length as u64);
+                }
+                Ok(Some(Read { brought: Brought::Dropped(length as u64), at, short }))
+            }
+            Received::Eof => {
+                // The end may be that of a reply, and has no stamp.
+                self.note_read(link, None, true, at);
+                Ok(Some(Read { brought: Brought::End, at, short: true }))
+            }
+            Received::Nothing => {
+                self.note_empty(link, at);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads datagrams; the instant, and what came of it.
+    pub(super) fn read_datagrams(
+        &mut self,
+        link: Link,
+        datagrams: &mut Datagrams,
+    ) -> (Nanos, Result<(), LinkError>) {
+        let result = self.links.driver().recv_datagrams(link.slot(), datagrams);
+        (self.now(), result)
+    }
+
+    /// A datagram of those read at `now` is looked at; false when its connection is no longer open.
+    pub(super) fn take_datagram(
+        &mut self,
+        link: Link,
+        bytes: usize,
+        stamp: Option<Nanos>,
+        now: Nanos,
+    ) -> bool {
+        if !self.is_open(link) {
+            // Closed by the session, or broken, over one of those before.
+            return false;
+        }
+        self.bytes_received += bytes as u64;
+        self.note_read(link, stamp, false, now);
+        // Each has its own stamp, whatever lies behind it.
+        self.reading = self.reading.map(|reading| Reading { drained: true, ..reading });
+        true
+    }
+
+    /// The session has been told of the read.
+    pub(super) const fn end_read(&mut self) {
+        self.reading = None;
+    }
+
+    /// Nothing lies in the socket at `now`.
+    pub(super) fn note_empty(&mut self, link: Link, now: Nanos) {
+        if let Some(state) = self.links.get(link) {
+            state.found_empty(now);
+        }
+    }
+
+    /// When the reply reached the host that ended this op. The stamp of a read is that of the last
+    /// bytes that lay in the socket: it belongs to the last reply in it, and only if nothing of
+    /// another lay behind; `is_last` says so of a link, drained or not. Any other reply came after
+    /// the socket had been found empty.
+    pub(super) fn arrived(
+        &self,
+        flight: &Flight,
+        now: Nanos,
+        is_last: impl FnOnce(Link, bool) -> bool,
+    ) -> Arrived {
+        let Some(reading) = self.reading else { return Arrived::Never };
+        match reading.stamp.filter(|_| is_last(reading.link, reading.drained)) {
+            Some(stamp) => Arrived::Stamped(stamp.clamp(flight.sent, now)),
+            None => Arrived::Bounded(reading.empty_since.clamp(flight.sent, now)),
+        }
+    }
+
+    /// There may be more to read; the others have their turn first.
+    pub(super) fn come_back_to(&mut self, link: Link, event: Ready) {
+        if !self.unread.iter().any(|(waiting, _)| *waiting == link) {
+            self.unread.push((link, event));
+        }
+    }
+
+    fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {
+        let looked = self.looked;
+        self.reading = self.links.get(link).map(|state| {
+            let empty_since = state.was_read(drained, looked, now);
+            Reading { link, stamp, drained, empty_since }
+        });
+    }
+}

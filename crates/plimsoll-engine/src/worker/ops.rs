@@ -1,0 +1,302 @@
+//! What becomes of an op: it is due and goes out, it ends and is recorded, another follows from it,
+//! or its client leaves the load.
+
+use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::clients::{Clients, DueEntry};
+use super::connections::Connections;
+use super::port::{Completion, Port, Produced, Surplus};
+use super::recording::{Counted, Recording};
+use super::schedule::{End, Outgoing, Schedules};
+use crate::driver::Driver;
+use crate::recorder::{Arrived, Flight};
+use crate::seam::{Link, Script, Session, Ticket};
+
+/// The ops of one worker.
+pub(super) struct Ops<'a, S, C, D> {
+    connections: Connections<D>,
+    clients: Clients<S>,
+    schedules: Schedules<C>,
+    recording: Recording<'a>,
+    produced: Produced,
+}
+
+/// An op's place among those that one read ended.
+#[derive(Clone, Copy)]
+struct Reply {
+    /// The read, or the failure of the link, ended it; no later call.
+    of_read: bool,
+    /// None of the read came after it.
+    last: bool,
+}
+
+impl<'a, S, C, D> Ops<'a, S, C, D>
+where
+    S: Session,
+    C: Script<Op = S::Op>,
+    D: Driver,
+{
+    pub(super) fn new(
+        connections: Connections<D>,
+        clients: Clients<S>,
+        schedules: Schedules<C>,
+        recording: Recording<'a>,
+    ) -> Self {
+        Self { connections, clients, schedules, recording, produced: Produced::default() }
+    }
+
+    pub(super) const fn connections(&mut self) -> &mut Connections<D> {
+        &mut self.connections
+    }
+
+    pub(super) const fn recording(&mut self) -> &mut Recording<'a> {
+        &mut self.recording
+    }
+
+    /// Some op comes due by the clock.
+    pub(super) fn has_timers(&self) -> bool {
+        self.schedules.next_wake().is_some()
+    }
+
+    /// When the next schedule or client wakes; [`Nanos::MAX`] for never.
+    pub(super) fn next_timer(&self) -> Nanos {
+        let wake = self.schedules.next_wake().unwrap_or(Nanos::MAX);
+        wake.min(self.clients.next_deadline().unwrap_or(Nanos::MAX))
+    }
+
+    /// Replies are outstanding.
+    pub(super) const fn in_flight(&self) -> bool {
+        self.clients.in_flight() > 0
+    }
+
+    /// No op is in flight, and none waits.
+    pub(super) const fn are_settled(&self) -> bool {
+        self.clients.in_flight() == 0 && self.schedules.backlog_ops() == 0
+    }
+
+    /// None of the client's ops is in flight.
+    pub(super) fn is_idle(&self, client: u32) -> bool {
+        self.clients.is_idle(client)
+    }
+
+    /// Largest read of the link that makes sense to the client.
+    pub(super) fn read_limit(&self, client: u32, link: Link) -> usize {
+        self.clients.session(client).read_limit(link)
+    }
+
+    /// Wakes every schedule and client whose time has come. True when there was one.
+    pub(super) fn wake_due(&mut self, now: Nanos) -> bool {
+        let mut acted = false;
+        while self.schedules.wake_next(now) {
+            acted = true;
+            self.issue_due();
+        }
+        while let Some(entry) = self.clients.take_due(now) {
+            acted = true;
+            if let DueEntry::Deadline(client) = entry {
+                let stamp = self.connections.now();
+                self.call(client, stamp, |session, port| {
+                    session.on_timer(stamp, port);
+                });
+                self.issue_due();
+            }
+        }
+        acted
+    }
+
+    /// Issues what can go out, until nothing can. So ends every turn.
+    pub(super) fn issue_due(&mut self) {
+        while let Some(outgoing) = self
+            .schedules
+            .next_op(|client| self.clients.has_room(client), || self.connections.now())
+        {
+            self.issue(outgoing);
+        }
+        self.connections.links().end_turn();
+    }
+
+    /// Calls a session and settles what it produced.
+    pub(super) fn call(
+        &mut self,
+        client: u32,
+        now: Nanos,
+        f: impl FnOnce(&mut S, &mut Port<'_, D>),
+    ) {
+        if self.clients.is_gone(client) {
+            return;
+        }
+        self.produced.keep_details(self.recording.recorder().wants_sample());
+        let had_room = self.clients.has_room(client);
+        self.clients.call(client, self.connections.links(), &mut self.produced, f);
+        // What a follow-on adds is no reply of this read.
+        let replies = self.produced.ended();
+        let mut next = 0;
+        // A follow-on may add to them.
+        while let Some(completion) = self.produced.take(next) {
+            next += 1;
+            let reply = Reply { of_read: next <= replies, last: next == replies };
+            self.settle(client, completion, reply, now);
+        }
+        self.produced.clear();
+        while let Some(surplus) = self.produced.take_surplus() {
+            self.count_surplus(client, surplus, now);
+        }
+        if let Some(reason) = self.lost(client, next > 0) {
+            return self.leave(client, reason, now);
+        }
+        // A session may find room without an op ending: it has logged on, it has connected again.
+        if !had_room && self.clients.has_room(client) {
+            self.schedules.found_room(client, now);
+        }
+        self.clients.note_deadline(client);
+    }
+
+    /// Ends every interval whose border `now` has reached.
+    pub(super) fn roll_intervals(&mut self, now: Nanos) {
+        while now >= self.recording.boundary() {
+            let end = self.recording.boundary();
+            let counted = self.count();
+            self.recording.roll(end, &counted);
+        }
+    }
+
+    /// The point ends at `now`; ops that are still under way have failed.
+    pub(super) fn finish(mut self, now: Nanos) {
+        self.roll_intervals(now);
+        for (flight, endpoint) in self.clients.flights() {
+            self.recording.unfinished(flight, endpoint, now);
+        }
+        let counted = self.count();
+        self.recording.finish(now, &counted, &self.schedules.finish(now));
+    }
+
+    fn count(&mut self) -> Counted {
+        Counted {
+            sessions: self.clients.take_counters(),
+            traffic: self.connections.traffic(),
+            backlog_ops: self.schedules.backlog_ops(),
+            clock_step_ns: self.connections.sync_clocks(),
+        }
+    }
+
+    fn issue(&mut self, outgoing: Outgoing<S::Op>) {
+        let Outgoing { client, op, due, now } = outgoing;
+        let ticket = self.begin(client, &op, due, now);
+        self.schedules.script(client).on_issued(ticket);
+        self.call(client, now, |session, port| session.issue(ticket, op, now, port));
+        self.list_free(client);
+    }
+
+    /// An op goes out at `sent`.
+    fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos) -> Ticket {
+        let kind = self.clients.session(client).kind(op);
+        let free = self.schedules.op_began(client);
+        let flight = Flight { kind, due, free, sent, late_max: Nanos::ZERO };
+        self.clients.begin(client, self.recording.sent(flight))
+    }
+
+    fn list_free(&mut self, client: u32) {
+        self.schedules.list_free(client, || self.clients.has_room(client));
+    }
+
+    /// An op ended at `now`.
+    fn settle(&mut self, client: u32, completion: Completion, reply: Reply, now: Nanos) {
+        let Completion { ticket, ref outcome, detail } = completion;
+        let Some(flight) = self.clients.end(client, ticket) else {
+            debug_assert!(false, "a session completed a ticket it does not hold");
+            return;
+        };
+        // A follow-on is sent after the `now` of its turn, and may fail at once.
+        let now = now.max(flight.sent);
+        self.schedules.op_ended(client, now);
+        self.roll_intervals(now);
+        let arrived = match reply.of_read {
+            true => self.connections.arrived(&flight, now, |link, drained| {
+                reply.last && self.clients.ended_last(client, link, drained)
+            }),
+            false => Arrived::Never,
+        };
+        self.recording.ended(flight, outcome, self.clients.endpoint(client), arrived, now);
+        self.recording.recorder().record_client(client as usize, outcome);
+        let mut end = End::Other;
+        if let OpStatus::Failed(class) = outcome.status {
+            self.recording.sample(class, outcome.kind, detail, now);
+            if no_connection(class) {
+                end = End::NoConnection;
+            }
+        }
+        self.schedules.script(client).on_outcome(ticket, outcome, now);
+        if self.follow_on(client, ticket, now) {
+            end = End::GoesOn;
+        }
+        self.list_free(client);
+        self.schedules.go_on(client, end, now);
+    }
+
+    /// Issues what follows from the op that ended; false when nothing does.
+    fn follow_on(&mut self, client: u32, ended: Ticket, now: Nanos) -> bool {
+        let Some(op) = self.clients.take_follow_on(client, ended) else { return false };
+        if self.schedules.is_over(now) {
+            return false;
+        }
+        let sent = self.connections.now();
+        self.schedules.follow_on_came_due(now);
+        let ticket = self.begin(client, &op, now, sent);
+        self.schedules.script(client).on_follow_on(ended, ticket);
+        self.clients.call(client, self.connections.links(), &mut self.produced, |session, port| {
+            session.issue(ticket, op, sent, port);
+        });
+        true
+    }
+
+    /// An op that was recorded as a success turns out to have failed. Its times and its part of the
+    /// throughput stay: its reply did come.
+    fn count_surplus(&mut self, client: u32, surplus: Surplus, now: Nanos) {
+        let Surplus { kind, detail } = surplus;
+        let (endpoint, due) = (self.clients.endpoint(client), self.clients.last_due(client));
+        self.recording.recorder().surplus(kind, endpoint, due);
+        self.recording.sample(ErrorClass::Surplus, kind, detail, now);
+    }
+
+    /// Why the client can go no further. `ended`: an op ended in the call before.
+    fn lost(&self, client: u32, ended: bool) -> Option<String> {
+        let may_be = ended || (self.clients.is_idle(client) && !self.clients.has_room(client));
+        may_be.then(|| self.clients.session(client).lost()).flatten()
+    }
+
+    /// The others go on without this client; what it had under way has failed, as its replies can
+    /// no longer come.
+    fn leave(&mut self, client: u32, reason: String, now: Nanos) {
+        let endpoint = self.clients.endpoint(client);
+        let flights = self.clients.leave(client);
+        self.connections.links().release_all(client);
+        for (ticket, flight) in flights {
+            let now = now.max(flight.sent);
+            self.roll_intervals(now);
+            let outcome = Outcome {
+                kind: flight.kind,
+                status: OpStatus::Failed(ErrorClass::Transport),
+                bytes_read: 0,
+                bytes_written: 0,
+                ambiguous: false,
+            };
+            self.schedules.op_ended(client, now);
+            self.recording.ended(flight, &outcome, endpoint, Arrived::Never, now);
+            self.schedules.script(client).on_outcome(ticket, &outcome, now);
+        }
+        self.schedules.leave(client, now);
+        self.recording.client_lost(self.clients.number(client), reason, now);
+    }
+}
+
+/// The op failed before or because there was no connection: at once, with nothing to wait for.
+const fn no_connection(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::Transport
+            | ErrorClass::Tls
+            | ErrorClass::PortsExhausted
+            | ErrorClass::DescriptorsExhausted
+    )
+}

@@ -1,0 +1,64 @@
+//! A worker's place in a load point.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+
+use plimsoll_model::assignment::{Assignment, OpNames};
+use plimsoll_model::event::AgentEvent;
+
+use crate::driver::epoll::EpollDriver;
+use crate::driver::{Driver, LocalPort, Route};
+use crate::fresh::FreshTimes;
+use crate::seam::ClientSeat;
+
+/// One worker's place in a load point: everything but the protocol.
+pub struct Seat<'a> {
+    /// The point.
+    pub assignment: &'a Assignment,
+    /// Number of this worker.
+    pub worker: u32,
+    /// Names of the workload's ops.
+    pub op_names: OpNames,
+    /// Ops that one arrival of an open load brings on average; at least 1.
+    pub ops_per_arrival: f64,
+    /// Where events go.
+    pub events: &'a Sender<AgentEvent>,
+    /// Empty histograms.
+    pub fresh: FreshTimes,
+    /// Set from outside to end the point early.
+    pub stop: &'a AtomicBool,
+    /// What moves bytes and time.
+    pub driver: SeatDriver<'a>,
+}
+
+/// The driver of a seat.
+pub enum SeatDriver<'a> {
+    /// Real sockets.
+    Epoll(Box<EpollDriver>),
+    /// A simulation.
+    Simulated(&'a mut dyn Driver),
+    /// In use by the loop.
+    Taken,
+}
+
+/// The place of a client, whose number counts over all workers.
+pub(super) fn client_seat(assignment: &Assignment, client: u32) -> ClientSeat {
+    ClientSeat {
+        client,
+        endpoint: client as usize % assignment.endpoints.len().max(1),
+        seed: assignment.seed,
+        op_timeout: assignment.op_timeout,
+        nonce: assignment.nonce,
+    }
+}
+
+/// Between which addresses the client of this seat connects.
+pub(super) fn route(assignment: &Assignment, seat: &ClientSeat) -> Route {
+    let sources = &assignment.sources;
+    let reserved = assignment.reserved_ports;
+    Route {
+        to: assignment.endpoints[seat.endpoint].address,
+        from: (!sources.is_empty()).then(|| sources[seat.client as usize % sources.len()]),
+        port: if reserved { LocalPort::Reserved } else { LocalPort::Any },
+    }
+}

@@ -1,0 +1,200 @@
+//! Circles: modules side by side in a folder, each of which leads to the others. A reader can enter
+//! them nowhere. The list of those that stand may only shrink.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::Result;
+use crate::invariants::is_test;
+use crate::workspace::{self, Source};
+
+/// Circles that still stand: a folder, and files or folders in it.
+const STANDING: &[(&str, &[&str])] = &[
+    (
+        "crates/plimsoll-analysis/src",
+        &["analyse", "capacity", "limit", "shape", "stated", "summary", "validity"],
+    ),
+    ("crates/plimsoll-app/src/prepare", &["fill", "points"]),
+    ("crates/plimsoll-calibration/src", &["cases", "open"]),
+    ("crates/plimsoll-http/src", &["flight", "session", "site"]),
+    ("crates/plimsoll-model/src", &["assignment", "suite"]),
+    ("crates/plimsoll-model/src", &["event", "result"]),
+    ("crates/plimsoll-monitor/src", &["sampler", "source", "watch"]),
+    ("crates/plimsoll-nfs/src", &["answer", "ask"]),
+    ("crates/plimsoll-nfs/src", &["client", "refusal"]),
+    ("crates/plimsoll-report/src", &["svg", "view"]),
+    ("crates/plimsoll-report/src/svg", &["bounds", "stacked"]),
+    ("crates/plimsoll-smb/src", &["logon", "parameters"]),
+    ("crates/plimsoll-smb/src/loadfile", &["line", "names", "parse", "problem", "record"]),
+    ("crates/plimsoll-smb/src/prepare", &["clean", "points"]),
+    ("crates/plimsoll-smb/src/script", &["disk_mix", "plan"]),
+    ("crates/plimsoll-smb/src/session", &["chores", "replies"]),
+    ("crates/plimsoll-smb/src/wire", &["bytes", "header"]),
+    ("crates/plimsoll/src", &["certificates", "coordinator", "terminal"]),
+];
+
+/// By folder, which file or folder in it uses which others.
+type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// Every circle that is not listed, and every listed one that has shrunk.
+pub fn faults(root: &Path) -> Result<Vec<String>> {
+    let mut sources = workspace::sources(root, "crates")?;
+    sources.extend(workspace::sources(root, "xtask")?);
+    sources.retain(|s| s.path.contains("/src/") && s.path.ends_with(".rs") && !is_test(&s.path));
+    let found = circles(&uses(&sources));
+    let listed = |(folder, names): &(String, Vec<String>)| {
+        STANDING.iter().any(|(at, stand)| at == folder && stand == names)
+    };
+    let new = found.iter().filter(|circle| !listed(circle)).map(|(folder, names)| {
+        format!("{folder}: a circle of {}; let one side own what both need", names.join(", "))
+    });
+    let gone = STANDING
+        .iter()
+        .filter(|(folder, stand)| !found.iter().any(|(at, names)| at == folder && stand == names));
+    let gone = gone.map(|(folder, names)| {
+        format!("{folder}: no circle of {} any more; take it from the list", names.join(", "))
+    });
+    Ok(new.chain(gone).collect())
+}
+
+fn uses(sources: &[Source]) -> Uses {
+    let tests: Vec<Vec<&str>> = sources.iter().flat_map(test_modules).collect();
+    let is_test = |module: &Vec<&str>| tests.iter().any(|test| module.starts_with(test));
+    let modules: BTreeSet<Vec<&str>> = sources.iter().map(|s| module(&s.path)).collect();
+    let is_module = |path: &[&str]| modules.iter().any(|module| module.starts_with(path));
+    let mut uses = Uses::new();
+    for source in sources {
+        let from = module(&source.path);
+        if is_test(&from) {
+            continue;
+        }
+        let root = 1 + from.iter().position(|part| *part == "src").unwrap_or_default();
+        for path in named(&code(&source.text)) {
+            let mut parts = path.split("::").map(str::trim).peekable();
+            let mut to = match parts.next() {
+                Some("crate") => from[..root].to_vec(),
+                _ => from[..from.len() - 1].to_vec(),
+            };
+            while parts.next_if_eq(&"super").is_some() {
+                to.pop();
+            }
+            to.extend(parts);
+            let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            if shared < from.len().min(to.len()) && is_module(&to[..=shared]) {
+                let of = uses.entry(from[..shared].join("/")).or_default();
+                of.entry(from[shared].to_owned()).or_default().insert(to[shared].to_owned());
+            }
+        }
+    }
+    uses
+}
+
+/// Folders and name of the module in this file.
+fn module(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+    if ["mod", "lib", "main"].contains(parts.last().unwrap_or(&"")) {
+        parts.pop();
+    }
+    parts
+}
+
+/// Modules in files of their own that only tests have.
+fn test_modules(source: &Source) -> Vec<Vec<&str>> {
+    let lines = source.text.lines().zip(source.text.lines().skip(1));
+    let declared = lines.filter(|(before, _)| *before == "#[cfg(test)]").filter_map(|(_, line)| {
+        let name = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?;
+        Some([module(&source.path), vec![name.strip_suffix(';')?]].concat())
+    });
+    declared.collect()
+}
+
+/// Without comments and without the tests, which come last.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Every path that begins with `crate::` or `super::`; of a group, each in it.
+fn named(code: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for start in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || "_:$".contains(c)) {
+                continue;
+            }
+            let rest = &code[at..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || "_:".contains(c)));
+            let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
+            match rest.strip_prefix('{').filter(|_| path.ends_with("::")) {
+                Some(group) => {
+                    let group = group.split('}').next().unwrap_or_default();
+                    paths.extend(group.split(',').map(|one| format!("{path}{}", one.trim())));
+                }
+                None => paths.push(path.to_owned()),
+            }
+        }
+    }
+    paths
+}
+
+/// In each folder, sets of modules of which each leads to all others.
+fn circles(uses: &Uses) -> Vec<(String, Vec<String>)> {
+    let mut circles = Vec::new();
+    for (folder, of) in uses {
+        let mut seen = BTreeSet::new();
+        for name in of.keys() {
+            let there = reached(of, name);
+            let back = |other: &&String| reached(of, other).contains(name);
+            let circle: Vec<String> = there.iter().filter(back).cloned().collect();
+            if circle.len() > 1 && seen.insert(circle.clone()) {
+                circles.push((folder.clone(), circle));
+            }
+        }
+    }
+    circles
+}
+
+fn reached(of: &BTreeMap<String, BTreeSet<String>>, name: &str) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let mut next = vec![name];
+    while let Some(name) = next.pop() {
+        for used in of.get(name).into_iter().flatten() {
+            if reached.insert(used.clone()) {
+                next.push(used);
+            }
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_circle_stands_but_those_listed() {
+        let faults = faults(workspace::root()).unwrap();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn a_circle_is_found_through_groups_and_over_several_modules() {
+        let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+        let sources = [
+            source("crates/x/src/lib.rs", "use crate::a::b::B;"),
+            source("crates/x/src/a/mod.rs", "use super::{c::C, d};"),
+            source("crates/x/src/a/b.rs", "use super::A;"),
+            source("crates/x/src/c.rs", "// crate::a\nfn f() { crate::d::f() }"),
+            source(
+                "crates/x/src/d.rs",
+                "use crate::a::b;\n#[cfg(test)]\nmod tests {\nuse crate::c;",
+            ),
+        ];
+        let names = ["a", "c", "d"].map(str::to_owned).to_vec();
+        assert_eq!(circles(&uses(&sources)), [("crates/x/src".to_owned(), names)]);
+    }
+}
