@@ -1,6 +1,6 @@
 //! Text with random parts, which follow from a key: the same op has the same parts in every run.
 
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// Begins a random part.
 const OPENING: &str = "{{";
@@ -90,13 +90,13 @@ impl Template {
     /// Appends the text of `key`, without allocation where `into` has room.
     pub fn write(&self, key: u64, body_bytes: usize, into: &mut Vec<u8>) {
         for (piece, number) in self.0.iter().zip(0u64..) {
-            let draw = |part: u64| seeded_hash::key(&[key, number, part]);
+            let draw = |part: u64| rng::key(&[key, number, part]);
             match piece {
                 Piece::Text(text) => into.extend_from_slice(text),
                 Piece::Uuid => write_uuid(draw(0), draw(1), into),
                 Piece::Int { from, to } => {
                     let drawn = match to.wrapping_sub(*from).checked_add(1) {
-                        Some(count) => seeded_hash::below(draw(0), count),
+                        Some(count) => rng::below(draw(0), count),
                         None => draw(0),
                     };
                     write_decimal(from.wrapping_add(drawn), into);

@@ -1,5 +1,6 @@
 //! The end of a run: all of it into a file or a pipe, what fits on a terminal's screen.
 
+mod distribution;
 mod errors;
 mod extent;
 mod table;
@@ -33,6 +34,7 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     let mut out = String::new();
     push_headline(&mut out, result, style, extent);
     table::push(&mut out, result, style, extent);
+    distribution::push(&mut out, result, style, extent);
     errors::push(&mut out, result, style, extent);
     let Verdict { reasons, warnings, .. } = &result.verdict;
     let warnings: Vec<Finding> = warnings.iter().filter(|w| !errors::shows(w)).cloned().collect();

@@ -35,6 +35,8 @@ pub(super) struct Extent {
     pub findings_max: usize,
     /// Rows of the table.
     pub rows_max: usize,
+    /// The distribution of response times, of a run of one point.
+    pub distribution: bool,
     /// Of the screen; absent where nothing is cut.
     pub columns: Option<usize>,
     lines_max: usize,
@@ -46,6 +48,7 @@ impl Extent {
     pub(super) const WHOLE: Self = Self {
         findings_max: FINDINGS_MAX,
         rows_max: ROWS_MAX,
+        distribution: true,
         columns: None,
         lines_max: usize::MAX,
         gap: "\n",
@@ -54,11 +57,15 @@ impl Extent {
     /// The roomiest text that fits, else the shortest.
     pub(super) fn roomiest(screen: Screen, text: impl Fn(&Self) -> String) -> String {
         let mut shown = String::new();
-        for (findings_max, lines_max, rows_max) in TRIED {
+        let tried = |distribution| TRIED.map(|sizes| (sizes, distribution));
+        for ((findings_max, lines_max, rows_max), distribution) in
+            tried(true).into_iter().chain(tried(false))
+        {
             // Room between the parts before more of a part.
             for gap in ["\n", ""] {
                 let columns = Some(screen.columns);
-                shown = text(&Self { findings_max, rows_max, columns, lines_max, gap });
+                let extent = Self { findings_max, rows_max, distribution, columns, lines_max, gap };
+                shown = text(&extent);
                 if lines_on(&shown, screen.columns) + LINES_BELOW <= screen.rows {
                     return shown;
                 }
