@@ -1,9 +1,7 @@
 //! Our directory on a share: is it there, is it ours, what does its marker say.
 
-use std::sync::atomic::AtomicU64;
-
 use super::super::workspace::{MARKER, ROOT, ShareMarker};
-use super::share::{Share, Text};
+use super::share::Share;
 use super::site::Site;
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::SetupError;
@@ -24,16 +22,15 @@ pub(super) enum RootState {
 
 /// Looks; a directory of somebody else is an error.
 pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupError> {
-    let root = site.path(ROOT);
-    let listed = share.find(&root).map_err(site.unable_to("look for plimsoll-files"))?;
-    if listed.is_none() {
+    let root = share.find(ROOT).map_err(site.unable_to("look for plimsoll-files"))?;
+    if root.is_none() {
         return Ok(RootState::Absent);
     }
-    let path = format!("{root}\\{MARKER}");
+    let path = format!("{ROOT}\\{MARKER}");
     let found =
         share.find(&path).map_err(site.unable_to("look for the marker in plimsoll-files"))?;
     if found.is_none() {
-        let listed = share.list(&root).map_err(site.unable_to("list plimsoll-files"))?;
+        let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
         if listed.unwrap_or_default().iter().all(|entry| entry.name == MARKER_NEW) {
             return Ok(RootState::Ours(None));
         }
@@ -80,7 +77,7 @@ pub(super) fn open(
         RootState::Ours(Some(held)) if held == marker => return Ok(()),
         RootState::Ours(_) => {}
         RootState::Absent => {
-            share.make_dir(&site.path(ROOT)).map_err(site.unable_to("make plimsoll-files"))?;
+            share.make_dir(ROOT).map_err(site.unable_to("make plimsoll-files"))?;
         }
     }
     write_marker(share, site, marker)
@@ -92,11 +89,9 @@ pub(super) fn write_marker(
     site: &Site<'_>,
     marker: &ShareMarker,
 ) -> Result<(), SetupError> {
-    let json = marker.to_json();
-    let root = site.path(ROOT);
-    let (new, path) = (format!("{root}\\{MARKER_NEW}"), format!("{root}\\{MARKER}"));
+    let (new, path) = (format!("{ROOT}\\{MARKER_NEW}"), format!("{ROOT}\\{MARKER}"));
     share
-        .write(&new, &Text::Plain(json.as_bytes()), &AtomicU64::new(0))
+        .write_text(&new, &marker.to_json())
         .and_then(|()| share.rename(&new, &path))
         .map_err(site.unable_to("write the marker in plimsoll-files"))
 }

@@ -106,7 +106,6 @@ fn survey_all(
     let mut looks = Looks { surveys: vec![Survey::default(); places.len()], done: 0, progress };
     let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
         survey::survey(&mut **share, site, place, *depth)
-            .map_err(|(error, doing)| error.unable_to(&doing, site.name))
     };
     ChannelPool { open: site.open, channels: order.channels }.work(places, each, &mut looks)?;
     Ok(looks.surveys)
@@ -127,12 +126,11 @@ fn write_all(
         .map(|((place, _), survey)| (place, survey))
         .collect();
     let total = jobs.iter().map(|(_, survey)| survey.files.len() as u64).sum();
-    let style = Style { site, table: order.table, tally: &tally };
+    let style = Style { site, tally: &tally };
     let mut work = Work { tally: &tally, total, progress };
     if !jobs.is_empty() {
         let each = |share: &mut Box<dyn Share>, (place, survey): &(&Place, &Survey)| {
             build::build(&mut **share, &style, place, survey)
-                .map_err(|(error, doing)| error.unable_to(&doing, site.name))
         };
         ChannelPool { open: site.open, channels: order.channels }.work(&jobs, each, &mut work)?;
     }

@@ -20,9 +20,9 @@ pub(super) fn check(
     if missing.0 == 0 && growth.0 == 0 {
         return Ok(());
     }
-    let space = share.space().map_err(site.unable_to("see how much space is free"))?;
+    let free = share.free_bytes().map_err(site.unable_to("see how much space is free"))?;
     let needed = missing.0.saturating_add(growth.0).saturating_add(SPARE_BYTES);
-    if space.available_bytes >= needed {
+    if free >= needed {
         return Ok(());
     }
     Err(SetupError::Unusable(format!(
@@ -31,6 +31,6 @@ pub(super) fn check(
          --set workload.workspace_mib or --profile quick",
         site.name,
         Bytes(needed),
-        Bytes(space.available_bytes)
+        Bytes(free)
     )))
 }

@@ -3,7 +3,7 @@
 
 use super::super::op::{Content, SmbOp};
 use super::super::wire::close::{CloseResponse, FlushResponse};
-use super::super::wire::create::{CreateResponse, OplockLevel, attributes, lease_state};
+use super::super::wire::create::{CreateResponse, OplockLevel, lease_state};
 use super::super::wire::echo::EchoResponse;
 use super::super::wire::error::ErrorResponse;
 use super::super::wire::fscc::{
@@ -138,11 +138,7 @@ impl Flight {
         for entry in Entries::new(level, output) {
             let entry = entry?;
             let Some(tree) = &mut self.tree else { continue };
-            let is = |attribute| entry.attributes & attribute != 0;
-            let kind = match is(attributes::DIRECTORY) && !is(attributes::REPARSE_POINT) {
-                true => EntryKind::Directory,
-                false => EntryKind::File,
-            };
+            let kind = EntryKind::of(entry.attributes);
             if let Err(BadName) = tree.found(&entry.name.to_string(), kind) {
                 let (command, what) = (Command::QueryDirectory, "a name that no file can have");
                 self.complaint = Some(Complaint::Nonsense { command, what });

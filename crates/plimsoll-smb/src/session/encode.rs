@@ -169,9 +169,10 @@ impl SmbSession {
 /// Bytes of a READ or WRITE that the server, a credit or our own table of content takes at once.
 fn part_bytes(flight: &Flight, up: &Connected) -> u32 {
     let limits = &up.established;
-    let (length, most) = match flight.call.op {
-        SmbOp::Read { length, .. } => (length, limits.max_read),
-        SmbOp::Write { length, .. } => (length, limits.max_write.min(SLICE_BYTES_MAX as u32)),
+    let (length, most) = match &flight.call.op {
+        SmbOp::Read { length, .. } => (*length, limits.max_read),
+        SmbOp::Write { length, .. } => (*length, limits.max_write.min(SLICE_BYTES_MAX as u32)),
+        SmbOp::WriteText { text, .. } => return text.len() as u32,
         _ => return 0,
     };
     let most = most.min(if limits.large_mtu { PART_BYTES_MAX } else { CREDIT_BYTES });
@@ -219,6 +220,11 @@ impl Encoder<'_, '_> {
                 let request = WriteRequest { offset, file_id, data, ..Default::default() };
                 request.encode(self.command(Command::Write));
             }
+            SmbOp::WriteText { text, .. } => {
+                let request = WriteRequest { file_id, data: text, ..Default::default() };
+                request.encode(self.command(Command::Write));
+            }
+            SmbOp::FindNext { .. } => self.list_on("*", FindLevel::Directory, 0, 0),
             SmbOp::Lock { offset, length, .. } => {
                 let flags = lock_flags::EXCLUSIVE | lock_flags::FAIL_IMMEDIATELY;
                 self.lock(LockElement { offset: *offset, length: *length, flags });
@@ -239,10 +245,10 @@ impl Encoder<'_, '_> {
 
     fn encode_compound(&mut self, flight: &Flight) {
         match &flight.call.op {
-            SmbOp::Rename { path, to } => {
+            SmbOp::Rename { path, to, replace } => {
                 self.open(path.as_str(), Disposition::Open, REMOVE_ACCESS, 0);
                 let name = place(self.path, &self.site.prefix, to.as_str());
-                let change = SetFile::Rename { replace: false, name: Text::Utf8(name) };
+                let change = SetFile::Rename { replace: *replace, name: Text::Utf8(name) };
                 let out = self.message.command(Command::SetInfo, 1);
                 SetInfoRequest::encode_file(self.file, &change, out);
             }
@@ -384,13 +390,18 @@ impl Encoder<'_, '_> {
 
     fn list(&mut self, directory: &str, pattern: &str, level: FindLevel, entries_max: u32) {
         self.open(directory, Disposition::Open, DIRECTORY_ACCESS, options::DIRECTORY_FILE);
+        self.list_on(pattern, level, entries_max, query_directory_flags::RESTART_SCANS);
+    }
+
+    /// A part of the listing of what is open.
+    fn list_on(&mut self, pattern: &str, level: FindLevel, entries_max: u32, flags: u8) {
         let single = match entries_max {
             1 => query_directory_flags::RETURN_SINGLE_ENTRY,
             _ => 0,
         };
         let request = QueryDirectoryRequest {
             class: level.class(),
-            flags: query_directory_flags::RESTART_SCANS | single,
+            flags: flags | single,
             file_index: 0,
             file_id: self.file,
             pattern: Text::Utf8(pattern),

@@ -81,13 +81,14 @@ impl Flight {
             Op::Close { .. } => &[Command::Close],
             Op::Flush { .. } => &[Command::Flush],
             Op::Read { .. } => &[Command::Read],
-            Op::Write { .. } => &[Command::Write],
+            Op::Write { .. } | Op::WriteText { .. } => &[Command::Write],
             Op::Lock { .. } | Op::Unlock { .. } => &[Command::Lock],
             Op::QueryFile { .. } => &[Command::QueryInfo],
             Op::SetFile { .. } => &[Command::SetInfo],
             Op::Echo => &[Command::Echo],
             Op::QueryPath { .. } | Op::QueryFs { .. } => ASK,
             Op::Find { .. } => LIST,
+            Op::FindNext { .. } => &[Command::QueryDirectory],
             Op::Rename { .. } | Op::Rmdir { .. } => CHANGE,
             Op::Unlink { .. } | Op::Mkdir { .. } => TOUCH,
             Op::Deltree { .. } => match self.tree.as_ref().map(|tree| tree.task()) {
@@ -140,7 +141,7 @@ impl Flight {
         let moved = u64::from(self.moved);
         let (bytes_read, bytes_written) = match self.call.op {
             SmbOp::Read { .. } => (moved, 0),
-            SmbOp::Write { .. } => (0, moved),
+            SmbOp::Write { .. } | SmbOp::WriteText { .. } => (0, moved),
             _ => (0, 0),
         };
         let kind = self.call.op.kind().into();

@@ -60,10 +60,14 @@ use self::replies::Stop;
 use self::single_logons::{LinkState, SingleLogons};
 use self::verdict::verdict;
 use self::words::Complaint;
+use super::logon::Established;
 use super::op::{HandleNo, SmbCall, SmbOp};
 use super::wire::frame::Assembler;
 use super::wire::status;
 
+pub use self::deltree::EntryKind;
+pub(crate) use self::deltree::{BadName, name_of_entry};
+pub(crate) use self::replies::Answer;
 pub(crate) use self::site::{Buffers, SmbSite};
 pub(crate) use super::parameters::Caching;
 
@@ -84,6 +88,8 @@ pub(crate) struct SmbSession {
     unexpected: u32,
     counters: SessionCounters,
     lost: Option<String>,
+    /// What replies said, for set-up; elsewhere nobody keeps it.
+    answers: Option<Vec<Answer>>,
 }
 
 impl SmbSession {
@@ -103,6 +109,25 @@ impl SmbSession {
             unexpected: 0,
             counters: SessionCounters::default(),
             lost: None,
+            answers: None,
+        }
+    }
+
+    /// A client that keeps what replies say until it is taken.
+    pub(crate) fn answering(self) -> Self {
+        Self { answers: Some(Vec::new()), ..self }
+    }
+
+    /// What the replies said since the last call.
+    pub(crate) fn take_answers(&mut self) -> Vec<Answer> {
+        self.answers.as_mut().map(mem::take).unwrap_or_default()
+    }
+
+    /// What was agreed on at the logon, where that is done.
+    pub(crate) fn established(&self) -> Option<&Established> {
+        match &self.line {
+            Line::Up(up) => Some(&up.established),
+            _ => None,
         }
     }
 
@@ -163,6 +188,8 @@ fn handle_of(op: &SmbOp) -> Option<HandleNo> {
         | SmbOp::Flush { handle }
         | SmbOp::Read { handle, .. }
         | SmbOp::Write { handle, .. }
+        | SmbOp::WriteText { handle, .. }
+        | SmbOp::FindNext { handle }
         | SmbOp::Lock { handle, .. }
         | SmbOp::Unlock { handle, .. }
         | SmbOp::QueryFile { handle, .. }

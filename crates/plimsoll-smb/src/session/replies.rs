@@ -7,7 +7,7 @@ use plimsoll_engine::seam::{Io, Link};
 use super::super::logon::{Established, LogonProgress};
 use super::super::op::{HandleNo, SmbOp};
 use super::super::wire::frame::FrameError;
-use super::super::wire::header::{Part, Parts, UNSOLICITED};
+use super::super::wire::header::{Command, Part, Parts, UNSOLICITED};
 use super::super::wire::status;
 use super::chores::Chore;
 use super::credits::Credits;
@@ -29,6 +29,14 @@ pub(super) enum Stop {
     Lost,
     /// The stream cannot be read on.
     Stream(FrameError),
+}
+
+/// The final reply to a command.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub command: Command,
+    pub status: u32,
+    pub body: Vec<u8>,
 }
 
 impl From<FrameError> for Stop {
@@ -63,7 +71,7 @@ impl SmbSession {
         }
     }
 
-    pub(super) fn logged_on(&mut self, link: Link, established: Established) {
+    pub(crate) fn logged_on(&mut self, link: Link, established: Established) {
         let wanted = self.site.outstanding_max.saturating_mul(CREDITS_PER_OP).max(CREDITS_MIN);
         let (next, held) = (established.next_message_id, established.credits);
         let credits = Credits::new(next, held, wanted);
@@ -125,6 +133,10 @@ impl SmbSession {
         }
         if let Err(complaint) = flight.take(place, part, &self.site) {
             return self.lose(complaint, Some(at), io);
+        }
+        if let Some(answers) = &mut self.answers {
+            let (status, body) = (header.status, part.body.to_vec());
+            answers.push(Answer { command, status, body });
         }
         if flight.is_answered() { self.conclude(at, io) } else { Ok(()) }
     }

@@ -217,14 +217,17 @@ impl fmt::Display for Described<'_> {
             SmbOp::Lock { handle, offset, length } | SmbOp::Unlock { handle, offset, length } => {
                 write!(f, "{name} of {length} bytes at {offset} (handle {})", handle.0)
             }
-            SmbOp::Close { handle } | SmbOp::Flush { handle } => {
+            SmbOp::Close { handle }
+            | SmbOp::Flush { handle }
+            | SmbOp::FindNext { handle }
+            | SmbOp::WriteText { handle, .. } => {
                 write!(f, "{name} (handle {})", handle.0)
             }
             SmbOp::QueryFile { handle, level } => {
                 write!(f, "{name} {level:?} (handle {})", handle.0)
             }
             SmbOp::SetFile { handle, set } => write!(f, "{name} {set:?} (handle {})", handle.0),
-            SmbOp::Rename { path, to } => write!(f, "{name} {path} to {to}"),
+            SmbOp::Rename { path, to, .. } => write!(f, "{name} {path} to {to}"),
             SmbOp::Unlink { path }
             | SmbOp::Mkdir { path }
             | SmbOp::Rmdir { path }

@@ -186,6 +186,7 @@ impl DiskMix {
         succeeds(SmbOp::Rename {
             path: workspace::made_path(client, from),
             to: workspace::made_path(client, to),
+            replace: false,
         })
     }
 

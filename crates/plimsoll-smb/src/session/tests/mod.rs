@@ -42,7 +42,7 @@ fn every_op() -> Vec<(SmbOp, Vec<Command>)> {
         (SmbOp::Unlock { handle, offset: 1, length: 2 }, vec![C::Lock]),
         (SmbOp::Mkdir { path: text("d") }, vec![C::Create, C::Close]),
         (
-            SmbOp::Rename { path: text("new"), to: text("d\\old") },
+            SmbOp::Rename { path: text("new"), to: text("d\\old"), replace: false },
             vec![C::Create, C::SetInfo, C::Close],
         ),
         (
