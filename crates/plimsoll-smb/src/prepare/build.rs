@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::super::wire::status;
-use super::place::{Place, Wanted};
+use super::super::workspace::{Place, Wanted};
 use super::share::{Kind, Share, ShareError};
 use super::site::Site;
 use super::survey::{Repair, Survey};
@@ -19,15 +19,6 @@ pub(super) struct Tally {
     pub bytes: AtomicU64,
 }
 
-/// What the work on all places shares.
-#[derive(Clone, Copy)]
-pub(super) struct Style<'a> {
-    /// Which share.
-    pub site: &'a Site<'a>,
-    /// Who counts.
-    pub tally: &'a Tally,
-}
-
 /// A server may hold a client's files open for a moment after the client is gone.
 const HELD_TRIES: u32 = 40;
 /// Between two tries.
@@ -36,11 +27,10 @@ const HELD_PAUSE: Duration = Duration::from_millis(50);
 /// Does what the survey found to do.
 pub(super) fn build(
     share: &mut dyn Share,
-    style: &Style<'_>,
-    place: &Place,
-    survey: &Survey,
+    site: &Site<'_>,
+    (place, survey): (&Place, &Survey),
+    tally: &Tally,
 ) -> Result<(), SetupError> {
-    let Style { site, tally } = style;
     for (path, kind) in &survey.leftovers {
         remove_all(share, site, path, *kind)?;
     }

@@ -4,9 +4,9 @@ use plimsoll_model::units::Bytes;
 
 use super::super::logon::Offer;
 use super::super::target::SmbTarget;
-use super::super::workspace::{MARKER, ROOT};
+use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT};
 use super::build::{patiently, remove_all};
-use super::ours::{self, MARKER_NEW, RootState};
+use super::ours::{self, RootState};
 use super::points::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share};
@@ -58,8 +58,9 @@ pub(super) fn clean(
     // The marker last: a cleaning that was cut short can be done again.
     let mut share = site.connection()?;
     let mut finish = || {
-        share.remove(&format!("{ROOT}\\{MARKER_NEW}"), Kind::File)?;
-        share.remove(&format!("{ROOT}\\{MARKER}"), Kind::File)?;
+        for path in [workspace::new_marker_path(), workspace::marker_path()] {
+            share.remove(path.as_str(), Kind::File)?;
+        }
         patiently(&mut *share, |share| share.remove(ROOT, Kind::Directory))
     };
     finish().map_err(site.unable_to("remove plimsoll-files"))?;

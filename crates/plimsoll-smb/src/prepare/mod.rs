@@ -4,10 +4,8 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `share`, `remote` | what is asked of a share; a session that asks it |
-//! | `place` | what must lie there |
 //! | `site`, `ours` | our directory, and its marker |
 //! | `survey` | what is there of it |
-//! | `space` | room is looked for before the first byte |
 //! | `build` | the work on one place |
 //! | `set` | all places, with several connections |
 //! | `validate` | each operation once, before any is measured |
@@ -17,13 +15,11 @@
 mod build;
 mod clean;
 mod ours;
-mod place;
 mod points;
 mod remote;
 mod set;
 mod share;
 mod site;
-mod space;
 mod survey;
 mod validate;
 

@@ -1,13 +1,11 @@
 //! Our directory on a share: is it there, is it ours, what does its marker say.
 
-use super::super::workspace::{MARKER, ROOT, ShareMarker};
+use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT, ShareMarker};
 use super::share::Share;
 use super::site::Site;
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::SetupError;
 
-/// The marker in the making; renamed when it is whole.
-pub(super) const MARKER_NEW: &str = ".plimsoll.new";
 /// A marker is a few hundred bytes.
 const MARKER_BYTES_MAX: u32 = 8192;
 
@@ -26,9 +24,10 @@ pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, 
     if root.is_none() {
         return Ok(RootState::Absent);
     }
-    let path = format!("{ROOT}\\{MARKER}");
-    let found =
-        share.find(&path).map_err(site.unable_to("look for the marker in plimsoll-files"))?;
+    let path = workspace::marker_path();
+    let found = share
+        .find(path.as_str())
+        .map_err(site.unable_to("look for the marker in plimsoll-files"))?;
     if found.is_none() {
         let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
         if listed.unwrap_or_default().iter().all(|entry| entry.name == MARKER_NEW) {
@@ -41,7 +40,7 @@ pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, 
         )));
     }
     let text = share
-        .read(&path, 0, MARKER_BYTES_MAX)
+        .read(path.as_str(), 0, MARKER_BYTES_MAX)
         .map_err(site.unable_to("read the marker in plimsoll-files"))?;
     match ShareMarker::parse(&text) {
         Ok(marker) => Ok(RootState::Ours(Some(marker))),
@@ -89,9 +88,9 @@ pub(super) fn write_marker(
     site: &Site<'_>,
     marker: &ShareMarker,
 ) -> Result<(), SetupError> {
-    let (new, path) = (format!("{ROOT}\\{MARKER_NEW}"), format!("{ROOT}\\{MARKER}"));
+    let (new, path) = (workspace::new_marker_path(), workspace::marker_path());
     share
-        .write_text(&new, &marker.to_json())
-        .and_then(|()| share.rename(&new, &path))
+        .write_text(new.as_str(), &marker.to_json())
+        .and_then(|()| share.rename(new.as_str(), path.as_str()))
         .map_err(site.unable_to("write the marker in plimsoll-files"))
 }

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::workspace::ROOT;
-use super::place::{Place, Wanted, disk_bytes, split};
+use super::super::workspace::{Place, ROOT, Wanted};
 use super::share::{Found, Kind, Share, ShareError};
 use super::site::Site;
 use plimsoll_protocol::content::ContentTable;
@@ -73,7 +72,8 @@ pub(super) fn survey(
         }
     }
     for (number, wanted) in place.files.iter().enumerate() {
-        let found = match split(&wanted.path).0 == ROOT {
+        let directory = wanted.path.rsplit_once('\\').map(|(directory, _)| directory);
+        let found = match directory == Some(ROOT) {
             // Our directory itself is not listed: it may hold the workspaces of thousands.
             true => share
                 .find(&wanted.path)
@@ -117,6 +117,12 @@ fn judge(
         }
     }
     Ok((found.bytes > wanted.bytes).then_some(Repair::Cut))
+}
+
+/// Blocks that a file takes.
+fn disk_bytes(bytes: u64) -> u64 {
+    const BLOCK_BYTES: u64 = 4096;
+    bytes.next_multiple_of(BLOCK_BYTES)
 }
 
 /// Servers keep or change the case of names; comparing is done in one case.

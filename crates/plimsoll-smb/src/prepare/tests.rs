@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use super::super::workspace::{self, Home, SeedFile, Workspace};
+use super::super::workspace::{self, Home, Place, SeedFile, Workspace};
 use super::clean::clean;
 use super::memory::Memory;
-use super::place::Place;
 use super::set::{self, Order, Written};
 use super::share::Share;
 use super::site::Site;
