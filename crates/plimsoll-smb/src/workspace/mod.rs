@@ -3,7 +3,7 @@
 //! Everything is below one directory, [`ROOT`], with the marker file [`MARKER`] in it: a directory
 //! for each client ([`Home::Client`]) with its seed files and the files its script makes, one that
 //! all clients read ([`Home::Shared`]), the file of the `nic` suite and the root of replays. What
-//! of it a suite needs is a list of [`Place`]s. All functions are pure.
+//! of it a suite needs is a list of places. All functions are pure.
 
 mod marker;
 mod place;
