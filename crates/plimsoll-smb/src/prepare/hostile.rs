@@ -91,7 +91,6 @@ fn client(
         credits: 80,
         max_read: 0,
         max_write: 0,
-        max_transact: 0,
         large_mtu: true,
         leasing: false,
         identity: Identity::Guest,
