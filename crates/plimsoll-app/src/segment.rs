@@ -41,6 +41,14 @@ impl Segment {
         self.blocks_used
     }
 
+    /// The same bytes in the largest blocks up to `bytes_max` that divide them, all used.
+    pub fn in_blocks_of(&self, bytes_max: u32) -> Self {
+        let most = u64::from(bytes_max / self.block_bytes);
+        let joined = (1..=most).rev().find(|n| self.blocks.is_multiple_of(*n)).unwrap_or(1);
+        let blocks = self.blocks / joined;
+        Self { block_bytes: self.block_bytes * joined as u32, blocks, blocks_used: blocks }
+    }
+
     /// Where the block begins; past the last one it begins anew.
     pub fn offset(&self, block: u64) -> u64 {
         block % self.blocks_used * u64::from(self.block_bytes)
@@ -70,6 +78,20 @@ mod tests {
         let tiny = Segment::new(0.1, 0.001, 8_192, 0.001);
         assert_eq!((tiny.bytes(), tiny.blocks_used()), (16 * 8_192, 1));
         assert_eq!(Segment::new(1.0, 1.0, 5_000, 1.0).bytes() % 5_000, 0);
+    }
+
+    #[test]
+    fn the_same_bytes_in_larger_blocks_leave_none_out() {
+        let large = |block_bytes, blocks| {
+            let segment = Segment { block_bytes, blocks, blocks_used: 9 };
+            let large = segment.in_blocks_of(65_536);
+            assert_eq!(large.bytes(), segment.bytes());
+            (large.block_bytes(), large.blocks_used())
+        };
+        assert_eq!(large(8_192, 2_048), (65_536, 256));
+        assert_eq!(large(5_000, 630), (50_000, 63));
+        assert_eq!(large(512, 131), (512, 131));
+        assert_eq!(large(65_536, 16), (65_536, 16));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`net`] | channels that set-up asks a server through; the program opens them |
+//! | [`blocking`] | a session that set-up drives over such a channel |
 //! | [`channel_pool`] | several channels at work on one server |
 //! | [`content`], [`marker`] | what the bytes of files are; the file that says they are ours |
 //! | [`seeded_hash`], [`draw`] | choices that follow from a seed; draws that keep their shares |
@@ -27,6 +28,7 @@ use plimsoll_model::target::TargetUrl;
 
 use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
 
+pub mod blocking;
 pub mod channel_pool;
 pub mod content;
 pub mod draw;

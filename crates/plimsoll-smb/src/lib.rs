@@ -7,12 +7,11 @@
 //! | [`op`] | one desktop operation, as script and session see it |
 //! | [`workspace`], `script`, `loadfile` | what lies on the share, and what is asked of it |
 //! | `session` | the state machine of one client |
-//! | [`client`], [`prepare`] | set-up around a load point |
+//! | [`prepare`] | set-up around a load point |
 //! | [`parameters`], [`target`], `plan`, `workload` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
-pub mod client;
 #[cfg(feature = "host")]
 pub mod host;
 mod loadfile;

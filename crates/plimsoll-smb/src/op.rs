@@ -67,6 +67,13 @@ pub enum SmbOp {
         /// What they are.
         content: Content,
     },
+    /// Writes a text of set-up's, at the start of the file. In no mix.
+    WriteText {
+        /// To which handle.
+        handle: HandleNo,
+        /// At most 4 KiB.
+        text: Box<[u8]>,
+    },
     /// Locks a range for this handle alone, at once or not at all.
     Lock {
         /// Of which handle.
@@ -85,12 +92,14 @@ pub enum SmbOp {
         /// Bytes.
         length: u64,
     },
-    /// Gives a file another name; what has that name already is an error.
+    /// Gives a file another name.
     Rename {
         /// What is renamed.
         path: PathText,
         /// Its name from now on.
         to: PathText,
+        /// Takes the name from the file that has it; else that is an error.
+        replace: bool,
     },
     /// Removes a file.
     Unlink {
@@ -148,6 +157,11 @@ pub enum SmbOp {
         level: FindLevel,
         /// Entries wanted at most; 0 leaves it to the buffer.
         entries_max: u32,
+    },
+    /// The next part of an open directory's listing. Only set-up reads on; in no mix.
+    FindNext {
+        /// Of which handle.
+        handle: HandleNo,
     },
     /// Asks the server to answer.
     Echo,
@@ -426,7 +440,7 @@ impl SmbOp {
             Self::Close { .. } => SmbKind::Close,
             Self::Flush { .. } => SmbKind::Flush,
             Self::Read { .. } => SmbKind::Read,
-            Self::Write { .. } => SmbKind::Write,
+            Self::Write { .. } | Self::WriteText { .. } => SmbKind::Write,
             Self::Lock { .. } => SmbKind::Lock,
             Self::Unlock { .. } => SmbKind::Unlock,
             Self::Rename { .. } => SmbKind::Rename,
@@ -438,7 +452,7 @@ impl SmbOp {
             Self::QueryFile { .. } => SmbKind::QueryFile,
             Self::SetFile { .. } => SmbKind::SetFile,
             Self::QueryFs { .. } => SmbKind::QueryFs,
-            Self::Find { .. } => SmbKind::Find,
+            Self::Find { .. } | Self::FindNext { .. } => SmbKind::Find,
             Self::Echo => SmbKind::Echo,
             Self::Logon => SmbKind::Logon,
         }

@@ -1,24 +1,29 @@
 //! Segments of one server, several at once: each is read by its checksums, and what differs is
 //! written.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use plimsoll_model::units::Bytes;
+use plimsoll_engine::seam::{ClientSeat, LinkKind, Session as _};
+use plimsoll_model::outcome::{ErrorClass, OpStatus};
+use plimsoll_model::units::{Bytes, Nanos};
 
-use super::client::{AppClient, AppError, Range};
+use super::error::AppError;
 use super::points::Site;
-use crate::segment::content_key;
-use crate::session::AppSite;
-use crate::wire::{PAYLOAD_BYTES_MAX, checksum};
+use crate::op::{AppKind, AppOp};
+use crate::segment::Segment;
+use crate::session::{AppSession, AppSite, WorkerSite};
+use crate::wire::Status;
+use plimsoll_protocol::blocking::Blocking;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{Dial, GoOn, OnProgress, SetupError, SetupProgress};
+use plimsoll_protocol::net::{
+    ChannelError, Dial, GoOn, OnProgress, SetupError, SetupProgress, SourcePort,
+};
 
 /// Connections that fill segments at once: enough to keep a disk busy that must write each block
 /// before it answers.
 const CHANNELS: usize = 8;
-/// Bytes looked at, or written, at once.
-const CHUNK_BYTES: u32 = PAYLOAD_BYTES_MAX;
 
 /// How far all of them are.
 #[derive(Debug, Default)]
@@ -36,14 +41,20 @@ pub(super) fn fill(
     progress: &mut OnProgress<'_>,
 ) -> Result<(), SetupError> {
     let tally = Tally::default();
-    let chunks = data.segment.bytes().div_ceil(u64::from(CHUNK_BYTES)) * clients.len() as u64;
+    let site = Arc::new(data.in_large_blocks());
+    let segment = site.segment;
+    let chunks = segment.blocks_used() * clients.len() as u64;
     let mut watch = Watch { tally: &tally, chunks, progress };
     if !clients.is_empty() {
         let each = |stop: &mut Arc<AtomicBool>, client: &u32| {
-            let number = *client;
-            let bytes = data.segment.bytes();
-            AppClient::open(dial, at.address, (number, bytes), Arc::clone(stop))
-                .and_then(|(mut client, _)| fill_one(&mut client, data, number, &tally))
+            let channel = dial.dial(at.address, LinkKind::Stream, SourcePort::Any);
+            let (client, op_timeout) = (*client, Nanos::MAX);
+            let seat = ClientSeat { client, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
+            let session = AppSession::new(Rc::new(WorkerSite::new(Arc::clone(&site))), &seat);
+            let open = |channel| Blocking::new(session, channel, Arc::clone(stop));
+            let filled = channel.map(open).map_err(AppError::Channel);
+            filled
+                .and_then(|mut session| fill_one(&mut session, segment, client, &tally))
                 .map_err(|e| e.unable_to("fill the data segments", &at.name))
         };
         let open = |stop: &Arc<AtomicBool>| Ok(Arc::clone(stop));
@@ -55,27 +66,41 @@ pub(super) fn fill(
 }
 
 fn fill_one(
-    client: &mut AppClient,
-    data: &AppSite,
-    number: u32,
+    session: &mut Blocking<AppSession>,
+    segment: Segment,
+    client: u32,
     tally: &Tally,
 ) -> Result<(), AppError> {
-    let key = content_key(&data.content, number);
-    let mut offset = 0;
-    while offset < data.segment.bytes() {
-        let bytes = (data.segment.bytes() - offset).min(u64::from(CHUNK_BYTES)) as u32;
-        let content = data.content.bytes(key, offset, bytes as usize);
-        // Any seed serves; the offset keeps two blocks alike apart.
-        let seed = offset as u32 ^ number;
-        let found = client.read(Range { offset, bytes }, seed)?;
-        if found != checksum(seed, content) {
-            client.write(offset, content, seed)?;
-            tally.bytes_written.fetch_add(u64::from(bytes), Ordering::Relaxed);
+    for block in 0..segment.blocks_used() {
+        // Any seed serves; the block keeps two alike apart.
+        let op = |kind| AppOp { kind, seed: block as u32 ^ client, block, compare: false };
+        if !is_right(session, op(AppKind::RandomRead))? {
+            if !is_right(session, op(AppKind::RandomWrite))? {
+                return Err(AppError::Unfit("a wrong checksum of what it was to write".to_owned()));
+            }
+            tally.bytes_written.fetch_add(segment.block_bytes().into(), Ordering::Relaxed);
         }
         tally.chunks.fetch_add(1, Ordering::Relaxed);
-        offset += u64::from(bytes);
     }
     Ok(())
+}
+
+/// Does it; false when the checksum is another.
+fn is_right(session: &mut Blocking<AppSession>, op: AppOp) -> Result<bool, AppError> {
+    let ended = session.run(op)?;
+    match ended.outcome.status {
+        OpStatus::Ok | OpStatus::ExpectedFailure => Ok(true),
+        OpStatus::Failed(ErrorClass::Corrupt) => Ok(false),
+        OpStatus::Unexpected { actual, .. } => {
+            let status = u8::try_from(actual).ok().and_then(Status::from_code);
+            Err(AppError::Status(status.unwrap_or(Status::BadRequest)))
+        }
+        OpStatus::Failed(class) => Err(match session.session().lost() {
+            Some(words) => AppError::Refused(words),
+            None if class == ErrorClass::Transport => AppError::Channel(ChannelError::Closed),
+            None => AppError::Unfit(ended.detail),
+        }),
+    }
 }
 
 struct Watch<'a, 'p> {

@@ -4,8 +4,9 @@
 //! it comes from here, through the protocol. Every segment is compared with what it should hold
 //! when a run sees it first, and only what differs is written.
 
-mod client;
+mod error;
 mod fill;
+mod greet;
 mod points;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,8 @@ mod tests;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 
-pub(crate) use points::{AppPreparation, PreparationRequest, Site, greet};
+pub(crate) use greet::greet;
+pub(crate) use points::{AppPreparation, PreparationRequest, Site};
 
 /// Segments lie in a directory of the server's own and are not removed from here.
 pub(crate) fn clean_target(

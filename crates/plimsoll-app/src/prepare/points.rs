@@ -7,13 +7,12 @@ use std::sync::Arc;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 
-use super::client::AppClient;
 use super::fill::fill;
+use super::greet::greet;
 use crate::op::AppKind;
 use crate::parameters::AppWorkload;
 use crate::script::ScriptPlan;
 use crate::session::AppSite;
-use crate::wire::Welcome;
 use crate::workload::AppLoad;
 use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
 
@@ -24,13 +23,6 @@ pub(crate) struct Site {
     pub name: String,
     /// Where to connect.
     pub address: SocketAddr,
-}
-
-/// Asks a server what it is, without a segment.
-pub(crate) fn greet(site: &Site, dial: &dyn Dial) -> Result<Welcome, SetupError> {
-    AppClient::open(dial, site.address, (0, 0), dial.stop())
-        .map(|(_, welcome)| welcome)
-        .map_err(|e| e.unable_to("greet the server", &site.name))
 }
 
 /// What a preparation is made from.

@@ -16,7 +16,7 @@ use crate::wire::{
 use plimsoll_protocol::content::ContentTable;
 
 /// The same for every client of a load point.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AppSite {
     /// What the segments hold.
     pub content: ContentTable,
@@ -49,6 +49,11 @@ impl AppSite {
             after_work: SeedMap::over_work(workload.work),
             after_body: SeedMap::over(body),
         }
+    }
+
+    /// The same segments in the largest blocks that a message takes.
+    pub fn in_large_blocks(&self) -> Self {
+        Self { segment: self.segment.in_blocks_of(PAYLOAD_BYTES_MAX), ..self.clone() }
     }
 
     /// Bytes of the body of a good reply.

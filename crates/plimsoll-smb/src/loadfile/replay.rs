@@ -88,7 +88,7 @@ impl Replay {
             }
             Verb::LockX => SmbOp::Lock { handle, offset: number(1), length: number(2) },
             Verb::UnlockX => SmbOp::Unlock { handle, offset: number(1), length: number(2) },
-            Verb::Rename => SmbOp::Rename { path: path(0), to: path(1) },
+            Verb::Rename => SmbOp::Rename { path: path(0), to: path(1), replace: false },
             Verb::Unlink => SmbOp::Unlink { path: path(0) },
             Verb::Mkdir => SmbOp::Mkdir { path: path(0) },
             Verb::Rmdir => SmbOp::Rmdir { path: path(0) },

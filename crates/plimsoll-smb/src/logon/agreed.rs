@@ -22,7 +22,6 @@ pub(super) struct Agreed {
     pub server_guid: [u8; 16],
     pub security_mode: u16,
     pub capabilities: u32,
-    pub max_transact: u32,
     pub max_read: u32,
     pub max_write: u32,
     pub signing: SigningAlgorithm,
@@ -44,7 +43,6 @@ impl Agreed {
             server_guid: reply.server_guid,
             security_mode: reply.security_mode,
             capabilities: reply.capabilities,
-            max_transact: reply.max_transact.min(most),
             max_read: reply.max_read.min(most),
             max_write: reply.max_write.min(most),
             signing: match dialect {

@@ -5,7 +5,6 @@ use std::fmt;
 use super::exchange::TokenError;
 use crate::seal::{KeyLengthError, SealError};
 use crate::wire::{WireError, status};
-use plimsoll_protocol::net::SetupError;
 
 /// How far a logon had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,11 +124,6 @@ impl LogonError {
             Self::Refused { status, .. } => Some(*status),
             _ => None,
         }
-    }
-
-    /// For the user: `place` cannot be used, why, and the next move.
-    pub fn at(&self, place: impl fmt::Display) -> SetupError {
-        SetupError::Unusable(format!("{place}: cannot log on: {self}"))
     }
 }
 

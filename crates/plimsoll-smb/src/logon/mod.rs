@@ -61,8 +61,6 @@ pub struct Established {
     pub max_read: u32,
     /// Most bytes of one WRITE.
     pub max_write: u32,
-    /// Most bytes of one other command.
-    pub max_transact: u32,
     /// Requests are charged one credit per 64 KiB (2.1 and later, with large MTU); else every
     /// request is one credit.
     pub large_mtu: bool,
@@ -231,7 +229,6 @@ impl Logon {
             credits: self.credits,
             max_read: agreed.max_read,
             max_write: agreed.max_write,
-            max_transact: agreed.max_transact,
             large_mtu: newer && agreed.capabilities & capabilities::LARGE_MTU != 0,
             leasing: newer && agreed.capabilities & capabilities::LEASING != 0,
             identity: self.exchange.identity(),

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::super::wire::status;
-use super::place::{Place, Wanted};
-use super::share::{Kind, Share, ShareError, Text};
+use super::super::workspace::{Place, Wanted};
+use super::share::{Kind, Share, ShareError};
 use super::site::Site;
 use super::survey::{Repair, Survey};
-use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::net::SetupError;
 
 /// How far all channels are, for the caller's eyes.
 #[derive(Debug, Default)]
@@ -19,81 +19,57 @@ pub(super) struct Tally {
     pub bytes: AtomicU64,
 }
 
-/// What the work on all places shares.
-#[derive(Clone, Copy)]
-pub(super) struct Style<'a> {
-    /// Which share.
-    pub site: &'a Site<'a>,
-    /// What is in the files.
-    pub table: &'a ContentTable,
-    /// Who counts.
-    pub tally: &'a Tally,
-}
-
 /// A server may hold a client's files open for a moment after the client is gone.
 const HELD_TRIES: u32 = 40;
 /// Between two tries.
 const HELD_PAUSE: Duration = Duration::from_millis(50);
 
-/// Does what the survey found to do. What could not be done is named with the error.
+/// Does what the survey found to do.
 pub(super) fn build(
     share: &mut dyn Share,
-    style: &Style<'_>,
-    place: &Place,
-    survey: &Survey,
-) -> Result<(), (ShareError, String)> {
+    site: &Site<'_>,
+    (place, survey): (&Place, &Survey),
+    tally: &Tally,
+) -> Result<(), SetupError> {
     for (path, kind) in &survey.leftovers {
-        let path = style.site.path(path);
-        patiently(share, |share| share.remove(&path, *kind))
-            .map_err(|e| (e, format!("remove {path}")))?;
+        remove_all(share, site, path, *kind)?;
     }
-    for dir in &survey.dirs {
-        let path = style.site.path(dir);
-        share.make_dir(&path).map_err(|e| (e, format!("make {path}")))?;
+    for path in &survey.dirs {
+        share.make_dir(path).map_err(site.unable_to(format_args!("make {path}")))?;
     }
     for (number, repair) in &survey.files {
-        let Some(wanted) = place.files.get(*number) else { continue };
-        let path = style.site.path(&wanted.path);
+        let Some(Wanted { path, bytes, content }) = place.files.get(*number) else { continue };
         match repair {
             Repair::Write => {
-                write(share, style, wanted, &path).map_err(|e| (e, format!("write {path}")))?
+                patiently(share, |share| share.write(path, *bytes, *content, &tally.bytes))
+                    .map_err(site.unable_to(format_args!("write {path}")))?;
             }
-            Repair::Cut => patiently(share, |share| share.cut(&path, wanted.bytes))
-                .map_err(|e| (e, format!("cut {path}")))?,
+            Repair::Cut => patiently(share, |share| share.cut(path, *bytes))
+                .map_err(site.unable_to(format_args!("cut {path}")))?,
         }
-        style.tally.files.fetch_add(1, Ordering::Relaxed);
+        tally.files.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
 
-fn write(
+/// Removes a file, or a directory and all below it; answers with how many files that were.
+pub(super) fn remove_all(
     share: &mut dyn Share,
-    style: &Style<'_>,
-    wanted: &Wanted,
+    site: &Site<'_>,
     path: &str,
-) -> Result<(), ShareError> {
-    let text = Text::Keyed { bytes: wanted.bytes, content: wanted.content, table: style.table };
-    patiently(share, |share| share.write(path, &text, &style.tally.bytes))
-}
-
-/// Removes a directory and all below it; answers with how many files that were.
-pub(super) fn remove_tree(share: &mut dyn Share, path: &str) -> Result<u64, (ShareError, String)> {
-    let mut files = 0;
-    let listed = share.list(path).map_err(|e| (e, format!("list {path}")))?;
-    let Some(entries) = listed else { return Ok(0) };
-    for entry in entries {
-        let inner = format!("{path}\\{}", entry.name);
-        match entry.found.kind {
-            Kind::Directory => files += remove_tree(share, &inner)?,
-            Kind::File => {
-                patiently(share, |share| share.remove(&inner, Kind::File))
-                    .map_err(|e| (e, format!("remove {inner}")))?;
-                files += 1;
-            }
+    kind: Kind,
+) -> Result<u64, SetupError> {
+    let mut files = u64::from(kind == Kind::File);
+    if kind == Kind::Directory {
+        let listed = share.list(path).map_err(site.unable_to(format_args!("list {path}")))?;
+        let Some(entries) = listed else { return Ok(0) };
+        for entry in entries {
+            let inner = format!("{path}\\{}", entry.name);
+            files += remove_all(share, site, &inner, entry.found.kind)?;
         }
     }
-    patiently(share, |share| share.remove(path, Kind::Directory))
-        .map_err(|e| (e, format!("remove {path}")))?;
+    patiently(share, |share| share.remove(path, kind))
+        .map_err(site.unable_to(format_args!("remove {path}")))?;
     Ok(files)
 }
 

@@ -4,14 +4,15 @@ use plimsoll_model::units::Bytes;
 
 use super::super::logon::Offer;
 use super::super::target::SmbTarget;
-use super::super::workspace::{MARKER, ROOT};
-use super::build::{patiently, remove_tree};
-use super::ours::{self, MARKER_NEW, RootState};
+use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT};
+use super::build::{patiently, remove_all};
+use super::ours::{self, RootState};
 use super::points::on_site;
 use super::set::CHANNELS;
-use super::share::{Entry, Kind, Share, ShareError};
+use super::share::{Entry, Kind, Share};
 use super::site::Site;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{Dial, GoOn, OnProgress, SetupError, SetupProgress};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
@@ -25,7 +26,8 @@ pub fn clean_target(
         PlanError::Setup(error) => error,
         error => SetupError::Wrong(error.to_string()),
     })?;
-    let cleaned = on_site(&target, &Offer::default(), dial, |site| clean(site, progress))?;
+    let (offer, content) = (Offer::default(), ContentTable::new(0));
+    let cleaned = on_site(&target, &offer, &content, dial, |site| clean(site, progress))?;
     Ok(match cleaned {
         Some(files) => format!("removed {files} files below {ROOT}"),
         None => format!("no {ROOT} there, nothing to remove"),
@@ -41,16 +43,14 @@ pub(super) fn clean(
     if ours::look(&mut *share, site)? == RootState::Absent {
         return Ok(None);
     }
-    let root = site.path(ROOT);
-    let listed = share.list(&root).map_err(site.unable_to("list plimsoll-files"))?;
+    let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
     let is_ours_alone = |entry: &Entry| entry.name != MARKER && entry.name != MARKER_NEW;
     let entries: Vec<Entry> =
         listed.unwrap_or_default().into_iter().filter(is_ours_alone).collect();
     let mut sweep = Sweep { entries: entries.len() as u64, ended: 0, files: 0, progress };
     if !entries.is_empty() {
         let each = |share: &mut Box<dyn Share>, entry: &Entry| {
-            remove_entry(&mut **share, &format!("{root}\\{}", entry.name), entry.found.kind)
-                .map_err(|(error, doing)| error.unable_to(&doing, site.name))
+            remove_all(&mut **share, site, &format!("{ROOT}\\{}", entry.name), entry.found.kind)
         };
         ChannelPool { open: site.open, channels: CHANNELS }.work(&entries, each, &mut sweep)?;
     }
@@ -58,27 +58,13 @@ pub(super) fn clean(
     // The marker last: a cleaning that was cut short can be done again.
     let mut share = site.connection()?;
     let mut finish = || {
-        share.remove(&format!("{root}\\{MARKER_NEW}"), Kind::File)?;
-        share.remove(&format!("{root}\\{MARKER}"), Kind::File)?;
-        patiently(&mut *share, |share| share.remove(&root, Kind::Directory))
+        for path in [workspace::new_marker_path(), workspace::marker_path()] {
+            share.remove(path.as_str(), Kind::File)?;
+        }
+        patiently(&mut *share, |share| share.remove(ROOT, Kind::Directory))
     };
     finish().map_err(site.unable_to("remove plimsoll-files"))?;
     Ok(Some(files))
-}
-
-fn remove_entry(
-    share: &mut dyn Share,
-    path: &str,
-    kind: Kind,
-) -> Result<u64, (ShareError, String)> {
-    match kind {
-        Kind::Directory => remove_tree(share, path),
-        Kind::File => {
-            patiently(share, |share| share.remove(path, Kind::File))
-                .map_err(|e| (e, format!("remove {path}")))?;
-            Ok(1)
-        }
-    }
 }
 
 struct Sweep<'a, 'p> {

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::super::client::SmbError;
+use super::super::op::Content;
 use super::super::wire::header::Command;
 use super::super::wire::status;
-use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
+use super::share::{Entry, Found, Kind, Share, ShareError};
+use super::tests::SEED;
+use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::SetupError;
 
 /// Bytes of one write.
@@ -33,6 +35,7 @@ pub(super) struct Memory {
     /// Every write fails after so many bytes.
     pub fail_after: Option<Arc<AtomicU64>>,
     stop: Arc<AtomicBool>,
+    table: ContentTable,
 }
 
 impl Memory {
@@ -43,6 +46,7 @@ impl Memory {
             is_read_only: false,
             fail_after: None,
             stop: Arc::default(),
+            table: ContentTable::new(SEED),
         }
     }
 
@@ -76,7 +80,7 @@ impl Memory {
 
     fn check(&self, changes: bool) -> Result<(), ShareError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(SmbError::Stopped.into());
+            return Err(ShareError::Stopped);
         }
         match changes && self.is_read_only {
             true => Err(refused(status::ACCESS_DENIED)),
@@ -86,7 +90,7 @@ impl Memory {
 }
 
 fn refused(status: u32) -> ShareError {
-    SmbError::Status { command: Command::Create, status }.into()
+    ShareError::Status { command: Command::Create, status }
 }
 
 impl Tree {
@@ -154,7 +158,8 @@ impl Share for Memory {
     fn write(
         &mut self,
         path: &str,
-        text: &Text<'_>,
+        bytes: u64,
+        content: Content,
         written: &AtomicU64,
     ) -> Result<(), ShareError> {
         self.check(true)?;
@@ -163,25 +168,31 @@ impl Share for Memory {
         }
         self.put(path, Some(b""));
         let mut at = 0;
-        while at < text.bytes() {
+        while at < bytes {
             self.check(true)?;
-            let bytes = CHUNK.min(text.bytes() - at);
+            let chunk = CHUNK.min(bytes - at);
             let mut tree = self.tree.lock().unwrap();
-            let is_due = |left: &Arc<AtomicU64>| left.load(Ordering::Relaxed) < bytes;
-            if tree.used() + bytes > tree.room || self.fail_after.as_ref().is_some_and(is_due) {
+            let is_due = |left: &Arc<AtomicU64>| left.load(Ordering::Relaxed) < chunk;
+            if tree.used() + chunk > tree.room || self.fail_after.as_ref().is_some_and(is_due) {
                 return Err(refused(status::DISK_FULL));
             }
             if let Some(left) = &self.fail_after {
-                left.fetch_sub(bytes, Ordering::Relaxed);
+                left.fetch_sub(chunk, Ordering::Relaxed);
             }
-            let slice = text.slice(at, bytes as usize);
-            let Some(Some(content)) = tree.nodes.get_mut(path) else {
+            let slice = self.table.bytes(content.key, at, chunk as usize);
+            let Some(Some(file)) = tree.nodes.get_mut(path) else {
                 return Err(refused(status::FILE_IS_A_DIRECTORY));
             };
-            content.extend_from_slice(slice);
-            written.fetch_add(bytes, Ordering::Relaxed);
-            at += bytes;
+            file.extend_from_slice(slice);
+            written.fetch_add(chunk, Ordering::Relaxed);
+            at += chunk;
         }
+        Ok(())
+    }
+
+    fn write_text(&mut self, path: &str, text: &str) -> Result<(), ShareError> {
+        self.check(true)?;
+        self.put(path, Some(text.as_bytes()));
         Ok(())
     }
 
@@ -226,10 +237,9 @@ impl Share for Memory {
         Ok(())
     }
 
-    fn space(&mut self) -> Result<Space, ShareError> {
+    fn free_bytes(&mut self) -> Result<u64, ShareError> {
         self.check(false)?;
         let tree = self.tree.lock().unwrap();
-        let available_bytes = tree.said_free.unwrap_or(tree.room - tree.used().min(tree.room));
-        Ok(Space { available_bytes })
+        Ok(tree.said_free.unwrap_or(tree.room - tree.used().min(tree.room)))
     }
 }

@@ -3,34 +3,33 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `share` | what is asked of a share, over one connection |
-//! | `place` | what must lie there |
+//! | `share`, `remote` | what is asked of a share; a session that asks it |
 //! | `site`, `ours` | our directory, and its marker |
 //! | `survey` | what is there of it |
-//! | `space` | room is looked for before the first byte |
 //! | `build` | the work on one place |
 //! | `set` | all places, with several connections |
-//! | `trial`, `validate` | each operation once, by the state machine that is measured |
+//! | `validate` | each operation once, before any is measured |
 //! | `points` | what happens around each load point |
 //! | `clean` | the way back |
 
 mod build;
 mod clean;
 mod ours;
-mod place;
 mod points;
 mod remote;
 mod set;
 mod share;
 mod site;
-mod space;
 mod survey;
-mod trial;
 mod validate;
 
 pub use self::clean::clean_target;
 pub use self::points::{MakeWorkload, PreparationRequest, SmbPreparation};
+pub use self::remote::Remote;
+pub use self::share::{Entry, Found, Kind, Share, ShareError};
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]

@@ -1,15 +1,11 @@
 //! Our directory on a share: is it there, is it ours, what does its marker say.
 
-use std::sync::atomic::AtomicU64;
-
-use super::super::workspace::{MARKER, ROOT, ShareMarker};
-use super::share::{Share, Text};
+use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT, ShareMarker};
+use super::share::Share;
 use super::site::Site;
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::SetupError;
 
-/// The marker in the making; renamed when it is whole.
-pub(super) const MARKER_NEW: &str = ".plimsoll.new";
 /// A marker is a few hundred bytes.
 const MARKER_BYTES_MAX: u32 = 8192;
 
@@ -24,16 +20,16 @@ pub(super) enum RootState {
 
 /// Looks; a directory of somebody else is an error.
 pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupError> {
-    let root = site.path(ROOT);
-    let listed = share.find(&root).map_err(site.unable_to("look for plimsoll-files"))?;
-    if listed.is_none() {
+    let root = share.find(ROOT).map_err(site.unable_to("look for plimsoll-files"))?;
+    if root.is_none() {
         return Ok(RootState::Absent);
     }
-    let path = format!("{root}\\{MARKER}");
-    let found =
-        share.find(&path).map_err(site.unable_to("look for the marker in plimsoll-files"))?;
+    let path = workspace::marker_path();
+    let found = share
+        .find(path.as_str())
+        .map_err(site.unable_to("look for the marker in plimsoll-files"))?;
     if found.is_none() {
-        let listed = share.list(&root).map_err(site.unable_to("list plimsoll-files"))?;
+        let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
         if listed.unwrap_or_default().iter().all(|entry| entry.name == MARKER_NEW) {
             return Ok(RootState::Ours(None));
         }
@@ -44,7 +40,7 @@ pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, 
         )));
     }
     let text = share
-        .read(&path, 0, MARKER_BYTES_MAX)
+        .read(path.as_str(), 0, MARKER_BYTES_MAX)
         .map_err(site.unable_to("read the marker in plimsoll-files"))?;
     match ShareMarker::parse(&text) {
         Ok(marker) => Ok(RootState::Ours(Some(marker))),
@@ -80,7 +76,7 @@ pub(super) fn open(
         RootState::Ours(Some(held)) if held == marker => return Ok(()),
         RootState::Ours(_) => {}
         RootState::Absent => {
-            share.make_dir(&site.path(ROOT)).map_err(site.unable_to("make plimsoll-files"))?;
+            share.make_dir(ROOT).map_err(site.unable_to("make plimsoll-files"))?;
         }
     }
     write_marker(share, site, marker)
@@ -92,11 +88,9 @@ pub(super) fn write_marker(
     site: &Site<'_>,
     marker: &ShareMarker,
 ) -> Result<(), SetupError> {
-    let json = marker.to_json();
-    let root = site.path(ROOT);
-    let (new, path) = (format!("{root}\\{MARKER_NEW}"), format!("{root}\\{MARKER}"));
+    let (new, path) = (workspace::new_marker_path(), workspace::marker_path());
     share
-        .write(&new, &Text::Plain(json.as_bytes()), &AtomicU64::new(0))
-        .and_then(|()| share.rename(&new, &path))
+        .write_text(new.as_str(), &marker.to_json())
+        .and_then(|()| share.rename(new.as_str(), path.as_str()))
         .map_err(site.unable_to("write the marker in plimsoll-files"))
 }

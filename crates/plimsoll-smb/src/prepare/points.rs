@@ -11,16 +11,15 @@ use plimsoll_model::units::Bytes;
 use super::super::loadfile::LoadFile;
 use super::super::logon::Offer;
 use super::super::parameters::{Pattern, SmbWorkload};
+use super::super::session::SmbSite;
 use super::super::target::SmbTarget;
-use super::super::workspace::Workspace;
+use super::super::workspace::{Place, Workspace};
 use super::clean::clean;
-use super::place::Place;
-use super::remote;
+use super::remote::{self, Remote};
 use super::set::{self, CHANNELS, Order};
 use super::share::Share;
 use super::site::Site;
 use super::survey::Depth;
-use super::trial::Trial;
 use super::validate;
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{Dial, GoOn, OnProgress, PointPreparation, SetupError, SetupProgress};
@@ -158,13 +157,14 @@ impl SmbPreparation {
             channels: CHANNELS,
         };
         let site = &self.sites[at];
-        on_site(&site.target, &self.offer, dial, |share| {
+        on_site(&site.target, &self.offer, &self.table, dial, |share| {
             let opened = set::open(share, &order, progress)?;
             if self.needs.is_mix() && !site.is_validated {
                 validating(progress)?;
-                let settings = remote::for_trial(&site.target, &self.workload, &self.table);
-                let mut trial = Trial::new(settings, site.target.address, dial);
-                validate::validate(&mut trial, share.name)?;
+                let settings = remote::site(&site.target, &self.offer, &self.table);
+                let settings = SmbSite { caching: self.workload.caching, ..settings };
+                let mut as_measured = Remote::open_as(settings, &site.target, dial, dial.stop())?;
+                validate::validate(&mut as_measured, share.name)?;
             }
             set::write(share, &order, &opened, progress)
         })?;
@@ -188,14 +188,15 @@ fn validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
 pub(super) fn on_site<T>(
     target: &SmbTarget,
     offer: &Offer,
+    content: &ContentTable,
     dial: &dyn Dial,
     work: impl FnOnce(&Site<'_>) -> Result<T, SetupError>,
 ) -> Result<T, SetupError> {
     let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, SetupError> {
-        Ok(Box::new(remote::open(target, offer, dial, Arc::clone(stop))?))
+        Ok(Box::new(Remote::open(target, offer, content, dial, Arc::clone(stop))?))
     };
     let stop = dial.stop();
-    work(&Site { name: &target.name, base: &target.base, stop: &stop, open: &open })
+    work(&Site { name: &target.name, stop: &stop, open: &open })
 }
 
 /// Some servers let in a user whom they do not know; what is measured then is a guest's.
@@ -213,9 +214,8 @@ fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), SetupError> 
 impl PointPreparation for SmbPreparation {
     fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
         self.sites.iter().try_for_each(|site| {
-            let remote = remote::open(&site.target, &self.offer, dial, dial.stop())?;
-            let is_guest = remote.is_guest();
-            remote.close();
+            let share = Remote::open(&site.target, &self.offer, &self.table, dial, dial.stop())?;
+            let is_guest = share.established().is_some_and(|session| session.guest);
             check_identity(&site.target, is_guest)
         })
     }
@@ -245,7 +245,7 @@ impl PointPreparation for SmbPreparation {
             return Ok(());
         }
         for site in &mut self.sites {
-            on_site(&site.target, &self.offer, dial, |share| clean(share, progress))?;
+            on_site(&site.target, &self.offer, &self.table, dial, |share| clean(share, progress))?;
             (site.known_clients, site.is_known) = (0, false);
         }
         Ok(())

@@ -1,180 +1,299 @@
-//! The share behind a connection.
+//! The share behind a connection: a session that is asked by blocking.
 
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::super::client::{Listed, Opened, SmbClient, SmbError};
-use super::super::logon::{LogonRequest, Offer};
-use super::super::parameters::SmbWorkload;
-use super::super::session::SmbSite;
+use plimsoll_engine::seam::{ClientSeat, LinkKind, Session as _, Ticket};
+use plimsoll_model::outcome::OpStatus;
+use plimsoll_model::units::Nanos;
+
+use super::super::logon::{Established, Offer};
+use super::super::op::{
+    Content, Disposition, Expected, FileChange, FileLevel, FindLevel, FsLevel, HandleNo, PathText,
+    SmbCall, SmbOp, Wanted,
+};
+use super::super::session::{Answer, BadName, Caching, SmbSession, SmbSite, name_of_entry};
 use super::super::target::SmbTarget;
-use super::share::{Entry, Found, Kind, Share, ShareError, Space, Text};
+use super::super::wire::create::{CreateResponse, options};
+use super::super::wire::fscc::{Entries, FsFullSizeInfo};
+use super::super::wire::query_directory::QueryDirectoryResponse;
+use super::super::wire::query_info::QueryInfoResponse;
+use super::super::wire::read::ReadResponse;
+use super::super::wire::{Command, status};
+use super::share::{Entry, Found, Kind, Share, ShareError};
+use plimsoll_protocol::blocking::{Blocking, Ended};
 use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
-use plimsoll_protocol::net::{Dial, SetupError};
+use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
 use plimsoll_protocol::seeded_hash;
 
-/// Bytes of a file that are in memory at once.
-const STRETCH_BYTES: u64 = 4 * 1024 * 1024;
+/// Writes in flight: 2 MiB.
+const WINDOW: u32 = 16;
+/// Entries that one directory may have.
+const ENTRIES_MAX: usize = 1_000_000;
+/// Replies without a name of use: those with `.` and `..`, perhaps one by one.
+const BARREN_MAX: u32 = 2;
+/// Of the one file that is open.
+const HANDLE: HandleNo = HandleNo(0);
 
 /// Connections of this process so far.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// A connection with its session.
-pub(super) struct Remote {
-    client: SmbClient,
-    /// What is being written.
-    stretch: Vec<u8>,
-}
+pub struct Remote(pub(super) Blocking<SmbSession>);
 
-/// Logs on. What is done over the connection ends soon after the flag is raised.
-pub(super) fn open(
-    target: &SmbTarget,
-    offer: &Offer,
-    dial: &dyn Dial,
-    stop: Arc<AtomicBool>,
-) -> Result<Remote, SetupError> {
-    // A server hands a connection of a client that it knows to the process that serves this
-    // client, and that one may be about to end: every connection comes from a client of its own.
-    let nonce =
-        seeded_hash::key(&[dial.caller().nonce, CONNECTIONS.fetch_add(1, Ordering::Relaxed)]);
-    let mut offer = offer.clone();
-    offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
-    offer.client_guid[8..].copy_from_slice(&seeded_hash::key(&[nonce]).to_le_bytes());
-    let (credentials, unc) = (&target.credentials, target.unc.as_str());
-    let request = LogonRequest { credentials, offer: &offer, unc, nonce };
-    let client = SmbClient::logon(dial, target.address, &request, stop)
-        .map_err(|error| error.unable_to("log on", &target.name))?;
-    Ok(Remote { client, stretch: Vec::new() })
-}
-
-/// The share as a client that only tries ops needs it.
-pub(super) fn for_trial(
-    target: &SmbTarget,
-    workload: &SmbWorkload,
-    table: &ContentTable,
-) -> SmbSite {
+/// The share as set-up needs it.
+pub(super) fn site(target: &SmbTarget, offer: &Offer, content: &ContentTable) -> SmbSite {
     SmbSite {
         credentials: target.credentials.clone(),
-        offer: workload.offer(),
+        offer: offer.clone(),
         unc: target.unc.clone(),
         prefix: target.base.clone(),
-        caching: workload.caching,
-        content: table.clone(),
-        outstanding_max: 1,
+        caching: Caching::None,
+        content: content.clone(),
+        outstanding_max: WINDOW,
         unexpected_max: u32::MAX,
         buffers: Default::default(),
     }
 }
 
 impl Remote {
-    /// Ends the session in order.
-    pub(super) fn close(self) {
-        self.client.disconnect();
+    /// Logs on. What is done over the connection ends soon after the flag is raised.
+    pub fn open(
+        target: &SmbTarget,
+        offer: &Offer,
+        content: &ContentTable,
+        dial: &dyn Dial,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, SetupError> {
+        Self::open_as(site(target, offer, content), target, dial, stop)
     }
 
-    /// The server takes us for a guest, whoever we said we are.
-    pub(super) fn is_guest(&self) -> bool {
-        self.client.session().guest
+    /// The same with settings of one's own.
+    pub(super) fn open_as(
+        site: SmbSite,
+        target: &SmbTarget,
+        dial: &dyn Dial,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, SetupError> {
+        // A server hands a connection of a client that it knows to the process that serves this
+        // client, and that one may be about to end: every connection comes from a client of its
+        // own.
+        let nth = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        let nonce = seeded_hash::key(&[dial.caller().nonce, nth]);
+        let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce };
+        let session = SmbSession::new(Rc::new(site), seat).answering();
+        let log_on = || {
+            let channel = dial.dial(target.address, LinkKind::Stream, SourcePort::Any)?;
+            let mut own = Self(Blocking::new(session, channel, stop));
+            own.ask(SmbOp::Echo)?;
+            Ok(own)
+        };
+        log_on().map_err(|error: ShareError| error.unable_to("log on", &target.name))
     }
 
-    fn write_all(
+    /// What was agreed on at the logon.
+    pub fn established(&self) -> Option<&Established> {
+        self.0.session().established()
+    }
+
+    /// Does it; answers with what the replies said.
+    fn ask(&mut self, op: SmbOp) -> Result<Vec<Answer>, ShareError> {
+        let ended = self.0.run(SmbCall { op, expected: Expected::Success })?;
+        let answers = self.0.session_mut().take_answers();
+        self.judge(ended, &answers).map(|()| answers)
+    }
+
+    /// The command that failed names the failure.
+    fn judge(&self, ended: Ended, answers: &[Answer]) -> Result<(), ShareError> {
+        match ended.outcome.status {
+            OpStatus::Ok | OpStatus::ExpectedFailure => Ok(()),
+            OpStatus::Unexpected { actual: status, .. } => {
+                let refused = answers.iter().find(|answer| answer.status == status);
+                let command = refused.map_or(Command::Create, |answer| answer.command);
+                Err(ShareError::Status { command, status })
+            }
+            OpStatus::Failed(_) => {
+                Err(ShareError::Failed(self.0.session().lost().unwrap_or(ended.detail)))
+            }
+        }
+    }
+
+    /// Opens or makes a file or directory, does something with it, and closes it whatever came of
+    /// that; the first failure counts.
+    fn with_open<T>(
         &mut self,
-        file: &Opened,
-        text: &Text<'_>,
+        path: &str,
+        (disposition, options): (Disposition, u32),
+        work: impl FnOnce(&mut Self) -> Result<T, ShareError>,
+    ) -> Result<T, ShareError> {
+        self.ask(SmbOp::Create { path: text(path)?, handle: HANDLE, disposition, options })?;
+        let result = work(self);
+        match self.ask(SmbOp::Close { handle: HANDLE }) {
+            Err(error) if result.is_ok() => Err(error),
+            _ => result,
+        }
+    }
+
+    /// Writes a stretch of the open file, several slices at once.
+    fn write_stretch(
+        &mut self,
+        stretch: Range<u64>,
+        content: Content,
         written: &AtomicU64,
-    ) -> Result<(), SmbError> {
-        // The end is written when all others are there.
-        let end = text.bytes().saturating_sub(1) / SLICE_BYTES_MAX as u64 * SLICE_BYTES_MAX as u64;
-        let mut at = 0;
-        while at < text.bytes() {
-            let to = if at < end { end.min(at + STRETCH_BYTES) } else { text.bytes() };
-            self.fill(text, at, to);
-            self.client.write(file.file_id, at, &self.stretch)?;
-            written.fetch_add(to - at, Ordering::Relaxed);
-            at = to;
+    ) -> Result<(), ShareError> {
+        let (mut offset, mut in_flight, mut failure) = (stretch.start, 0, None);
+        let mut answers = Vec::new();
+        loop {
+            while failure.is_none() && offset < stretch.end && self.0.session().has_room() {
+                let length = (stretch.end - offset).min(SLICE_BYTES_MAX as u64) as u32;
+                let op = SmbOp::Write { handle: HANDLE, offset, length, content };
+                self.0.issue(Ticket(0), SmbCall { op, expected: Expected::Success });
+                offset += u64::from(length);
+                in_flight += 1;
+            }
+            if in_flight == 0 {
+                return failure.map_or(Ok(()), Err);
+            }
+            let ended = self.0.next_end()?;
+            in_flight -= 1;
+            written.fetch_add(ended.outcome.bytes_written, Ordering::Relaxed);
+            answers.extend(self.0.session_mut().take_answers());
+            if let Err(error) = self.judge(ended, &answers) {
+                failure.get_or_insert(error);
+            }
         }
-        Ok(())
     }
 
-    fn fill(&mut self, text: &Text<'_>, from: u64, to: u64) {
-        self.stretch.clear();
-        let mut at = from;
-        while at < to {
-            let bytes = (to - at).min(SLICE_BYTES_MAX as u64);
-            self.stretch.extend_from_slice(text.slice(at, bytes as usize));
-            at += bytes;
-        }
-    }
-
-    /// Closes what was open whatever came of it; the first failure counts.
-    fn closing<T>(&mut self, file: &Opened, result: Result<T, SmbError>) -> Result<T, ShareError> {
-        match self.client.close(file.file_id) {
-            Err(error) if result.is_ok() => Err(error.into()),
-            _ => Ok(result?),
+    fn list_open(&mut self) -> Result<Vec<Entry>, ShareError> {
+        let (mut entries, mut barren) = (Vec::new(), 0);
+        loop {
+            let answers = match self.ask(SmbOp::FindNext { handle: HANDLE }) {
+                Err(error) if is_end_of_listing(&error) => return Ok(entries),
+                answers => answers?,
+            };
+            let before = entries.len();
+            for answer in &answers {
+                let reply = QueryDirectoryResponse::decode(&answer.body)?;
+                for entry in Entries::new(FindLevel::Directory, reply.output) {
+                    let entry = entry?;
+                    let found =
+                        Found { kind: Kind::of(entry.attributes), bytes: entry.end_of_file };
+                    let name = entry.name.to_string();
+                    let name = name_of_entry(&name)
+                        .map_err(|BadName| ShareError::Unfit("a name that no file can have"))?;
+                    entries.extend(name.map(|name| Entry { name: name.to_owned(), found }));
+                }
+            }
+            barren += u32::from(entries.len() == before);
+            if barren > BARREN_MAX || entries.len() > ENTRIES_MAX {
+                return Err(ShareError::Unfit("a listing that does not end"));
+            }
         }
     }
 }
 
 impl Share for Remote {
-    fn pause(&mut self, time: Duration) -> Result<(), ShareError> {
-        Ok(self.client.pause(time)?)
-    }
-
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
-        Ok(self.client.find(path)?.map(|opened| found(opened.is_directory, opened.bytes)))
+        let op = SmbOp::QueryPath { path: text(path)?, level: FileLevel::Basic };
+        let Some(answers) = unless_missing(self.ask(op))? else { return Ok(None) };
+        let created = body(&answers, Command::Create);
+        let opened = CreateResponse::decode(created)?;
+        Ok(Some(Found { kind: Kind::of(opened.attributes), bytes: opened.end_of_file }))
     }
 
     fn list(&mut self, path: &str) -> Result<Option<Vec<Entry>>, ShareError> {
-        let entry = |Listed { name, bytes, is_directory }| Entry {
-            name,
-            found: found(is_directory, bytes),
-        };
-        Ok(self.client.list(path)?.map(|listed| listed.into_iter().map(entry).collect()))
+        let directory = (Disposition::Open, options::DIRECTORY_FILE);
+        unless_missing(self.with_open(path, directory, Self::list_open))
     }
 
     fn make_dir(&mut self, path: &str) -> Result<(), ShareError> {
-        Ok(self.client.make_dir(path)?)
+        self.with_open(path, (Disposition::OpenIf, options::DIRECTORY_FILE), |_| Ok(()))
     }
 
     fn write(
         &mut self,
         path: &str,
-        text: &Text<'_>,
+        bytes: u64,
+        content: Content,
         written: &AtomicU64,
     ) -> Result<(), ShareError> {
-        let file = self.client.make_file(path)?;
-        let result = self.write_all(&file, text, written);
-        self.closing(&file, result)
+        let last = bytes.saturating_sub(1) / SLICE_BYTES_MAX as u64 * SLICE_BYTES_MAX as u64;
+        self.with_open(path, ANEW, |own| {
+            own.write_stretch(0..last, content, written)?;
+            own.write_stretch(last..bytes, content, written)
+        })
+    }
+
+    fn write_text(&mut self, path: &str, text: &str) -> Result<(), ShareError> {
+        let op = SmbOp::WriteText { handle: HANDLE, text: text.as_bytes().into() };
+        self.with_open(path, ANEW, |own| own.ask(op).map(drop))
     }
 
     fn cut(&mut self, path: &str, bytes: u64) -> Result<(), ShareError> {
-        Ok(self.client.cut(path, bytes)?)
+        let op = SmbOp::SetFile { handle: HANDLE, set: FileChange::EndOfFile(bytes) };
+        self.with_open(path, A_FILE, |own| own.ask(op).map(drop))
     }
 
     fn read(&mut self, path: &str, offset: u64, bytes: u32) -> Result<Vec<u8>, ShareError> {
-        let file = self.client.open_to_read(path)?;
-        let result = self.client.read(file.file_id, offset, bytes);
-        self.closing(&file, result)
+        let (handle, length, wanted) = (HANDLE, bytes, Wanted::Any);
+        let op = SmbOp::Read { handle, offset, length, wanted, check: None };
+        let answers = self.with_open(path, A_FILE, |own| own.ask(op))?;
+        let mut data = Vec::new();
+        for answer in answers.iter().filter(|answer| !status::is_failure(answer.status)) {
+            data.extend_from_slice(ReadResponse::decode(&answer.body)?.data);
+        }
+        Ok(data)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), ShareError> {
-        Ok(self.client.rename(from, to)?)
+        let op = SmbOp::Rename { path: text(from)?, to: text(to)?, replace: true };
+        self.ask(op).map(drop)
     }
 
     fn remove(&mut self, path: &str, kind: Kind) -> Result<(), ShareError> {
-        match kind {
-            Kind::File => self.client.delete_file(path)?,
-            Kind::Directory => self.client.delete_dir(path)?,
-        };
-        Ok(())
+        let path = text(path)?;
+        unless_missing(self.ask(match kind {
+            Kind::File => SmbOp::Unlink { path },
+            Kind::Directory => SmbOp::Rmdir { path },
+        }))
+        .map(drop)
     }
 
-    fn space(&mut self) -> Result<Space, ShareError> {
-        Ok(Space { available_bytes: self.client.space()?.available_bytes })
+    fn pause(&mut self, time: Duration) -> Result<(), ShareError> {
+        Ok(self.0.pause(time)?)
+    }
+
+    fn free_bytes(&mut self) -> Result<u64, ShareError> {
+        let answers = self.ask(SmbOp::QueryFs { level: FsLevel::FullSize })?;
+        let reply = QueryInfoResponse::decode(body(&answers, Command::QueryInfo))?;
+        let info = FsFullSizeInfo::decode(reply.output)?;
+        let unit = u64::from(info.sectors_per_unit) * u64::from(info.bytes_per_sector);
+        Ok(info.caller_available_units.saturating_mul(unit))
     }
 }
 
-fn found(is_directory: bool, bytes: u64) -> Found {
-    Found { kind: if is_directory { Kind::Directory } else { Kind::File }, bytes }
+const A_FILE: (Disposition, u32) = (Disposition::Open, options::NON_DIRECTORY_FILE);
+const ANEW: (Disposition, u32) = (Disposition::OverwriteIf, options::NON_DIRECTORY_FILE);
+
+fn text(path: &str) -> Result<PathText, ShareError> {
+    PathText::new(path).map_err(|_| ShareError::Path)
+}
+
+/// What was answered to a command of an op that succeeded.
+fn body(answers: &[Answer], command: Command) -> &[u8] {
+    answers.iter().find(|answer| answer.command == command).map_or(&[], |answer| &answer.body)
+}
+
+fn unless_missing<T>(result: Result<T, ShareError>) -> Result<Option<T>, ShareError> {
+    match result {
+        Err(error) if error.is_not_found() => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+fn is_end_of_listing(error: &ShareError) -> bool {
+    matches!(error.status(), Some(status::NO_MORE_FILES | status::NO_SUCH_FILE))
 }

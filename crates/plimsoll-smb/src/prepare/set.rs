@@ -5,13 +5,11 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_model::units::Bytes;
 
-use super::super::workspace::{ShareMarker, Workspace};
-use super::build::{self, Style, Tally};
+use super::super::workspace::{Place, ShareMarker, Workspace};
+use super::build::{self, Tally};
 use super::ours::{self, RootState};
-use super::place::Place;
 use super::share::Share;
 use super::site::Site;
-use super::space;
 use super::survey::{self, Depth, Survey};
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
 use plimsoll_protocol::content::ContentTable;
@@ -19,6 +17,8 @@ use plimsoll_protocol::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 /// Connections that work on a share at once, when nothing else is said.
 pub(super) const CHANNELS: usize = 4;
+/// Left free beyond our files: the file system's own needs, and other users of it.
+const SPARE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What is to be there.
 #[derive(Clone, Copy)]
@@ -70,10 +70,36 @@ pub(super) fn open(
         }
     }
     let surveys = survey_all(site, order, progress)?;
-    let missing = Bytes(surveys.iter().map(|survey| survey.missing_bytes).sum());
-    space::check(&mut *share, site, missing, order.growth)?;
+    let missing = surveys.iter().map(|survey| survey.missing_bytes).sum();
+    check_room(&mut *share, site, missing, order.growth.0)?;
     ours::open(&mut *share, site, &standing, &order.marker(held))?;
     Ok(Opened { surveys, held })
+}
+
+/// Refuses what would not fit: `missing` bytes of files, and `growth` that the clients themselves
+/// will write.
+fn check_room(
+    share: &mut dyn Share,
+    site: &Site<'_>,
+    missing: u64,
+    growth: u64,
+) -> Result<(), SetupError> {
+    if missing == 0 && growth == 0 {
+        return Ok(());
+    }
+    let free = share.free_bytes().map_err(site.unable_to("see how much space is free"))?;
+    let needed = missing.saturating_add(growth).saturating_add(SPARE_BYTES);
+    if free >= needed {
+        return Ok(());
+    }
+    Err(SetupError::Unusable(format!(
+        "{}: the workspaces and what the clients write need {} more, {} are free there; nothing \
+         was written; free some space, ask for fewer clients, or scale the workspaces down with \
+         --set workload.workspace_mib or --profile quick",
+        site.name,
+        Bytes(needed),
+        Bytes(free)
+    )))
 }
 
 /// Brings the places into order.
@@ -106,7 +132,6 @@ fn survey_all(
     let mut looks = Looks { surveys: vec![Survey::default(); places.len()], done: 0, progress };
     let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
         survey::survey(&mut **share, site, place, *depth)
-            .map_err(|(error, doing)| error.unable_to(&doing, site.name))
     };
     ChannelPool { open: site.open, channels: order.channels }.work(places, each, &mut looks)?;
     Ok(looks.surveys)
@@ -127,12 +152,10 @@ fn write_all(
         .map(|((place, _), survey)| (place, survey))
         .collect();
     let total = jobs.iter().map(|(_, survey)| survey.files.len() as u64).sum();
-    let style = Style { site, table: order.table, tally: &tally };
     let mut work = Work { tally: &tally, total, progress };
     if !jobs.is_empty() {
-        let each = |share: &mut Box<dyn Share>, (place, survey): &(&Place, &Survey)| {
-            build::build(&mut **share, &style, place, survey)
-                .map_err(|(error, doing)| error.unable_to(&doing, site.name))
+        let each = |share: &mut Box<dyn Share>, job: &(&Place, &Survey)| {
+            build::build(&mut **share, site, *job, &tally)
         };
         ChannelPool { open: site.open, channels: order.channels }.work(&jobs, each, &mut work)?;
     }

@@ -1,18 +1,19 @@
-//! What the preparation asks of a share, over one connection. Paths are those of the share, with
-//! backslashes.
+//! What the preparation asks of a share, over one connection. Paths are those below the target's
+//! URL, with backslashes and without one in front.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use super::super::client::SmbError;
 use super::super::op::Content;
-use super::super::wire::status;
-use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::SetupError;
+use super::super::wire::{Command, WireError, status};
+use plimsoll_protocol::blocking::BlockingError;
+use plimsoll_protocol::net::{ChannelError, SetupError};
+
+pub use super::super::session::EntryKind as Kind;
 
 /// One connection to a share.
-pub(super) trait Share {
+pub trait Share {
     /// What has that name; `None`: nothing has.
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError>;
     /// What a directory holds; `None`: there is no such directory.
@@ -22,8 +23,15 @@ pub(super) trait Share {
     /// Makes a file, or empties the one that is there, and writes all of it. The last bytes are
     /// written when all others are there, so that a file of its whole size has its whole content
     /// wherever the work was cut short.
-    fn write(&mut self, path: &str, text: &Text<'_>, written: &AtomicU64)
-    -> Result<(), ShareError>;
+    fn write(
+        &mut self,
+        path: &str,
+        bytes: u64,
+        content: Content,
+        written: &AtomicU64,
+    ) -> Result<(), ShareError>;
+    /// The same with a text of at most 4 KiB.
+    fn write_text(&mut self, path: &str, text: &str) -> Result<(), ShareError>;
     /// Cuts a file.
     fn cut(&mut self, path: &str, bytes: u64) -> Result<(), ShareError>;
     /// The bytes at `offset`, fewer at the end of the file.
@@ -34,56 +42,13 @@ pub(super) trait Share {
     fn remove(&mut self, path: &str, kind: Kind) -> Result<(), ShareError>;
     /// Lets the server be for so long.
     fn pause(&mut self, time: Duration) -> Result<(), ShareError>;
-    /// How much room the share has.
-    fn space(&mut self) -> Result<Space, ShareError>;
-}
-
-/// What is to be in a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Text<'a> {
-    /// Of a table of content.
-    Keyed {
-        /// Size of the file.
-        bytes: u64,
-        /// What it holds.
-        content: Content,
-        /// In which table.
-        table: &'a ContentTable,
-    },
-    /// This.
-    Plain(&'a [u8]),
-}
-
-impl<'a> Text<'a> {
-    /// All of it.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            Self::Keyed { bytes, .. } => *bytes,
-            Self::Plain(text) => text.len() as u64,
-        }
-    }
-
-    /// The `bytes` at `offset`, at most [`plimsoll_protocol::content::SLICE_BYTES_MAX`].
-    pub(super) fn slice(&self, offset: u64, bytes: usize) -> &'a [u8] {
-        match self {
-            Self::Keyed { content, table, .. } => table.bytes(content.key, offset, bytes),
-            Self::Plain(text) => &text[offset as usize..][..bytes],
-        }
-    }
-}
-
-/// What a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A file.
-    File,
-    /// A directory.
-    Directory,
+    /// What this user may still write.
+    fn free_bytes(&mut self) -> Result<u64, ShareError>;
 }
 
 /// What has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub struct Found {
     /// File or directory.
     pub kind: Kind,
     /// Size of a file.
@@ -92,29 +57,45 @@ pub(super) struct Found {
 
 /// One of a directory's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// Its name there.
     pub name: String,
     /// What it is.
     pub found: Found,
 }
 
-/// A share's room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Space {
-    /// What this user may still write.
-    pub available_bytes: u64,
-}
-
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ShareError {
-    /// The server refused, or could not be asked.
+pub enum ShareError {
+    /// The connection did not open, broke, or stayed silent.
     #[error(transparent)]
-    Client(#[from] SmbError),
+    Channel(#[from] ChannelError),
+    /// The server answered with an error.
+    #[error("the server answered {command:?} with {}", words(*.status))]
+    Status {
+        /// Which command.
+        command: Command,
+        /// NTSTATUS.
+        status: u32,
+    },
+    /// The session cannot go on, or an answer is wrong: in its words, with the next move.
+    #[error("{0}")]
+    Failed(String),
+    /// What came is not the reply it should be.
+    #[error("the server's reply cannot be read: {0}")]
+    Garbled(#[from] WireError),
+    /// A reply that does not fit.
+    #[error("the server gave {0}")]
+    Unfit(&'static str),
+    /// A path that is not asked for.
+    #[error("that path is longer or deeper than any of ours")]
+    Path,
     /// Under a name of ours there is something else.
     #[error("something else has that name")]
     Foreign,
+    /// The caller said stop.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// An NTSTATUS for a message.
@@ -124,20 +105,67 @@ pub(super) fn words(number: u32) -> String {
 
 impl ShareError {
     /// The server's status, when that is what failed.
-    pub(super) fn status(&self) -> Option<u32> {
+    pub fn status(&self) -> Option<u32> {
         match self {
-            Self::Client(error) => error.status(),
-            Self::Foreign => None,
+            Self::Status { status, .. } => Some(*status),
+            _ => None,
         }
     }
 
+    /// Nothing has that name, or the directory it would be in is not there either.
+    pub(super) fn is_not_found(&self) -> bool {
+        let missing =
+            [status::OBJECT_NAME_NOT_FOUND, status::OBJECT_PATH_NOT_FOUND, status::NO_SUCH_FILE];
+        self.status().is_some_and(|status| missing.contains(&status))
+    }
+
     /// For the user: what could not be done, where, why, and the next move.
-    pub(super) fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
-        match self {
-            Self::Client(error) => error.unable_to(doing, place),
-            Self::Foreign => SetupError::Unusable(format!(
-                "{place}: cannot {doing}: {self}; move it away, or plimsoll clean the share"
-            )),
+    pub fn unable_to(self, doing: impl fmt::Display, place: impl fmt::Display) -> SetupError {
+        let remedy = match &self {
+            Self::Stopped => return SetupError::Stopped,
+            Self::Failed(words) => {
+                return SetupError::Unusable(format!("{place}: cannot {doing}: {words}"));
+            }
+            Self::Channel(ChannelError::Timeout | ChannelError::Closed) => {
+                "see whether the server still runs, and what its log says"
+            }
+            Self::Channel(ChannelError::Failed(_)) => "see whether the server runs there",
+            Self::Garbled(_) => "see whether an SMB server listens on that port",
+            Self::Status { status, .. } => remedy(*status),
+            Self::Unfit(_) => "see what the server's log says",
+            Self::Path => "see what lies there, and remove it by hand",
+            Self::Foreign => "move it away, or plimsoll clean the share",
+        };
+        SetupError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
+    }
+}
+
+impl From<BlockingError> for ShareError {
+    fn from(error: BlockingError) -> Self {
+        match error {
+            BlockingError::Stopped => Self::Stopped,
+            BlockingError::Channel(error) => Self::Channel(error),
         }
+    }
+}
+
+fn remedy(status: u32) -> &'static str {
+    match status {
+        status::ACCESS_DENIED | status::MEDIA_WRITE_PROTECTED | status::CANNOT_DELETE => {
+            "let this user write there, in the share's settings and in the directory's own"
+        }
+        status::DISK_FULL | status::QUOTA_EXCEEDED => {
+            "free some space there, or ask for fewer clients or smaller workspaces"
+        }
+        status::SHARING_VIOLATION | status::FILE_LOCK_CONFLICT | status::DELETE_PENDING => {
+            "another program holds it open: end that one, and start again"
+        }
+        status::DIRECTORY_NOT_EMPTY => {
+            "something puts files there meanwhile: end that, and start again"
+        }
+        status::OBJECT_NAME_NOT_FOUND | status::OBJECT_PATH_NOT_FOUND => {
+            "make the directory it lies in"
+        }
+        _ => "see what the server's log says",
     }
 }

@@ -1,21 +1,17 @@
 //! One share of a run, and our directory on it.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::share::{Share, ShareError};
 use plimsoll_protocol::net::SetupError;
 
-/// Where the operations are tried before anything is measured, in our directory.
-pub(super) const SCRATCH: &str = "check";
-
 /// A share and how to reach it.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     /// As the user named it, for messages.
     pub name: &'a str,
-    /// What the URL says after the share, with backslashes; empty: the share's root.
-    pub base: &'a str,
     /// Goes up when the user wants everything to end.
     pub stop: &'a Arc<AtomicBool>,
     /// Opens a connection, which ends what it does soon after the flag is raised.
@@ -32,16 +28,8 @@ impl Site<'_> {
         (self.open)(self.stop)
     }
 
-    /// Where `path`, which is one of a workspace, lies on the share.
-    pub(super) fn path(&self, path: &str) -> String {
-        match self.base {
-            "" => path.to_owned(),
-            base => format!("{base}\\{path}"),
-        }
-    }
-
     /// Says what could not be done here.
-    pub(super) fn unable_to(&self, doing: &str) -> impl FnOnce(ShareError) -> SetupError {
+    pub(super) fn unable_to(&self, doing: impl Display) -> impl FnOnce(ShareError) -> SetupError {
         move |error| error.unable_to(doing, self.name)
     }
 }

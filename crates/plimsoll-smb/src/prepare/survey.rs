@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::super::workspace::ROOT;
-use super::place::{Place, Wanted, disk_bytes, split};
-use super::share::{Entry, Found, Kind, Share, ShareError};
+use super::super::workspace::{Place, ROOT, Wanted};
+use super::share::{Found, Kind, Share, ShareError};
 use super::site::Site;
 use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::net::SetupError;
 
 /// Bytes at the end of a file that are compared. The end was written last.
 const TAIL_BYTES: u64 = 4096;
@@ -27,7 +27,7 @@ pub(super) struct Survey {
     pub dirs: Vec<String>,
     /// Files to write or cut, by their numbers in the place.
     pub files: Vec<(usize, Repair)>,
-    /// What must go: paths, whatever is in them first.
+    /// What must go, with all below it.
     pub leftovers: Vec<(String, Kind)>,
     /// Room that it takes beyond what is there.
     pub missing_bytes: u64,
@@ -49,32 +49,35 @@ impl Survey {
     }
 }
 
-/// Looks at `place`. What could not be done is named with the error.
+/// Looks at `place`.
 pub(super) fn survey(
     share: &mut dyn Share,
     site: &Site<'_>,
     place: &Place,
     depth: Depth<'_>,
-) -> Result<Survey, (ShareError, String)> {
+) -> Result<Survey, SetupError> {
     let mut survey = Survey::default();
     let mut there: HashMap<String, Found> = HashMap::new();
     for dir in &place.dirs {
-        let path = site.path(dir);
-        let listed = share.list(&path).map_err(|e| (e, format!("list {path}")))?;
+        let listed = share.list(dir).map_err(site.unable_to(format_args!("list {dir}")))?;
         let Some(entries) = listed else {
             survey.dirs.push(dir.clone());
             continue;
         };
         if place.empty.as_ref() == Some(dir) {
-            leftovers(share, site, dir, entries, &mut survey.leftovers)?;
+            let path = |name| format!("{dir}\\{name}");
+            survey.leftovers = entries.iter().map(|e| (path(&e.name), e.found.kind)).collect();
         } else {
             there.extend(entries.into_iter().map(|e| (below(dir, &e.name), e.found)));
         }
     }
     for (number, wanted) in place.files.iter().enumerate() {
-        let found = match split(&wanted.path).0 == ROOT {
+        let directory = wanted.path.rsplit_once('\\').map(|(directory, _)| directory);
+        let found = match directory == Some(ROOT) {
             // Our directory itself is not listed: it may hold the workspaces of thousands.
-            true => find(share, site, wanted)?,
+            true => share
+                .find(&wanted.path)
+                .map_err(site.unable_to(format_args!("look for {}", wanted.path)))?,
             false => there.get(&wanted.path.to_lowercase()).copied(),
         };
         let repair = judge(share, site, wanted, found, depth)?;
@@ -88,26 +91,17 @@ pub(super) fn survey(
     Ok(survey)
 }
 
-fn find(
-    share: &mut dyn Share,
-    site: &Site<'_>,
-    wanted: &Wanted,
-) -> Result<Option<Found>, (ShareError, String)> {
-    let path = site.path(&wanted.path);
-    share.find(&path).map_err(|e| (e, format!("look for {path}")))
-}
-
 fn judge(
     share: &mut dyn Share,
     site: &Site<'_>,
     wanted: &Wanted,
     found: Option<Found>,
     depth: Depth<'_>,
-) -> Result<Option<Repair>, (ShareError, String)> {
+) -> Result<Option<Repair>, SetupError> {
     let Some(found) = found else { return Ok(Some(Repair::Write)) };
-    let path = site.path(&wanted.path);
+    let path = &wanted.path;
     if found.kind != Kind::File {
-        return Err((ShareError::Foreign, format!("use {path}")));
+        return Err(site.unable_to(format_args!("use {path}"))(ShareError::Foreign));
     }
     if found.bytes < wanted.bytes {
         return Ok(Some(Repair::Write));
@@ -116,8 +110,8 @@ fn judge(
         let tail = wanted.bytes.min(TAIL_BYTES);
         let offset = wanted.bytes - tail;
         let read = share
-            .read(&path, offset, tail as u32)
-            .map_err(|e| (e, format!("read the end of {path}")))?;
+            .read(path, offset, tail as u32)
+            .map_err(site.unable_to(format_args!("read the end of {path}")))?;
         if read != table.bytes(wanted.content.key, offset, tail as usize) {
             return Ok(Some(Repair::Write));
         }
@@ -125,24 +119,10 @@ fn judge(
     Ok((found.bytes > wanted.bytes).then_some(Repair::Cut))
 }
 
-/// What is in a directory that must be empty, the deepest first.
-fn leftovers(
-    share: &mut dyn Share,
-    site: &Site<'_>,
-    dir: &str,
-    entries: Vec<Entry>,
-    into: &mut Vec<(String, Kind)>,
-) -> Result<(), (ShareError, String)> {
-    for entry in entries {
-        let path = format!("{dir}\\{}", entry.name);
-        if entry.found.kind == Kind::Directory {
-            let full = site.path(&path);
-            let listed = share.list(&full).map_err(|e| (e, format!("list {full}")))?;
-            leftovers(share, site, &path, listed.unwrap_or_default(), into)?;
-        }
-        into.push((path, entry.found.kind));
-    }
-    Ok(())
+/// Blocks that a file takes.
+fn disk_bytes(bytes: u64) -> u64 {
+    const BLOCK_BYTES: u64 = 4096;
+    bytes.next_multiple_of(BLOCK_BYTES)
 }
 
 /// Servers keep or change the case of names; comparing is done in one case.

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use super::super::workspace::{self, Home, SeedFile, Workspace};
+use super::super::workspace::{self, Home, Place, SeedFile, Workspace};
 use super::clean::clean;
 use super::memory::Memory;
-use super::place::Place;
 use super::set::{self, Order, Written};
 use super::share::Share;
 use super::site::Site;
@@ -17,7 +16,7 @@ use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 const ROOMY: u64 = 1 << 30;
-const SEED: u64 = 5;
+pub(super) const SEED: u64 = 5;
 
 /// A fortieth of the method's.
 fn small() -> Workspace {
@@ -28,7 +27,6 @@ struct Run<'a> {
     memory: &'a Memory,
     table: ContentTable,
     workspace: Workspace,
-    base: &'static str,
     knows: u32,
     stop: Arc<AtomicBool>,
     seen: Vec<SetupProgress>,
@@ -38,7 +36,7 @@ impl<'a> Run<'a> {
     fn new(memory: &'a Memory) -> Self {
         let (table, workspace) = (ContentTable::new(SEED), small());
         let stop = Arc::default();
-        Self { memory, table, workspace, base: "", knows: 0, stop, seen: Vec::new() }
+        Self { memory, table, workspace, knows: 0, stop, seen: Vec::new() }
     }
 
     fn prepare(&mut self, clients: u32) -> Result<Written, SetupError> {
@@ -60,8 +58,7 @@ impl<'a> Run<'a> {
         let order =
             Order { places: &places, table, workspace, clients, growth: Bytes(0), channels: 3 };
         let open = |stop: &Arc<AtomicBool>| self.memory.open(stop);
-        let site =
-            Site { name: "smb://server/share", base: self.base, stop: &self.stop, open: &open };
+        let site = Site { name: "smb://server/share", stop: &self.stop, open: &open };
         self.seen.clear();
         prepare(&site, &order, &mut |progress| {
             self.seen.push(progress);
@@ -71,8 +68,7 @@ impl<'a> Run<'a> {
 
     fn clean(&self) -> Result<Option<u64>, SetupError> {
         let open = |stop: &Arc<AtomicBool>| self.memory.open(stop);
-        let site =
-            Site { name: "smb://server/share", base: self.base, stop: &self.stop, open: &open };
+        let site = Site { name: "smb://server/share", stop: &self.stop, open: &open };
         clean(&site, &mut |_| GoOn::Yes)
     }
 
@@ -81,8 +77,8 @@ impl<'a> Run<'a> {
         for client in 0..clients {
             let home = Home::Client(client);
             for file in self.workspace.files() {
-                let path = self.path(workspace::path_of(home, file).as_str());
-                let held = self.memory.content(&path).unwrap();
+                let path = workspace::path_of(home, file);
+                let held = self.memory.content(path.as_str()).unwrap();
                 assert_eq!(held.len(), self.workspace.bytes_of(file) as usize, "{path}");
                 let key = workspace::content(self.table.seed(), home, file).key;
                 for (at, chunk) in held.chunks(65_536).enumerate() {
@@ -90,13 +86,9 @@ impl<'a> Run<'a> {
                     assert!(chunk == wanted, "{path} at chunk {at}");
                 }
             }
-            let work = self.path(workspace::work_directory(client).as_str());
-            assert_eq!(self.memory.clone().list(&work).unwrap(), Some(Vec::new()));
+            let work = workspace::work_directory(client);
+            assert_eq!(self.memory.clone().list(work.as_str()).unwrap(), Some(Vec::new()));
         }
-    }
-
-    fn path(&self, path: &str) -> String {
-        if self.base.is_empty() { path.to_owned() } else { format!("{}\\{path}", self.base) }
     }
 }
 
@@ -115,25 +107,21 @@ fn prepare(
 
 #[test]
 fn workspaces_are_written_reused_grown_and_removed() {
-    for base in ["", "sub\\dir"] {
-        let memory = Memory::new(ROOMY);
-        memory.put("sub", None);
-        memory.put("sub\\dir", None);
-        let mut run = Run::new(&memory);
-        run.base = base;
-        let one = small().bytes();
-        assert_eq!(run.prepare(3).unwrap(), Written { files: 3 * 56, bytes: 3 * one });
-        assert_eq!(run.seen.last().unwrap().bytes, Bytes(3 * one));
-        run.check(3);
-        assert_eq!(run.prepare(3).unwrap(), Written::default());
-        run.knows = 3;
-        assert_eq!(run.prepare(5).unwrap(), Written { files: 2 * 56, bytes: 2 * one });
-        run.check(5);
-        assert_eq!(run.prepare(1).unwrap(), Written::default());
-        assert_eq!(run.clean().unwrap(), Some(5 * 56));
-        assert_eq!(memory.paths(), ["sub", "sub\\dir"]);
-        assert_eq!(run.clean().unwrap(), None);
-    }
+    let memory = Memory::new(ROOMY);
+    memory.put("other", None);
+    let mut run = Run::new(&memory);
+    let one = small().bytes();
+    assert_eq!(run.prepare(3).unwrap(), Written { files: 3 * 56, bytes: 3 * one });
+    assert_eq!(run.seen.last().unwrap().bytes, Bytes(3 * one));
+    run.check(3);
+    assert_eq!(run.prepare(3).unwrap(), Written::default());
+    run.knows = 3;
+    assert_eq!(run.prepare(5).unwrap(), Written { files: 2 * 56, bytes: 2 * one });
+    run.check(5);
+    assert_eq!(run.prepare(1).unwrap(), Written::default());
+    assert_eq!(run.clean().unwrap(), Some(5 * 56));
+    assert_eq!(memory.paths(), ["other"]);
+    assert_eq!(run.clean().unwrap(), None);
 }
 
 #[test]
@@ -293,7 +281,7 @@ fn the_nic_file_and_an_empty_replay_directory_are_places_too() {
     let (table, workspace) = (ContentTable::new(SEED), small());
     memory.put("plimsoll-files", None);
     let open = |stop: &Arc<AtomicBool>| memory.open(stop);
-    let site = Site { name: "smb://server/share", base: "", stop: &Arc::default(), open: &open };
+    let site = Site { name: "smb://server/share", stop: &Arc::default(), open: &open };
     for written in [1, 0] {
         let places = [
             (Place::nic(SEED), Depth::Content(&table)),

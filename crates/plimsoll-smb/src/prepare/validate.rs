@@ -11,11 +11,13 @@ use super::super::op::{
 use super::super::wire::create::options;
 use super::super::wire::status;
 use super::super::workspace::ROOT;
+use super::remote::Remote;
 use super::share::words;
-use super::site::SCRATCH;
-use super::trial::{Trial, TrialError};
+use plimsoll_protocol::blocking::BlockingError;
 use plimsoll_protocol::net::SetupError;
 
+/// Where the operations are tried, in our directory.
+const SCRATCH: &str = "check";
 /// The two handles of the checks.
 const FIRST: HandleNo = HandleNo(0);
 const SECOND: HandleNo = HandleNo(1);
@@ -34,25 +36,25 @@ struct Check {
 }
 
 /// Checks every operation; answers with how many checks passed. `place` is for messages.
-pub(super) fn validate(trial: &mut Trial<'_>, place: &str) -> Result<u32, SetupError> {
+pub(super) fn validate(share: &mut Remote, place: &str) -> Result<u32, SetupError> {
     let mut passed = 0;
     for Check { name, call } in checks() {
         let expected = call.expected;
-        let tried = trial.run(call).map_err(|error| match error {
-            TrialError::Stopped => SetupError::Stopped,
-            TrialError::Silence => SetupError::Unusable(format!(
-                "{place}: validation check \"{name}\": no answer in time; see whether the server \
-                 still runs, and what its log says"
+        let ended = share.0.run(call).map_err(|error| match error {
+            BlockingError::Stopped => SetupError::Stopped,
+            BlockingError::Channel(error) => SetupError::Unusable(format!(
+                "{place}: validation check \"{name}\": {error}; see whether the server still runs, \
+                 and what its log says"
             )),
         })?;
-        match tried.outcome.status {
+        match ended.outcome.status {
             OpStatus::Ok | OpStatus::ExpectedFailure => passed += 1,
             OpStatus::Failed(_) | OpStatus::Unexpected { .. } => {
                 return Err(SetupError::Unusable(format!(
                     "{place}: validation check \"{name}\": expected {}, got: {}; a server that \
                      does this is not measured: see its log and its configuration of the share",
                     in_words(expected),
-                    tried.detail
+                    ended.detail
                 )));
             }
         }
@@ -172,7 +174,7 @@ fn locks() -> Vec<Check> {
 
 fn names() -> Vec<Check> {
     let missing = status::OBJECT_NAME_NOT_FOUND;
-    let rename = || SmbOp::Rename { path: at("data.dat"), to: at("other.dat") };
+    let rename = || SmbOp::Rename { path: at("data.dat"), to: at("other.dat"), replace: false };
     vec![
         refused(
             "create a name that exists",

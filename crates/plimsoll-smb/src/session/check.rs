@@ -3,7 +3,7 @@
 
 use super::super::op::{Content, SmbOp};
 use super::super::wire::close::{CloseResponse, FlushResponse};
-use super::super::wire::create::{CreateResponse, OplockLevel, attributes, lease_state};
+use super::super::wire::create::{CreateResponse, OplockLevel, lease_state};
 use super::super::wire::echo::EchoResponse;
 use super::super::wire::error::ErrorResponse;
 use super::super::wire::fscc::{
@@ -20,29 +20,29 @@ use super::super::wire::write::WriteResponse;
 use super::super::wire::{WireError, status};
 use super::super::workspace::SLICE_BYTES_MAX;
 use super::deltree::{BadName, EntryKind};
-use super::flights::Flight;
+use super::failure::Failure;
 use super::handles::Held;
-use super::words::Complaint;
+use super::in_flight::OpInFlight;
 use super::{Caching, SmbSite};
 use crate::op::{FileLevel, FindLevel, FsLevel};
 
 /// What ends the client: a reply that is none.
-type Taken = Result<(), Complaint<'static>>;
+type Taken = Result<(), Failure<'static>>;
 
-impl Flight {
+impl OpInFlight {
     /// Takes the final reply to the command at `place`.
     pub(super) fn take(&mut self, place: u8, part: &Part<'_>, site: &SmbSite) -> Taken {
         let command = part.header.command;
         if self.commands().get(usize::from(place)) != Some(&command) {
             let what = "its message id belongs to another command";
-            return Err(Complaint::Nonsense { command, what });
+            return Err(Failure::Nonsense { command, what });
         }
         self.answered |= 1 << place;
         let code = part.header.status;
         let read = match code {
             status::PENDING => {
                 let what = "a final reply is pending";
-                return Err(Complaint::Nonsense { command, what });
+                return Err(Failure::Nonsense { command, what });
             }
             code if status::is_failure(code) => {
                 self.refused(place, code);
@@ -50,9 +50,9 @@ impl Flight {
             }
             _ => self.take_success(command, part.body, site),
         };
-        read.map_err(|error| Complaint::Malformed { command, error })?;
-        match self.complaint {
-            Some(nonsense @ Complaint::Nonsense { .. }) => Err(nonsense),
+        read.map_err(|error| Failure::Malformed { command, error })?;
+        match self.failure {
+            Some(nonsense @ Failure::Nonsense { .. }) => Err(nonsense),
             _ => Ok(()),
         }
     }
@@ -96,14 +96,14 @@ impl Flight {
         let SmbOp::Read { offset, length, check, .. } = self.call.op else { return };
         let found = u32::try_from(data.len()).unwrap_or(u32::MAX);
         if found > self.part {
-            self.complain(Complaint::Length { expected: length, found: self.moved + found });
+            self.fail(Failure::Length { expected: length, found: self.moved + found });
         }
         self.part_moved = found.min(self.part);
         // Nothing to compare is nothing verified.
         if let Some(content) = check.filter(|_| !data.is_empty()) {
             let at = offset + u64::from(self.moved);
             match first_difference(site, content, at, data) {
-                Some(complaint) => self.complain(complaint),
+                Some(failure) => self.fail(failure),
                 None => self.verified = true,
             }
         }
@@ -115,7 +115,7 @@ impl Flight {
         self.part_moved = count.min(self.part);
         self.moved += self.part_moved;
         if count != self.part {
-            self.complain(Complaint::Length { expected: self.part, found: count });
+            self.fail(Failure::Length { expected: self.part, found: count });
         }
     }
 
@@ -138,22 +138,18 @@ impl Flight {
         for entry in Entries::new(level, output) {
             let entry = entry?;
             let Some(tree) = &mut self.tree else { continue };
-            let is = |attribute| entry.attributes & attribute != 0;
-            let kind = match is(attributes::DIRECTORY) && !is(attributes::REPARSE_POINT) {
-                true => EntryKind::Directory,
-                false => EntryKind::File,
-            };
+            let kind = EntryKind::of(entry.attributes);
             if let Err(BadName) = tree.found(&entry.name.to_string(), kind) {
                 let (command, what) = (Command::QueryDirectory, "a name that no file can have");
-                self.complaint = Some(Complaint::Nonsense { command, what });
+                self.failure = Some(Failure::Nonsense { command, what });
             }
         }
         Ok(())
     }
 
-    /// The first complaint is the one that is told.
-    fn complain(&mut self, complaint: Complaint<'static>) {
-        self.complaint.get_or_insert(complaint);
+    /// The first failure is the one that is told.
+    fn fail(&mut self, failure: Failure<'static>) {
+        self.failure.get_or_insert(failure);
     }
 }
 
@@ -163,7 +159,7 @@ fn first_difference(
     content: Content,
     offset: u64,
     data: &[u8],
-) -> Option<Complaint<'static>> {
+) -> Option<Failure<'static>> {
     let slices = data.chunks(SLICE_BYTES_MAX).zip((offset..).step_by(SLICE_BYTES_MAX));
     slices.into_iter().find_map(|(found, at)| {
         let wanted = site.content.bytes(content.key, at, found.len());
@@ -172,7 +168,7 @@ fn first_difference(
         }
         let mut pairs = wanted.iter().zip(found).zip(at..);
         let ((expected, found), at) = pairs.find(|((wanted, found), _)| wanted != found)?;
-        Some(Complaint::Content { at, expected: *expected, found: *found })
+        Some(Failure::Content { at, expected: *expected, found: *found })
     })
 }
 

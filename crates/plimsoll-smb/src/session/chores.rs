@@ -14,11 +14,11 @@ use super::super::wire::oplock_break::{
     Break, LEASE_BREAK_ACK_REQUIRED, LeaseBreakAcknowledgement,
 };
 use super::SmbSession;
+use super::connection::Connection;
 use super::encode::Message;
+use super::failure::Failure;
 use super::handles::Held;
-use super::line::Line;
 use super::replies::Stop;
-use super::words::Complaint;
 
 /// Waiting and under way; a server that sends breaks without end is not listened to.
 const CHORES_MAX: usize = 4_096;
@@ -95,7 +95,7 @@ impl SmbSession {
         let command = part.header.command;
         if command != Command::OplockBreak {
             let what = "the server says it unasked";
-            return self.lose(Complaint::Nonsense { command, what }, None, io);
+            return self.lose(Failure::Nonsense { command, what }, None, io);
         }
         let answer = match Break::decode(part.body) {
             Ok(Break::Oplock(oplock)) => {
@@ -118,20 +118,20 @@ impl SmbSession {
             }
             Ok(Break::LeaseAcknowledgement(_)) => {
                 let what = "an acknowledgement as a notification";
-                return self.lose(Complaint::Nonsense { command, what }, None, io);
+                return self.lose(Failure::Nonsense { command, what }, None, io);
             }
-            Err(error) => return self.lose(Complaint::Malformed { command, error }, None, io),
+            Err(error) => return self.lose(Failure::Malformed { command, error }, None, io),
         };
         if answer.is_some_and(|answer| !self.chores.push(Chore::Break(answer))) {
             let what = "breaks without end";
-            return self.lose(Complaint::Nonsense { command, what }, None, io);
+            return self.lose(Failure::Nonsense { command, what }, None, io);
         }
         Ok(())
     }
 
     /// Sends the chore that waits longest; false when there is no credit for it.
     pub(super) fn send_chore(&mut self, io: &mut impl Io) -> bool {
-        let (Line::Up(up), Some(chore)) = (&mut self.line, self.chores.first()) else {
+        let (Connection::Up(up), Some(chore)) = (&mut self.connection, self.chores.first()) else {
             return false;
         };
         let Some(message_id) = up.credits.take(1) else { return false };

@@ -1,6 +1,7 @@
 //! Removing a directory with all below it: list, remove what is listed, list again, and when
 //! nothing is listed any more remove the directory.
 
+use super::super::wire::create::attributes;
 use super::super::wire::status;
 
 /// Commands of one removal; more is no desktop's work directory, or a server that invents entries.
@@ -28,13 +29,35 @@ struct Entry {
     kind: EntryKind,
 }
 
-/// What is removed.
+/// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EntryKind {
-    /// A file, or what merely points somewhere.
+pub enum EntryKind {
+    /// A file, or what merely points somewhere: entering it would lead out of the directory.
     File,
     /// A directory.
     Directory,
+}
+
+impl EntryKind {
+    /// From a file's attributes.
+    pub(crate) fn of(attributes: u32) -> Self {
+        let is = |attribute| attributes & attribute != 0;
+        match is(attributes::DIRECTORY) && !is(attributes::REPARSE_POINT) {
+            true => Self::Directory,
+            false => Self::File,
+        }
+    }
+}
+
+/// An entry's name as it counts; `None`: `.` or `..`. What is removed by its name must be in the
+/// directory that was listed, and a name with a separator would lead out of it.
+pub(crate) fn name_of_entry(name: &str) -> Result<Option<&str>, BadName> {
+    match name {
+        "." | ".." => Ok(None),
+        "" => Err(BadName),
+        name if name.contains(['\\', '/', '\0']) => Err(BadName),
+        name => Ok(Some(name)),
+    }
 }
 
 /// What is asked of the server at [`Deltree::path`].
@@ -57,7 +80,7 @@ pub(super) enum Next {
 
 /// A name that no directory can hold, from a server that wants something else removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BadName;
+pub(crate) struct BadName;
 
 impl Deltree {
     /// Removes `path`.
@@ -83,13 +106,9 @@ impl Deltree {
 
     /// The listing has this entry.
     pub(super) fn found(&mut self, name: &str, kind: EntryKind) -> Result<(), BadName> {
-        if name == "." || name == ".." {
-            return Ok(());
+        if let Some(name) = name_of_entry(name)? {
+            self.entries.push(Entry { name: name.to_owned(), kind });
         }
-        if name.is_empty() || name.contains(['\\', '/', '\0']) {
-            return Err(BadName);
-        }
-        self.entries.push(Entry { name: name.to_owned(), kind });
         Ok(())
     }
 

@@ -25,10 +25,10 @@ use super::super::wire::set_info::SetInfoRequest;
 use super::super::wire::text::Text;
 use super::super::wire::write::WriteRequest;
 use super::super::workspace::SLICE_BYTES_MAX;
+use super::connection::{Connected, Connection};
 use super::credits::{CREDIT_BYTES, charge};
 use super::deltree::{EntryKind, Task};
-use super::flights::{Flight, Stage};
-use super::line::{Connected, Line};
+use super::in_flight::{OpInFlight, Stage};
 use super::{Caching, SmbSession, SmbSite, handle_of};
 use plimsoll_protocol::seeded_hash;
 
@@ -132,50 +132,51 @@ impl<'o> Message<'o> {
 }
 
 impl SmbSession {
-    /// Sends what comes next of the flight in slot `at`.
+    /// Sends what comes next of the op in slot `at`.
     pub(super) fn send(&mut self, at: usize, io: &mut impl Io) -> Sending {
         let site = self.site.clone();
-        let Line::Up(up) = &mut self.line else { return Sending::NoCredits };
-        let Some(flight) = self.flights.get(at) else { return Sending::Sent };
-        let file = match handle_of(&flight.call.op) {
+        let Connection::Up(up) = &mut self.connection else { return Sending::NoCredits };
+        let Some(in_flight) = self.ops.get(at) else { return Sending::Sent };
+        let file = match handle_of(&in_flight.call.op) {
             Some(handle) => match self.handles.get(handle) {
                 Some(open) => open.file,
                 None => return Sending::NotOpen,
             },
             None => FileId::RELATED,
         };
-        flight.part = part_bytes(flight, up);
-        let commands = flight.commands().len() as u32;
-        let charge = charge(flight.part);
+        in_flight.part = part_bytes(in_flight, up);
+        let commands = in_flight.commands().len() as u32;
+        let charge = charge(in_flight.part);
         let ids = charge.max(commands);
         let Some(first) = up.credits.take(ids) else { return Sending::NoCredits };
-        flight.stage = Stage::Sent;
+        in_flight.stage = Stage::Sent;
         let buffers = &mut *site.buffers.borrow_mut();
         let message = Message::begin(&mut buffers.out, up, first);
         let lease = lease_version(&site, up);
         let mut encoder =
             Encoder { site: &site, message, path: &mut buffers.path, file, charge, lease };
-        encoder.encode(flight);
+        encoder.encode(in_flight);
         encoder.message.send(up, io);
-        if let SmbOp::Close { handle } = flight.call.op {
+        if let SmbOp::Close { handle } = in_flight.call.op {
             self.handles.remove(handle);
         }
-        self.flights.sent(at, first, commands as u8);
+        self.ops.sent(at, first, commands as u8);
         self.chores.has_credits();
         Sending::Sent
     }
 }
 
 /// Bytes of a READ or WRITE that the server, a credit or our own table of content takes at once.
-fn part_bytes(flight: &Flight, up: &Connected) -> u32 {
+fn part_bytes(in_flight: &OpInFlight, up: &Connected) -> u32 {
     let limits = &up.established;
-    let (length, most) = match flight.call.op {
-        SmbOp::Read { length, .. } => (length, limits.max_read),
-        SmbOp::Write { length, .. } => (length, limits.max_write.min(SLICE_BYTES_MAX as u32)),
+    let (length, most) = match &in_flight.call.op {
+        SmbOp::Read { length, .. } => (*length, limits.max_read),
+        SmbOp::Write { length, .. } => (*length, limits.max_write.min(SLICE_BYTES_MAX as u32)),
+        SmbOp::WriteText { text, .. } => return text.len() as u32,
         _ => return 0,
     };
     let most = most.min(if limits.large_mtu { PART_BYTES_MAX } else { CREDIT_BYTES });
-    length.saturating_sub(flight.moved).min(most.max(PART_BYTES_MIN))
+    length.saturating_sub(in_flight.moved).min(most.max(PART_BYTES_MIN))
 }
 
 /// Which lease a file is opened with: those of the dialect, or none.
@@ -200,25 +201,30 @@ struct Encoder<'s, 'o> {
 }
 
 impl Encoder<'_, '_> {
-    fn encode(&mut self, flight: &Flight) {
-        let (file_id, part) = (self.file, flight.part);
-        match &flight.call.op {
+    fn encode(&mut self, in_flight: &OpInFlight) {
+        let (file_id, part) = (self.file, in_flight.part);
+        match &in_flight.call.op {
             SmbOp::Create { path, disposition, options, .. } => {
                 self.open_file(path.as_str(), *disposition, *options);
             }
             SmbOp::Close { .. } => self.close(),
             SmbOp::Flush { .. } => FlushRequest { file_id }.encode(self.command(Command::Flush)),
             SmbOp::Read { offset, .. } => {
-                let (length, offset) = (part, offset + u64::from(flight.moved));
+                let (length, offset) = (part, offset + u64::from(in_flight.moved));
                 let request = ReadRequest { length, offset, file_id, ..Default::default() };
                 request.encode(self.command(Command::Read));
             }
             SmbOp::Write { offset, content, .. } => {
-                let offset = offset + u64::from(flight.moved);
+                let offset = offset + u64::from(in_flight.moved);
                 let data = self.site.content.bytes(content.key, offset, part as usize);
                 let request = WriteRequest { offset, file_id, data, ..Default::default() };
                 request.encode(self.command(Command::Write));
             }
+            SmbOp::WriteText { text, .. } => {
+                let request = WriteRequest { file_id, data: text, ..Default::default() };
+                request.encode(self.command(Command::Write));
+            }
+            SmbOp::FindNext { .. } => self.list_on("*", FindLevel::Directory, 0, 0),
             SmbOp::Lock { offset, length, .. } => {
                 let flags = lock_flags::EXCLUSIVE | lock_flags::FAIL_IMMEDIATELY;
                 self.lock(LockElement { offset: *offset, length: *length, flags });
@@ -233,16 +239,16 @@ impl Encoder<'_, '_> {
                 SetInfoRequest::encode_file(file_id, &change, self.command(Command::SetInfo));
             }
             SmbOp::Echo => EchoRequest {}.encode(self.command(Command::Echo)),
-            _ => self.encode_compound(flight),
+            _ => self.encode_compound(in_flight),
         }
     }
 
-    fn encode_compound(&mut self, flight: &Flight) {
-        match &flight.call.op {
-            SmbOp::Rename { path, to } => {
+    fn encode_compound(&mut self, in_flight: &OpInFlight) {
+        match &in_flight.call.op {
+            SmbOp::Rename { path, to, replace } => {
                 self.open(path.as_str(), Disposition::Open, REMOVE_ACCESS, 0);
                 let name = place(self.path, &self.site.prefix, to.as_str());
-                let change = SetFile::Rename { replace: false, name: Text::Utf8(name) };
+                let change = SetFile::Rename { replace: *replace, name: Text::Utf8(name) };
                 let out = self.message.command(Command::SetInfo, 1);
                 SetInfoRequest::encode_file(self.file, &change, out);
             }
@@ -265,7 +271,7 @@ impl Encoder<'_, '_> {
                 self.list(directory, pattern.as_str(), *level, *entries_max);
             }
             _ => {
-                if let Some(tree) = &flight.tree {
+                if let Some(tree) = &in_flight.tree {
                     match tree.task() {
                         Task::List => self.list(tree.path(), "*", FindLevel::Directory, 0),
                         Task::Remove(kind) => self.remove(tree.path(), kind),
@@ -384,13 +390,18 @@ impl Encoder<'_, '_> {
 
     fn list(&mut self, directory: &str, pattern: &str, level: FindLevel, entries_max: u32) {
         self.open(directory, Disposition::Open, DIRECTORY_ACCESS, options::DIRECTORY_FILE);
+        self.list_on(pattern, level, entries_max, query_directory_flags::RESTART_SCANS);
+    }
+
+    /// A part of the listing of what is open.
+    fn list_on(&mut self, pattern: &str, level: FindLevel, entries_max: u32, flags: u8) {
         let single = match entries_max {
             1 => query_directory_flags::RETURN_SINGLE_ENTRY,
             _ => 0,
         };
         let request = QueryDirectoryRequest {
             class: level.class(),
-            flags: query_directory_flags::RESTART_SCANS | single,
+            flags: flags | single,
             file_index: 0,
             file_id: self.file,
             pattern: Text::Utf8(pattern),

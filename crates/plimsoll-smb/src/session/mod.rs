@@ -4,10 +4,10 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `site` | what the clients of a share have in common |
-//! | `line` | the connection |
+//! | `connection` | the connection |
 //! | `replies`, `ending` | what arrives, and how ops and clients end |
 //! | `credits` | message ids, and what pays for them |
-//! | `flights` | the ops under way, and the commands each is made of |
+//! | `in_flight` | the ops under way, and the commands each is made of |
 //! | `handles`, `ranges` | open files, and what is known of their content |
 //! | `encode` | from an op to the bytes of its commands |
 //! | `check` | from the bytes of a reply to what it means for its op |
@@ -15,7 +15,7 @@
 //! | `deltree` | removing a directory with all below it |
 //! | `chores` | what is sent without an op: acknowledged breaks, stray closes |
 //! | `single_logons` | logons with a connection of their own |
-//! | `words` | what an error sample says |
+//! | `failure` | what an error sample says |
 //!
 //! The first op opens the connection and logs on. An op ends once: by its replies, or because the
 //! client is lost: its connection or session is gone, its peer answers nonsense, or not in time,
@@ -24,19 +24,19 @@
 
 mod check;
 mod chores;
+mod connection;
 mod credits;
 mod deltree;
 mod encode;
 mod ending;
-mod flights;
+mod failure;
 mod handles;
-mod line;
+mod in_flight;
 mod ranges;
 mod replies;
 mod single_logons;
 mod site;
 mod verdict;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -52,18 +52,22 @@ use plimsoll_model::outcome::OpKind;
 use plimsoll_model::units::Nanos;
 
 use self::chores::Chores;
+use self::connection::Connection;
 use self::encode::Sending;
-use self::flights::{Flight, Flights, Stage};
+use self::failure::Failure;
 use self::handles::{Handles, Held};
-use self::line::Line;
+use self::in_flight::{OpInFlight, OpsInFlight, Stage};
 use self::replies::Stop;
 use self::single_logons::{LinkState, SingleLogons};
 use self::verdict::verdict;
-use self::words::Complaint;
+use super::logon::Established;
 use super::op::{HandleNo, SmbCall, SmbOp};
 use super::wire::frame::Assembler;
 use super::wire::status;
 
+pub use self::deltree::EntryKind;
+pub(crate) use self::deltree::{BadName, name_of_entry};
+pub(crate) use self::replies::Answer;
 pub(crate) use self::site::{Buffers, SmbSite};
 pub(crate) use super::parameters::Caching;
 
@@ -71,10 +75,10 @@ pub(crate) use super::parameters::Caching;
 pub(crate) struct SmbSession {
     site: Rc<SmbSite>,
     seat: ClientSeat,
-    line: Line,
+    connection: Connection,
     assembler: Assembler,
-    flights: Flights,
-    /// Slots of flights that have something to send, in the order of their issue.
+    ops: OpsInFlight,
+    /// Slots of ops in flight that have something to send, in the order of their issue.
     waiting: VecDeque<usize>,
     handles: Handles,
     chores: Chores,
@@ -84,6 +88,8 @@ pub(crate) struct SmbSession {
     unexpected: u32,
     counters: SessionCounters,
     lost: Option<String>,
+    /// What replies said, for set-up; elsewhere nobody keeps it.
+    answers: Option<Vec<Answer>>,
 }
 
 impl SmbSession {
@@ -92,9 +98,9 @@ impl SmbSession {
         Self {
             site,
             seat,
-            line: Line::Idle,
+            connection: Connection::Idle,
             assembler: Assembler::default(),
-            flights: Flights::default(),
+            ops: OpsInFlight::default(),
             waiting: VecDeque::new(),
             handles: Handles::default(),
             chores: Chores::default(),
@@ -103,6 +109,25 @@ impl SmbSession {
             unexpected: 0,
             counters: SessionCounters::default(),
             lost: None,
+            answers: None,
+        }
+    }
+
+    /// A client that keeps what replies say until it is taken.
+    pub(crate) fn answering(self) -> Self {
+        Self { answers: Some(Vec::new()), ..self }
+    }
+
+    /// What the replies said since the last call.
+    pub(crate) fn take_answers(&mut self) -> Vec<Answer> {
+        self.answers.as_mut().map(mem::take).unwrap_or_default()
+    }
+
+    /// What was agreed on at the logon, where that is done.
+    pub(crate) fn established(&self) -> Option<&Established> {
+        match &self.connection {
+            Connection::Up(up) => Some(&up.established),
+            _ => None,
         }
     }
 
@@ -114,12 +139,12 @@ impl SmbSession {
         out.clear();
         logon.start(out);
         io.send(link, out);
-        self.line = Line::LoggingOn(link, logon);
+        self.connection = Connection::LoggingOn(link, logon);
     }
 
     /// Sends what there are credits for, in order.
     fn pump(&mut self, io: &mut impl Io) {
-        while let Line::Up(_) = self.line {
+        while let Connection::Up(_) = self.connection {
             if self.chores.first().is_some() {
                 if !self.send_chore(io) {
                     return;
@@ -139,7 +164,7 @@ impl SmbSession {
                 }
                 Sending::NoCredits => {
                     // Nothing under way will bring any.
-                    let is_idle = self.waiting.len() == self.flights.len();
+                    let is_idle = self.waiting.len() == self.ops.len();
                     if !is_idle || !self.chores.beg() {
                         return;
                     }
@@ -163,6 +188,8 @@ fn handle_of(op: &SmbOp) -> Option<HandleNo> {
         | SmbOp::Flush { handle }
         | SmbOp::Read { handle, .. }
         | SmbOp::Write { handle, .. }
+        | SmbOp::WriteText { handle, .. }
+        | SmbOp::FindNext { handle }
         | SmbOp::Lock { handle, .. }
         | SmbOp::Unlock { handle, .. }
         | SmbOp::QueryFile { handle, .. }
@@ -182,40 +209,40 @@ impl Session for SmbSession {
 
     fn has_room(&self) -> bool {
         // A client that is lost has none: so the engine asks why, also where no op ended with it.
-        let outstanding = self.flights.len() + self.logons.len();
+        let outstanding = self.ops.len() + self.logons.len();
         self.lost.is_none() && outstanding < self.site.outstanding_max.max(1) as usize
     }
 
     fn issue(&mut self, ticket: Ticket, call: SmbCall, now: Nanos, io: &mut impl Io) {
         let deadline = now.saturating_add(self.seat.op_timeout);
-        let mut flight = Flight::new(ticket, call, deadline);
+        let mut in_flight = OpInFlight::new(ticket, call, deadline);
         if let Some(reason) = &self.lost {
             io.explain(format_args!("{reason}"));
-            io.complete(ticket, flight.outcome(Complaint::Left.status()));
+            io.complete(ticket, in_flight.outcome(Failure::Left.status()));
             return;
         }
         self.wake = self.wake.min(deadline);
-        if let SmbOp::Logon = flight.call.op {
-            return self.logons.start(flight, io);
+        if let SmbOp::Logon = in_flight.call.op {
+            return self.logons.start(in_flight, io);
         }
-        if self.is_known(&flight.call.op)
-            && let SmbOp::Read { length, .. } = flight.call.op
+        if self.is_known(&in_flight.call.op)
+            && let SmbOp::Read { length, .. } = in_flight.call.op
         {
-            flight.moved = length;
-            let _ = self.settle(&flight, verdict(&flight, status::SUCCESS), io);
+            in_flight.moved = length;
+            let _ = self.settle(&in_flight, verdict(&in_flight, status::SUCCESS), io);
             return;
         }
-        if let Line::Idle = self.line {
-            self.line = Line::Connecting(io.connect(LinkKind::Stream));
+        if let Connection::Idle = self.connection {
+            self.connection = Connection::Connecting(io.connect(LinkKind::Stream));
         }
-        let at = self.flights.start(flight);
+        let at = self.ops.start(in_flight);
         self.waiting.push_back(at);
         self.pump(io);
     }
 
     fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
-        match self.line {
-            Line::Connecting(own) if own == link => self.log_on(link, io),
+        match self.connection {
+            Connection::Connecting(own) if own == link => self.log_on(link, io),
             _ => {
                 let (site, seat) = (self.site.clone(), self.seat);
                 let buffers = &mut site.buffers.borrow_mut();
@@ -225,9 +252,9 @@ impl Session for SmbSession {
     }
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
-        if self.line.link() != Some(link) {
-            if let Some((flight, verdict)) = self.logons.bytes(link, bytes, &self.site, io) {
-                let _ = self.settle(&flight, verdict, io);
+        if self.connection.link() != Some(link) {
+            if let Some((in_flight, verdict)) = self.logons.bytes(link, bytes, &self.site, io) {
+                let _ = self.settle(&in_flight, verdict, io);
             }
             return;
         }
@@ -238,13 +265,13 @@ impl Session for SmbSession {
             Ok(()) => self.pump(io),
             Err(Stop::Lost) => self.assembler.reset(),
             Err(Stop::Stream(error)) => {
-                let _ = self.lose(Complaint::Stream(error), None, io);
+                let _ = self.lose(Failure::Stream(error), None, io);
             }
         }
     }
 
     fn at_boundary(&self, link: Link) -> bool {
-        self.line.link() == Some(link) && self.assembler.is_between_messages()
+        self.connection.link() == Some(link) && self.assembler.is_between_messages()
     }
 
     fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
@@ -252,25 +279,25 @@ impl Session for SmbSession {
     }
 
     fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
-        if self.line.link() == Some(link) {
-            let _ = self.lose(Complaint::Closed, None, io);
+        if self.connection.link() == Some(link) {
+            let _ = self.lose(Failure::Closed, None, io);
         } else {
-            self.logons.broke(link, LinkState::Open, Complaint::Closed, io);
+            self.logons.broke(link, LinkState::Open, Failure::Closed, io);
         }
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
-        if self.line.link() == Some(link) {
+        if self.connection.link() == Some(link) {
             // It is closed already.
-            self.line = Line::Gone;
-            let _ = self.lose(Complaint::Broken(error), None, io);
+            self.connection = Connection::Gone;
+            let _ = self.lose(Failure::Broken(error), None, io);
         } else {
-            self.logons.broke(link, LinkState::Closed, Complaint::Broken(error), io);
+            self.logons.broke(link, LinkState::Closed, Failure::Broken(error), io);
         }
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        (self.flights.len() + self.logons.len() > 0).then_some(self.wake)
+        (self.ops.len() + self.logons.len() > 0).then_some(self.wake)
     }
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
@@ -278,18 +305,18 @@ impl Session for SmbSession {
         let after = self.seat.op_timeout;
         self.logons.time_out(now, after, io);
         self.wake = self.wake.min(self.logons.deadline());
-        for at in 0..self.flights.slots() {
-            let Some(flight) = self.flights.get(at) else { continue };
-            if flight.deadline <= now {
-                let waited_for = match flight.stage {
-                    Stage::Waiting => self.line.waited_for(),
+        for at in 0..self.ops.slots() {
+            let Some(in_flight) = self.ops.get(at) else { continue };
+            if in_flight.deadline <= now {
+                let waited_for = match in_flight.stage {
+                    Stage::Waiting => self.connection.waited_for(),
                     Stage::Sent => "reply",
                     Stage::Pending => "final reply (STATUS_PENDING came)",
                 };
-                let _ = self.lose(Complaint::Timeout { after, waited_for }, Some(at), io);
+                let _ = self.lose(Failure::Timeout { after, waited_for }, Some(at), io);
                 return;
             }
-            self.wake = self.wake.min(flight.deadline);
+            self.wake = self.wake.min(in_flight.deadline);
         }
     }
 

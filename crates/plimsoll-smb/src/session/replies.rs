@@ -7,14 +7,14 @@ use plimsoll_engine::seam::{Io, Link};
 use super::super::logon::{Established, LogonProgress};
 use super::super::op::{HandleNo, SmbOp};
 use super::super::wire::frame::FrameError;
-use super::super::wire::header::{Part, Parts, UNSOLICITED};
+use super::super::wire::header::{Command, Part, Parts, UNSOLICITED};
 use super::super::wire::status;
 use super::chores::Chore;
+use super::connection::{Connected, Connection};
 use super::credits::Credits;
-use super::flights::Stage;
+use super::failure::{self, Failure};
 use super::handles::Held;
-use super::line::{Connected, Line};
-use super::words::{self, Complaint};
+use super::in_flight::Stage;
 use super::{SmbSession, deltree};
 
 /// Credits kept at least for each op that may be in flight.
@@ -31,6 +31,14 @@ pub(super) enum Stop {
     Stream(FrameError),
 }
 
+/// The final reply to a command.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub command: Command,
+    pub status: u32,
+    pub body: Vec<u8>,
+}
+
 impl From<FrameError> for Stop {
     fn from(error: FrameError) -> Self {
         Self::Stream(error)
@@ -40,8 +48,8 @@ impl From<FrameError> for Stop {
 impl SmbSession {
     /// One whole message arrived.
     pub(super) fn on_message(&mut self, message: &[u8], io: &mut impl Io) -> Result<(), Stop> {
-        match &mut self.line {
-            Line::LoggingOn(link, logon) => {
+        match &mut self.connection {
+            Connection::LoggingOn(link, logon) => {
                 let link = *link;
                 let site = self.site.clone();
                 let out = &mut site.buffers.borrow_mut().out;
@@ -49,25 +57,25 @@ impl SmbSession {
                 match logon.on_message(message, out) {
                     Ok(LogonProgress::More) => io.send(link, out),
                     Ok(LogonProgress::Done(established)) => self.logged_on(link, *established),
-                    Err(error) => return self.lose(Complaint::Logon(&error), None, io),
+                    Err(error) => return self.lose(Failure::Logon(&error), None, io),
                 }
                 Ok(())
             }
-            Line::Up(_) => {
+            Connection::Up(_) => {
                 let mut plain = mem::take(&mut self.site.buffers.borrow_mut().plain);
                 let read = self.on_sealed(message, &mut plain, io);
                 self.site.buffers.borrow_mut().plain = plain;
                 read
             }
-            Line::Idle | Line::Connecting(_) | Line::Gone => Err(Stop::Lost),
+            Connection::Idle | Connection::Connecting(_) | Connection::Gone => Err(Stop::Lost),
         }
     }
 
-    pub(super) fn logged_on(&mut self, link: Link, established: Established) {
+    pub(crate) fn logged_on(&mut self, link: Link, established: Established) {
         let wanted = self.site.outstanding_max.saturating_mul(CREDITS_PER_OP).max(CREDITS_MIN);
         let (next, held) = (established.next_message_id, established.credits);
         let credits = Credits::new(next, held, wanted);
-        self.line = Line::Up(Box::new(Connected { link, credits, established }));
+        self.connection = Connection::Up(Box::new(Connected { link, credits, established }));
     }
 
     /// A message of the session: a reply, several, or what the server says unasked.
@@ -77,18 +85,18 @@ impl SmbSession {
         plain: &mut Vec<u8>,
         io: &mut impl Io,
     ) -> Result<(), Stop> {
-        let Line::Up(up) = &mut self.line else { return Err(Stop::Lost) };
+        let Connection::Up(up) = &mut self.connection else { return Err(Stop::Lost) };
         let opened = match up.established.seal.open(message, plain) {
             Ok(opened) => opened,
             Err(error) => {
-                let complaint = words::unsealed(&error);
-                return self.lose(complaint, None, io);
+                let failure = failure::unsealed(&error);
+                return self.lose(failure, None, io);
             }
         };
         for part in Parts::new(opened) {
             match part {
                 Ok(part) => self.on_part(&part, io)?,
-                Err(error) => return self.lose(Complaint::Message(error), None, io),
+                Err(error) => return self.lose(Failure::Message(error), None, io),
             }
         }
         Ok(())
@@ -99,14 +107,14 @@ impl SmbSession {
         let command = header.command;
         if !header.is_response() {
             let what = "it is a request";
-            return self.lose(Complaint::Nonsense { command, what }, None, io);
+            return self.lose(Failure::Nonsense { command, what }, None, io);
         }
         if header.message_id == UNSOLICITED {
             return self.on_break(part, io);
         }
-        let Line::Up(up) = &mut self.line else { return Err(Stop::Lost) };
+        let Connection::Up(up) = &mut self.connection else { return Err(Stop::Lost) };
         let is_interim = header.status == status::PENDING && header.async_id.is_some();
-        let Some((at, place)) = self.flights.find(header.message_id) else {
+        let Some((at, place)) = self.ops.find(header.message_id) else {
             // One of no op, or one that answers nothing: then there is nothing to do.
             if self.chores.answered(header.message_id, is_interim) {
                 up.credits.grant(header.credits);
@@ -114,52 +122,56 @@ impl SmbSession {
             return Ok(());
         };
         up.credits.grant(header.credits);
-        let Some(flight) = self.flights.get(at) else { return Ok(()) };
+        let Some(in_flight) = self.ops.get(at) else { return Ok(()) };
         if is_interim {
-            flight.stage = Stage::Pending;
+            in_flight.stage = Stage::Pending;
             return Ok(());
         }
-        if words::is_gone(header.status) {
-            let complaint = Complaint::Gone { command, status: header.status };
-            return self.lose(complaint, Some(at), io);
+        if failure::is_gone(header.status) {
+            let failure = Failure::Gone { command, status: header.status };
+            return self.lose(failure, Some(at), io);
         }
-        if let Err(complaint) = flight.take(place, part, &self.site) {
-            return self.lose(complaint, Some(at), io);
+        if let Err(failure) = in_flight.take(place, part, &self.site) {
+            return self.lose(failure, Some(at), io);
         }
-        if flight.is_answered() { self.conclude(at, io) } else { Ok(()) }
+        if let Some(answers) = &mut self.answers {
+            let (status, body) = (header.status, part.body.to_vec());
+            answers.push(Answer { command, status, body });
+        }
+        if in_flight.is_answered() { self.conclude(at, io) } else { Ok(()) }
     }
 
-    /// All commands of a flight are answered: it goes on, or ends.
+    /// All commands of an op are answered: it goes on, or ends.
     pub(super) fn conclude(&mut self, at: usize, io: &mut impl Io) -> Result<(), Stop> {
-        let Some(flight) = self.flights.get(at) else { return Ok(()) };
-        let status = flight.status();
-        if let Some(tree) = &mut flight.tree {
+        let Some(in_flight) = self.ops.get(at) else { return Ok(()) };
+        let status = in_flight.status();
+        if let Some(tree) = &mut in_flight.tree {
             return match tree.ended(status) {
                 deltree::Next::Go => {
-                    flight.again();
-                    self.flights.rest(at);
+                    in_flight.again();
+                    self.ops.rest(at);
                     self.waiting.push_back(at);
                     Ok(())
                 }
                 deltree::Next::Done(status) => self.finish(at, status, io),
             };
         }
-        if flight.has_more_parts() {
-            flight.again();
-            self.flights.rest(at);
+        if in_flight.has_more_parts() {
+            in_flight.again();
+            self.ops.rest(at);
             self.waiting.push_front(at);
             return Ok(());
         }
-        match flight.call.op {
+        match in_flight.call.op {
             SmbOp::Create { handle, .. } => {
-                if let Some((file, held)) = flight.opened
+                if let Some((file, held)) = in_flight.opened
                     && let Some(before) = self.handles.insert(handle, file, held)
                 {
                     self.chores.push(Chore::Close(before));
                 }
             }
             SmbOp::Read { handle, offset, .. } | SmbOp::Write { handle, offset, .. } => {
-                let moved = flight.moved;
+                let moved = in_flight.moved;
                 self.remember(handle, offset, moved);
             }
             SmbOp::SetFile { handle, .. } => self.forget(handle),

@@ -9,9 +9,9 @@ use super::super::wire::frame::{self, Assembler};
 use super::super::wire::header::{Command, Header, Parts};
 use super::super::wire::session_setup::{LogoffRequest, LogoffResponse};
 use super::super::wire::status;
-use super::flights::Flight;
+use super::failure::{Described, Failure, class_of};
+use super::in_flight::OpInFlight;
 use super::verdict::{Verdict, expectation};
-use super::words::{Complaint, Described, class_of};
 use super::{Buffers, SmbSite};
 
 /// The logons of a client that are under way.
@@ -22,7 +22,7 @@ pub(super) struct SingleLogons {
 }
 
 struct SingleLogon {
-    flight: Flight,
+    in_flight: OpInFlight,
     link: Link,
     assembler: Assembler,
     stage: Stage,
@@ -56,15 +56,15 @@ impl SingleLogons {
         self.under_way.len()
     }
 
-    pub(super) fn start(&mut self, flight: Flight, io: &mut impl Io) {
+    pub(super) fn start(&mut self, in_flight: OpInFlight, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
         let (assembler, stage) = (Assembler::default(), Stage::Connecting);
-        self.under_way.push(SingleLogon { flight, link, assembler, stage });
+        self.under_way.push(SingleLogon { in_flight, link, assembler, stage });
     }
 
     /// The instant at which the first of them is too late.
     pub(super) fn deadline(&self) -> Nanos {
-        self.under_way.iter().map(|logon| logon.flight.deadline).min().unwrap_or(Nanos::MAX)
+        self.under_way.iter().map(|logon| logon.in_flight.deadline).min().unwrap_or(Nanos::MAX)
     }
 
     fn find(&self, link: Link) -> Option<usize> {
@@ -96,7 +96,7 @@ impl SingleLogons {
         mut bytes: &[u8],
         site: &SmbSite,
         io: &mut impl Io,
-    ) -> Option<(Flight, Verdict<'static>)> {
+    ) -> Option<(OpInFlight, Verdict<'static>)> {
         let at = self.find(link)?;
         let under_way = &mut self.under_way[at];
         let mut assembler = std::mem::take(&mut under_way.assembler);
@@ -109,14 +109,14 @@ impl SingleLogons {
                     }
                 }
                 Ok(None) => break None,
-                Err(error) => break Some(Err(Complaint::Stream(error))),
+                Err(error) => break Some(Err(Failure::Stream(error))),
             }
         };
         under_way.assembler = assembler;
         let verdict = ended?;
         let ended = self.under_way.swap_remove(at);
         io.close(link);
-        Some((ended.flight, verdict))
+        Some((ended.in_flight, verdict))
     }
 
     /// The connection of one broke or was closed by the server.
@@ -124,23 +124,24 @@ impl SingleLogons {
         &mut self,
         link: Link,
         state: LinkState,
-        complaint: Complaint<'_>,
+        failure: Failure<'_>,
         io: &mut impl Io,
     ) {
         let Some(at) = self.find(link) else { return };
         if state == LinkState::Open {
             io.close(link);
         }
-        fail(&self.under_way.swap_remove(at).flight, complaint, io);
+        fail(&self.under_way.swap_remove(at).in_flight, failure, io);
     }
 
     /// Those that should have ended by now have failed.
     pub(super) fn time_out(&mut self, now: Nanos, after: Nanos, io: &mut impl Io) {
-        while let Some(at) = self.under_way.iter().position(|logon| logon.flight.deadline <= now) {
+        while let Some(at) = self.under_way.iter().position(|logon| logon.in_flight.deadline <= now)
+        {
             let logon = self.under_way.swap_remove(at);
             io.close(logon.link);
             let waited_for = logon.stage.waited_for();
-            fail(&logon.flight, Complaint::Timeout { after, waited_for }, io);
+            fail(&logon.in_flight, Failure::Timeout { after, waited_for }, io);
         }
     }
 
@@ -148,15 +149,15 @@ impl SingleLogons {
     pub(super) fn leave(&mut self, io: &mut impl Io) {
         for logon in self.under_way.drain(..) {
             io.close(logon.link);
-            fail(&logon.flight, Complaint::Left, io);
+            fail(&logon.in_flight, Failure::Left, io);
         }
     }
 }
 
-/// The op ends with a complaint.
-pub(super) fn fail(flight: &Flight, complaint: Complaint<'_>, io: &mut impl Io) {
-    io.explain(format_args!("{}: {complaint}", Described(&flight.call.op)));
-    io.complete(flight.ticket, flight.outcome(complaint.status()));
+/// The op ends with a failure.
+pub(super) fn fail(in_flight: &OpInFlight, failure: Failure<'_>, io: &mut impl Io) {
+    io.explain(format_args!("{}: {failure}", Described(&in_flight.call.op)));
+    io.complete(in_flight.ticket, in_flight.outcome(failure.status()));
 }
 
 impl SingleLogon {
@@ -181,10 +182,10 @@ impl SingleLogon {
                     self.stage = Stage::LoggingOff(established);
                     None
                 }
-                Err(error) => Some(refused(&self.flight, &error, io)),
+                Err(error) => Some(refused(&self.in_flight, &error, io)),
             },
             Stage::LoggingOff(established) => {
-                let expected = self.flight.call.expected;
+                let expected = self.in_flight.call.expected;
                 Some(
                     logged_off(established, message, plain)
                         .and_then(|status| expectation(expected, status)),
@@ -195,15 +196,15 @@ impl SingleLogon {
 }
 
 /// A logon that failed, explained here: the error with its next move is not kept.
-fn refused(flight: &Flight, error: &LogonError, io: &mut impl Io) -> Verdict<'static> {
-    let judged = error.status().map(|actual| expectation(flight.call.expected, actual));
+fn refused(in_flight: &OpInFlight, error: &LogonError, io: &mut impl Io) -> Verdict<'static> {
+    let judged = error.status().map(|actual| expectation(in_flight.call.expected, actual));
     let status = match judged {
         Some(Ok(as_expected)) => return Ok(as_expected),
-        Some(Err(complaint)) => complaint.status(),
+        Some(Err(failure)) => failure.status(),
         None => OpStatus::Failed(class_of(error)),
     };
-    io.explain(format_args!("{}: {error}", Described(&flight.call.op)));
-    Err(Complaint::Refused(status))
+    io.explain(format_args!("{}: {error}", Described(&in_flight.call.op)));
+    Err(Failure::Refused(status))
 }
 
 fn encode_logoff(established: &mut Established, out: &mut Vec<u8>) {
@@ -226,20 +227,20 @@ fn logged_off(
     established: &mut Established,
     message: &[u8],
     plain: &mut Vec<u8>,
-) -> Result<u32, Complaint<'static>> {
+) -> Result<u32, Failure<'static>> {
     let command = Command::Logoff;
-    let opened = established.seal.open(message, plain).map_err(|_| Complaint::Unsealed)?;
+    let opened = established.seal.open(message, plain).map_err(|_| Failure::Unsealed)?;
     let part = match Parts::new(opened).next() {
         Some(Ok(part)) => part,
-        Some(Err(error)) => return Err(Complaint::Message(error)),
-        None => return Err(Complaint::Nonsense { command, what: "it is empty" }),
+        Some(Err(error)) => return Err(Failure::Message(error)),
+        None => return Err(Failure::Nonsense { command, what: "it is empty" }),
     };
     if part.header.command != command || part.header.message_id != established.next_message_id {
-        return Err(Complaint::Nonsense { command, what: "it answers something else" });
+        return Err(Failure::Nonsense { command, what: "it answers something else" });
     }
     if part.header.status == status::SUCCESS {
         let decoded = LogoffResponse::decode(part.body);
-        decoded.map_err(|error| Complaint::Malformed { command, error })?;
+        decoded.map_err(|error| Failure::Malformed { command, error })?;
     }
     Ok(part.header.status)
 }

@@ -4,27 +4,27 @@ use plimsoll_model::outcome::OpStatus;
 
 use super::super::op::{Expected, SmbOp, Wanted};
 use super::super::wire::status;
-use super::flights::Flight;
-use super::words::Complaint;
+use super::failure::Failure;
+use super::in_flight::OpInFlight;
 
 /// How an op ended, or what is wrong with it.
-pub(super) type Verdict<'m> = Result<OpStatus, Complaint<'m>>;
+pub(super) type Verdict<'m> = Result<OpStatus, Failure<'m>>;
 
 /// Judges an op whose commands ended with `status`.
-pub(super) fn verdict(flight: &Flight, code: u32) -> Verdict<'static> {
-    if let Some(complaint) = flight.complaint {
-        return Err(complaint);
+pub(super) fn verdict(in_flight: &OpInFlight, code: u32) -> Verdict<'static> {
+    if let Some(failure) = in_flight.failure {
+        return Err(failure);
     }
-    let code = as_desktop_sees_it(flight, code);
-    let judged = expectation(flight.call.expected, code)?;
-    match flight.call.op {
+    let code = as_desktop_sees_it(in_flight, code);
+    let judged = expectation(in_flight.call.expected, code)?;
+    match in_flight.call.op {
         SmbOp::Read { wanted: Wanted::Exactly(expected), .. }
-            if !status::is_failure(code) && flight.moved != expected =>
+            if !status::is_failure(code) && in_flight.moved != expected =>
         {
-            Err(Complaint::Length { expected, found: flight.moved })
+            Err(Failure::Length { expected, found: in_flight.moved })
         }
-        SmbOp::Write { length, .. } if !status::is_failure(code) && flight.moved != length => {
-            Err(Complaint::Length { expected: length, found: flight.moved })
+        SmbOp::Write { length, .. } if !status::is_failure(code) && in_flight.moved != length => {
+            Err(Failure::Length { expected: length, found: in_flight.moved })
         }
         _ => Ok(judged),
     }
@@ -43,20 +43,20 @@ pub(super) fn expectation(expected: Expected, actual: u32) -> Verdict<'static> {
         Expected::Failure(code) => code,
         Expected::AnyFailure => status::UNSUCCESSFUL,
     };
-    Err(Complaint::Unexpected { expected, actual })
+    Err(Failure::Unexpected { expected, actual })
 }
 
 /// A read that begins at the end of a file is a read of nothing: what SMB2 calls a failure is none
 /// to an application, unless the script says so.
-fn as_desktop_sees_it(flight: &Flight, code: u32) -> u32 {
-    match (&flight.call.op, flight.call.expected) {
+fn as_desktop_sees_it(in_flight: &OpInFlight, code: u32) -> u32 {
+    match (&in_flight.call.op, in_flight.call.expected) {
         (SmbOp::Read { wanted, .. }, Expected::Success | Expected::Anything)
             if code == status::END_OF_FILE
                 && matches!(wanted, Wanted::Any | Wanted::Exactly(0)) =>
         {
             status::SUCCESS
         }
-        (SmbOp::Read { .. }, _) if code == status::END_OF_FILE && flight.moved > 0 => {
+        (SmbOp::Read { .. }, _) if code == status::END_OF_FILE && in_flight.moved > 0 => {
             // An earlier part of the same read brought something.
             status::SUCCESS
         }
@@ -87,7 +87,7 @@ mod tests {
             (Expected::Anything, denied, expected),
         ];
         for (wanted, actual, judged) in cases {
-            let found = expectation(wanted, actual).map_err(|complaint| complaint.status());
+            let found = expectation(wanted, actual).map_err(|failure| failure.status());
             assert_eq!(found, judged, "{wanted:?} {actual:#x}");
         }
     }

@@ -2,14 +2,16 @@
 //!
 //! Everything is below one directory, [`ROOT`], with the marker file [`MARKER`] in it: a directory
 //! for each client ([`Home::Client`]) with its seed files and the files its script makes, one that
-//! all clients read ([`Home::Shared`]), the file of the `nic` suite and the root of replays. All
-//! functions are pure.
+//! all clients read ([`Home::Shared`]), the file of the `nic` suite and the root of replays. What
+//! of it a suite needs is a list of places. All functions are pure.
 
 mod marker;
+mod place;
 
 use std::fmt::Write as _;
 
 pub use marker::ShareMarker;
+pub(crate) use place::{Place, Wanted};
 pub use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
 
 use super::op::{Content, PathText};
@@ -19,6 +21,8 @@ use plimsoll_protocol::seeded_hash;
 pub const ROOT: &str = "plimsoll-files";
 /// File in [`ROOT`] that says the directory is ours.
 pub const MARKER: &str = ".plimsoll";
+/// The marker in the making; renamed when it is whole.
+pub(crate) const MARKER_NEW: &str = ".plimsoll.new";
 /// Size of the file that the `nic` suite reads.
 pub const NIC_BYTES: u32 = 1_024 * 1_024;
 /// Most clients that names and marker have room for.
@@ -195,6 +199,11 @@ pub fn nic_content(seed: u64) -> Content {
 /// Where the marker lies.
 pub fn marker_path() -> PathText {
     path(format_args!("{ROOT}\\{MARKER}"))
+}
+
+/// Where it is made.
+pub(crate) fn new_marker_path() -> PathText {
+    path(format_args!("{ROOT}\\{MARKER_NEW}"))
 }
 
 /// Directory below which the paths of a load file are meant.

@@ -62,7 +62,7 @@ fn each_client_works_in_its_own_directory() {
                 FIND_FIRST \"\\*\" 260 9 0 *\n\
                 QUERY_PATH_INFORMATION \"\\\" 1004 *";
     let ops: Vec<SmbOp> = calls(text, 41).into_iter().map(|call| call.op).collect();
-    let SmbOp::Rename { path, to } = &ops[0] else { panic!() };
+    let SmbOp::Rename { path, to, .. } = &ops[0] else { panic!() };
     assert_eq!(path.as_str(), r"plimsoll-files\replay\clients\client42\A");
     assert_eq!(to.as_str(), r"plimsoll-files\replay\clients\client42\B");
     let SmbOp::Find { directory, pattern, level, entries_max } = &ops[1] else { panic!() };

@@ -1,6 +1,6 @@
 //! Reads and writes: how many bytes, of which file, and where.
 
-use super::desk::{File, Open};
+use super::files::{File, Open};
 use super::{DiskMix, pick};
 use crate::op::{HandleNo, SmbCall, SmbOp, Wanted};
 use crate::script::succeeds;
@@ -30,7 +30,7 @@ impl DiskMix {
         let shared = self.reads_shared();
         let wants_sequential = self.quotas.sequential_reads.wants();
         let candidates = self
-            .desk
+            .files
             .open()
             .filter(|(_, open)| open.is_shared() == shared)
             .map(|(handle, open)| self.candidate(handle, open, open.read_end))
@@ -53,7 +53,7 @@ impl DiskMix {
         if sequential.is_some() {
             self.quotas.sequential_reads.take();
         }
-        let open = self.desk.at(handle).expect("a candidate is open");
+        let open = self.files.at(handle).expect("a candidate is open");
         open.read_end = Some(offset + length);
         let content = open.content;
         let verify = self.reads.is_multiple_of(u64::from(self.plan.workload.verify_one_in));
@@ -70,7 +70,7 @@ impl DiskMix {
     /// Whether the next read is of a shared file; what is not open cannot be read.
     fn reads_shared(&mut self) -> bool {
         let wants = self.quotas.shared_reads.wants();
-        let shared = match (self.desk.document, self.desk.shared_document) {
+        let shared = match (self.files.document, self.files.shared_document) {
             (Some(_), Some(_)) => wants,
             (_, shared) => shared.is_some(),
         };
@@ -88,7 +88,7 @@ impl DiskMix {
             return self.extend();
         }
         let candidates =
-            self.desk.own().map(|(handle, open)| self.candidate(handle, open, open.write_end));
+            self.files.own().map(|(handle, open)| self.candidate(handle, open, open.write_end));
         let goes_on = |c: &Candidate| {
             // A made file grows, but leaves no hole that it would have to remember.
             let limit =
@@ -122,32 +122,32 @@ impl DiskMix {
     /// be: it lies ahead, and a file that is written in sequence is spared. Where there is no
     /// other, the byte goes on with that sequence.
     fn extend(&mut self) -> SmbCall {
-        let made = || self.desk.open().filter(|(_, open)| open.is_made());
+        let made = || self.files.open().filter(|(_, open)| open.is_made());
         let goes_on = |open: &Open| open.write_end.is_some() && open.write_end == self.end(open);
         if let Some((handle, open)) = pick(made().filter(|(_, o)| !goes_on(o)), self.bits(0)) {
-            let bytes = self.desk.size(open.file).unwrap_or_default();
+            let bytes = self.files.size(open.file).unwrap_or_default();
             let ahead = EXTENSION_BYTES * (1 + self.below(1, EXTENSIONS_MAX));
             return self.put_bytes(handle, bytes + ahead - 1, 1);
         }
         let any = pick(made(), self.bits(0));
         let (handle, open) = any.expect("a made file is open while writes are left");
-        let end = self.desk.size(open.file).unwrap_or_default();
+        let end = self.files.size(open.file).unwrap_or_default();
         self.quotas.sequential_writes.take();
         self.put_bytes(handle, end, 1)
     }
 
     /// End of a made file without a hole in it.
     fn end(&self, open: &Open) -> Option<u32> {
-        let (bytes, filled) = (self.desk.size(open.file)?, self.desk.filled(open.file)?);
+        let (bytes, filled) = (self.files.size(open.file)?, self.files.filled(open.file)?);
         (bytes == filled).then_some(bytes)
     }
 
     fn put_bytes(&mut self, handle: HandleNo, offset: u32, length: u32) -> SmbCall {
-        let open = self.desk.at(handle).expect("a candidate is open");
+        let open = self.files.at(handle).expect("a candidate is open");
         let (file, content, end) = (open.file, open.content, offset + length);
         open.write_end = Some(end);
         if let File::Made(number) = file
-            && let Some(made) = self.desk.made_mut(number)
+            && let Some(made) = self.files.made_mut(number)
         {
             made.bytes = made.bytes.max(end);
             if offset <= made.filled {
@@ -160,13 +160,13 @@ impl DiskMix {
     fn candidate(&self, handle: HandleNo, open: &Open, end: Option<u32>) -> Candidate {
         let filled = match open.file {
             File::Seed(_, file) => self.plan.workspace.bytes_of(file),
-            File::Made(_) => self.desk.filled(open.file).unwrap_or_default(),
+            File::Made(_) => self.files.filled(open.file).unwrap_or_default(),
         };
         Candidate { handle, filled, end }
     }
 
     fn is_made(&self, handle: HandleNo) -> bool {
-        self.desk.get(handle).is_some_and(Open::is_made)
+        self.files.get(handle).is_some_and(Open::is_made)
     }
 }
 

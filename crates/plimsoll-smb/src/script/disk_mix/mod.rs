@@ -13,10 +13,10 @@
 //! closed, and names that must be missing are no name of ours. So are the bytes: reads stay within
 //! what was written.
 
-mod asks;
 mod cards;
 mod data;
-mod desk;
+mod files;
+mod metadata;
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::op::{HandleNo, SmbCall};
 use crate::workspace::{Home, SeedFile};
 pub(super) use cards::CardShares;
 use cards::{Card, Deck, PerCard};
-use desk::{Desk, Open};
+use files::{Files, Open};
 use plimsoll_protocol::draw::{GOLDEN, Owner, Strata, Stream};
 use plimsoll_protocol::seeded_hash;
 
@@ -61,7 +61,7 @@ const OWN_STREAM: u64 = 0x310;
 pub(super) struct DiskMix {
     plan: Arc<ScriptPlan>,
     owner: Owner,
-    desk: Desk,
+    files: Files,
     deck: Deck,
     part: Part,
     /// Application sessions begun.
@@ -131,7 +131,7 @@ impl DiskMix {
         let model = &plan.workload.model;
         Self {
             owner,
-            desk: Desk::new(model.handles_open_max),
+            files: Files::new(model.handles_open_max),
             deck: Deck::empty(),
             part: Part::Between,
             sessions: 0,
@@ -199,32 +199,32 @@ impl DiskMix {
     }
 
     fn deal(&mut self) -> Card {
-        let Self { deck, desk, part, plan, .. } = self;
+        let Self { deck, files, part, plan, .. } = self;
         let between = matches!(part, Part::Between);
         let readable = match plan.workload.shared_percent >= 50.0 {
-            _ if between => desk.open().next().is_some(),
-            true => desk.shared_document.is_some(),
-            false => desk.document.is_some(),
+            _ if between => files.open().next().is_some(),
+            true => files.shared_document.is_some(),
+            false => files.document.is_some(),
         };
-        let has_room = desk.free().is_some();
-        let many = desk.open().count() > plan.workload.model.handles_kept as usize;
-        let made_closed = desk.made_closed().next().is_some();
+        let has_room = files.free().is_some();
+        let many = files.open().count() > plan.workload.model.handles_kept as usize;
+        let made_closed = files.made_closed().next().is_some();
         let playable = |card, left: &PerCard<u32>| match card {
             Card::Read => readable,
-            Card::Write => desk.made_open() > 0,
+            Card::Write => files.made_open() > 0,
             Card::OpenExisting | Card::OpenNew => has_room,
             Card::Close => {
                 let opens = left[Card::OpenExisting] + left[Card::OpenNew];
-                (many || opens == 0) && closable(desk, left).next().is_some()
+                (many || opens == 0) && closable(files, left).next().is_some()
             }
-            Card::QueryFile => desk.open().next().is_some(),
-            Card::SetFile | Card::Flush => desk.own().next().is_some(),
+            Card::QueryFile => files.open().next().is_some(),
+            Card::SetFile | Card::Flush => files.own().next().is_some(),
             Card::Rename => made_closed,
-            Card::Lock => desk.document.is_some() && desk.locked.is_none(),
-            Card::Unlock => desk.locked.is_some(),
+            Card::Lock => files.document.is_some() && files.locked.is_none(),
+            Card::Unlock => files.locked.is_some(),
             // What is left must suffice for the renames.
             Card::Unlink => {
-                let spare = desk.made().len() > 1 || left[Card::OpenNew] > 0;
+                let spare = files.made().len() > 1 || left[Card::OpenNew] > 0;
                 made_closed && (left[Card::Rename] == 0 || spare)
             }
             Card::OpenMissing
@@ -264,17 +264,17 @@ impl DiskMix {
 /// Handles that are not needed any more: documents stay open for what needs an open file, the last
 /// made file for writes. No file is locked but a document.
 fn closable<'d>(
-    desk: &'d Desk,
+    files: &'d Files,
     left: &PerCard<u32>,
 ) -> impl Iterator<Item = HandleNo> + Clone + 'd {
     let documents_stay = left.at_hand() > 0;
-    let made_stay = left[Card::Write] > 0 && desk.made_open() == 1;
+    let made_stay = left[Card::Write] > 0 && files.made_open() == 1;
     let closable = move |(handle, open): (HandleNo, &Open)| {
-        let document = [desk.document, desk.shared_document].contains(&Some(handle));
+        let document = [files.document, files.shared_document].contains(&Some(handle));
         let stays = (document && documents_stay) || (open.is_made() && made_stay);
         (!stays).then_some(handle)
     };
-    desk.open().filter_map(closable)
+    files.open().filter_map(closable)
 }
 
 /// Number `number` of a sequence that fills 0..1 evenly.

@@ -82,7 +82,7 @@ impl Share {
                 self.locks.retain(|(by, _, at, n)| (*by, *at, *n) != (*handle, *offset, *length));
                 if self.locks.len() < before { status::SUCCESS } else { status::RANGE_NOT_LOCKED }
             }
-            SmbOp::Rename { path, to } => self.rename(path.as_str(), to.as_str()),
+            SmbOp::Rename { path, to, .. } => self.rename(path.as_str(), to.as_str()),
             SmbOp::Unlink { path } => self.unlink(path.as_str()),
             SmbOp::QueryPath { path, .. } => match self.directories.contains(path.as_str()) {
                 true => status::SUCCESS,
@@ -92,7 +92,11 @@ impl Share {
                 self.find(directory.as_str(), pattern.as_str())
             }
             SmbOp::QueryFs { .. } | SmbOp::Echo | SmbOp::Logon => status::SUCCESS,
-            SmbOp::Mkdir { .. } | SmbOp::Rmdir { .. } | SmbOp::Deltree { .. } => {
+            SmbOp::Mkdir { .. }
+            | SmbOp::Rmdir { .. }
+            | SmbOp::Deltree { .. }
+            | SmbOp::FindNext { .. }
+            | SmbOp::WriteText { .. } => {
                 panic!("no script here does {op:?}")
             }
         }
@@ -290,7 +294,8 @@ fn the_judge_knows_the_statuses_it_must_tell_apart() {
     assert_eq!(answers(read), status::END_OF_FILE);
     assert_eq!(answers(SmbOp::Close { handle: HandleNo(0) }), status::SUCCESS);
     assert_eq!(answers(SmbOp::Flush { handle: HandleNo(0) }), status::FILE_CLOSED);
-    let rename = SmbOp::Rename { path: path("work\\a"), to: path("seed\\file00.dat") };
+    let rename =
+        SmbOp::Rename { path: path("work\\a"), to: path("seed\\file00.dat"), replace: false };
     assert_eq!(answers(rename), status::OBJECT_NAME_COLLISION);
     assert_eq!(answers(SmbOp::Unlink { path: path("work\\a") }), status::SUCCESS);
 }

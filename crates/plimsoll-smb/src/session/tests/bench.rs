@@ -151,7 +151,6 @@ impl Bench {
             credits: setting.credits,
             max_read: setting.bytes_max,
             max_write: setting.bytes_max,
-            max_transact: setting.bytes_max,
             large_mtu: setting.dialect > Dialect::V2_0_2,
             leasing: setting.dialect > Dialect::V2_0_2,
             identity: Identity::Guest,

@@ -14,6 +14,7 @@ use self::bench::*;
 use self::server::{Reply, encoded};
 use crate::logon::Dialect;
 use crate::op::*;
+use crate::wire::create::options;
 use crate::wire::{Command, HEADER_BYTES, ReadResponse, status};
 
 const SUCCESS: Expected = Expected::Success;
@@ -42,9 +43,20 @@ fn every_op() -> Vec<(SmbOp, Vec<Command>)> {
         (SmbOp::Unlock { handle, offset: 1, length: 2 }, vec![C::Lock]),
         (SmbOp::Mkdir { path: text("d") }, vec![C::Create, C::Close]),
         (
-            SmbOp::Rename { path: text("new"), to: text("d\\old") },
+            SmbOp::Rename { path: text("new"), to: text("d\\old"), replace: false },
             vec![C::Create, C::SetInfo, C::Close],
         ),
+        (
+            SmbOp::Create {
+                path: text("d"),
+                handle: HandleNo(3),
+                disposition: Disposition::Open,
+                options: options::DIRECTORY_FILE,
+            },
+            vec![C::Create],
+        ),
+        (SmbOp::FindNext { handle: HandleNo(3) }, vec![C::QueryDirectory]),
+        (SmbOp::Close { handle: HandleNo(3) }, vec![C::Close]),
         (
             SmbOp::Find {
                 directory: text("d"),
@@ -56,6 +68,7 @@ fn every_op() -> Vec<(SmbOp, Vec<Command>)> {
         ),
         (SmbOp::Unlink { path: text("d\\old") }, vec![C::Create, C::Close]),
         (SmbOp::Rmdir { path: text("d") }, vec![C::Create, C::SetInfo, C::Close]),
+        (SmbOp::WriteText { handle, text: b"text"[..].into() }, vec![C::Write]),
         (SmbOp::Echo, vec![C::Echo]),
     ];
     for level in FileLevel::ALL {
@@ -88,6 +101,7 @@ fn every_op_ends_well_with_the_commands_of_the_published_mapping() {
                 let (reads, writes) = match op {
                     SmbOp::Read { length, .. } => (length, 0),
                     SmbOp::Write { length, .. } => (0, length),
+                    SmbOp::WriteText { .. } => (0, 4),
                     _ => (0, 0),
                 };
                 let outcome = bench.succeed(op.clone());
@@ -189,6 +203,35 @@ fn a_directory_that_is_not_empty_stays_and_says_so() {
     let outcome = bench.run(SmbOp::Rmdir { path: text("d") }, expected);
     assert_eq!(outcome.status, OpStatus::ExpectedFailure);
     assert!(bench.server.files.contains_key("d"));
+}
+
+#[test]
+fn a_rename_takes_a_name_from_another_file_only_where_it_is_to() {
+    let mut bench = Bench::new(&Setting::default());
+    for path in ["a", "b"] {
+        bench.succeed(create(path, 1, Disposition::Create));
+    }
+    let rename = |replace| SmbOp::Rename { path: text("a"), to: text("b"), replace };
+    let expected = Expected::Failure(status::OBJECT_NAME_COLLISION);
+    assert_eq!(bench.run(rename(false), expected).status, OpStatus::ExpectedFailure);
+    bench.succeed(rename(true));
+    assert!(!bench.server.files.contains_key("a") && bench.server.files.contains_key("b"));
+}
+
+#[test]
+fn what_replies_say_is_kept_only_where_somebody_takes_it() {
+    let mut bench = with_file(&Setting::default());
+    bench.succeed(read(1, 0, 10));
+    assert!(bench.session.take_answers().is_empty());
+    bench.session = bench.session.answering();
+    bench.succeed(read(1, 0, 10));
+    bench.run(read(1, 200_000, 10), Expected::Failure(status::END_OF_FILE));
+    let answers = bench.session.take_answers();
+    let told: Vec<_> = answers.iter().map(|answer| (answer.command, answer.status)).collect();
+    let read = Command::Read;
+    assert_eq!(told, [(read, status::SUCCESS), (read, status::END_OF_FILE)]);
+    assert_eq!(ReadResponse::decode(&answers[0].body).unwrap().data.len(), 10);
+    assert!(bench.session.take_answers().is_empty());
 }
 
 #[test]

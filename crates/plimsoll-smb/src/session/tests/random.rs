@@ -51,7 +51,7 @@ fn op(number: u8, of: u8) -> SmbOp {
         9 => SmbOp::Unlink { path },
         10 => SmbOp::Mkdir { path: text("d") },
         11 => SmbOp::Deltree { path: text("d") },
-        12 => SmbOp::Rename { path, to: text("z") },
+        12 => SmbOp::Rename { path, to: text("z"), replace: false },
         13 => SmbOp::QueryFs { level: FsLevel::Size },
         14 => SmbOp::Find {
             directory: PathText::EMPTY,

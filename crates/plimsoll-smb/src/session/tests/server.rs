@@ -299,9 +299,9 @@ impl Server {
                 }
                 self.opens.get_mut(&file.volatile).unwrap().removes = removes;
             }
-            SetFile::Rename { name, .. } => {
+            SetFile::Rename { name, replace } => {
                 let name = name.to_string();
-                if self.files.contains_key(&name) {
+                if self.files.contains_key(&name) && !replace {
                     return Err(status::OBJECT_NAME_COLLISION);
                 }
                 let content = self.files.remove(&path).unwrap();

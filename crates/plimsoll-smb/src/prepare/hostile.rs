@@ -1,19 +1,35 @@
 //! Servers that want something else: what they say is refused, and soon.
 
-use std::sync::atomic::AtomicU64;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use super::*;
-use crate::logon::{Dialect, Identity};
-use crate::op::{Disposition, FindLevel};
+use plimsoll_engine::seam::ClientSeat;
+use plimsoll_model::units::Nanos;
+use plimsoll_protocol::blocking::{Blocking, LINK, SILENCE_MAX, STOP_HEARD_WITHIN};
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::net::{Channel, ChannelError};
+
+use super::build::remove_all;
+use super::remote::{Remote, site};
+use super::share::{Kind, Share as _, ShareError};
+use super::site::Site;
+use crate::logon::{Credentials, Dialect, Established, Identity, Offer};
+use crate::op::{Content, Disposition, FindLevel};
 use crate::seal::Seal;
+use crate::session::SmbSession;
+use crate::target::SmbTarget;
+use crate::wire::close::CloseResponse;
 use crate::wire::create::{
     CreateAction, CreateContexts, CreateRequest, CreateResponse, OplockLevel, attributes,
 };
+use crate::wire::frame;
 use crate::wire::fscc::{Entry, EntryList};
-use crate::wire::header::Part;
+use crate::wire::header::{Command, Header, Part, Parts, flags};
 use crate::wire::query_directory::QueryDirectoryResponse;
 use crate::wire::text::Text;
-use crate::wire::{FileId, FileTime};
+use crate::wire::{ErrorResponse, FileId, FileTime, SetInfoResponse, status};
 
 /// Status and body, if there is to be a reply.
 type Answer = Option<(u32, Vec<u8>)>;
@@ -40,7 +56,8 @@ impl<F: FnMut(Command, &[u8]) -> Answer + Send> Channel for Fake<F> {
         for part in Parts::new(&bytes[frame::FRAME_HEADER..]) {
             let Part { header, body, .. } = part.unwrap();
             if let Some((status, body)) = (self.answer)(header.command, body) {
-                let reply = Header { status, next_command: 0, credits: 80, ..header };
+                let flags = flags::RESPONSE | header.flags & flags::RELATED;
+                let reply = Header { status, flags, next_command: 0, credits: 80, ..header };
                 self.reply(&reply, &body);
             }
         }
@@ -50,7 +67,8 @@ impl<F: FnMut(Command, &[u8]) -> Answer + Send> Channel for Fake<F> {
     fn receive(&mut self, into: &mut Vec<u8>, _: Duration) -> Result<(), ChannelError> {
         self.heard.fetch_add(1, Ordering::Relaxed);
         if self.out.is_empty() {
-            let chat = Header { message_id: UNSOLICITED, ..Header::new(Command::OplockBreak) };
+            let (flags, message_id) = (flags::RESPONSE, 1_000_000);
+            let chat = Header { flags, message_id, ..Header::new(Command::Echo) };
             self.reply(&chat, &[]);
         }
         into.append(&mut self.out);
@@ -61,10 +79,10 @@ impl<F: FnMut(Command, &[u8]) -> Answer + Send> Channel for Fake<F> {
 /// A client of such a server, and how often it has heard something.
 fn client(
     answer: impl FnMut(Command, &[u8]) -> Answer + Send + 'static,
-) -> (SmbClient, Arc<AtomicU64>) {
+) -> (Remote, Arc<AtomicU64>) {
     let heard = Arc::new(AtomicU64::new(0));
     let channel = Box::new(Fake { answer, out: Vec::new(), heard: Arc::clone(&heard) });
-    let session = Established {
+    let established = Established {
         dialect: Dialect::V3_1_1,
         session_id: 1,
         tree_id: 1,
@@ -73,7 +91,6 @@ fn client(
         credits: 80,
         max_read: 0,
         max_write: 0,
-        max_transact: 0,
         large_mtu: true,
         leasing: false,
         identity: Identity::Guest,
@@ -81,17 +98,18 @@ fn client(
         signing: None,
         cipher: None,
     };
-    let (assembler, incoming) = (Assembler::new(), Vec::new());
-    let client = SmbClient {
-        link: Link { channel, stop: Arc::default(), assembler, incoming },
-        session,
-        out: Vec::new(),
-        last_header: None,
-        awaited: Vec::new(),
-        replies: Vec::new(),
-        plain: Vec::new(),
+    let target = SmbTarget {
+        name: String::new(),
+        address: ([127, 0, 0, 1], 1).into(),
+        unc: String::new(),
+        base: String::new(),
+        credentials: Credentials::guest(),
     };
-    (client, heard)
+    let site = site(&target, &Offer::default(), &ContentTable::new(1));
+    let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce: 0 };
+    let mut session = SmbSession::new(Rc::new(site), seat).answering();
+    session.logged_on(LINK, established);
+    (Remote(Blocking::new(session, channel, Arc::default())), heard)
 }
 
 fn opened() -> Answer {
@@ -111,6 +129,12 @@ fn opened() -> Answer {
     }
     .encode(&mut body);
     Some((status::SUCCESS, body))
+}
+
+fn refused(status: u32) -> Answer {
+    let mut body = Vec::new();
+    ErrorResponse::default().encode(&mut body);
+    Some((status, body))
 }
 
 fn listing(entries: &[(&str, u32)]) -> Answer {
@@ -136,13 +160,28 @@ fn with_entries(
             is_listed = false;
             opened()
         }
-        Command::QueryDirectory if is_listed && ends => Some((status::NO_MORE_FILES, Vec::new())),
+        Command::QueryDirectory if is_listed && ends => refused(status::NO_MORE_FILES),
         Command::QueryDirectory => {
             is_listed = true;
             listing(entries)
         }
-        _ => Some((status::SUCCESS, Vec::new())),
+        Command::SetInfo => {
+            let mut body = Vec::new();
+            SetInfoResponse {}.encode(&mut body);
+            Some((status::SUCCESS, body))
+        }
+        _ => {
+            let mut body = Vec::new();
+            CloseResponse::default().encode(&mut body);
+            Some((status::SUCCESS, body))
+        }
     }
+}
+
+fn removed(client: &mut Remote) -> String {
+    let open = |_: &Arc<_>| unreachable!("it is open");
+    let site = Site { name: "smb://server/share", stop: &Arc::default(), open: &open };
+    remove_all(client, &site, "plimsoll-files", Kind::Directory).unwrap_err().to_string()
 }
 
 #[test]
@@ -156,8 +195,8 @@ fn names_that_lead_out_of_the_directory_are_refused() {
     ];
     for entries in LISTINGS {
         let (mut client, _) = client(with_entries(entries, true));
-        let error = client.delete_tree("plimsoll-files").unwrap_err();
-        assert!(matches!(error, SmbError::Unfit("a name that no file can have")), "{error}");
+        let error = removed(&mut client);
+        assert!(error.contains("a name that no file can have"), "{error}");
     }
 }
 
@@ -167,45 +206,58 @@ fn what_merely_points_to_a_directory_is_not_entered() {
     let entries = &[(".", attributes::DIRECTORY), ("link", LINK), ("d", attributes::DIRECTORY)];
     let (mut client, _) = client(with_entries(entries, true));
     let listed = client.list("plimsoll-files").unwrap().unwrap();
-    let listed: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.is_directory)).collect();
-    assert_eq!(listed, [("link", false), ("d", true)]);
+    let listed: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.found.kind)).collect();
+    assert_eq!(listed, [("link", Kind::File), ("d", Kind::Directory)]);
 }
 
 #[test]
 fn a_listing_of_nothing_but_dots_and_a_tree_without_ground_come_to_an_end() {
     let (mut endless, heard) = client(with_entries(&[(".", attributes::DIRECTORY)], false));
     let error = endless.list("plimsoll-files").unwrap_err();
-    assert!(matches!(error, SmbError::Unfit("a listing that does not end")), "{error}");
+    assert!(matches!(error, ShareError::Unfit("a listing that does not end")), "{error}");
     assert!(heard.load(Ordering::Relaxed) < 10);
 
     let (mut deep, _) = client(with_entries(&[("x", attributes::DIRECTORY)], true));
-    let error = deep.delete_tree("plimsoll-files").unwrap_err();
-    assert!(matches!(error, SmbError::Path), "{error}");
+    let error = removed(&mut deep);
+    assert!(error.contains("that path is longer or deeper than any of ours"), "{error}");
 }
 
 #[test]
 fn a_server_that_chats_and_does_not_answer_is_silent() {
     let (mut client, heard) = client(|_, _| None);
     let error = client.find("plimsoll-files").unwrap_err();
-    assert!(matches!(error, SmbError::Channel(ChannelError::Timeout)), "{error}");
+    assert!(matches!(error, ShareError::Channel(ChannelError::Timeout)), "{error}");
     let waits = SILENCE_MAX.as_millis() / STOP_HEARD_WITHIN.as_millis();
     assert!(u128::from(heard.load(Ordering::Relaxed)) <= waits);
 }
 
 #[test]
 fn a_server_that_takes_no_bytes_at_once_is_asked_for_some_all_the_same() {
-    let (mut client, _) = client(|_, _| Some((status::INVALID_PARAMETER, Vec::new())));
-    let error = client.write(FileId::default(), 0, &[7; 9]).unwrap_err();
-    assert_eq!(error.status(), Some(status::INVALID_PARAMETER));
-    let error = client.read(FileId::default(), 0, 9).unwrap_err();
-    assert_eq!(error.status(), Some(status::INVALID_PARAMETER));
+    let mut answer = with_entries(&[], true);
+    let (mut client, _) = client(move |command, body| match command {
+        Command::Read | Command::Write => refused(status::INVALID_PARAMETER),
+        _ => answer(command, body),
+    });
+    let is = |error: ShareError, wanted: Command| {
+        let ShareError::Status { command, status } = error else { panic!("{error}") };
+        assert_eq!((command, status), (wanted, status::INVALID_PARAMETER));
+    };
+    // Once with others in flight.
+    for bytes in [9, 1_000_000] {
+        let written = AtomicU64::new(0);
+        let error = client.write("f", bytes, Content { key: 1 }, &written).unwrap_err();
+        is(error, Command::Write);
+        assert_eq!(written.into_inner(), 0);
+    }
+    is(client.write_text("f", "text").unwrap_err(), Command::Write);
+    is(client.read("f", 0, 9).unwrap_err(), Command::Read);
 }
 
 #[test]
 fn a_name_too_long_for_a_create_does_not_become_another() {
     let (mut client, _) = client(|_, _| panic!("nothing is asked"));
     let name = "x".repeat(32_769);
-    assert!(matches!(client.delete_file(&name), Err(SmbError::Path)));
+    assert!(matches!(client.remove(&name, Kind::File), Err(ShareError::Path)));
     let mut body = Vec::new();
     CreateRequest::new(Text::Utf8(&name), Disposition::Open, 0).encode(&mut body);
     assert_eq!(body[46..48], [0xff; 2]);

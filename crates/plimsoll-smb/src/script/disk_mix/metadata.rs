@@ -1,6 +1,6 @@
 //! Everything but reads and writes: opening and closing, asking, renaming, removing, locking.
 
-use super::desk::{File, Locked};
+use super::files::{File, Locked};
 use super::{DOCUMENTS, DiskMix, Part, closable, pick};
 use crate::op::{
     Disposition, Expected, FileChange, FileLevel, FindLevel, FsLevel, HandleNo, PathText, SmbCall,
@@ -29,8 +29,8 @@ impl DiskMix {
         let draw = self.draws.open_shared.draw(self.owner);
         let draws_shared = draw.quantile * 100.0 < shared_percent;
         let between = matches!(self.part, Part::Between);
-        let lacks_own = self.desk.document.is_none();
-        let lacks_shared = shared_percent > 0.0 && self.desk.shared_document.is_none();
+        let lacks_own = self.files.document.is_none();
+        let lacks_shared = shared_percent > 0.0 && self.files.shared_document.is_none();
         let shared_first = match between {
             true => self.draws.between_shared.draw(self.owner).quantile * 100.0 < shared_percent,
             false => lacks_shared && (shared_percent >= 50.0 || !lacks_own),
@@ -47,7 +47,7 @@ impl DiskMix {
             let file = self.any_closed(Home::Shared);
             return self.open_seed(Home::Shared, file);
         }
-        let closed = self.desk.made_closed().map(|made| made.file.number);
+        let closed = self.files.made_closed().map(|made| made.file.number);
         match pick(closed, self.bits(0)) {
             Some(number) if self.below(1, REOPEN_ONE_IN) == 0 => self.open_made(number),
             _ => self.open_seed(self.home(), self.any_closed(self.home())),
@@ -56,14 +56,14 @@ impl DiskMix {
 
     fn open_document(&mut self, home: Home, file: SeedFile) -> SmbCall {
         // It may be open already when another of the session's files was drawn before.
-        let file = match self.desk.is_open(File::Seed(home, file)) {
+        let file = match self.files.is_open(File::Seed(home, file)) {
             true => self.large_closed(home),
             false => file,
         };
         let handle = self.free();
         match home {
-            Home::Shared => self.desk.shared_document = Some(handle),
-            Home::Client(_) => self.desk.document = Some(handle),
+            Home::Shared => self.files.shared_document = Some(handle),
+            Home::Client(_) => self.files.document = Some(handle),
         }
         self.open_seed(home, file)
     }
@@ -71,7 +71,7 @@ impl DiskMix {
     fn open_seed(&mut self, home: Home, file: SeedFile) -> SmbCall {
         let handle = self.free();
         let content = workspace::content(self.plan.workload.file_set_seed, home, file);
-        self.desk.put(handle, File::Seed(home, file), content);
+        self.files.put(handle, File::Seed(home, file), content);
         let path = workspace::path_of(home, file);
         succeeds(create(path, handle, Disposition::Open))
     }
@@ -80,8 +80,8 @@ impl DiskMix {
         let handle = self.free();
         let client = self.owner.client;
         let content = workspace::made_content(self.plan.workload.file_set_seed, client, number);
-        self.desk.put(handle, File::Made(number), content);
-        let made = self.desk.made_mut(number).expect("it was drawn from those that are there");
+        self.files.put(handle, File::Made(number), content);
+        let made = self.files.made_mut(number).expect("it was drawn from those that are there");
         let path = workspace::made_path(client, made.file);
         succeeds(create(path, handle, Disposition::Open))
     }
@@ -89,10 +89,10 @@ impl DiskMix {
     pub(super) fn open_new(&mut self) -> SmbCall {
         let handle = self.free();
         let client = self.owner.client;
-        let file = self.desk.make();
+        let file = self.files.make();
         let seed = self.plan.workload.file_set_seed;
         let content = workspace::made_content(seed, client, file.number);
-        self.desk.put(handle, File::Made(file.number), content);
+        self.files.put(handle, File::Made(file.number), content);
         let make = [Disposition::Create, Disposition::OverwriteIf, Disposition::OpenIf];
         let disposition = make[self.below(0, make.len() as u32) as usize];
         succeeds(create(workspace::made_path(client, file), handle, disposition))
@@ -105,14 +105,14 @@ impl DiskMix {
     }
 
     pub(super) fn close(&mut self) -> SmbCall {
-        let handle = pick(closable(&self.desk, self.deck.left()), self.bits(0));
+        let handle = pick(closable(&self.files, self.deck.left()), self.bits(0));
         let handle = handle.expect("the card is played when there is one");
-        self.desk.take(handle);
+        self.files.take(handle);
         succeeds(SmbOp::Close { handle })
     }
 
     pub(super) fn query_path(&mut self) -> SmbCall {
-        let made = pick(self.desk.made().iter(), self.bits(0));
+        let made = pick(self.files.made().iter(), self.bits(0));
         let path = match (self.below(1, 4), made) {
             (0, Some(made)) => workspace::made_path(self.owner.client, made.file),
             (1, _) => workspace::work_directory(self.owner.client),
@@ -154,15 +154,15 @@ impl DiskMix {
     }
 
     pub(super) fn query_file(&mut self) -> SmbCall {
-        let any = pick(self.desk.open(), self.bits(0));
+        let any = pick(self.files.open(), self.bits(0));
         let (handle, _) = any.expect("the card is played when a file is open");
         succeeds(SmbOp::QueryFile { handle, level: self.one_of(&FILE_LEVELS) })
     }
 
     pub(super) fn set_file(&mut self) -> SmbCall {
-        let any = pick(self.desk.own(), self.bits(0));
+        let any = pick(self.files.own(), self.bits(0));
         let (handle, open) = any.expect("the card is played when an own file is open");
-        let set = match self.desk.size(open.file) {
+        let set = match self.files.size(open.file) {
             // To where it is: what was written stays.
             Some(bytes) if self.below(1, 2) == 0 => FileChange::EndOfFile(u64::from(bytes)),
             _ => FileChange::Basic,
@@ -171,14 +171,14 @@ impl DiskMix {
     }
 
     pub(super) fn flush(&mut self) -> SmbCall {
-        let any = pick(self.desk.own(), self.bits(0));
+        let any = pick(self.files.own(), self.bits(0));
         let (handle, _) = any.expect("the card is played when an own file is open");
         succeeds(SmbOp::Flush { handle })
     }
 
     pub(super) fn rename(&mut self) -> SmbCall {
         let number = self.any_made_closed();
-        let made = self.desk.made_mut(number).expect("it was drawn from those that are there");
+        let made = self.files.made_mut(number).expect("it was drawn from those that are there");
         let from = made.file;
         made.file.renames += 1;
         let to = made.file;
@@ -186,40 +186,41 @@ impl DiskMix {
         succeeds(SmbOp::Rename {
             path: workspace::made_path(client, from),
             to: workspace::made_path(client, to),
+            replace: false,
         })
     }
 
     pub(super) fn unlink(&mut self) -> SmbCall {
         let number = self.any_made_closed();
-        let made = self.desk.made_mut(number).expect("it was drawn from those that are there");
+        let made = self.files.made_mut(number).expect("it was drawn from those that are there");
         let path = workspace::made_path(self.owner.client, made.file);
-        self.desk.remove(number);
+        self.files.remove(number);
         succeeds(SmbOp::Unlink { path })
     }
 
     /// Locks a part of the document, which no one else has open.
     pub(super) fn lock(&mut self) -> SmbCall {
-        let handle = self.desk.document.expect("the card is played when there is a document");
+        let handle = self.files.document.expect("the card is played when there is a document");
         let sectors = self.plan.workspace.bytes_of(FIRST_LARGE) / LOCK_BYTES;
         let offset = u64::from(self.below(0, sectors) * LOCK_BYTES);
         let length = u64::from(LOCK_BYTES);
-        self.desk.locked = Some(Locked { handle, offset, length });
+        self.files.locked = Some(Locked { handle, offset, length });
         succeeds(SmbOp::Lock { handle, offset, length })
     }
 
     pub(super) fn unlock(&mut self) -> SmbCall {
-        let locked = self.desk.locked.take().expect("the card is played when there is a lock");
+        let locked = self.files.locked.take().expect("the card is played when there is a lock");
         let Locked { handle, offset, length } = locked;
         succeeds(SmbOp::Unlock { handle, offset, length })
     }
 
     fn free(&self) -> HandleNo {
         // A create that must fail takes no place.
-        self.desk.free().unwrap_or(HandleNo(self.plan.workload.model.handles_open_max))
+        self.files.free().unwrap_or(HandleNo(self.plan.workload.model.handles_open_max))
     }
 
     fn any_made_closed(&self) -> u32 {
-        let closed = self.desk.made_closed().map(|made| made.file.number);
+        let closed = self.files.made_closed().map(|made| made.file.number);
         pick(closed, self.bits(0)).expect("the card is played when there is one")
     }
 
@@ -235,13 +236,13 @@ impl DiskMix {
     fn any_closed(&self, home: Home) -> SeedFile {
         let from = self.any_seed().0;
         let mut all = (0..SEED_FILES).map(|n| SeedFile((from + n) % SEED_FILES));
-        let closed = all.find(|file| !self.desk.is_open(File::Seed(home, *file)));
+        let closed = all.find(|file| !self.files.is_open(File::Seed(home, *file)));
         closed.unwrap_or(SeedFile(from))
     }
 
     fn large_closed(&self, home: Home) -> SeedFile {
         let mut large = (FIRST_LARGE.0..SEED_FILES).map(SeedFile);
-        let closed = large.find(|file| !self.desk.is_open(File::Seed(home, *file)));
+        let closed = large.find(|file| !self.files.is_open(File::Seed(home, *file)));
         closed.unwrap_or(FIRST_LARGE)
     }
 

@@ -20,7 +20,7 @@ const SEE_WHO_IS_BETWEEN: &str = "somebody between here and the server may chang
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Complaint<'m> {
+pub(super) enum Failure<'m> {
     /// The server answered with another status than the script expects.
     Unexpected { expected: u32, actual: u32 },
     /// More or fewer bytes than there should be.
@@ -55,7 +55,7 @@ pub(super) enum Complaint<'m> {
     Left,
 }
 
-impl Complaint<'_> {
+impl Failure<'_> {
     pub(super) fn status(&self) -> OpStatus {
         OpStatus::Failed(match *self {
             Self::Unexpected { expected, actual } => {
@@ -79,7 +79,7 @@ impl Complaint<'_> {
     }
 }
 
-impl fmt::Display for Complaint<'_> {
+impl fmt::Display for Failure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Unexpected { expected, actual } => {
@@ -168,15 +168,15 @@ fn gone(code: u32) -> &'static str {
 
 /// A message that is not sealed as it must be. A server that no longer knows the session cannot
 /// sign, so what it says of that counts.
-pub(super) fn unsealed(error: &SealError) -> Complaint<'_> {
+pub(super) fn unsealed(error: &SealError) -> Failure<'_> {
     match *error {
         SealError::Unsigned { command, status } | SealError::Unencrypted { command, status }
             if is_gone(status) =>
         {
             let command = Command::try_from(command).unwrap_or(Command::SessionSetup);
-            Complaint::Gone { command, status }
+            Failure::Gone { command, status }
         }
-        _ => Complaint::Seal(error),
+        _ => Failure::Seal(error),
     }
 }
 
@@ -217,14 +217,17 @@ impl fmt::Display for Described<'_> {
             SmbOp::Lock { handle, offset, length } | SmbOp::Unlock { handle, offset, length } => {
                 write!(f, "{name} of {length} bytes at {offset} (handle {})", handle.0)
             }
-            SmbOp::Close { handle } | SmbOp::Flush { handle } => {
+            SmbOp::Close { handle }
+            | SmbOp::Flush { handle }
+            | SmbOp::FindNext { handle }
+            | SmbOp::WriteText { handle, .. } => {
                 write!(f, "{name} (handle {})", handle.0)
             }
             SmbOp::QueryFile { handle, level } => {
                 write!(f, "{name} {level:?} (handle {})", handle.0)
             }
             SmbOp::SetFile { handle, set } => write!(f, "{name} {set:?} (handle {})", handle.0),
-            SmbOp::Rename { path, to } => write!(f, "{name} {path} to {to}"),
+            SmbOp::Rename { path, to, .. } => write!(f, "{name} {path} to {to}"),
             SmbOp::Unlink { path }
             | SmbOp::Mkdir { path }
             | SmbOp::Rmdir { path }

@@ -8,12 +8,12 @@ use super::super::op::{SmbCall, SmbOp};
 use super::super::wire::header::Command;
 use super::super::wire::{FileId, status};
 use super::deltree::{Deltree, EntryKind, Task};
+use super::failure::Failure;
 use super::handles::Held;
-use super::words::Complaint;
 
 /// An op under way.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct OpInFlight {
     pub(super) ticket: Ticket,
     pub(super) call: SmbCall,
     /// Without all its replies by then the client is lost.
@@ -24,7 +24,7 @@ pub(super) struct Flight {
     /// The first command of the compound that failed: its place and its status.
     pub(super) refusal: Option<(u8, u32)>,
     /// What is wrong with data that came.
-    pub(super) complaint: Option<Complaint<'static>>,
+    pub(super) failure: Option<Failure<'static>>,
     /// What a CREATE opened.
     pub(super) opened: Option<(FileId, Held)>,
     /// Bytes of file data moved.
@@ -50,7 +50,7 @@ pub(super) enum Stage {
     Pending,
 }
 
-impl Flight {
+impl OpInFlight {
     pub(super) fn new(ticket: Ticket, call: SmbCall, deadline: Nanos) -> Self {
         let tree = match &call.op {
             SmbOp::Deltree { path } => Some(Box::new(Deltree::new(path.as_str()))),
@@ -63,7 +63,7 @@ impl Flight {
             stage: Stage::Waiting,
             answered: 0,
             refusal: None,
-            complaint: None,
+            failure: None,
             opened: None,
             moved: 0,
             part: 0,
@@ -81,13 +81,14 @@ impl Flight {
             Op::Close { .. } => &[Command::Close],
             Op::Flush { .. } => &[Command::Flush],
             Op::Read { .. } => &[Command::Read],
-            Op::Write { .. } => &[Command::Write],
+            Op::Write { .. } | Op::WriteText { .. } => &[Command::Write],
             Op::Lock { .. } | Op::Unlock { .. } => &[Command::Lock],
             Op::QueryFile { .. } => &[Command::QueryInfo],
             Op::SetFile { .. } => &[Command::SetInfo],
             Op::Echo => &[Command::Echo],
             Op::QueryPath { .. } | Op::QueryFs { .. } => ASK,
             Op::Find { .. } => LIST,
+            Op::FindNext { .. } => &[Command::QueryDirectory],
             Op::Rename { .. } | Op::Rmdir { .. } => CHANGE,
             Op::Unlink { .. } | Op::Mkdir { .. } => TOUCH,
             Op::Deltree { .. } => match self.tree.as_ref().map(|tree| tree.task()) {
@@ -110,7 +111,7 @@ impl Flight {
         let (SmbOp::Read { length, .. } | SmbOp::Write { length, .. }) = self.call.op else {
             return false;
         };
-        let went_well = self.refusal.is_none() && self.complaint.is_none();
+        let went_well = self.refusal.is_none() && self.failure.is_none();
         went_well && self.part_moved == self.part && self.part > 0 && self.moved < length
     }
 
@@ -140,7 +141,7 @@ impl Flight {
         let moved = u64::from(self.moved);
         let (bytes_read, bytes_written) = match self.call.op {
             SmbOp::Read { .. } => (moved, 0),
-            SmbOp::Write { .. } => (0, moved),
+            SmbOp::Write { .. } | SmbOp::WriteText { .. } => (0, moved),
             _ => (0, 0),
         };
         let kind = self.call.op.kind().into();
@@ -153,17 +154,17 @@ const LIST: &[Command] = &[Command::Create, Command::QueryDirectory, Command::Cl
 const CHANGE: &[Command] = &[Command::Create, Command::SetInfo, Command::Close];
 const TOUCH: &[Command] = &[Command::Create, Command::Close];
 
-/// All flights of a client, each in a slot, found by the message ids of what is under way.
+/// The ops of a client in flight, each in a slot, found by the message ids of what is under way.
 #[derive(Debug, Default)]
-pub(super) struct Flights {
-    slots: Vec<Option<Flight>>,
+pub(super) struct OpsInFlight {
+    slots: Vec<Option<OpInFlight>>,
     /// By slot: first message id under way and how many commands. None where nothing is.
     sent: Vec<(u64, u8)>,
     /// The one used last is used first: it is in the cache.
     free: Vec<usize>,
 }
 
-impl Flights {
+impl OpsInFlight {
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -173,18 +174,18 @@ impl Flights {
         self.slots.len()
     }
 
-    pub(super) fn start(&mut self, flight: Flight) -> usize {
+    pub(super) fn start(&mut self, in_flight: OpInFlight) -> usize {
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.sent.push((0, 0));
             self.slots.len() - 1
         });
-        self.slots[at] = Some(flight);
+        self.slots[at] = Some(in_flight);
         self.sent[at] = (0, 0);
         at
     }
 
-    pub(super) fn get(&mut self, at: usize) -> Option<&mut Flight> {
+    pub(super) fn get(&mut self, at: usize) -> Option<&mut OpInFlight> {
         self.slots.get_mut(at)?.as_mut()
     }
 
@@ -201,8 +202,8 @@ impl Flights {
         };
         let (at, place) =
             self.sent.iter().enumerate().find_map(|(at, sent)| Some((at, place(sent)?)))?;
-        let flight = self.slots[at].as_ref()?;
-        (flight.answered & (1 << place) == 0).then_some((at, place))
+        let in_flight = self.slots[at].as_ref()?;
+        (in_flight.answered & (1 << place) == 0).then_some((at, place))
     }
 
     /// Nothing of it is under way now.
@@ -211,10 +212,10 @@ impl Flights {
     }
 
     /// It is over.
-    pub(super) fn end(&mut self, at: usize) -> Option<Flight> {
-        let flight = self.slots.get_mut(at)?.take()?;
+    pub(super) fn end(&mut self, at: usize) -> Option<OpInFlight> {
+        let in_flight = self.slots.get_mut(at)?.take()?;
         self.sent[at] = (0, 0);
         self.free.push(at);
-        Some(flight)
+        Some(in_flight)
     }
 }

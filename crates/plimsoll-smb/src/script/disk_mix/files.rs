@@ -44,7 +44,7 @@ pub(super) struct Locked {
 
 /// What a client has open, and the files it made.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Files {
     handles: Vec<Option<Open>>,
     made: Vec<Made>,
     made_so_far: u32,
@@ -55,7 +55,7 @@ pub(super) struct Desk {
     pub locked: Option<Locked>,
 }
 
-impl Desk {
+impl Files {
     /// Nothing open, nothing made.
     pub(super) fn new(handles_open_max: u32) -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! What must lie on a share before a load point, as directories and files of known content.
+//! What must lie on a share before a load point, as directories and files.
 
-use super::super::op::Content;
-use super::super::workspace::{self, Home, NIC_BYTES, Workspace};
+use super::{Home, NIC_BYTES, Workspace};
+use crate::op::Content;
 
 /// A file that must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// Its path.
     pub path: String,
     /// Its size.
@@ -16,7 +16,7 @@ pub(super) struct Wanted {
 
 /// A part of what must be there; one channel at a time works on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Directories below our own, each after the one it lies in.
     pub dirs: Vec<String>,
     /// Files in them, or in our own.
@@ -27,59 +27,48 @@ pub(super) struct Place {
 
 impl Place {
     /// A client's workspace, with nothing where its script makes files.
-    pub(super) fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
+    pub(crate) fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
         let home = Home::Client(client);
-        let empty = workspace::work_directory(client).to_string();
-        let seeds = workspace::seed_directory(home).to_string();
+        let empty = super::work_directory(client).to_string();
+        let seeds = super::seed_directory(home).to_string();
         Self {
-            dirs: vec![workspace::home_path(home).to_string(), seeds, empty.clone()],
+            dirs: vec![super::home_path(home).to_string(), seeds, empty.clone()],
             files: seed_files(seed, home, workspace),
             empty: Some(empty),
         }
     }
 
     /// What all clients read.
-    pub(super) fn shared(seed: u64, workspace: Workspace) -> Self {
+    pub(crate) fn shared(seed: u64, workspace: Workspace) -> Self {
         Self {
-            dirs: vec![workspace::seed_directory(Home::Shared).to_string()],
+            dirs: vec![super::seed_directory(Home::Shared).to_string()],
             files: seed_files(seed, Home::Shared, workspace),
             empty: None,
         }
     }
 
     /// The file of the `nic` suite.
-    pub(super) fn nic(seed: u64) -> Self {
+    pub(crate) fn nic(seed: u64) -> Self {
         let file = Wanted {
-            path: workspace::nic_path().to_string(),
+            path: super::nic_path().to_string(),
             bytes: u64::from(NIC_BYTES),
-            content: workspace::nic_content(seed),
+            content: super::nic_content(seed),
         };
         Self { files: vec![file], ..Self::default() }
     }
 
     /// Where load files are replayed: an empty directory.
-    pub(super) fn replay() -> Self {
-        let root = workspace::replay_root().to_string();
+    pub(crate) fn replay() -> Self {
+        let root = super::replay_root().to_string();
         Self { dirs: vec![root.clone()], files: Vec::new(), empty: Some(root) }
     }
 }
 
 fn seed_files(seed: u64, home: Home, workspace: Workspace) -> Vec<Wanted> {
     let wanted = |file| Wanted {
-        path: workspace::path_of(home, file).to_string(),
+        path: super::path_of(home, file).to_string(),
         bytes: u64::from(workspace.bytes_of(file)),
-        content: workspace::content(seed, home, file),
+        content: super::content(seed, home, file),
     };
     workspace.files().map(wanted).collect()
-}
-
-/// Blocks that a file takes.
-pub(super) fn disk_bytes(bytes: u64) -> u64 {
-    const BLOCK_BYTES: u64 = 4096;
-    bytes.next_multiple_of(BLOCK_BYTES)
-}
-
-/// Directory and name of a path.
-pub(super) fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('\\').unwrap_or(("", path))
 }

@@ -6,7 +6,7 @@ use super::super::logon::{Established, Logon};
 use super::credits::Credits;
 
 /// The connection of a client.
-pub(super) enum Line {
+pub(super) enum Connection {
     /// Not needed yet.
     Idle,
     Connecting(Link),
@@ -23,7 +23,7 @@ pub(super) struct Connected {
     pub(super) established: Established,
 }
 
-impl Line {
+impl Connection {
     pub(super) fn link(&self) -> Option<Link> {
         match self {
             Self::Idle | Self::Gone => None,
