@@ -21,6 +21,7 @@ mod flight;
 pub mod headers;
 #[cfg(feature = "host")]
 pub mod host;
+mod look;
 pub mod parameters;
 mod plan;
 mod script;

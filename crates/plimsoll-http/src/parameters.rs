@@ -23,6 +23,8 @@ pub struct HttpWorkload {
     pub headers: Vec<String>,
     /// Statuses of a good reply: codes (`"200"`) and classes (`"2xx"`).
     pub expect: Vec<String>,
+    /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
+    pub first_check: bool,
     /// Check the server's certificate (`https`).
     pub tls_verify: bool,
     /// Certificates to trust besides the public ones, a PEM file.
@@ -143,6 +145,7 @@ impl Default for HttpWorkload {
             method: Method::default(),
             headers: Vec::new(),
             expect: Vec::new(),
+            first_check: true,
             tls_verify: true,
             tls_ca_file: None,
             tls_certificate_file: None,

@@ -12,6 +12,7 @@ use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
+use super::look::Look;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
@@ -63,7 +64,27 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     };
     let tls = if secure { Some(tls_load(&workload, request.targets)?) } else { None };
     let load = HttpLoad { sites, scripts, tls, names, shares };
+    if workload.file_set.is_none() && workload.first_check {
+        look(&load, request)?;
+    }
     Ok(Plan::fixed(Arc::new(load), plan.departures, plan.facts))
+}
+
+/// Asks each target for the first request of its list.
+fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
+    let Scripts::Urls(plan) = &load.scripts else { return Ok(()) };
+    let tls: Vec<_> = load.tls.iter().flat_map(TlsLoad::sites).collect();
+    for ((site, target), at) in load.sites.iter().zip(request.targets).zip(0..) {
+        let look = Look {
+            site: Arc::clone(site),
+            target,
+            tls: tls.get(at).cloned(),
+            method: plan.first_method(),
+            key: request.seed,
+        };
+        look.perform(request.dial)?;
+    }
+    Ok(())
 }
 
 /// True for `https`.

@@ -256,6 +256,11 @@ impl UrlPlan {
         Self { is_drawn, ..self }
     }
 
+    /// Method of the first request of the list.
+    pub(crate) fn first_method(&self) -> Method {
+        self.cards.first().map(|card| card.method).unwrap_or_default()
+    }
+
     /// URLs come from a deck that holds their weights exactly.
     pub(crate) fn is_dealt(&self) -> bool {
         !matches!(self.deal, Deal::Draw(_))

@@ -88,7 +88,7 @@ impl Workload for HttpLoad {
 
 impl TlsLoad {
     /// For the clients of one worker.
-    fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
+    pub(crate) fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
         let config = match self.resumption {
             TlsResumption::Off => self.config.clone(),
             TlsResumption::On => tls::resuming(&self.config),

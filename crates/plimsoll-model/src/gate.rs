@@ -7,9 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::Figure;
-use crate::stated::Stated;
-use crate::suite::reader::nearest;
-use crate::units::{Nanos, grouped, parse_span};
+use crate::suite::nearest;
+use crate::units::{Nanos, parse_span};
 
 /// A condition under which a run fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -228,24 +227,6 @@ pub struct GateResult {
     /// Load of the point it is of; absent for figures of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-}
-
-impl GateResult {
-    /// What became of it, for a person.
-    pub fn text(&self) -> String {
-        let Some(value) = self.value else {
-            return format!("{}: unknown, this run has no such figure", self.expr);
-        };
-        let (low, high) = (self.low.unwrap_or(value), self.high.unwrap_or(value));
-        let stated = Stated::new(value, (low < high).then_some([low, high]));
-        let figure = match self.expr.parse::<Gate>().map(|gate| gate.figure) {
-            Ok(figure) if figure.is_time() => stated.time_text(),
-            Ok(GateFigure::Errors) => format!("{} %", grouped(value)),
-            _ => stated.rate_text(),
-        };
-        let place = self.load.map_or(String::new(), |load| format!(" at load {}", grouped(load)));
-        format!("{}: {}, {figure}{place}", self.expr, self.state.as_str())
-    }
 }
 
 /// What a gate came to.

@@ -1,6 +1,7 @@
 //! How a figure is written beside its stated interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
 //! where the interval is too wide for the figure to mean anything.
 
+use crate::gate::{Gate, GateFigure, GateResult};
 use crate::result::{OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::units::{decimals, grouped, three_digits, time_unit};
 
@@ -178,6 +179,22 @@ fn beside_text(value: f64, [low, high]: [f64; 2]) -> String {
     let last = first + FURTHER_DECIMALS_MAX;
     let decimals = (first..last).find(apart).unwrap_or(last);
     format!("{}–{}", text(decimals, low), text(decimals, high))
+}
+
+/// What became of a gate, for a person.
+pub fn gate_text(gate: &GateResult) -> String {
+    let Some(value) = gate.value else {
+        return format!("{}: unknown, this run has no such figure", gate.expr);
+    };
+    let (low, high) = (gate.low.unwrap_or(value), gate.high.unwrap_or(value));
+    let stated = Stated::new(value, (low < high).then_some([low, high]));
+    let figure = match gate.expr.parse::<Gate>().map(|gate| gate.figure) {
+        Ok(figure) if figure.is_time() => stated.time_text(),
+        Ok(GateFigure::Errors) => format!("{} %", grouped(value)),
+        _ => stated.rate_text(),
+    };
+    let place = gate.load.map_or(String::new(), |load| format!(" at load {}", grouped(load)));
+    format!("{}: {}, {figure}{place}", gate.expr, gate.state.as_str())
 }
 
 #[cfg(test)]

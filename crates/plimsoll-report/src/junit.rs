@@ -3,6 +3,7 @@
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment};
 use plimsoll_model::result::RunResult;
+use plimsoll_model::stated::gate_text;
 use serde::Serialize;
 
 use crate::html::ReportError;
@@ -55,8 +56,8 @@ fn suite(run: &RunResult) -> Suite {
     };
     let gates = run.gates.iter().map(|gate| Case {
         name: gate.expr.clone(),
-        failure: gate.fails.then(|| gate.text()),
-        said: gate.text(),
+        failure: gate.fails.then(|| gate_text(gate)),
+        said: gate_text(gate),
     });
     let cases: Vec<Case> = std::iter::once(verdict).chain(gates).collect();
     let failures = cases.iter().filter(|case| case.failure.is_some()).count();

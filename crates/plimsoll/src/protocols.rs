@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::nearest;
 use plimsoll_model::suite::{Override, Suite, SuiteError};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocol::Protocol;

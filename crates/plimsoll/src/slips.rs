@@ -1,7 +1,7 @@
 //! What people type who know another tool, or forget a word: the command they want.
 
 use clap::error::ErrorKind;
-use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::nearest;
 use plimsoll_model::target::TargetUrl;
 
 use crate::protocols;

@@ -5,8 +5,10 @@
 //! value, so nothing downstream checks again. The `[workload]` table belongs to the protocol: it
 //! is read by a function the caller passes in and kept here with its defaults explicit.
 
+mod document;
+mod file;
 mod read;
-pub mod reader;
+mod reader;
 mod score;
 mod shares;
 mod values;
@@ -14,7 +16,8 @@ mod values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use reader::{Override, SuiteError, TableReader};
+pub use document::{Override, SuiteError, nearest};
+pub use reader::TableReader;
 pub use score::{Score, ScoreKind};
 pub use shares::{percents, weights};
 

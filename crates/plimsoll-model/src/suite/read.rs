@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
-use super::reader::{Document, Override, SuiteError, TableReader};
+use super::document::{Document, Override, SuiteError};
+use super::file::{LadderKind, LadderTable, SuiteFile};
+use super::reader::TableReader;
 use super::{
-    Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, Ladder, LoadSpec, Metric, OnClientFailure,
-    Profile, Profiles, RATE_OPS_PER_S_MAX, Rules, SUITE_FORMAT, Score, Suite, Think,
+    CLIENTS_MAX, LADDER_POINTS_MAX, Ladder, LoadSpec, RATE_OPS_PER_S_MAX, SUITE_FORMAT, Suite,
 };
-use crate::units::{Nanos, SpanText, span_serde};
+use crate::units::{Nanos, SpanText};
 
 /// Reads a protocol's `[workload]` table and answers with every default explicit. The first
 /// argument is the protocol's name; an unknown one is the function's error to give.
@@ -20,174 +20,6 @@ pub(super) type ReadWorkload<'f> =
 #[derive(Deserialize, JsonSchema)]
 struct Format {
     format: u32,
-}
-
-/// A suite as a file says it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SuiteFile {
-    /// Version of this format.
-    #[serde(rename = "format")]
-    _format: u32,
-    /// Short name, as typed after `plimsoll run`.
-    name: String,
-    /// One line for a person.
-    title: String,
-    /// What question the suite answers, and how.
-    #[serde(default)]
-    about: String,
-    /// The published method it follows.
-    #[serde(default)]
-    source: String,
-    /// Protocol whose folder reads `[workload]`.
-    protocol: String,
-    /// An op without a reply after this long has failed.
-    #[serde(with = "span_serde", default = "default_op_timeout")]
-    #[schemars(with = "String")]
-    op_timeout: Nanos,
-    /// What the headline counts.
-    #[serde(default)]
-    metric: Metric,
-    /// How ops arrive.
-    load: LoadTable,
-    /// The sequence of load points.
-    #[serde(default)]
-    ladder: LadderTable,
-    /// When a point is valid.
-    #[serde(default)]
-    rules: Rules,
-    /// Timings and scale by name.
-    #[serde(default)]
-    profiles: ProfilesTable,
-    /// One figure for each load point and one for the ladder; absent for most methods.
-    #[serde(default)]
-    score: Option<Score>,
-    /// The protocol's own table.
-    #[serde(default, rename = "workload")]
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
-    _workload: IgnoredAny,
-}
-
-/// How ops arrive. What only the other mode uses may stay: a load may be changed on the command
-/// line.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct LoadTable {
-    /// Whether a client waits for the reply to its last op.
-    mode: LoadMode,
-    /// Open: whose schedule it is.
-    #[serde(default)]
-    arrivals: Arrivals,
-    /// Open: how far ops lie apart.
-    #[serde(default)]
-    gaps: Gaps,
-    /// Open: simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
-    #[serde(default = "default_clients")]
-    #[schemars(range(min = 1, max = CLIENTS_MAX))]
-    clients: u32,
-    /// Open: ops that may wait for a free connection, over all clients.
-    #[serde(default = "default_backlog")]
-    #[schemars(range(min = 1, max = 1 << 24))]
-    backlog_ops_max: u32,
-    /// Closed: pause before each piece of work.
-    #[serde(default)]
-    think: Think,
-    /// Closed: each client starts at a random instant within this span.
-    #[serde(with = "span_serde", default)]
-    #[schemars(with = "String")]
-    start_delay: Nanos,
-    /// Closed: what a client that can go no further means for its point.
-    #[serde(default)]
-    on_client_failure: OnClientFailure,
-}
-
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum LoadMode {
-    /// A schedule that does not wait for replies; the ladder's unit is ops/s.
-    Open,
-    /// Each client sends its next op only after the last reply; the ladder's unit is clients.
-    Closed,
-}
-
-const fn default_op_timeout() -> Nanos {
-    Nanos::from_secs(10)
-}
-
-const fn default_clients() -> u32 {
-    64
-}
-
-const fn default_backlog() -> u32 {
-    65_536
-}
-
-/// The sequence of load points. What only the other kinds use may stay.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct LadderTable {
-    /// By default `auto` for an open load and `points` for a closed one.
-    kind: Option<LadderKind>,
-    /// Kind `points`: the loads in ops/s (open) or clients (closed).
-    points: Option<Vec<f64>>,
-    /// Kind `peak`: the highest load.
-    peak: Option<f64>,
-    /// Kinds `peak` and `auto`: how many points.
-    #[schemars(range(min = 1, max = LADDER_POINTS_MAX))]
-    steps: Option<u32>,
-    /// Kind `auto`: share of the re-verified peak that the last point asks for.
-    #[schemars(range(min = 0.01, max = 1.0))]
-    headroom: Option<f64>,
-    /// Kind `think`: simulated clients of every point.
-    #[schemars(range(min = 1, max = CLIENTS_MAX))]
-    clients: Option<u32>,
-    /// Kind `think`: mean think times, before the profile's scale.
-    thinks: Option<Vec<SpanText>>,
-}
-
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum LadderKind {
-    /// The loads named, in their order.
-    Points,
-    /// Evenly spaced loads up to a peak that is named.
-    Peak,
-    /// Evenly spaced loads up to a peak that is searched.
-    Auto,
-    /// The same clients with one think time after the other.
-    Think,
-}
-
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct ProfilesTable {
-    full: ProfileTable,
-    standard: ProfileTable,
-    quick: ProfileTable,
-    demo: ProfileTable,
-}
-
-/// What a suite says of a profile.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct ProfileTable {
-    /// Load held before measuring.
-    warm_up: Option<SpanText>,
-    /// The measurement window.
-    measure: Option<SpanText>,
-    /// Load held after the window, not counted.
-    ramp_down: Option<SpanText>,
-    /// Longest wait after the load for ops still under way.
-    drain: Option<SpanText>,
-    /// Share of the method's file set (or segment) that is used; 1 is unscaled.
-    #[schemars(range(min = 0.0001, max = 1.0))]
-    workload_scale: Option<f64>,
-    /// Share of the method's think time and start delay that is used; 1 is unscaled.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    think_scale: Option<f64>,
-    /// Most clients of a ladder of think times; absent means all it names.
-    #[schemars(range(min = 1, max = CLIENTS_MAX))]
-    clients_max: Option<u32>,
 }
 
 impl Suite {
@@ -253,24 +85,6 @@ impl Suite {
             Some((key, _)) => Err(root
                 .error_at(key, format!("`{key}` is zero"))
                 .with_help("write a span of time above zero, like \"30s\"")),
-        }
-    }
-}
-
-impl LoadTable {
-    fn finish(self) -> LoadSpec {
-        match self.mode {
-            LoadMode::Open => LoadSpec::Open {
-                arrivals: self.arrivals,
-                gaps: self.gaps,
-                clients: self.clients,
-                backlog_ops_max: self.backlog_ops_max,
-            },
-            LoadMode::Closed => LoadSpec::Closed {
-                think: self.think,
-                start_delay: self.start_delay,
-                on_client_failure: self.on_client_failure,
-            },
         }
     }
 }
@@ -345,37 +159,9 @@ fn check_load(
         .with_help(format!("a load point of this suite is a number of {unit}")))
 }
 
-impl ProfilesTable {
-    fn finish(self) -> Profiles {
-        let seconds = Nanos::from_secs;
-        let millis = Nanos::from_millis;
-        Profiles {
-            full: self.full.over(seconds(300), seconds(300), seconds(30), 1.0),
-            standard: self.standard.over(seconds(10), seconds(30), seconds(10), 1.0),
-            quick: self.quick.over(seconds(1), seconds(3), seconds(1), 0.1),
-            demo: self.demo.over(millis(200), millis(700), millis(300), 0.02),
-        }
-    }
-}
-
-impl ProfileTable {
-    /// What is not said is the profile's own.
-    fn over(self, warm_up: Nanos, measure: Nanos, drain: Nanos, scale: f64) -> Profile {
-        let or = |said: Option<SpanText>, own| said.map_or(own, |SpanText(span)| span);
-        Profile {
-            warm_up: or(self.warm_up, warm_up),
-            measure: or(self.measure, measure),
-            ramp_down: or(self.ramp_down, Nanos::ZERO),
-            drain: or(self.drain, drain),
-            workload_scale: self.workload_scale.unwrap_or(scale),
-            think_scale: self.think_scale.unwrap_or(scale),
-            clients_max: self.clients_max,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Metric, OnClientFailure};
     use super::*;
 
     const SMALL: &str = r#"

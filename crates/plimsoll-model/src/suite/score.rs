@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reader::{SuiteError, TableReader, nearest};
+use super::document::{SuiteError, nearest};
+use super::reader::TableReader;
 use super::shares::WEIGHT_MAX;
 use super::{Ladder, LoadSpec};
 use crate::assignment::OpNames;

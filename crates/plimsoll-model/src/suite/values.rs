@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use toml::Value;
 use toml::de::DeValue;
 
-use super::reader::{Document, Place, SuiteError, Written, nearest};
+use super::document::{Document, Place, SuiteError, Written, nearest};
 
 /// Reads what is written at a place. `schema` is that of the type.
 pub(super) fn read<'de, T: Deserialize<'de>>(

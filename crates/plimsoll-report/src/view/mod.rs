@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_model::gate::GateResult;
 use plimsoll_model::result::{Finding, RunResult};
+use plimsoll_model::stated::gate_text;
 use plimsoll_model::suite::Metric;
 use serde::Serialize;
 
@@ -144,7 +145,7 @@ impl RunView {
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),
             warnings: findings(warnings),
-            gates: run.gates.iter().map(|gate| (gate_sign(gate), gate.text())).collect(),
+            gates: run.gates.iter().map(|gate| (gate_sign(gate), gate_text(gate))).collect(),
             capacity: capacity::view(run),
             figures,
             figures_note,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use plimsoll_model::suite::reader::nearest;
+use plimsoll_model::suite::nearest;
 
 use super::names;
 use super::problem::Problem;

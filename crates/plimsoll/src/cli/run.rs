@@ -159,6 +159,9 @@ pub(crate) struct UrlArgs {
     /// method, weight, headers, body
     #[arg(long, value_name = "FILE")]
     pub urls: Option<PathBuf>,
+    /// Do not send one request before any load to see whether its answer is a good one
+    #[arg(long)]
+    pub no_check: bool,
     /// A new connection for each request
     #[arg(long)]
     pub new_connection: bool,
@@ -194,6 +197,7 @@ impl UrlArgs {
             (self.basic_auth.is_some(), "--basic-auth"),
             (!self.cookie.is_empty(), "--cookie"),
             (self.urls.is_some(), "--urls"),
+            (self.no_check, "--no-check"),
             (self.new_connection, "--new-connection"),
             (self.insecure, "--insecure"),
             (self.cacert.is_some(), "--cacert"),

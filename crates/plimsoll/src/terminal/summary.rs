@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_model::result::{Bound, Finding, RunResult, Verdict};
-use plimsoll_model::stated::Stated;
+use plimsoll_model::stated::{Stated, gate_text};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
 
@@ -43,7 +43,7 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     }
     for gate in &result.gates {
         let sign = if gate.fails { style.bad("✗") } else { style.good("✓") };
-        let _ = writeln!(out, "{sign} {}", gate.text());
+        let _ = writeln!(out, "{sign} {}", gate_text(gate));
     }
     if let Some(dir) = report.and_then(Path::parent) {
         // Findings do not know where the bundle lies.

@@ -96,6 +96,9 @@ fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
 }
 
 fn transport(url: &UrlArgs, set: &mut Set) {
+    if url.no_check {
+        set.to("workload.first_check", false);
+    }
     if url.new_connection {
         set.to("workload.connections", "per-request");
     }

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Answers every request.
+/// Answers every request with 200, or, where its path begins with a number, with that status.
 pub struct Listening {
     pub url: String,
     seen: Arc<Mutex<Seen>>,
@@ -61,15 +61,16 @@ fn answer(mut stream: TcpStream, seen: &Mutex<Seen>) {
             let mut lines = head.lines();
             let asked = lines.next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
             let has_body = !asked.starts_with("HEAD ");
+            let path = asked.split(' ').nth(1).unwrap_or_default().to_owned();
             {
                 let mut seen = seen.lock().unwrap();
                 seen.fields.extend(lines.map(str::to_owned));
                 *seen.requests.entry((asked, body)).or_default() += 1;
             }
             received.drain(..whole);
-            let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            let reply = format!("HTTP/1.1 {} X\r\nContent-Length: 2\r\n\r\nok", status(&path));
             let length = if has_body { reply.len() } else { reply.len() - 2 };
-            if stream.write_all(&reply[..length]).is_err() {
+            if stream.write_all(&reply.as_bytes()[..length]).is_err() {
                 return;
             }
         }
@@ -84,4 +85,12 @@ fn request(received: &[u8]) -> Option<(String, String, usize)> {
     let whole = end + 4 + length.map_or(0, |text| text.parse::<usize>().unwrap());
     let body = received.get(end + 4..whole)?;
     Some((head, String::from_utf8_lossy(body).into_owned(), whole))
+}
+
+fn status(path: &str) -> u16 {
+    let number = path.trim_start_matches('/').split(['/', '?']).next();
+    number
+        .and_then(|text| text.parse().ok())
+        .filter(|code| (200..600).contains(code))
+        .unwrap_or(200)
 }

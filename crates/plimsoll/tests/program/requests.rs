@@ -160,3 +160,51 @@ fn what_the_flags_get_wrong_is_said_at_once() {
     run(&["--cert", "/nowhere.pem"]).check(3, &["127.0.0.1:9"]);
     plimsoll(&["run", "web-static", "builtin:", "-m", "PUT"]).check(2, &["--method", "web-url"]);
 }
+
+#[test]
+fn a_first_request_that_gets_no_good_answer_ends_the_run_before_any_load() {
+    let server = Listening::start();
+    for (status, advice) in [
+        (301, "redirects are not followed"),
+        (401, "--basic-auth USER"),
+        (403, "may ask for it"),
+        (404, "check the path"),
+        (405, "-m METHOD"),
+        (415, "Content-Type"),
+        (500, "log says"),
+    ] {
+        let url = format!("{}{status}", server.url);
+        let run = plimsoll(&["run", "web-url", &url, "--clients", "1"]);
+        run.check(3, &[&format!("status {status}"), "saying \"ok\"", advice, "--no-check"]);
+    }
+    assert_eq!(server.requests().values().sum::<u64>(), 7, "one request each");
+    let (_, place) = missing(&server);
+    assert!(result(&place.path().join("b"))["points"][0]["errors"]["status:404"].is_u64());
+}
+
+/// Of a page that is not there, all the same.
+fn missing(server: &Listening) -> (Ended, tempfile::TempDir) {
+    let place = tempfile::tempdir().unwrap();
+    let url = format!("{}404", server.url);
+    let more = ["--clients", "1", "--no-check"];
+    let run = plimsoll(&short("web-url", &url, &place.path().join("b"), &more));
+    assert_eq!(run.code, Some(1), "{run:?}");
+    (run, place)
+}
+
+#[test]
+fn a_server_that_speaks_something_else_is_told_apart_before_any_load() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            // What a TLS server answers to plain text: an alert.
+            let _ = std::io::Write::write_all(&mut &stream, &[0x15, 3, 3, 0, 2, 2, 10]);
+            let _ = std::io::Read::read(&mut &stream, &mut [0; 1024]);
+        }
+    });
+    plimsoll(&["run", "web-url", &url, "--clients", "1"]).check(3, &["write https://", "HTTP"]);
+    let plain = Listening::start();
+    let https = plain.url.replace("http:", "https:");
+    plimsoll(&["run", "web-url", &https, "--clients", "1"]).check(3, &["TLS"]);
+}

@@ -1,0 +1,155 @@
+//! One request before any load, as it will be sent: a wrong path, a missing token or a redirect is
+//! told within a second, in the server's own words.
+
+use std::rc::Rc;
+
+use plimsoll_engine::seam::{LinkKind, Session};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
+use plimsoll_model::units::Nanos;
+use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::blocking::{Blocking, Ended};
+use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
+
+use super::session::{HttpOp, HttpSession, Request};
+use super::site::{Site, WorkerSite};
+use super::tls::{Tls, TlsSite};
+use super::wire::request::Method;
+
+/// Characters of a reply that a message quotes.
+const QUOTED_CHARS_MAX: usize = 160;
+/// How to go on all the same.
+const INSIST: &str = "--no-check measures it all the same";
+
+/// What is asked, of whom.
+pub(crate) struct Look<'a> {
+    /// The requests of this target.
+    pub site: std::sync::Arc<Site>,
+    /// Where it is.
+    pub target: &'a ResolvedTarget,
+    /// Encryption, where it is wanted.
+    pub tls: Option<Rc<TlsSite>>,
+    /// Of the first request of the list.
+    pub method: Method,
+    /// Draws its random parts.
+    pub key: u64,
+}
+
+impl Look<'_> {
+    /// Asks once, and says why the answer is no good one.
+    pub(crate) fn perform(self, dial: &dyn Dial) -> Result<(), SetupError> {
+        let session = HttpSession::capturing(WorkerSite::new(self.site.clone()), Nanos::ZERO);
+        match self.tls.clone() {
+            None => self.ask(session, HttpSession::take_body, dial),
+            Some(tls) => {
+                self.ask(Tls::new(session, tls), |tls| tls.session_mut().take_body(), dial)
+            }
+        }
+    }
+
+    fn ask<S: Session<Op = HttpOp>>(
+        &self,
+        session: S,
+        take_body: impl Fn(&mut S) -> Vec<u8>,
+        dial: &dyn Dial,
+    ) -> Result<(), SetupError> {
+        let unusable = |why: String| SetupError::Unusable(format!("{}: {why}", self.target.url));
+        let channel = dial
+            .dial(self.target.address, LinkKind::Stream, SourcePort::Any)
+            .map_err(|e| unusable(e.to_string()))?;
+        let mut client = Blocking::new(session, channel, dial.stop());
+        let Self { method, key, .. } = *self;
+        let request = Request::Url(0);
+        let op = HttpOp { kind: OpKind(0), request, method, verify: false, key };
+        let ended = client.run(op).map_err(|error| match error {
+            plimsoll_protocol::blocking::BlockingError::Stopped => SetupError::Stopped,
+            broken => unusable(format!(
+                "{} was sent, and then: {broken}; see whether it is a web server; {INSIST}",
+                method.as_str()
+            )),
+        })?;
+        let words = words(&take_body(client.session_mut()));
+        match ended.outcome.status {
+            OpStatus::Failed(class) => Err(unusable(self.complaint(class, &ended, &words))),
+            OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => Ok(()),
+        }
+    }
+
+    fn complaint(&self, class: ErrorClass, ended: &Ended, words: &str) -> String {
+        let said = match words {
+            "" => String::new(),
+            words => format!(", saying {words:?}"),
+        };
+        let advice = match class {
+            ErrorClass::Status(code) => of_status(code, words),
+            ErrorClass::Tls => {
+                "trust the certificate with --cacert FILE, take any with --insecure, or write \
+                 http:// where the port speaks no TLS"
+            }
+            ErrorClass::Malformed => {
+                "see whether the port speaks HTTP, or TLS: then write https://"
+            }
+            _ => "see what the server's log says",
+        };
+        // The URL stands before the message.
+        let detail = ended.detail.split_once(": ").map_or(ended.detail.as_str(), |(_, why)| why);
+        let detail = detail.split_once(", a redirect").map_or(detail, |(status, _)| status);
+        format!("the first {} ended with {detail}{said}; {advice}; {INSIST}", self.method.as_str())
+    }
+}
+
+/// The next move for a status that was not wanted.
+fn of_status(code: u32, words: &str) -> &'static str {
+    match code {
+        300..400 => {
+            "redirects are not followed: ask for the URL it leads to, or accept it with --set \
+             'workload.expect=[\"2xx\",\"3xx\"]'"
+        }
+        400 if words.to_ascii_lowercase().contains("https") => {
+            "the port speaks TLS: write https:// instead of http://"
+        }
+        401 => {
+            "give a user with --basic-auth USER, or a token with -H \"Authorization: env:TOKEN\""
+        }
+        403 => "see whether this host or user may ask for it",
+        404 | 410 => "check the path, or accept it with --set 'workload.expect=[\"404\"]'",
+        405 => "ask with another method, -m METHOD",
+        411..=415 | 422 => "check the body (-d) and its type (-H \"Content-Type: …\")",
+        429 => "the server limits how often one may ask: lift that for this host",
+        500.. => "the server fails before there is any load: see what its log says",
+        _ => "accept it with --set 'workload.expect=[…]', or ask otherwise",
+    }
+}
+
+/// The first words of a reply, without marks of HTML.
+fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]).into_owned();
+    let mut plain = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once('<') {
+        plain.push_str(before);
+        plain.push(' ');
+        rest = after.split_once('>').map_or("", |(_, after)| after);
+    }
+    plain.push_str(rest);
+    let plain: String = plain.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut quoted: String = plain.chars().take(QUOTED_CHARS_MAX).collect();
+    if quoted.len() < plain.len() {
+        quoted.push('…');
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_quoted_as_its_words() {
+        let page =
+            b"<html><head><title>404 Not Found</title></head>\r\n<body>\x1b[31m&nbsp;</body>";
+        assert_eq!(words(page), "404 Not Found [31m&nbsp;");
+        assert_eq!(words(b""), "");
+        assert_eq!(words(&[b'x'; 500]).chars().count(), QUOTED_CHARS_MAX + 1);
+    }
+}
