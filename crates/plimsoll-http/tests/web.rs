@@ -86,14 +86,16 @@ fn the_file_set_of_the_method_is_served_with_its_description() {
 }
 
 #[test]
-fn what_is_not_there_is_a_404_and_what_is_not_allowed_a_405() {
+fn what_is_not_there_is_a_404_and_a_path_answers_every_method() {
     let server = Running::start(memory(), None, vec![]);
     let too_large = format!("bytes/{}", BYTES_MAX + 1);
     for (arguments, path, status) in [
         (vec![], "nothing", "404"),
         (vec![], too_large.as_str(), "404"),
         (vec![], "bytes/-1", "404"),
-        (vec!["--request", "POST", "--data", "x"], "dir/file", "405"),
+        (vec!["--request", "POST", "--data", "x"], "dir/file", "200"),
+        (vec!["--request", "DELETE"], "bytes/3", "200"),
+        (vec![], "", "200"),
     ] {
         let mut all = vec!["--output", "/dev/null", "--write-out", "%{http_code}"];
         all.extend(arguments);

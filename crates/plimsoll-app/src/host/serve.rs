@@ -59,7 +59,11 @@ fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
         ..AppConfig::new(args.listen)
     };
     let server = AppServer::bind(&config)?;
-    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["transactions URL --profile quick"],
+    )?;
     if let Some(url) = server.metrics_url() {
         (console.print)(&format!("metrics at {url}"));
     }
@@ -76,7 +80,11 @@ fn serve_calibrated(
     let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
     let server =
         CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;
-    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["transactions URL --profile quick"],
+    )?;
     server.serve_until(&stop)?;
     Ok(())
 }

@@ -16,6 +16,10 @@ use plimsoll_servers::delay::DelayLaw;
 use crate::fileset::{self, FileSet, MARKER};
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
 
+/// How it is measured.
+const WEB_RUNS: [&str; 2] =
+    ["web-url URLbytes/1024 --clients 64 --for 10s", "web-url URLbytes/1024 --rate 2000 --for 10s"];
+
 /// Its flags.
 pub(super) fn command() -> clap::Command {
     ServeWebArgs::augment_args(clap::Command::new("web").about("The reference web server"))
@@ -38,7 +42,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
-    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
+    let stop = console.listens(&server.url(), args.stop_with_stdin, &WEB_RUNS)?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())

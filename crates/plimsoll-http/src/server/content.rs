@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::fileset::{FileId, FileSet, MARKER};
 use bytes::Bytes;
-use http_body_util::{Either, Full};
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, SERVER};
-use hyper::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
+use hyper::{Request, Response, StatusCode};
 use plimsoll_protocol::marker::Marker as _;
 use tower::Service;
 use tower_http::services::ServeDir;
@@ -105,7 +105,11 @@ impl Answers {
     ) -> Result<Response<Body>, Infallible> {
         let mut response = match self {
             Self::Directory(files) => files.clone().call(request).await?.map(Either::Right),
-            Self::Memory { find, pattern } => from_memory(&request, &**find, pattern),
+            Self::Memory { find, pattern } => {
+                let response = from_memory(&request, &**find, pattern);
+                read_to_its_end(request.into_body()).await;
+                response
+            }
         };
         response.headers_mut().insert(SERVER, SOFTWARE);
         Ok(response)
@@ -113,12 +117,10 @@ impl Answers {
 }
 
 fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) -> Response<Body> {
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD here\n");
-        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return refusal;
-    }
     let path = request.uri().path();
+    if path == "/" {
+        return text(StatusCode::OK, ABOUT);
+    }
     match find(path).or_else(|| bytes_of(path, pattern)) {
         Some(body) => {
             let mut found = Response::new(Either::Left(Full::new(body)));
@@ -127,6 +129,24 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
             found
         }
         None => text(StatusCode::NOT_FOUND, "no such file\n"),
+    }
+}
+
+/// What `/` says.
+const ABOUT: &str = "This is the reference web server of Plimsoll.\n\n\
+    /bytes/N is a body of N bytes, up to 4 MiB, to a request of any method. To measure it:\n\n  \
+    plimsoll run web-url http://HOST:PORT/bytes/1024 --clients 64 --for 10s\n  \
+    plimsoll run web-url http://HOST:PORT/bytes/1024 --rate 2000 --for 10s\n  \
+    plimsoll run web-url http://HOST:PORT/bytes/10 -d 'id={{uuid}}' --clients 8\n";
+
+/// What a request brings is taken and forgotten. Most bring nothing.
+async fn read_to_its_end(mut body: Incoming) {
+    while !body.is_end_stream() {
+        match body.frame().await {
+            Some(Ok(_)) => {}
+            // The connection is gone, and with it the reply.
+            Some(Err(_)) | None => return,
+        }
     }
 }
 

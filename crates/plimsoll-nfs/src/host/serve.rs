@@ -39,7 +39,11 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
-    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["nfs-v3 URL --peak auto --profile quick"],
+    )?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())

@@ -81,10 +81,21 @@ pub struct Console {
 }
 
 impl Console {
-    /// Says where a server listens, once it can be stopped.
-    pub fn listens(&self, url: &str, stop_with_stdin: bool) -> Result<Stop, HostError> {
+    /// Says where a server listens, once it can be stopped, and to a person how it is measured:
+    /// `runs` are what follows `plimsoll run`, with `URL` for where it listens.
+    pub fn listens(
+        &self,
+        url: &str,
+        stop_with_stdin: bool,
+        runs: &[&str],
+    ) -> Result<Stop, HostError> {
         let stop = (self.stop)(stop_with_stdin)?;
         (self.print)(&format!("{ANNOUNCEMENT}{url}"));
+        if !stop_with_stdin {
+            for run in runs {
+                (self.note)(&format!("to measure it: plimsoll run {}", run.replace("URL", url)));
+            }
+        }
         Ok(stop)
     }
 }

@@ -39,7 +39,11 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let config = SmbConfig { listen: args.listen, files, login, encryption, cores };
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let server = SmbServer::bind_delayed(&config, law.clone())?;
-    let stop = console.listens(&server.url(), args.stop_with_stdin)?;
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["disk-mix URL --points 1,8,24 --profile quick"],
+    )?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())

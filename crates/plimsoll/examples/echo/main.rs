@@ -107,7 +107,8 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
     let listener = TcpListener::bind(args.listen).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
-    let stop = console.listens(&format!("echo://{address}/"), args.stop_with_stdin)?;
+    let stop =
+        console.listens(&format!("echo://{address}/"), args.stop_with_stdin, &["echo URL"])?;
     while !stop.is_requested() {
         match listener.accept() {
             Ok((stream, _)) => drop(std::thread::spawn(move || say_again(stream))),
