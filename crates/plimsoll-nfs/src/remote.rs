@@ -80,7 +80,7 @@ pub struct Entry {
 impl From<reply::Entry<'_>> for Entry {
     fn from(entry: reply::Entry<'_>) -> Self {
         let reply::Entry { name, attributes, handle, .. } = entry;
-        Self { name: name.to_vec(), attributes, handle }
+        Self { name: name.to_vec(), attributes, handle: handle.map(OwnedHandle::from) }
     }
 }
 
@@ -176,7 +176,7 @@ impl Remote {
 
     /// What `dir` has under `name`.
     pub fn look_up(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<Found, CallError> {
-        self.call(Call::LookUp(dir, name), |reply| reply.looked_up())
+        self.call(Call::LookUp(dir, name), |reply| Ok(reply.looked_up()?.owned()))
     }
 
     /// The same, with absence as an answer.
@@ -190,14 +190,14 @@ impl Remote {
 
     /// Makes a file.
     pub fn create(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<OwnedHandle, CallError> {
-        let made = self.call(Call::Create(dir, name), |reply| reply.made())?;
-        self.handle_of(made, dir, name)
+        let made = self.call(Call::Create(dir, name), |reply| Ok(handle_of(reply.made()?)))?;
+        self.or_found(made, dir, name)
     }
 
     /// Makes a directory.
     pub fn make_dir(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<OwnedHandle, CallError> {
-        let made = self.call(Call::MakeDir(dir, name), |reply| reply.made())?;
-        self.handle_of(made, dir, name)
+        let made = self.call(Call::MakeDir(dir, name), |reply| Ok(handle_of(reply.made()?)))?;
+        self.or_found(made, dir, name)
     }
 
     /// Makes a symbolic link.
@@ -207,18 +207,19 @@ impl Remote {
         name: &[u8],
         text: &[u8],
     ) -> Result<OwnedHandle, CallError> {
-        let made = self.call(Call::MakeLink(dir, name, text), |reply| reply.made_link())?;
-        self.handle_of(made, dir, name)
+        let made =
+            self.call(Call::MakeLink(dir, name, text), |reply| Ok(handle_of(reply.made_link()?)))?;
+        self.or_found(made, dir, name)
     }
 
     /// Looks it up where the server did not tell.
-    fn handle_of(
+    fn or_found(
         &mut self,
-        made: Made,
+        made: Option<OwnedHandle>,
         dir: &OwnedHandle,
         name: &[u8],
     ) -> Result<OwnedHandle, CallError> {
-        match made.handle {
+        match made {
             Some(handle) => Ok(handle),
             None => self.look_up(dir, name).map(|found| found.handle),
         }
@@ -323,4 +324,8 @@ impl Remote {
         let bytes = if self.version == NfsVersion::V2 { 8192 } else { LISTING_BYTES };
         self.list_in(dir, bytes, listing)
     }
+}
+
+fn handle_of(made: Made<'_>) -> Option<OwnedHandle> {
+    made.handle.map(OwnedHandle::from)
 }

@@ -323,7 +323,7 @@ impl<'a> Work<'a> {
         match step {
             Step::FindFile(file) => match reply.looked_up().map_err(CallError::from) {
                 Ok(found) => {
-                    self.keep(file, found.handle);
+                    self.keep(file, found.handle.into());
                     match found.attributes {
                         Some(attributes) => self.on_size(file, &attributes)?,
                         None => self.ready.push(Step::SizeOf(file)),
@@ -336,7 +336,7 @@ impl<'a> Work<'a> {
             },
             Step::MakeFile(file) => match reply.made()?.handle {
                 Some(handle) => {
-                    self.keep(file, handle);
+                    self.keep(file, handle.into());
                     self.write_all(file);
                 }
                 None => self.ready.push(Step::FindFile(file)),
@@ -353,9 +353,9 @@ impl<'a> Work<'a> {
                 self.compare(Some(reply.committed()?.verifier))?;
                 self.finish_file();
             }
-            Step::FindLink => self.link = Some(reply.looked_up()?.handle),
+            Step::FindLink => self.link = Some(reply.looked_up()?.handle.into()),
             Step::MakeLink => match reply.made_link()?.handle {
-                Some(handle) => self.link = Some(handle),
+                Some(handle) => self.link = Some(handle.into()),
                 None => self.ready.push(Step::FindLink),
             },
             Step::Drop(_) => match reply.removed().map_err(CallError::from) {

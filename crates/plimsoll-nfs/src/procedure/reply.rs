@@ -1,4 +1,4 @@
-//! What servers reply. Everything borrows from the message but handles, which are small.
+//! What servers reply. Data, names and handles lie in the message still.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::handles::OwnedHandle;
 use crate::parameters::NfsVersion;
 use crate::wire::Path;
 use crate::wire::v2::Status2;
-use crate::wire::v3::{StableHow, Status3};
+use crate::wire::v3::{Handle, StableHow, Status3};
 use crate::wire::xdr::{ListIter, XdrError, XdrIn};
 use crate::wire::{v2 as wire2, v3 as wire3};
 
@@ -69,7 +69,7 @@ impl<'m> Reply<'m> {
         /// Of SETATTR: attributes of the object.
         fn set_attributes -> Option<Attributes>;
         /// Of LOOKUP.
-        fn looked_up -> Found;
+        fn looked_up -> Found<Handle<'m>>;
         /// Of READLINK.
         fn link_text -> LinkText<'m>;
         /// Of READ.
@@ -77,9 +77,9 @@ impl<'m> Reply<'m> {
         /// Of WRITE.
         fn written -> Written;
         /// Of CREATE and MKDIR.
-        fn made -> Made;
+        fn made -> Made<'m>;
         /// Of SYMLINK.
-        fn made_link -> Made;
+        fn made_link -> Made<'m>;
         /// Of REMOVE and RMDIR: attributes of the directory.
         fn removed -> Option<Attributes>;
         /// Of RENAME.
@@ -153,12 +153,20 @@ pub struct Attributes {
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Found<H = OwnedHandle> {
     /// Its handle.
-    pub handle: OwnedHandle,
+    pub handle: H,
     /// Its attributes, when the server gave them.
     pub attributes: Option<Attributes>,
     pub(crate) dir_attributes: Option<Attributes>,
+}
+
+impl Found<Handle<'_>> {
+    /// To be kept.
+    pub(crate) fn owned(self) -> Found {
+        let Self { handle, attributes, dir_attributes } = self;
+        Found { handle: handle.into(), attributes, dir_attributes }
+    }
 }
 
 /// What may be done with an object.
@@ -215,9 +223,9 @@ pub(crate) struct Committed {
 
 /// What was made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
+pub(crate) struct Made<'m> {
     /// When the server gave it.
-    pub(crate) handle: Option<OwnedHandle>,
+    pub(crate) handle: Option<Handle<'m>>,
     pub(crate) attributes: Option<Attributes>,
     pub(crate) dir_attributes: Option<Attributes>,
 }
@@ -271,7 +279,7 @@ pub(crate) struct Entry<'m> {
     /// When the server gave them.
     pub(crate) attributes: Option<Attributes>,
     /// When the server gave it.
-    pub(crate) handle: Option<OwnedHandle>,
+    pub(crate) handle: Option<Handle<'m>>,
 }
 
 /// Decoded as they are asked for.
@@ -280,6 +288,16 @@ pub(crate) enum Entries<'m> {
     V2(ListIter<'m, wire2::Entry<'m>>),
     V3(ListIter<'m, wire3::Entry<'m>>),
     V3Plus(ListIter<'m, wire3::EntryPlus<'m>>),
+}
+
+impl Entries<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::V2(entries) => entries.is_empty(),
+            Self::V3(entries) => entries.is_empty(),
+            Self::V3Plus(entries) => entries.is_empty(),
+        }
+    }
 }
 
 impl<'m> Iterator for Entries<'m> {

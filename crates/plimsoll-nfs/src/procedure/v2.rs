@@ -8,11 +8,13 @@ use super::{Call, DIRECTORY_MODE, FILE_MODE};
 use crate::handles::OwnedHandle;
 use crate::wire::rpc::{CallWriter, Service};
 use crate::wire::v2::*;
-use crate::wire::v3::StableHow;
+use crate::wire::v3::{Handle, StableHow};
 use crate::wire::xdr::{Decode, Encode, XdrIn};
 use crate::wire::{Name, Path};
 
 pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
+
+const STATUS_BYTES: usize = 4;
 
 pub(super) fn encode(call: Call<'_>, to: CallWriter<'_>) {
     use Procedure as P;
@@ -123,6 +125,14 @@ fn known(attributes: &FileAttributes2) -> Attributes {
     Attributes { kind, mode: mode & 0o7777, size, file_id }
 }
 
+/// The handle stays where it lies: behind the status.
+#[inline]
+fn dir_op(results: &[u8]) -> Result<(Handle<'_>, Attributes), ReplyError> {
+    let attributes = ok::<DirOpOk>(results)?.attributes;
+    let handle = Handle::new(&results[STATUS_BYTES..][..HANDLE_BYTES])?;
+    Ok((handle, known(&attributes)))
+}
+
 #[inline]
 pub(super) fn attributes(results: &[u8]) -> Result<Attributes, ReplyError> {
     Ok(known(&ok::<AttrOk>(results)?.attributes))
@@ -134,10 +144,9 @@ pub(super) fn set_attributes(results: &[u8]) -> Result<Option<Attributes>, Reply
 }
 
 #[inline]
-pub(super) fn looked_up(results: &[u8]) -> Result<Found, ReplyError> {
-    let DirOpOk { file, attributes } = ok(results)?;
-    let attributes = Some(known(&attributes));
-    Ok(Found { handle: file.into(), attributes, dir_attributes: None })
+pub(super) fn looked_up(results: &[u8]) -> Result<Found<Handle<'_>>, ReplyError> {
+    let (handle, attributes) = dir_op(results)?;
+    Ok(Found { handle, attributes: Some(attributes), dir_attributes: None })
 }
 
 #[inline]
@@ -162,14 +171,13 @@ pub(super) fn written(results: &[u8]) -> Result<Written, ReplyError> {
 }
 
 #[inline]
-pub(super) fn made(results: &[u8]) -> Result<Made, ReplyError> {
-    let DirOpOk { file, attributes } = ok(results)?;
-    let attributes = Some(known(&attributes));
-    Ok(Made { handle: Some(file.into()), attributes, dir_attributes: None })
+pub(super) fn made(results: &[u8]) -> Result<Made<'_>, ReplyError> {
+    let (handle, attributes) = dir_op(results)?;
+    Ok(Made { handle: Some(handle), attributes: Some(attributes), dir_attributes: None })
 }
 
 /// No handle is told. RFC 1094 §2.2.14
-pub(super) fn made_link(results: &[u8]) -> Result<Made, ReplyError> {
+pub(super) fn made_link(results: &[u8]) -> Result<Made<'_>, ReplyError> {
     ok::<()>(results)?;
     Ok(Made { handle: None, attributes: None, dir_attributes: None })
 }

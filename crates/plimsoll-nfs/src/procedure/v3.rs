@@ -142,10 +142,10 @@ pub(super) fn set_attributes(results: &[u8]) -> Result<Option<Attributes>, Reply
 }
 
 #[inline]
-pub(super) fn looked_up<'m>(results: &'m [u8]) -> Result<Found, ReplyError> {
+pub(super) fn looked_up<'m>(results: &'m [u8]) -> Result<Found<Handle<'m>>, ReplyError> {
     let LookupOk { object, attributes, dir_attributes } = ok::<LookupOk<'m>, PostOpAttr>(results)?;
     let (attributes, dir_attributes) = (attributes.map(known), dir_attributes.map(known));
-    Ok(Found { handle: object.into(), attributes, dir_attributes })
+    Ok(Found { handle: object, attributes, dir_attributes })
 }
 
 /// Of ACCESS, which NFSv2 does not have.
@@ -182,10 +182,10 @@ pub(super) fn committed(results: &[u8]) -> Result<Committed, ReplyError> {
 }
 
 #[inline]
-pub(super) fn made<'m>(results: &'m [u8]) -> Result<Made, ReplyError> {
+pub(super) fn made<'m>(results: &'m [u8]) -> Result<Made<'m>, ReplyError> {
     let CreateOk { object, attributes, dir_wcc } = ok::<CreateOk<'m>, WccData>(results)?;
     let (attributes, dir_attributes) = (attributes.map(known), dir_wcc.after.map(known));
-    Ok(Made { handle: object.map(OwnedHandle::from), attributes, dir_attributes })
+    Ok(Made { handle: object, attributes, dir_attributes })
 }
 
 pub(super) use made as made_link;
@@ -241,7 +241,6 @@ impl<'m> From<Entry<'m>> for reply::Entry<'m> {
 
 impl<'m> From<EntryPlus<'m>> for reply::Entry<'m> {
     fn from(EntryPlus { name, cookie, attributes, object, .. }: EntryPlus<'m>) -> Self {
-        let (attributes, handle) = (attributes.map(known), object.map(OwnedHandle::from));
-        Self { name: name.0, cookie, attributes, handle }
+        Self { name: name.0, cookie, attributes: attributes.map(known), handle: object }
     }
 }

@@ -2,11 +2,10 @@
 
 use plimsoll_model::outcome::OpStatus;
 
-use super::super::handles::OwnedHandle;
 use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Stability, Verify};
 use super::super::procedure::reply::{Attributes, Kind, Page, Reply, Written};
 use super::super::wire::rpc::{ReplyHead, ReplyOutcome};
-use super::super::wire::v3::{StableHow, access};
+use super::super::wire::v3::{Handle, StableHow, access};
 use super::super::wire::{Decode, Path, XdrIn};
 use super::NfsSite;
 use super::encode::RIGHTS;
@@ -79,7 +78,7 @@ impl Check<'_> {
                 let found = reply.looked_up()?;
                 regular(found.attributes)?;
                 directory(found.dir_attributes)?;
-                self.handle(file, &found.handle)
+                self.handle(file, found.handle)
             }
             NfsCall::Access(_) => {
                 let granted = reply.access()?;
@@ -154,8 +153,9 @@ impl Check<'_> {
     }
 
     /// What the server calls a file it was looked up by name.
-    fn handle<'m>(&self, file: Accessed, found: &OwnedHandle) -> Judged<'m> {
-        match self.site.handles.file(file) == Some(found) {
+    fn handle<'m>(&self, file: Accessed, found: Handle<'_>) -> Judged<'m> {
+        let known = self.site.handles.file(file);
+        match known.is_some_and(|known| known.as_bytes() == found.bytes()) {
             true => Ok(Checked::OK),
             false => Err(Failure::Handle),
         }
@@ -212,14 +212,14 @@ fn is_written<'m>(
     run: &mut ServerRun,
 ) -> Judged<'m> {
     let end = span.offset + u64::from(span.bytes);
-    match (written.count, written.attributes) {
-        (Some(count), _) => drop(length(span.bytes, count as usize)?),
+    match written {
+        Written { count: Some(count), .. } => length(span.bytes, *count as usize)?,
         // NFSv2 has no count: the size must hold what was written.
-        (None, Some(Attributes { size, .. })) if size < end => {
-            return Err(Failure::Shrunk { made: end, found: size });
+        Written { attributes: Some(found), .. } if found.size < end => {
+            return Err(Failure::Shrunk { made: end, found: found.size });
         }
-        (None, _) => {}
-    }
+        Written { .. } => Checked::OK,
+    };
     if written.committed < StableHow::from(stability) {
         return Err(Failure::Nonsense("FILE_SYNC was asked for, and less was done"));
     }
@@ -253,9 +253,9 @@ fn link_text<'m>(link: LinkNo, found: Path<'m>) -> Judged<'m> {
 }
 
 /// A directory of the set is not empty, and every part of a listing but the last has entries.
-fn listing<'m>(mut page: Page<'m>) -> Judged<'m> {
+fn listing<'m>(page: Page<'m>) -> Judged<'m> {
     directory(page.dir_attributes)?;
-    match page.entries.next().is_some() || page.is_end {
+    match !page.entries.is_empty() || page.is_end {
         true => Ok(Checked::OK),
         false => Err(Failure::Nonsense("no entry, and yet not the end of the directory")),
     }
