@@ -153,7 +153,7 @@ fn registered(
     let Service { program, version } = service;
     let wanted = portmap::Mapping { program, version, protocol, port: 0 };
     let results = client.call(portmap::Procedure::GetPort.number(), &wanted)?;
-    let port = portmap::GetPortRes::decode(&mut XdrIn::new(&results))?;
+    let port = u32::decode(&mut XdrIn::new(&results))?;
     Ok(u16::try_from(port).ok().filter(|port| *port > 0))
 }
 
