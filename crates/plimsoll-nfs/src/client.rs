@@ -1,16 +1,18 @@
-//! A blocking client of ONC RPC (RFC 5531) for set-up: one call at a time, or many in flight.
+//! A blocking client of one ONC RPC service (RFC 5531) for set-up: one call at a time, or many in
+//! flight.
 //!
 //! Replies are matched by xid; duplicates and strangers are dropped. On datagrams a call is sent
 //! again with the same xid when no reply comes; a stream that breaks ends the set-up.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::refusal::{CallError, RpcRefusal};
 use super::wire::record;
-use super::wire::rpc::{self, Credential, ReplyHead, ReplyOutcome};
-use super::wire::xdr::{Decode, XdrIn};
+use super::wire::rpc::{CallWriter, Credential, ReplyHead, ReplyOutcome, Service};
+use super::wire::xdr::{Decode, Encode, XdrIn};
 use plimsoll_protocol::net::{Channel, ChannelError, LinkKind};
 
 /// First wait for a reply to a datagram; doubles with each retransmission.
@@ -30,70 +32,11 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// Bytes gathered from a stream before the buffer's room is given back.
 const INCOMING_BYTES_KEPT: usize = 256 * 1024;
 
-/// An RPC program and its version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// Number of the program.
-    pub program: u32,
-    /// Version of it.
-    pub version: u32,
-}
-
-/// A call without its header.
-pub trait Question {
-    /// Number of the procedure.
-    fn procedure(&self) -> u32;
-    /// Appends the arguments.
-    fn encode_arguments(&self, out: &mut Vec<u8>);
-}
-
-/// A procedure without arguments.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bare(pub u32);
-
-impl Question for Bare {
-    fn procedure(&self) -> u32 {
-        self.0
-    }
-
-    fn encode_arguments(&self, _: &mut Vec<u8>) {}
-}
-
-/// Arguments that are bytes already.
-pub(crate) struct Encoded<F>(pub u32, pub F);
-
-impl<F: Fn(&mut Vec<u8>)> Question for Encoded<F> {
-    fn procedure(&self) -> u32 {
-        self.0
-    }
-
-    fn encode_arguments(&self, out: &mut Vec<u8>) {
-        (self.1)(out);
-    }
-}
-
-/// Where calls to be pipelined come from, and where their replies go.
-pub trait Feed {
-    /// A call.
-    type Question<'a>: Question
-    where
-        Self: 'a;
-
-    /// The next call with a number of the feed's own choice. `None`: nothing can be asked before
-    /// another reply is there, or ever.
-    fn next(&mut self) -> Option<(u32, Self::Question<'_>)>;
-    /// The results of call `number`.
-    fn on_results(&mut self, number: u32, results: &[u8]) -> Result<(), CallError>;
-    /// Whether the results since the last call said that the server wants a pause.
-    fn wants_pause(&mut self) -> bool {
-        false
-    }
-}
-
 /// A client on one channel.
 pub struct RpcClient {
     channel: Box<dyn Channel>,
     kind: LinkKind,
+    service: Service,
     credential: Credential,
     stop: Arc<AtomicBool>,
     xid_next: u32,
@@ -112,8 +55,13 @@ struct InFlight {
     datagram: Vec<u8>,
 }
 
+/// Takes the results of a call, by the number it was posted with.
+pub(crate) type OnResults<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), CallError>;
+
 /// What a client is made with.
 pub struct ClientSeed {
+    /// What it calls.
+    pub service: Service,
     /// Sent with every call.
     pub credential: Credential,
     /// First xid. Two clients of one run must differ in it by far: a server keeps replies by xid.
@@ -128,6 +76,7 @@ impl RpcClient {
         Self {
             channel,
             kind,
+            service: seed.service,
             credential: seed.credential,
             stop: seed.stop,
             xid_next: seed.first_xid,
@@ -139,89 +88,77 @@ impl RpcClient {
         }
     }
 
-    /// Whether calls travel on a stream or as datagrams.
-    pub fn kind(&self) -> LinkKind {
-        self.kind
-    }
-
     /// Makes one call and answers with its results.
-    pub fn call(&mut self, service: Service, ask: &dyn Question) -> Result<Vec<u8>, CallError> {
-        let mut once = Once { question: Some(ask), results: Vec::new() };
-        self.pipelined(service, 1, &mut once)?;
-        Ok(once.results)
+    pub(crate) fn call(
+        &mut self,
+        procedure: u32,
+        arguments: &impl Encode,
+    ) -> Result<Vec<u8>, CallError> {
+        let service = self.service;
+        self.call_as(|to| to.put(service, procedure, arguments))
     }
 
-    /// Makes all calls of `feed`, up to `window` of them in flight.
-    pub fn pipelined<F: Feed>(
+    /// Makes the one call that `write` writes.
+    pub(crate) fn call_as(
         &mut self,
-        service: Service,
-        window: usize,
-        feed: &mut F,
-    ) -> Result<(), CallError> {
+        write: impl FnOnce(CallWriter<'_>),
+    ) -> Result<Vec<u8>, CallError> {
+        let mut results = Vec::new();
+        self.begin();
+        self.post(0, write)?;
+        self.await_replies(&mut |_, bytes| {
+            results.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(results)
+    }
+
+    /// Forgets what calls that failed have left.
+    pub(crate) fn begin(&mut self) {
         self.in_flight.clear();
         self.outgoing.clear();
-        loop {
-            while self.in_flight.len() < window {
-                let Some((number, question)) = feed.next() else { break };
-                self.post(service, number, &question)?;
-            }
-            self.flush()?;
-            if self.in_flight.is_empty() {
-                return Ok(());
-            }
-            self.await_replies(service, feed)?;
-            if feed.wants_pause() {
-                self.pause(service, feed)?;
-            }
-        }
+    }
+
+    /// Calls in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
     }
 
     /// Only listens for a while.
-    fn pause<F: Feed>(&mut self, service: Service, feed: &mut F) -> Result<(), CallError> {
+    pub(crate) fn pause(&mut self, on_results: OnResults<'_>) -> Result<(), CallError> {
         let mut time_left = PAUSE;
         while self.receive(&mut time_left)? == Waited::Heard {
-            self.settle(service, feed)?;
+            self.settle(on_results)?;
         }
         Ok(())
     }
 
-    fn post(
+    /// Sends a call; on a stream it may wait for others, until replies are awaited.
+    pub(crate) fn post(
         &mut self,
-        service: Service,
         number: u32,
-        question: &impl Question,
+        write: impl FnOnce(CallWriter<'_>),
     ) -> Result<(), CallError> {
         let xid = self.xid_next;
         self.xid_next = xid.wrapping_add(1);
-        let called = (service.program, service.version);
-        let encode = |out: &mut Vec<u8>| {
-            rpc::encode_call(out, xid, called, question.procedure(), &self.credential);
-            question.encode_arguments(out);
-        };
+        let credential = &self.credential;
         if self.kind == LinkKind::Stream {
             let at = record::begin(&mut self.outgoing);
-            encode(&mut self.outgoing);
+            write(CallWriter { xid, credential, out: &mut self.outgoing });
             record::finish(&mut self.outgoing, at);
             self.in_flight.push(InFlight { xid, number, datagram: Vec::new() });
             return if self.outgoing.len() >= BATCH_BYTES { self.flush() } else { Ok(()) };
         }
         let mut datagram = self.spare.pop().unwrap_or_default();
-        encode(&mut datagram);
+        write(CallWriter { xid, credential, out: &mut datagram });
         self.channel.send(&datagram)?;
         self.in_flight.push(InFlight { xid, number, datagram });
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), CallError> {
-        if !self.outgoing.is_empty() {
-            self.channel.send(&self.outgoing)?;
-            self.outgoing.clear();
-        }
-        Ok(())
-    }
-
     /// Until at least one call has ended.
-    fn await_replies<F: Feed>(&mut self, service: Service, feed: &mut F) -> Result<(), CallError> {
+    pub(crate) fn await_replies(&mut self, on_results: OnResults<'_>) -> Result<(), CallError> {
+        self.flush()?;
         let before = self.in_flight.len();
         let mut sends = 1;
         let mut time_left = match self.kind {
@@ -231,7 +168,7 @@ impl RpcClient {
         while self.in_flight.len() == before {
             let waited = self.receive(&mut time_left)?;
             if waited == Waited::Heard {
-                self.settle(service, feed)?;
+                self.settle(on_results)?;
                 continue;
             }
             if self.kind == LinkKind::Stream || sends == SENDS_MAX {
@@ -242,6 +179,14 @@ impl RpcClient {
             }
             time_left = RESEND_AFTER * (1 << sends);
             sends += 1;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), CallError> {
+        if !self.outgoing.is_empty() {
+            self.channel.send(&self.outgoing)?;
+            self.outgoing.clear();
         }
         Ok(())
     }
@@ -266,22 +211,46 @@ impl RpcClient {
         Ok(Waited::InVain)
     }
 
-    /// Hands the results of all calls that have ended to the feed.
-    fn settle<F: Feed>(&mut self, service: Service, feed: &mut F) -> Result<(), CallError> {
-        let (in_flight, spare) = (&mut self.in_flight, &mut self.spare);
-        let mut outcome = Ok(());
+    /// Hands on the results of all calls that have ended.
+    fn settle(&mut self, on_results: OnResults<'_>) -> Result<(), CallError> {
+        let kind = self.kind;
+        let mut ended = Ok(());
+        let incoming = mem::take(&mut self.incoming);
+        let mut records = mem::take(&mut self.records);
         let mut each = |message: &[u8]| {
-            if outcome.is_ok() {
-                outcome = settle_one(service, in_flight, spare, message, feed);
+            if ended.is_ok() {
+                ended = self.on_message(message, on_results);
             }
         };
-        match self.kind {
-            LinkKind::Datagram => each(&self.incoming),
-            LinkKind::Stream => self.records.push(&self.incoming, each)?,
-        }
+        let read = match kind {
+            LinkKind::Datagram => {
+                each(&incoming);
+                Ok(())
+            }
+            LinkKind::Stream => records.push(&incoming, each),
+        };
+        (self.incoming, self.records) = (incoming, records);
         self.incoming.clear();
         self.incoming.shrink_to(INCOMING_BYTES_KEPT);
-        outcome
+        read?;
+        ended
+    }
+
+    fn on_message(&mut self, message: &[u8], on_results: OnResults<'_>) -> Result<(), CallError> {
+        let mut input = XdrIn::new(message);
+        let head = ReplyHead::decode(&mut input)?;
+        let Some(at) = self.in_flight.iter().position(|call| call.xid == head.xid) else {
+            return Ok(());
+        };
+        let InFlight { number, mut datagram, .. } = self.in_flight.swap_remove(at);
+        if !datagram.is_empty() {
+            datagram.clear();
+            self.spare.push(datagram);
+        }
+        match head.outcome {
+            ReplyOutcome::Success => on_results(number, input.rest()),
+            outcome => Err(CallError::Refused(RpcRefusal { service: self.service, outcome })),
+        }
     }
 }
 
@@ -289,56 +258,4 @@ impl RpcClient {
 enum Waited {
     Heard,
     InVain,
-}
-
-fn settle_one<F: Feed>(
-    service: Service,
-    in_flight: &mut Vec<InFlight>,
-    spare: &mut Vec<Vec<u8>>,
-    message: &[u8],
-    feed: &mut F,
-) -> Result<(), CallError> {
-    let mut input = XdrIn::new(message);
-    let head = ReplyHead::decode(&mut input)?;
-    let Some(at) = in_flight.iter().position(|call| call.xid == head.xid) else { return Ok(()) };
-    let mut ended = in_flight.swap_remove(at);
-    if !ended.datagram.is_empty() {
-        ended.datagram.clear();
-        spare.push(ended.datagram);
-    }
-    match head.outcome {
-        ReplyOutcome::Success => feed.on_results(ended.number, input.rest()),
-        outcome => Err(CallError::Refused(RpcRefusal { service, outcome })),
-    }
-}
-
-struct Once<'q> {
-    question: Option<&'q dyn Question>,
-    results: Vec<u8>,
-}
-
-impl Question for &dyn Question {
-    fn procedure(&self) -> u32 {
-        (**self).procedure()
-    }
-
-    fn encode_arguments(&self, out: &mut Vec<u8>) {
-        (**self).encode_arguments(out);
-    }
-}
-
-impl Feed for Once<'_> {
-    type Question<'a>
-        = &'a dyn Question
-    where
-        Self: 'a;
-
-    fn next(&mut self) -> Option<(u32, Self::Question<'_>)> {
-        self.question.take().map(|question| (0, question))
-    }
-
-    fn on_results(&mut self, _: u32, results: &[u8]) -> Result<(), CallError> {
-        self.results.extend_from_slice(results);
-        Ok(())
-    }
 }

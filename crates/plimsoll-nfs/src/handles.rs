@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::op::{Accessed, DirNo, LinkNo};
+use super::wire::{v2, v3};
 
 /// Longest handle of NFSv3 (RFC 1813 §2.4); NFSv2 handles have 32 bytes.
 pub const HANDLE_BYTES_MAX: usize = 64;
@@ -16,15 +17,40 @@ pub struct OwnedHandle {
 
 impl OwnedHandle {
     /// `None` when longer than any handle may be.
+    #[inline]
     pub fn new(handle: &[u8]) -> Option<Self> {
         let mut bytes = [0; HANDLE_BYTES_MAX];
         bytes.get_mut(..handle.len())?.copy_from_slice(handle);
         Some(Self { bytes_used: u8::try_from(handle.len()).ok()?, bytes })
     }
 
+    /// A handle that names nothing.
+    pub(crate) const NONE: Self = Self { bytes_used: 0, bytes: [0; HANDLE_BYTES_MAX] };
+
+    /// With the length of NFSv2's handles.
+    #[inline]
+    pub(crate) fn padded(&self) -> [u8; v2::HANDLE_BYTES] {
+        *self.bytes.first_chunk().expect("NFSv2's handles are the shorter ones")
+    }
+
     /// As the server gave it.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.bytes_used)).unwrap_or_default()
+    }
+}
+
+impl From<v2::Handle2> for OwnedHandle {
+    #[inline]
+    fn from(handle: v2::Handle2) -> Self {
+        Self::new(&handle.0).expect("NFSv2's handles are the shorter ones")
+    }
+}
+
+impl From<v3::Handle<'_>> for OwnedHandle {
+    #[inline]
+    fn from(handle: v3::Handle<'_>) -> Self {
+        Self::new(handle.bytes()).expect("no longer one is made or decoded")
     }
 }
 

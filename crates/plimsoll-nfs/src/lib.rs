@@ -5,14 +5,13 @@
 //! | [`wire`] | ONC RPC, portmapper, MOUNT, NFS as bytes, pure |
 //! | [`op`] | one RPC of the mix, as script and session see it |
 //! | [`fileset`], [`script`] | what lies on the server, and what is asked of it |
+//! | [`procedure`] | calls and replies of both versions of NFS, for session and set-up |
 //! | [`session`] | the state machine of one client |
-//! | `client`, [`mounting`], [`validate`], [`prepare`], [`handles`] | set-up around a load point |
+//! | `client`, [`remote`], [`mounting`], [`validate`], [`prepare`], [`handles`] | set-up around a load point |
 //! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
-mod answer;
-pub mod ask;
 mod client;
 mod draw;
 pub mod fileset;
@@ -25,6 +24,7 @@ pub mod op;
 pub mod parameters;
 mod plan;
 pub mod prepare;
+pub mod procedure;
 mod refusal;
 pub mod remote;
 pub mod script;

@@ -3,6 +3,8 @@
 //! Things of the file set go by number; [`super::fileset`] says what each number means and
 //! [`super::handles`] what the server calls it.
 
+use std::fmt;
+
 use plimsoll_model::outcome::OpKind;
 
 /// A file of the accessed tenth, by its index in it.
@@ -65,6 +67,54 @@ pub enum NfsCall {
     Commit(Accessed),
 }
 
+impl NfsCall {
+    /// Name of the procedure. RFC 1813 §3.3; NFSv2 has the same, and STATFS for FSSTAT.
+    fn name(self) -> &'static str {
+        match self {
+            Self::GetAttr(_) => "GETATTR",
+            Self::SetAttr(_) => "SETATTR",
+            Self::Lookup(_) => "LOOKUP",
+            Self::Access(_) => "ACCESS",
+            Self::ReadLink(_) => "READLINK",
+            Self::Read(..) => "READ",
+            Self::Write(..) => "WRITE",
+            Self::Create(_) => "CREATE",
+            Self::Remove(..) => "REMOVE",
+            Self::ReadDir(_) => "READDIR",
+            Self::ReadDirPlus(_) => "READDIRPLUS",
+            Self::FsStat => "FSSTAT",
+            Self::Commit(_) => "COMMIT",
+        }
+    }
+}
+
+/// The op and its object, as in `READ of dir00001/file0000193 at offset 8192`.
+impl fmt::Display for NfsCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let op = self.name();
+        match *self {
+            Self::GetAttr(file)
+            | Self::SetAttr(file)
+            | Self::Lookup(file)
+            | Self::Access(file)
+            | Self::Commit(file) => write!(f, "{op} of {}", InSet(file)),
+            Self::Read(span, _) | Self::Write(span, _) => {
+                write!(f, "{op} of {} at offset {}", InSet(span.file), span.offset)
+            }
+            Self::ReadLink(link) => {
+                write!(f, "{op} of {}/{}", link.directory().name(), link.name())
+            }
+            Self::Create(slot) | Self::Remove(slot, _) => {
+                write!(f, "{op} of {}/{}", slot.directory().name(), slot.name())
+            }
+            Self::ReadDir(dir) | Self::ReadDirPlus(dir) => {
+                write!(f, "{op} of {}", dir.name())
+            }
+            Self::FsStat => f.write_str(op),
+        }
+    }
+}
+
 /// Whether the content of a READ is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
@@ -99,4 +149,14 @@ pub struct NfsOp {
     pub kind: OpKind,
     /// The call.
     pub call: NfsCall,
+}
+
+/// Path of a file below the set's directory.
+struct InSet(Accessed);
+
+impl fmt::Display for InSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.0.file();
+        write!(f, "{}/{}", file.directory().name(), file.name())
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::client::Service;
+use super::procedure::reply::ReplyError;
 use super::wire::record::RecordTooLong;
-use super::wire::rpc::{ReplyOutcome, auth};
+use super::wire::rpc::{ReplyOutcome, Service, auth};
 use super::wire::xdr::XdrError;
 use super::wire::{mount, portmap, v3};
 use plimsoll_protocol::net::{ChannelError, SetupError};
@@ -76,6 +76,15 @@ impl CallError {
             Self::Foreign => "move it away",
             Self::Nothing => "see what the server's log says",
             Self::Refused(_) | Self::Stopped => "",
+        }
+    }
+}
+
+impl From<ReplyError> for CallError {
+    fn from(error: ReplyError) -> Self {
+        match error {
+            ReplyError::Status { code, .. } => Self::Status(NfsStatus(code)),
+            ReplyError::Undecodable(error) => Self::Garbled(error),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! An export, one question at a time.
+//! An export: its procedures, one call at a time or many in flight.
 
 use std::mem;
 
-use super::answer::{self, Attributes, Entry, Found, Limits, Page, ReadBack, Space, Written};
-use super::ask::{Ask, Bookmark, Query};
-use super::client::{Feed, RpcClient, Service};
+use super::client::RpcClient;
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
+use super::procedure::reply::{
+    self, Attributes, Found, Limits, Made, Reply, ReplyError, Space, Written,
+};
+use super::procedure::{Call, Cookie};
 use super::refusal::{CallError, NfsStatus};
 
 /// Some half a minute of pauses, then a busy server's answer is final.
@@ -17,27 +19,32 @@ const LISTING_BYTES: u32 = 32 * 1024;
 /// Entries of one listing at most; a server that never ends one is broken.
 const LISTING_ENTRIES_MAX: usize = 10_000_000;
 
-/// A channel to an NFS server.
-pub struct Remote {
-    rpc: RpcClient,
-    version: NfsVersion,
-    service: Service,
+/// Where calls to be pipelined come from, and where their replies go.
+pub(crate) trait Feed {
+    /// The next call with a number of the feed's own choice. `None`: nothing can be called before
+    /// another reply is there, or ever.
+    fn next(&mut self) -> Option<(u32, Call<'_>)>;
+    /// The reply to call `number`.
+    fn on_reply(&mut self, number: u32, reply: Reply<'_>) -> Result<(), CallError>;
+    /// Whether the replies since the last call said that the server wants a pause.
+    fn wants_pause(&mut self) -> bool {
+        false
+    }
 }
 
-/// Servers that are busy with something slow say JUKEBOX: ask again later. RFC 1813 §2.6
+/// Servers that are busy with something slow say JUKEBOX: call again later. RFC 1813 §2.6
 #[derive(Debug, Default)]
-pub struct Retries {
+pub(crate) struct Retries {
     pauses: u32,
     wants_pause: bool,
 }
 
 impl Retries {
-    /// Whether these results mean that the call is to be made again.
-    pub fn asks_again(&mut self, results: &[u8]) -> bool {
-        let is_busy = match answer::done(results) {
-            Err(error) => error.status() == Some(NfsStatus::JUKEBOX),
-            Ok(()) => false,
-        };
+    /// Whether this reply means that the call is to be made again.
+    pub(crate) fn calls_again(&mut self, reply: Reply<'_>) -> bool {
+        let busy = NfsStatus::JUKEBOX.0;
+        let is_busy =
+            matches!(reply.status(), Err(ReplyError::Status { code, .. }) if code == busy);
         let again = is_busy && self.pauses < BUSY_PAUSES_MAX;
         self.pauses += u32::from(again);
         self.wants_pause |= again;
@@ -45,39 +52,8 @@ impl Retries {
     }
 
     /// Whether there should be a pause first; asked once for each.
-    pub fn wants_pause(&mut self) -> bool {
+    pub(crate) fn wants_pause(&mut self) -> bool {
         mem::take(&mut self.wants_pause)
-    }
-}
-
-/// One question, until it has an answer.
-struct Asked<'a> {
-    query: Query<'a>,
-    is_due: bool,
-    retries: Retries,
-    results: Vec<u8>,
-}
-
-impl Feed for Asked<'_> {
-    type Question<'q>
-        = Query<'q>
-    where
-        Self: 'q;
-
-    fn next(&mut self) -> Option<(u32, Query<'_>)> {
-        mem::take(&mut self.is_due).then_some((0, self.query))
-    }
-
-    fn on_results(&mut self, _: u32, results: &[u8]) -> Result<(), CallError> {
-        self.is_due = self.retries.asks_again(results);
-        if !self.is_due {
-            self.results.extend_from_slice(results);
-        }
-        Ok(())
-    }
-
-    fn wants_pause(&mut self) -> bool {
-        self.retries.wants_pause()
     }
 }
 
@@ -90,11 +66,45 @@ pub enum Listing {
     Full,
 }
 
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name.
+    pub name: Vec<u8>,
+    /// Its attributes, when the server gave them.
+    pub attributes: Option<Attributes>,
+    /// Its handle, when the server gave it.
+    pub handle: Option<OwnedHandle>,
+}
+
+impl From<reply::Entry<'_>> for Entry {
+    fn from(entry: reply::Entry<'_>) -> Self {
+        let reply::Entry { name, attributes, handle, .. } = entry;
+        Self { name: name.to_vec(), attributes, handle: handle.map(OwnedHandle::from) }
+    }
+}
+
+/// What READ brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadBack {
+    /// The bytes.
+    pub data: Vec<u8>,
+    /// How many the server says there are.
+    pub count: u32,
+    /// The file ends here (NFSv3).
+    pub is_end: Option<bool>,
+}
+
+/// A channel to an NFS server.
+pub struct Remote {
+    rpc: RpcClient,
+    version: NfsVersion,
+}
+
 impl Remote {
     /// Speaks NFS through `rpc`.
     pub fn new(rpc: RpcClient, version: NfsVersion) -> Self {
-        let service = answer::service(version);
-        Self { rpc, version, service }
+        Self { rpc, version }
     }
 
     /// Version of NFS.
@@ -103,36 +113,70 @@ impl Remote {
     }
 
     /// Makes all calls of `feed`, up to `window` in flight.
-    pub fn run<F: Feed>(&mut self, window: usize, feed: &mut F) -> Result<(), CallError> {
-        self.rpc.pipelined(self.service, window, feed)
+    pub(crate) fn run(&mut self, window: usize, feed: &mut impl Feed) -> Result<(), CallError> {
+        let version = self.version;
+        self.rpc.begin();
+        loop {
+            while self.rpc.in_flight() < window {
+                let Some((number, call)) = feed.next() else { break };
+                self.rpc.post(number, |to| call.encode(version, to))?;
+            }
+            if self.rpc.in_flight() == 0 {
+                return Ok(());
+            }
+            let on_results =
+                &mut |number, results: &[u8]| feed.on_reply(number, Reply::new(version, results));
+            self.rpc.await_replies(on_results)?;
+            if feed.wants_pause() {
+                let on_results = &mut |number, results: &[u8]| {
+                    feed.on_reply(number, Reply::new(version, results))
+                };
+                self.rpc.pause(on_results)?;
+            }
+        }
+    }
+
+    /// Makes one call, until the server is not busy; `read` reads the reply.
+    fn call<T>(
+        &mut self,
+        call: Call<'_>,
+        read: impl FnOnce(Reply<'_>) -> Result<T, ReplyError>,
+    ) -> Result<T, CallError> {
+        let version = self.version;
+        let mut retries = Retries::default();
+        loop {
+            let results = self.rpc.call_as(|to| call.encode(version, to))?;
+            let reply = Reply::new(version, &results);
+            if !retries.calls_again(reply) {
+                return Ok(read(reply)?);
+            }
+            self.rpc.pause(&mut |_, _| Ok(()))?;
+        }
     }
 
     /// The procedure that does nothing.
     pub fn null(&mut self) -> Result<(), CallError> {
-        self.rpc.call(self.service, &super::client::Bare(0)).map(drop)
-    }
-
-    fn ask(&mut self, ask: Ask<'_>) -> Result<Vec<u8>, CallError> {
-        let query = Query { version: self.version, ask };
-        let mut asked =
-            Asked { query, is_due: true, retries: Retries::default(), results: Vec::new() };
-        self.rpc.pipelined(self.service, 1, &mut asked)?;
-        Ok(asked.results)
+        self.rpc.call_as(|to| Call::Null.encode(self.version, to)).map(drop)
     }
 
     /// Attributes of anything.
     pub fn attributes(&mut self, of: &OwnedHandle) -> Result<Attributes, CallError> {
-        answer::attributes(self.version, &self.ask(Ask::GetAttr(of))?)
+        self.call(Call::GetAttr(of), |reply| reply.attributes())
     }
 
-    /// Sets mode or size.
-    pub fn set(&mut self, ask: Ask<'_>) -> Result<(), CallError> {
-        answer::done(&self.ask(ask)?)
+    /// Sets the mode.
+    pub fn set_mode(&mut self, of: &OwnedHandle, mode: u32) -> Result<(), CallError> {
+        self.call(Call::SetMode(of, mode), |reply| reply.set_attributes().map(drop))
+    }
+
+    /// Sets the size of a file.
+    pub fn set_size(&mut self, of: &OwnedHandle, size: u64) -> Result<(), CallError> {
+        self.call(Call::SetSize(of, size), |reply| reply.set_attributes().map(drop))
     }
 
     /// What `dir` has under `name`.
     pub fn look_up(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<Found, CallError> {
-        answer::looked_up(self.version, &self.ask(Ask::LookUp(dir, name))?)
+        self.call(Call::LookUp(dir, name), |reply| Ok(reply.looked_up()?.owned()))
     }
 
     /// The same, with absence as an answer.
@@ -144,32 +188,16 @@ impl Remote {
         }
     }
 
-    /// Makes a file, directory or link; asks for its handle when the server does not tell.
-    pub fn make(
-        &mut self,
-        ask: Ask<'_>,
-        dir: &OwnedHandle,
-        name: &[u8],
-    ) -> Result<OwnedHandle, CallError> {
-        let results = self.ask(ask)?;
-        let made = match ask {
-            Ask::MakeLink(..) => answer::linked(self.version, &results)?,
-            _ => answer::made(self.version, &results)?,
-        };
-        match made.handle {
-            Some(handle) => Ok(handle),
-            None => self.look_up(dir, name).map(|found| found.handle),
-        }
-    }
-
     /// Makes a file.
     pub fn create(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<OwnedHandle, CallError> {
-        self.make(Ask::Create(dir, name), dir, name)
+        let made = self.call(Call::Create(dir, name), |reply| Ok(handle_of(reply.made()?)))?;
+        self.or_found(made, dir, name)
     }
 
     /// Makes a directory.
     pub fn make_dir(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<OwnedHandle, CallError> {
-        self.make(Ask::MakeDir(dir, name), dir, name)
+        let made = self.call(Call::MakeDir(dir, name), |reply| Ok(handle_of(reply.made()?)))?;
+        self.or_found(made, dir, name)
     }
 
     /// Makes a symbolic link.
@@ -179,22 +207,47 @@ impl Remote {
         name: &[u8],
         text: &[u8],
     ) -> Result<OwnedHandle, CallError> {
-        self.make(Ask::MakeLink(dir, name, text), dir, name)
+        let made =
+            self.call(Call::MakeLink(dir, name, text), |reply| Ok(handle_of(reply.made_link()?)))?;
+        self.or_found(made, dir, name)
     }
 
-    /// Removes a file, a link or (`RemoveDir`) a directory, or renames.
-    pub fn change(&mut self, ask: Ask<'_>) -> Result<(), CallError> {
-        answer::done(&self.ask(ask)?)
+    /// Looks it up where the server did not tell.
+    fn or_found(
+        &mut self,
+        made: Option<OwnedHandle>,
+        dir: &OwnedHandle,
+        name: &[u8],
+    ) -> Result<OwnedHandle, CallError> {
+        match made {
+            Some(handle) => Ok(handle),
+            None => self.look_up(dir, name).map(|found| found.handle),
+        }
+    }
+
+    /// Removes a file or a link.
+    pub fn remove(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<(), CallError> {
+        self.call(Call::Remove(dir, name), |reply| reply.removed().map(drop))
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<(), CallError> {
+        self.call(Call::RemoveDir(dir, name), |reply| reply.removed().map(drop))
+    }
+
+    /// Gives another name within `dir`.
+    pub fn rename(&mut self, dir: &OwnedHandle, from: &[u8], to: &[u8]) -> Result<(), CallError> {
+        self.call(Call::Rename(dir, from, to), |reply| reply.renamed())
     }
 
     /// Which of the accesses in `mask` are granted (NFSv3).
     pub fn access(&mut self, file: &OwnedHandle, mask: u32) -> Result<u32, CallError> {
-        answer::access(&self.ask(Ask::Access(file, mask))?)
+        self.call(Call::Access(file, mask), |reply| Ok(reply.access()?.access))
     }
 
     /// Text of a link.
     pub fn link_text(&mut self, link: &OwnedHandle) -> Result<Vec<u8>, CallError> {
-        answer::link_text(self.version, &self.ask(Ask::ReadLink(link))?)
+        self.call(Call::ReadLink(link), |reply| Ok(reply.link_text()?.text.0.to_vec()))
     }
 
     /// Bytes of a file from `offset`, at most `bytes`.
@@ -204,7 +257,10 @@ impl Remote {
         offset: u64,
         bytes: u32,
     ) -> Result<ReadBack, CallError> {
-        answer::read(self.version, &self.ask(Ask::Read(file, offset, bytes))?)
+        self.call(Call::Read(file, offset, bytes), |reply| {
+            let reply::ReadData { data, count, is_end, .. } = reply.read()?;
+            Ok(ReadBack { data: data.to_vec(), count, is_end })
+        })
     }
 
     /// One WRITE; the server may take less than all.
@@ -215,42 +271,22 @@ impl Remote {
         data: &[u8],
         stability: Stability,
     ) -> Result<Written, CallError> {
-        let results = self.ask(Ask::Write(file, offset, data, stability))?;
-        answer::written(self.version, &results, data.len())
+        self.call(Call::Write(file, offset, data, stability), |reply| reply.written())
     }
 
     /// COMMIT of a whole file; answers with the server's verifier (NFSv3).
     pub fn commit(&mut self, file: &OwnedHandle) -> Result<[u8; 8], CallError> {
-        answer::committed(&self.ask(Ask::Commit(file))?)
+        self.call(Call::Commit(file), |reply| Ok(reply.committed()?.verifier))
     }
 
     /// Space of the file system.
     pub fn space(&mut self, of: &OwnedHandle) -> Result<Space, CallError> {
-        answer::space(self.version, &self.ask(Ask::FsStat(of))?)
+        self.call(Call::FsStat(of), |reply| reply.space())
     }
 
     /// The server's limits.
     pub fn limits(&mut self, of: &OwnedHandle) -> Result<Limits, CallError> {
-        match self.version {
-            NfsVersion::V2 => answer::limits(self.version, &self.ask(Ask::FsStat(of))?),
-            NfsVersion::V3 => answer::limits(self.version, &self.ask(Ask::FsInfo(of))?),
-        }
-    }
-
-    /// One part of a listing.
-    pub fn page(
-        &mut self,
-        dir: &OwnedHandle,
-        from: Bookmark,
-        bytes: u32,
-        listing: Listing,
-    ) -> Result<Page, CallError> {
-        match (listing, self.version) {
-            (Listing::Full, NfsVersion::V3) => {
-                answer::full_page(&self.ask(Ask::ReadDirPlus(dir, from, bytes))?)
-            }
-            _ => answer::page(self.version, &self.ask(Ask::ReadDir(dir, from, bytes))?),
-        }
+        self.call(Call::FsInfo(of), |reply| reply.limits())
     }
 
     /// All entries of a directory but `.` and `..`, in pages of `bytes`.
@@ -261,11 +297,21 @@ impl Remote {
         listing: Listing,
     ) -> Result<Vec<Entry>, CallError> {
         let mut entries = Vec::new();
-        let mut from = Bookmark::default();
+        let mut from = Cookie::default();
         loop {
-            let page = self.page(dir, from, bytes, listing)?;
-            let next = page.next;
-            entries.extend(page.entries.into_iter().filter(|e| !matches!(&*e.name, b"." | b"..")));
+            let call = match listing {
+                Listing::Names => Call::ReadDir(dir, from, bytes),
+                Listing::Full => Call::ReadDirPlus(dir, from, bytes),
+            };
+            let next = self.call(call, |reply| {
+                let page = match listing {
+                    Listing::Names => reply.page()?,
+                    Listing::Full => reply.full_page()?,
+                };
+                let named = page.entries.filter(|entry| !matches!(entry.name, b"." | b".."));
+                entries.extend(named.map(Entry::from));
+                Ok(page.next())
+            })?;
             match next {
                 Some(next) if next != from && entries.len() <= LISTING_ENTRIES_MAX => from = next,
                 _ => return Ok(entries),
@@ -278,4 +324,8 @@ impl Remote {
         let bytes = if self.version == NfsVersion::V2 { 8192 } else { LISTING_BYTES };
         self.list_in(dir, bytes, listing)
     }
+}
+
+fn handle_of(made: Made<'_>) -> Option<OwnedHandle> {
+    made.handle.map(OwnedHandle::from)
 }

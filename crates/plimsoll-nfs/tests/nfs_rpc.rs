@@ -116,7 +116,7 @@ fn the_portmapper_knows_both_programs_and_takes_no_others() {
     let program = (portmap::PROGRAM, 2);
     let port = |(program_asked, version), protocol| {
         let wanted = portmap::Mapping { program: program_asked, version, protocol, port: 0 };
-        decoded::<portmap::GetPortRes>(&server.results(program, 3, &wanted))
+        decoded::<u32>(&server.results(program, 3, &wanted))
     };
     assert_eq!(port((NFS, 3), portmap::TCP), 2049);
     assert_eq!(port((NFS, 2), portmap::UDP), 2049);
@@ -125,7 +125,7 @@ fn the_portmapper_knows_both_programs_and_takes_no_others() {
     let results = server.results(program, 4, &());
     assert_eq!(decoded::<portmap::DumpRes<'_>>(&results).iter().count(), 10);
     let wanted = portmap::Mapping { program: 9, version: 1, protocol: 6, port: 1 };
-    assert!(!decoded::<portmap::SetRes>(&server.results(program, 1, &wanted)));
+    assert!(!decoded::<bool>(&server.results(program, 1, &wanted)));
     assert!(server.results(program, 0, &()).is_empty());
     let mismatch = ReplyOutcome::ProgramMismatch { low: 2, high: 2 };
     assert_eq!(server.call((portmap::PROGRAM, 4), 0, &()).0, mismatch);

@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::units::Bytes;
 
-use super::answer::{self, Limits};
-use super::client::{Bare, ClientSeed, Encoded, RpcClient};
+use super::client::{ClientSeed, RpcClient};
 use super::handles::OwnedHandle;
 use super::parameters::NfsVersion;
+use super::procedure;
+use super::procedure::reply::Limits;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::Remote;
 use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply};
 use super::wire::mount::{Procedure, UnmountArgs};
-use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome};
+use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome, Service};
 use super::wire::text::{Name, Path};
-use super::wire::xdr::{Decode, Encode, Words, XdrIn};
+use super::wire::xdr::{Decode, Words, XdrError, XdrIn};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::seeded_hash::key;
@@ -110,11 +111,13 @@ pub struct Reach<'a> {
 impl Reach<'_> {
     fn client(
         &self,
+        service: Service,
         address: SocketAddr,
         kind: LinkKind,
         source: SourcePort,
     ) -> Result<RpcClient, ChannelError> {
         let seed = ClientSeed {
+            service,
             credential: self.credential.clone(),
             first_xid: first_xid(self.nonce, &self.clients_made),
             stop: self.dial.stop(),
@@ -182,7 +185,7 @@ fn attempt(
 ) -> Result<Mounted, MountError> {
     let failed = |doing| reach.failed(doing, ports.nfs);
     let client = reach
-        .client(ports.nfs, place.kind, source)
+        .client(procedure::service(request.version), ports.nfs, place.kind, source)
         .map_err(|error| failed("reach NFS")(error.into()))?;
     let mut remote = Remote::new(client, request.version);
     remote.null().map_err(failed("call NFS"))?;
@@ -217,28 +220,23 @@ fn mount_root(
     let service = ports::mount_service(version);
     let failed = |doing| reach.failed(doing, ports.mount);
     let mut client = reach
-        .client(ports.mount, ports.mount_kind, source)
+        .client(service, ports.mount, ports.mount_kind, source)
         .map_err(|error| failed("reach MOUNT")(error.into()))?;
     let path = Path(&place.export);
-    let ask = Encoded(Procedure::Mount.number(), |out: &mut Vec<u8>| {
-        MountArgs { path }.encode(out);
-    });
-    let results = client.call(service, &ask).map_err(failed("mount the export"))?;
-    let reply = root_handle(version, &results).map_err(failed("mount the export"))?;
+    let results = client
+        .call(Procedure::Mount.number(), &MountArgs { path })
+        .map_err(failed("mount the export"))?;
+    let reply =
+        root_handle(version, &results).map_err(|error| failed("mount the export")(error.into()))?;
     let status = match reply {
         MountReply::Ok(handle) => {
             // The server's list of mounts is for people; nothing depends on our leaving it.
-            let _ = client.call(
-                service,
-                &Encoded(Procedure::Unmount.number(), |out: &mut Vec<u8>| {
-                    UnmountArgs { path }.encode(out);
-                }),
-            );
+            let _ = client.call(Procedure::Unmount.number(), &UnmountArgs { path });
             return Ok(handle);
         }
         MountReply::Err(status) => status,
     };
-    let exports = client.call(service, &Bare(Procedure::Export.number()));
+    let exports = client.call(Procedure::Export.number(), &());
     Err(MountError::Export {
         target: reach.target.clone(),
         export: path.to_string(),
@@ -247,19 +245,12 @@ fn mount_root(
     })
 }
 
-fn root_handle(version: NfsVersion, results: &[u8]) -> Result<MountReply<OwnedHandle>, CallError> {
+fn root_handle(version: NfsVersion, results: &[u8]) -> Result<MountReply<OwnedHandle>, XdrError> {
     let input = &mut XdrIn::new(results);
-    let reply = match version {
-        NfsVersion::V2 => match Mount1Res::decode(input)? {
-            MountReply::Ok(ok) => Ok(answer::owned(&ok.handle.0)?),
-            MountReply::Err(status) => Err(status),
-        },
-        NfsVersion::V3 => match Mount3Res::decode(input)? {
-            MountReply::Ok(ok) => Ok(answer::owned(ok.handle.bytes())?),
-            MountReply::Err(status) => Err(status),
-        },
-    };
-    Ok(reply.map_or_else(MountReply::Err, MountReply::Ok))
+    Ok(match version {
+        NfsVersion::V2 => Mount1Res::decode(input)?.map(|ok| ok.handle.into()),
+        NfsVersion::V3 => Mount3Res::decode(input)?.map(|ok| ok.handle.into()),
+    })
 }
 
 fn export_names(results: &[u8]) -> Vec<String> {
@@ -283,6 +274,7 @@ impl Mounted {
             .dial(self.ports.nfs, self.kind, self.source)
             .map_err(|error| CallError::from(error).unable_to("reach NFS", self.place()))?;
         let seed = ClientSeed {
+            service: procedure::service(self.version),
             credential: self.credential.clone(),
             first_xid: first_xid(self.nonce, &self.clients_made),
             stop,

@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{MountError, Place, Reach, transport};
-use crate::client::{Encoded, Service};
 use crate::parameters::NfsVersion;
+use crate::procedure;
 use crate::refusal::{CallError, program_name};
-use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::rpc::Service;
+use crate::wire::xdr::{Decode, XdrIn};
 use crate::wire::{mount, portmap};
 use plimsoll_protocol::net::{LinkKind, SourcePort};
 
@@ -45,11 +46,6 @@ impl KnownBy {
             Self::Trial => "found at the port of NFS",
         }
     }
-}
-
-/// The service that serves NFS of `version`.
-pub(super) fn nfs_service(version: NfsVersion) -> Service {
-    crate::answer::service(version)
 }
 
 /// The service that mounts for NFS of `version`.
@@ -109,7 +105,7 @@ fn registered_nfs(
     version: NfsVersion,
     reach: &Reach<'_>,
 ) -> Result<u16, MountError> {
-    let service = nfs_service(version);
+    let service = procedure::service(version);
     match registered(service, place.kind, reach) {
         Ok(Some(port)) => Ok(port),
         Ok(None) => Err(not_registered(service, place.kind, reach)),
@@ -151,21 +147,20 @@ fn registered(
         LinkKind::Stream => portmap::TCP,
         LinkKind::Datagram => portmap::UDP,
     };
-    let mut client = reach.client(portmapper(reach.ip), LinkKind::Stream, SourcePort::Any)?;
+    let mapper = Service { program: portmap::PROGRAM, version: portmap::VERSION };
+    let at = portmapper(reach.ip);
+    let mut client = reach.client(mapper, at, LinkKind::Stream, SourcePort::Any)?;
     let Service { program, version } = service;
     let wanted = portmap::Mapping { program, version, protocol, port: 0 };
-    let procedure = portmap::Procedure::GetPort.number();
-    let mapper = Service { program: portmap::PROGRAM, version: portmap::VERSION };
-    let ask = Encoded(procedure, |out: &mut Vec<u8>| wanted.encode(out));
-    let results = client.call(mapper, &ask)?;
-    let port = portmap::GetPortRes::decode(&mut XdrIn::new(&results))?;
+    let results = client.call(portmap::Procedure::GetPort.number(), &wanted)?;
+    let port = u32::decode(&mut XdrIn::new(&results))?;
     Ok(u16::try_from(port).ok().filter(|port| *port > 0))
 }
 
 fn serves_mount(port: u16, kind: LinkKind, version: NfsVersion, reach: &Reach<'_>) -> bool {
-    let null = crate::client::Bare(mount::Procedure::Null.number());
-    let address = SocketAddr::new(reach.ip, port);
+    let (service, address) = (mount_service(version), SocketAddr::new(reach.ip, port));
+    let null = mount::Procedure::Null.number();
     reach
-        .client(address, kind, SourcePort::Any)
-        .is_ok_and(|mut client| client.call(mount_service(version), &null).is_ok())
+        .client(service, address, kind, SourcePort::Any)
+        .is_ok_and(|mut client| client.call(null, &()).is_ok())
 }

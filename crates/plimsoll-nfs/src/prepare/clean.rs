@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use super::super::ask::{Ask, Query};
-use super::super::client::Feed;
 use super::super::fileset::{EntryName, FileNo, MARKER, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::super::op::{DirNo, LinkNo, SlotNo};
 use super::super::parameters::NfsVersion;
+use super::super::procedure::Call;
+use super::super::procedure::reply::Reply;
 use super::super::refusal::{CallError, NfsStatus};
-use super::super::remote::{Listing, Remote};
-use super::super::{answer, validate};
+use super::super::remote::{Feed, Listing, Remote};
+use super::super::validate;
 use super::{CHANNELS, ours, window};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
@@ -68,9 +68,9 @@ pub fn clean(
     foreign.extend(entries.iter().filter(|e| !is_ours(&e.name)).map(|e| path(None, &e.name)));
     // The marker last: a cleaning that was cut short can be done again.
     let mut finish = || {
-        remove(&mut remote, Ask::Remove(&root, ours::MARKER_NEW.as_bytes()))?;
-        remove(&mut remote, Ask::Remove(&root, MARKER.as_bytes()))?;
-        remove(&mut remote, Ask::RemoveDir(&mounted.root, ROOT.as_bytes()))
+        is_gone(remote.remove(&root, ours::MARKER_NEW.as_bytes()))?;
+        is_gone(remote.remove(&root, MARKER.as_bytes()))?;
+        is_gone(remote.remove_dir(&mounted.root, ROOT.as_bytes()))
     };
     finish().map_err(failed("remove plimsoll-files"))?;
     foreign.sort_unstable();
@@ -113,8 +113,8 @@ pub fn clean_target(
 }
 
 /// Absence is as good, and what holds things of others stays.
-fn remove(remote: &mut Remote, ask: Ask<'_>) -> Result<(), CallError> {
-    match remote.change(ask) {
+fn is_gone(removed: Result<(), CallError>) -> Result<(), CallError> {
+    match removed {
         Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
         // Some servers say EXIST or ACCES of a directory that is not empty. What is there then
         // was listed as foreign.
@@ -158,17 +158,15 @@ fn clean_directory(
     let is_ours = |name: &[u8]| IN_A_DIRECTORY.iter().any(|form| number_of(name, *form).is_some());
     let (ours, foreign): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| is_ours(&e.name));
     let names = ours.into_iter().map(|entry| entry.name).collect();
-    let version = remote.version();
-    let mut removals = Removals { version, dir: found.handle, names, name: Vec::new(), files };
+    let mut removals = Removals { dir: found.handle, names, name: Vec::new(), files };
     remote.run(window, &mut removals)?;
     if foreign.is_empty() {
-        remove(remote, Ask::RemoveDir(root, dir.name().as_bytes()))?;
+        is_gone(remote.remove_dir(root, dir.name().as_bytes()))?;
     }
     Ok(foreign.iter().map(|entry| path(Some(dir), &entry.name)).collect())
 }
 
 struct Removals<'a> {
-    version: NfsVersion,
     dir: OwnedHandle,
     names: VecDeque<Vec<u8>>,
     name: Vec<u8>,
@@ -176,24 +174,19 @@ struct Removals<'a> {
 }
 
 impl Feed for Removals<'_> {
-    type Question<'q>
-        = Query<'q>
-    where
-        Self: 'q;
-
-    fn next(&mut self) -> Option<(u32, Query<'_>)> {
+    fn next(&mut self) -> Option<(u32, Call<'_>)> {
         self.name = self.names.pop_front()?;
-        Some((0, Query { version: self.version, ask: Ask::Remove(&self.dir, &self.name) }))
+        Some((0, Call::Remove(&self.dir, &self.name)))
     }
 
-    fn on_results(&mut self, _: u32, results: &[u8]) -> Result<(), CallError> {
-        match answer::done(results) {
-            Ok(()) => {
+    fn on_reply(&mut self, _: u32, reply: Reply<'_>) -> Result<(), CallError> {
+        match reply.removed().map_err(CallError::from) {
+            Ok(_) => {
                 self.files.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
             Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
-            other => other,
+            Err(error) => Err(error),
         }
     }
 }

@@ -4,15 +4,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::answer::{self, Attributes, Kind};
-use super::super::ask::{Ask, Query};
-use super::super::client::Feed;
 use super::super::fileset::{Content, EntryName, FileNo, FileSet, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use super::super::parameters::NfsVersion;
+use super::super::procedure::Call;
+use super::super::procedure::reply::{Attributes, Kind, Reply, Written};
 use super::super::refusal::{CallError, NfsStatus};
-use super::super::remote::{Listing, Remote, Retries};
+use super::super::remote::{Entry, Feed, Listing, Remote, Retries};
 
 /// How far all channels are, for the caller's eyes.
 #[derive(Debug, Default)]
@@ -183,10 +182,10 @@ struct Work<'a> {
     first: u32,
     files: Vec<FileState>,
     link: Option<OwnedHandle>,
-    /// What can be asked now; the last is next, so that a file begun is finished first.
+    /// What can be called now; the last is next, so that a file begun is finished first.
     ready: Vec<Step>,
-    asked: HashMap<u32, Step>,
-    asked_in_all: u32,
+    in_flight: HashMap<u32, Step>,
+    calls: u32,
     name: EntryName,
     link_text: EntryName,
     verifier: Option<[u8; 8]>,
@@ -206,8 +205,8 @@ impl<'a> Work<'a> {
             files: vec![FileState::default(); files.len()],
             link: None,
             ready: Vec::new(),
-            asked: HashMap::new(),
-            asked_in_all: 0,
+            in_flight: HashMap::new(),
+            calls: 0,
             name: LinkNo(dir.0).name(),
             link_text: LinkNo(dir.0).text(),
             verifier: None,
@@ -222,7 +221,7 @@ impl<'a> Work<'a> {
         self.ready.extend(files.rev().map(|n| Step::MakeFile(FileNo(n))));
     }
 
-    fn plan_missing(&mut self, there: Vec<answer::Entry>) -> Result<(), CallError> {
+    fn plan_missing(&mut self, there: Vec<Entry>) -> Result<(), CallError> {
         let there: HashMap<Vec<u8>, _> =
             there.into_iter().map(|e| (e.name, (e.handle, e.attributes))).collect();
         let has = |name: EntryName| there.contains_key(name.as_bytes());
@@ -303,28 +302,28 @@ impl<'a> Work<'a> {
         self.style.tally.files.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn ask(&self, step: Step) -> Ask<'_> {
+    fn call(&self, step: Step) -> Call<'_> {
         let (dir, name) = (&self.handle, self.name.as_bytes());
         match step {
-            Step::FindFile(_) | Step::FindLink => Ask::LookUp(dir, name),
-            Step::MakeFile(_) => Ask::Create(dir, name),
-            Step::MakeLink => Ask::MakeLink(dir, name, self.link_text.as_bytes()),
-            Step::SizeOf(file) => Ask::GetAttr(self.handle_of(file)),
-            Step::Cut(file) => Ask::SetSize(self.handle_of(file), file.bytes()),
+            Step::FindFile(_) | Step::FindLink => Call::LookUp(dir, name),
+            Step::MakeFile(_) => Call::Create(dir, name),
+            Step::MakeLink => Call::MakeLink(dir, name, self.link_text.as_bytes()),
+            Step::SizeOf(file) => Call::GetAttr(self.handle_of(file)),
+            Step::Cut(file) => Call::SetSize(self.handle_of(file), file.bytes()),
             Step::Write { file, offset, bytes } => {
                 let data = self.style.content.slice(file, offset, bytes as usize);
-                Ask::Write(self.handle_of(file), offset, data, Stability::Unstable)
+                Call::Write(self.handle_of(file), offset, data, Stability::Unstable)
             }
-            Step::Commit(file) => Ask::Commit(self.handle_of(file)),
-            Step::Drop(_) => Ask::Remove(dir, name),
+            Step::Commit(file) => Call::Commit(self.handle_of(file)),
+            Step::Drop(_) => Call::Remove(dir, name),
         }
     }
 
-    fn settle(&mut self, step: Step, results: &[u8]) -> Result<(), CallError> {
+    fn settle(&mut self, step: Step, reply: Reply<'_>) -> Result<(), CallError> {
         match step {
-            Step::FindFile(file) => match answer::looked_up(self.version, results) {
+            Step::FindFile(file) => match reply.looked_up().map_err(CallError::from) {
                 Ok(found) => {
-                    self.keep(file, found.handle);
+                    self.keep(file, found.handle.into());
                     match found.attributes {
                         Some(attributes) => self.on_size(file, &attributes)?,
                         None => self.ready.push(Step::SizeOf(file)),
@@ -335,36 +334,33 @@ impl<'a> Work<'a> {
                 }
                 Err(error) => return Err(error),
             },
-            Step::MakeFile(file) => match answer::made(self.version, results)?.handle {
+            Step::MakeFile(file) => match reply.made()?.handle {
                 Some(handle) => {
-                    self.keep(file, handle);
+                    self.keep(file, handle.into());
                     self.write_all(file);
                 }
                 None => self.ready.push(Step::FindFile(file)),
             },
-            Step::SizeOf(file) => {
-                self.on_size(file, &answer::attributes(self.version, results)?)?;
-            }
+            Step::SizeOf(file) => self.on_size(file, &reply.attributes()?)?,
             Step::Cut(_) => {
-                answer::done(results)?;
+                reply.set_attributes()?;
                 self.finish_file();
             }
             Step::Write { file, offset, bytes } => {
-                let written = answer::written(self.version, results, bytes as usize)?;
-                self.on_written(file, offset, bytes, written)?;
+                self.on_written(file, offset, bytes, reply.written()?)?;
             }
             Step::Commit(_) => {
-                self.compare(Some(answer::committed(results)?))?;
+                self.compare(Some(reply.committed()?.verifier))?;
                 self.finish_file();
             }
-            Step::FindLink => self.link = Some(answer::looked_up(self.version, results)?.handle),
-            Step::MakeLink => match answer::linked(self.version, results)?.handle {
-                Some(handle) => self.link = Some(handle),
+            Step::FindLink => self.link = Some(reply.looked_up()?.handle.into()),
+            Step::MakeLink => match reply.made_link()?.handle {
+                Some(handle) => self.link = Some(handle.into()),
                 None => self.ready.push(Step::FindLink),
             },
-            Step::Drop(_) => match answer::done(results) {
-                Err(error) if error.status() == Some(NfsStatus::NOENT) => {}
-                other => return other,
+            Step::Drop(_) => match reply.removed().map_err(CallError::from) {
+                Ok(_) | Err(CallError::Status(NfsStatus::NOENT)) => {}
+                Err(error) => return Err(error),
             },
         }
         Ok(())
@@ -375,10 +371,10 @@ impl<'a> Work<'a> {
         file: FileNo,
         offset: u64,
         asked: u32,
-        written: answer::Written,
+        written: Written,
     ) -> Result<(), CallError> {
         self.compare(written.verifier)?;
-        let bytes = written.bytes.min(asked);
+        let bytes = written.bytes_of(asked as usize).min(asked);
         if bytes == 0 {
             return Err(CallError::Nothing);
         }
@@ -433,27 +429,22 @@ impl<'a> Work<'a> {
 }
 
 impl Feed for Work<'_> {
-    type Question<'q>
-        = Query<'q>
-    where
-        Self: 'q;
-
-    fn next(&mut self) -> Option<(u32, Query<'_>)> {
+    fn next(&mut self) -> Option<(u32, Call<'_>)> {
         let step = self.ready.pop()?;
-        let number = self.asked_in_all;
-        self.asked_in_all += 1;
-        self.asked.insert(number, step);
+        let number = self.calls;
+        self.calls += 1;
+        self.in_flight.insert(number, step);
         self.name = step.name(self.dir);
-        Some((number, Query { version: self.version, ask: self.ask(step) }))
+        Some((number, self.call(step)))
     }
 
-    fn on_results(&mut self, number: u32, results: &[u8]) -> Result<(), CallError> {
-        let Some(step) = self.asked.remove(&number) else { return Ok(()) };
-        if self.retries.asks_again(results) {
+    fn on_reply(&mut self, number: u32, reply: Reply<'_>) -> Result<(), CallError> {
+        let Some(step) = self.in_flight.remove(&number) else { return Ok(()) };
+        if self.retries.calls_again(reply) {
             self.ready.push(step);
             return Ok(());
         }
-        self.settle(step, results).inspect_err(|_| self.failed = Some(step))
+        self.settle(step, reply).inspect_err(|_| self.failed = Some(step))
     }
 
     fn wants_pause(&mut self) -> bool {

@@ -1,6 +1,5 @@
 //! Our directory on an export: is it there, is it ours, what does its marker say.
 
-use super::super::ask::Ask;
 use super::super::fileset::{FileSet, FileSetMarker, MARKER, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::Mounted;
@@ -100,12 +99,12 @@ pub(super) fn write_marker(
     let text = marker.to_json();
     let mut write = || {
         let file = remote.create(root, MARKER_NEW.as_bytes())?;
-        remote.set(Ask::SetSize(&file, 0))?;
+        remote.set_size(&file, 0)?;
         let written = remote.write(&file, 0, text.as_bytes(), Stability::FileSync)?;
-        if written.bytes as usize != text.len() {
+        if written.bytes_of(text.len()) as usize != text.len() {
             return Err(CallError::Nothing);
         }
-        remote.change(Ask::Rename(root, MARKER_NEW.as_bytes(), MARKER.as_bytes()))
+        remote.rename(root, MARKER_NEW.as_bytes(), MARKER.as_bytes())
     };
     write().map_err(|e| e.unable_to("write the marker in plimsoll-files", mounted.place()))
 }

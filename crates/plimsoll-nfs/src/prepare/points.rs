@@ -8,11 +8,11 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::RATE_OPS_PER_S_MAX;
 use plimsoll_model::units::{Bytes, Nanos};
 
-use super::super::answer::Space;
 use super::super::fileset::{Content, FileSet};
 use super::super::handles::Handles;
 use super::super::mounting::Mounted;
 use super::super::parameters::NfsWorkload;
+use super::super::procedure::reply::Space;
 use super::super::remote::Remote;
 use super::super::script::ScriptPlan;
 use super::super::session::NfsSite;

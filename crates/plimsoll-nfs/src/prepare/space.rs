@@ -2,9 +2,9 @@
 
 use plimsoll_model::units::Bytes;
 
-use super::super::answer::Space;
 use super::super::fileset::{FileNo, FileSet};
 use super::super::mounting::Mounted;
+use super::super::procedure::reply::Space;
 use super::super::remote::Remote;
 use plimsoll_protocol::net::SetupError;
 

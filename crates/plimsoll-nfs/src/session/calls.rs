@@ -14,7 +14,7 @@ pub const CALLS_MAX: u32 = 256;
 
 /// A call in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(super) struct InFlight {
     pub(super) ticket: Ticket,
     pub(super) op: NfsOp,
     /// Without a reply by then it has failed.
@@ -25,7 +25,7 @@ pub(super) struct Call {
     pub(super) sends: u32,
 }
 
-impl Call {
+impl InFlight {
     /// It was sent again, and doing it twice is not the same as doing it once.
     fn is_ambiguous(&self) -> bool {
         self.sends > 1 && matches!(self.op.call, NfsCall::Create(_) | NfsCall::Remove(..))
@@ -42,7 +42,7 @@ impl Call {
 #[derive(Debug, Default)]
 struct Slot {
     generation: u32,
-    call: Option<Call>,
+    call: Option<InFlight>,
     /// The encoded call, kept to be sent again. Reused by the next call of this slot.
     buffer: Vec<u8>,
 }
@@ -78,7 +78,7 @@ impl Calls {
     /// Takes a slot for `call` and has `encode` write it, given its xid. `None` when all are taken.
     pub(super) fn start(
         &mut self,
-        call: Call,
+        call: InFlight,
         encode: impl FnOnce(&mut Vec<u8>, u32),
     ) -> Option<usize> {
         let at = self.free.pop()?;
@@ -91,7 +91,7 @@ impl Calls {
     }
 
     /// The call with this xid.
-    pub(super) fn find(&self, xid: u32) -> Option<(usize, &Call)> {
+    pub(super) fn find(&self, xid: u32) -> Option<(usize, &InFlight)> {
         let id = xid.wrapping_sub(self.base);
         let at = (id & ((1 << self.slot_bits) - 1)) as usize;
         let slot = self.slots.get(at)?;
@@ -100,13 +100,13 @@ impl Calls {
     }
 
     /// The call of a slot and its bytes.
-    pub(super) fn get(&mut self, at: usize) -> Option<(&mut Call, &[u8])> {
+    pub(super) fn get(&mut self, at: usize) -> Option<(&mut InFlight, &[u8])> {
         let slot = self.slots.get_mut(at)?;
         Some((slot.call.as_mut()?, &slot.buffer))
     }
 
     /// The call has ended; whatever still comes with its xid is a stranger.
-    pub(super) fn end(&mut self, at: usize) -> Option<Call> {
+    pub(super) fn end(&mut self, at: usize) -> Option<InFlight> {
         let slot = self.slots.get_mut(at)?;
         let call = slot.call.take()?;
         slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> self.slot_bits);
@@ -134,8 +134,8 @@ mod tests {
 
     use super::*;
 
-    fn call(number: u32) -> Call {
-        Call {
+    fn call(number: u32) -> InFlight {
+        InFlight {
             ticket: Ticket(number),
             op: NfsOp { kind: OpKind(0), call: NfsCall::FsStat },
             deadline: Nanos::MAX,

@@ -4,10 +4,10 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `calls` | the calls in flight, by slot and xid |
-//! | `line` | the link, and when a lost one is opened again |
+//! | `connection` | the link, and when a lost one is opened again |
 //! | `encode` | from an op to the bytes of a call |
 //! | `check` | from the bytes of a reply to a verdict |
-//! | `words` | what an error sample says |
+//! | `failure` | why a call failed, and what an error sample says |
 //!
 //! A lost connection is opened again and every pending call sent again with its xid; a datagram
 //! without reply is sent again after [`RETRY_AFTER`], then after twice as long, and so on. Either
@@ -15,9 +15,9 @@
 
 mod calls;
 mod check;
+mod connection;
 mod encode;
-mod line;
-mod words;
+mod failure;
 
 #[cfg(test)]
 mod recorder;
@@ -35,10 +35,10 @@ use plimsoll_engine::seam::{
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use self::calls::{Call, Calls};
-use self::check::{Asked, Checked, ServerRun};
-use self::line::{Line, Trouble};
-use self::words::{Complaint, Described};
+use self::calls::{Calls, InFlight};
+use self::check::{Check, Checked, ServerRun};
+use self::connection::{Connection, LossReason};
+use self::failure::Failure;
 use super::fileset::{BLOCK_BYTES, Content};
 use super::handles::Handles;
 use super::op::{NfsCall, NfsOp, Span};
@@ -46,7 +46,7 @@ use super::wire::record::Assembler;
 use super::wire::rpc::Credential;
 
 pub use self::calls::CALLS_MAX;
-pub use self::line::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX};
+pub use self::connection::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX};
 pub use super::mix::NfsVersion;
 
 /// First retransmission of a datagram; each further one waits twice as long.
@@ -74,7 +74,7 @@ pub struct NfsSession {
     op_timeout: Nanos,
     outstanding_max: usize,
     calls: Calls,
-    line: Line,
+    connection: Connection,
     assembler: Assembler,
     /// Nothing has to be done before this instant. Never too late; may be too early.
     wake: Nanos,
@@ -93,7 +93,7 @@ impl NfsSession {
             op_timeout: seat.op_timeout,
             outstanding_max: outstanding_max.clamp(1, CALLS_MAX) as usize,
             calls: Calls::new(outstanding_max, seat.nonce, seat.client),
-            line: Line::new(site.link),
+            connection: Connection::new(site.link),
             assembler: Assembler::default(),
             wake: Nanos::MAX,
             run: ServerRun::default(),
@@ -106,10 +106,10 @@ impl NfsSession {
 
     /// Sends a call, again or for the first time, when there is a link.
     fn send(&mut self, at: usize, now: Nanos, io: &mut impl Io) {
-        let Some(link) = self.line.up() else { return };
+        let Some(link) = self.connection.up() else { return };
         let Some((call, bytes)) = self.calls.get(at) else { return };
         io.send(link, bytes);
-        if self.line.kind == LinkKind::Datagram {
+        if self.connection.kind == LinkKind::Datagram {
             self.counters.retransmissions += u64::from(call.sends > 0);
             // Far more doublings than fit into any timeout.
             let wait = Nanos(RETRY_AFTER.0 << call.sends.min(16));
@@ -121,8 +121,8 @@ impl NfsSession {
 
     /// Opens a link if there is none and it is time; else asks to be woken when it is.
     fn reach_out(&mut self, now: Nanos, io: &mut impl Io) {
-        match self.line.down_until() {
-            Some(from) if from <= now => self.line.connect(io),
+        match self.connection.down_until() {
+            Some(from) if from <= now => self.connection.connect(io),
             Some(from) => self.wake = self.wake.min(from),
             None => {}
         }
@@ -135,11 +135,11 @@ impl NfsSession {
         };
         // A second reply, one to a call that has timed out, or a stranger's.
         let Some((at, call)) = self.calls.find(xid) else { return };
-        self.line.proved();
-        let asked = Asked { site: &self.site, call: call.op.call, resent: call.sends > 1 };
-        match asked.judge(message, &mut self.run) {
+        self.connection.proved();
+        let check = Check { site: &self.site, call: call.op.call, resent: call.sends > 1 };
+        match check.judge(message, &mut self.run) {
             Ok(checked) => self.succeed(at, checked, io),
-            Err(complaint) => self.fail(at, complaint, io),
+            Err(failure) => self.fail(at, failure, io),
         }
     }
 
@@ -156,19 +156,19 @@ impl NfsSession {
         io.complete(call.ticket, outcome);
     }
 
-    fn fail(&mut self, at: usize, complaint: Complaint<'_>, io: &mut impl Io) {
+    fn fail(&mut self, at: usize, failure: Failure<'_>, io: &mut impl Io) {
         let Some(call) = self.calls.end(at) else { return };
         self.succeeded = None;
         self.keep_follow_on(call.ticket, None);
-        io.explain(format_args!("{}: {complaint}", Described(call.op.call)));
+        io.explain(format_args!("{}: {failure}", call.op.call));
         let outcome =
-            Outcome { bytes_read: complaint.bytes_read(), ..call.outcome(complaint.status()) };
+            Outcome { bytes_read: failure.bytes_read(), ..call.outcome(failure.status()) };
         io.complete(call.ticket, outcome);
     }
 
-    fn fail_all(&mut self, complaint: Complaint<'_>, io: &mut impl Io) {
+    fn fail_all(&mut self, failure: Failure<'_>, io: &mut impl Io) {
         for at in 0..self.calls.slots() {
-            self.fail(at, complaint, io);
+            self.fail(at, failure, io);
         }
     }
 
@@ -182,14 +182,14 @@ impl NfsSession {
     }
 
     /// The link is gone, and closed already.
-    fn lost(&mut self, trouble: Trouble, now: Nanos, io: &mut impl Io) {
-        self.line.lost(trouble, now);
+    fn lost(&mut self, lost_by: LossReason, now: Nanos, io: &mut impl Io) {
+        self.connection.lost(lost_by, now);
         self.assembler.reset();
-        if let Trouble::Failed(LinkError { class, .. }) = trouble
+        if let LossReason::Failed(LinkError { class, .. }) = lost_by
             && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
         {
             // The generator's own limits; the server has no part in them.
-            self.fail_all(Complaint::NoLink(trouble, class), io);
+            self.fail_all(Failure::NoLink(lost_by, class), io);
         }
         if self.calls.in_flight() > 0 {
             self.reach_out(now, io);
@@ -212,7 +212,7 @@ impl Session for NfsSession {
 
     fn issue(&mut self, ticket: Ticket, op: NfsOp, now: Nanos, io: &mut impl Io) {
         let deadline = now.saturating_add(self.op_timeout);
-        let call = Call { ticket, op, deadline, retry_at: Nanos::MAX, sends: 0 };
+        let call = InFlight { ticket, op, deadline, retry_at: Nanos::MAX, sends: 0 };
         let site = &self.site;
         let started = self.calls.start(call, |out, xid| site.encode(op.call, xid, out));
         let Some(at) = started else {
@@ -226,25 +226,25 @@ impl Session for NfsSession {
     }
 
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        if !self.line.is(link) {
+        if !self.connection.is(link) {
             return;
         }
-        self.line.connected(link);
+        self.connection.connected(link);
         for at in 0..self.calls.slots() {
             let Some((call, _)) = self.calls.get(at) else { continue };
             // A new connection has seen no call; of datagrams only the timer knows which are lost.
             let is_due = call.sends == 0 || call.retry_at <= now;
-            if is_due || self.line.kind == LinkKind::Stream {
+            if is_due || self.connection.kind == LinkKind::Stream {
                 self.send(at, now, io);
             }
         }
     }
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
-        if !self.line.is(link) {
+        if !self.connection.is(link) {
             return;
         }
-        if self.line.kind == LinkKind::Datagram {
+        if self.connection.kind == LinkKind::Datagram {
             return self.on_message(bytes, io);
         }
         let mut assembler = std::mem::take(&mut self.assembler);
@@ -256,13 +256,13 @@ impl Session for NfsSession {
                 io.explain(format_args!("bytes behind the reply: {too_long}"));
                 io.surplus(kind);
             }
-            self.fail_all(Complaint::Stream(too_long), io);
-            self.lost(Trouble::Garbled, now, io);
+            self.fail_all(Failure::Stream(too_long), io);
+            self.lost(LossReason::Garbled, now, io);
         }
     }
 
     fn at_boundary(&self, link: Link) -> bool {
-        self.line.is(link) && self.assembler.is_between_records()
+        self.connection.is(link) && self.assembler.is_between_records()
     }
 
     fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
@@ -270,15 +270,15 @@ impl Session for NfsSession {
     }
 
     fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        if self.line.is(link) {
+        if self.connection.is(link) {
             io.close(link);
-            self.lost(Trouble::Closed, now, io);
+            self.lost(LossReason::Closed, now, io);
         }
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io) {
-        if self.line.is(link) {
-            self.lost(Trouble::Failed(error), now, io);
+        if self.connection.is(link) {
+            self.lost(LossReason::Failed(error), now, io);
         }
     }
 
@@ -292,8 +292,8 @@ impl Session for NfsSession {
             let Some((call, _)) = self.calls.get(at) else { continue };
             let (deadline, retry_at, sends) = (call.deadline, call.retry_at, call.sends);
             if deadline <= now {
-                let (after, trouble) = (self.op_timeout, self.line.trouble);
-                self.fail(at, Complaint::Timeout { after, sends, trouble }, io);
+                let (after, lost_by) = (self.op_timeout, self.connection.lost_by);
+                self.fail(at, Failure::Timeout { after, sends, lost_by }, io);
                 continue;
             }
             self.wake = self.wake.min(deadline);

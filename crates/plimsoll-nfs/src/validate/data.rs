@@ -1,11 +1,11 @@
 //! Content and attributes of a file.
 
-use super::super::answer::Kind;
-use super::super::ask::{Ask, FILE_MODE};
 use super::super::fileset::BLOCK_BYTES;
 use super::super::handles::OwnedHandle;
 use super::super::op::Stability;
 use super::super::parameters::NfsVersion;
+use super::super::procedure::FILE_MODE;
+use super::super::procedure::reply::Kind;
 use super::super::wire::v3::access;
 use super::{Checks, ValidateError};
 
@@ -53,7 +53,7 @@ fn writes(
         let stability = Stability::Unstable;
         let written =
             checks.call(check, |remote, _| remote.write(file, offset, data, stability))?;
-        checks.same("bytes taken by write", bytes as u64, u64::from(written.bytes))?;
+        checks.same("bytes taken by write", bytes as u64, u64::from(written.bytes_of(bytes)))?;
         verifiers.extend(written.verifier);
     }
     let size = checks.attributes("size after write", file)?.size;
@@ -122,14 +122,14 @@ fn reads_as(
 
 fn sizes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
     let check = "set size";
-    checks.call(check, |remote, _| remote.set(Ask::SetSize(file, 100)))?;
+    checks.call(check, |remote, _| remote.set_size(file, 100))?;
     let size = checks.attributes(check, file)?.size;
     checks.same(check, 100, size)?;
     let content: Vec<u8> = (0..100_usize).map(|at| (at * 7) as u8).collect();
     reads_as(checks, "read back after set size", file, &content)?;
     for mode in [0o600, FILE_MODE] {
         let check = "set mode";
-        checks.call(check, |remote, _| remote.set(Ask::SetMode(file, mode)))?;
+        checks.call(check, |remote, _| remote.set_mode(file, mode))?;
         let got = checks.attributes(check, file)?.mode;
         checks.holds(check, got == mode, || (format!("{mode:04o}"), format!("{got:04o}")))?;
     }

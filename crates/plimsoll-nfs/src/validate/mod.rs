@@ -6,11 +6,10 @@ mod names;
 
 use std::fmt;
 
-use super::answer::Attributes;
-use super::ask::Ask;
 use super::handles::OwnedHandle;
 use super::mounting::Mounted;
 use super::parameters::NfsVersion;
+use super::procedure::reply::Attributes;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::{Listing, Remote};
 use plimsoll_protocol::net::SetupError;
@@ -80,12 +79,12 @@ fn all_checks(remote: &mut Remote, root: &OwnedHandle) -> Result<u32, ValidateEr
 pub fn remove_scratch(remote: &mut Remote, root: &OwnedHandle) -> Result<(), CallError> {
     let Some(found) = remote.find(root, SCRATCH.as_bytes())? else { return Ok(()) };
     for entry in remote.list(&found.handle, Listing::Names)? {
-        match remote.change(Ask::Remove(&found.handle, &entry.name)) {
+        match remote.remove(&found.handle, &entry.name) {
             Ok(()) | Err(CallError::Status(NfsStatus::NOENT)) => {}
             Err(error) => return Err(error),
         }
     }
-    remote.change(Ask::RemoveDir(root, SCRATCH.as_bytes()))
+    remote.remove_dir(root, SCRATCH.as_bytes())
 }
 
 /// The checks under way.

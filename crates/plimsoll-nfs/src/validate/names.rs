@@ -1,11 +1,10 @@
 //! Names: lookup, links, listings, removal.
 
-use super::super::answer::{Entry, Kind};
-use super::super::ask::Ask;
 use super::super::handles::OwnedHandle;
 use super::super::parameters::NfsVersion;
+use super::super::procedure::reply::Kind;
 use super::super::refusal::NfsStatus;
-use super::super::remote::Listing;
+use super::super::remote::{Entry, Listing};
 use super::{Checks, ValidateError};
 
 /// Text of the link that is made.
@@ -112,12 +111,12 @@ fn same_names(
 fn removals(checks: &mut Checks<'_>, names: &mut Vec<Vec<u8>>) -> Result<(), ValidateError> {
     for _ in 0..FILES / 2 {
         let name = names.remove(0);
-        checks.call("remove a file", |remote, dir| remote.change(Ask::Remove(dir, &name)))?;
+        checks.call("remove a file", |remote, dir| remote.remove(dir, &name))?;
         checks.refused("look a removed name up", NfsStatus::NOENT, |remote, dir| {
             remote.look_up(dir, &name)
         })?;
         checks.refused("remove a removed name", NfsStatus::NOENT, |remote, dir| {
-            remote.change(Ask::Remove(dir, &name))
+            remote.remove(dir, &name)
         })?;
     }
     Ok(())

@@ -5,23 +5,36 @@ macro_rules! xdr_struct {
     () => {};
     (
         $(#[$meta:meta])*
-        pub struct $name:ident<$lt:lifetime> {
-            $( $(#[$field_meta:meta])* $field:ident: $type:ty, )*
-        }
+        pub struct $name:ident<$lt:lifetime> { $($fields:tt)* }
         $($rest:tt)*
     ) => {
-        $(#[$meta])*
+        xdr_struct! { @one [$(#[$meta])*] [$name<$lt>] $lt { $($fields)* } }
+        xdr_struct! { $($rest)* }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($fields:tt)* }
+        $($rest:tt)*
+    ) => {
+        xdr_struct! { @one [$(#[$meta])*] [$name] 'a { $($fields)* } }
+        xdr_struct! { $($rest)* }
+    };
+    (
+        @one [$($meta:tt)*] [$name:ident $(<$own:lifetime>)?] $lt:lifetime
+        { $( $(#[$field_meta:meta])* $field:ident: $type:ty, )* }
+    ) => {
+        $($meta)*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name<$lt> { $( $(#[$field_meta])* pub $field: $type, )* }
+        pub struct $name$(<$own>)? { $( $(#[$field_meta])* pub $field: $type, )* }
 
-        impl $crate::wire::xdr::Encode for $name<'_> {
+        impl$(<$own>)? $crate::wire::xdr::Encode for $name$(<$own>)? {
             #[inline]
             fn encode(&self, out: &mut Vec<u8>) {
                 $( $crate::wire::xdr::Encode::encode(&self.$field, out); )*
             }
         }
 
-        impl<$lt> $crate::wire::xdr::Decode<$lt> for $name<$lt> {
+        impl<$lt> $crate::wire::xdr::Decode<$lt> for $name$(<$own>)? {
             #[inline]
             fn decode(
                 input: &mut $crate::wire::xdr::XdrIn<$lt>,
@@ -31,49 +44,11 @@ macro_rules! xdr_struct {
         }
 
         #[cfg(test)]
-        impl<$lt> $crate::wire::tests::Sample<$lt> for $name<$lt> {
+        impl<$lt> $crate::wire::tests::Sample<$lt> for $name$(<$own>)? {
             fn sample(draw: &mut $crate::wire::tests::Draw<$lt>) -> Self {
                 Self { $( $field: $crate::wire::tests::Sample::sample(draw), )* }
             }
         }
-
-        xdr_struct! { $($rest)* }
-    };
-    (
-        $(#[$meta:meta])*
-        pub struct $name:ident {
-            $( $(#[$field_meta:meta])* $field:ident: $type:ty, )*
-        }
-        $($rest:tt)*
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name { $( $(#[$field_meta])* pub $field: $type, )* }
-
-        impl $crate::wire::xdr::Encode for $name {
-            #[inline]
-            fn encode(&self, out: &mut Vec<u8>) {
-                $( $crate::wire::xdr::Encode::encode(&self.$field, out); )*
-            }
-        }
-
-        impl<'a> $crate::wire::xdr::Decode<'a> for $name {
-            #[inline]
-            fn decode(
-                input: &mut $crate::wire::xdr::XdrIn<'a>,
-            ) -> Result<Self, $crate::wire::xdr::XdrError> {
-                Ok(Self { $( $field: $crate::wire::xdr::Decode::decode(input)?, )* })
-            }
-        }
-
-        #[cfg(test)]
-        impl<'a> $crate::wire::tests::Sample<'a> for $name {
-            fn sample(draw: &mut $crate::wire::tests::Draw<'a>) -> Self {
-                Self { $( $field: $crate::wire::tests::Sample::sample(draw), )* }
-            }
-        }
-
-        xdr_struct! { $($rest)* }
     };
 }
 

@@ -116,6 +116,13 @@ pub enum MountReply<T> {
 }
 
 impl<T> MountReply<T> {
+    pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> MountReply<U> {
+        match self {
+            Self::Ok(ok) => MountReply::Ok(with(ok)),
+            Self::Err(status) => MountReply::Err(status),
+        }
+    }
+
     /// The status on the wire.
     pub fn status(&self) -> MountStatus {
         match self {

@@ -40,39 +40,5 @@ xdr_struct! {
     }
 }
 
-/// Arguments of SET.
-pub type SetArgs = Mapping;
-/// Result of SET and UNSET: done.
-pub type SetRes = bool;
-/// Arguments of UNSET; protocol and port do not matter.
-pub type UnsetArgs = Mapping;
-/// Result of UNSET.
-pub type UnsetRes = bool;
-/// Arguments of GETPORT; the port does not matter.
-pub type GetPortArgs = Mapping;
-/// Result of GETPORT: the port, 0 where the program is not registered.
-pub type GetPortRes = u32;
 /// Result of DUMP.
 pub type DumpRes<'a> = List<'a, Mapping>;
-
-xdr_struct! {
-    /// Arguments of CALLIT: a call to be passed on. RFC 1833 §3.1
-    pub struct CallItArgs<'a> {
-        /// Program number.
-        program: u32,
-        /// Its version.
-        version: u32,
-        /// Its procedure.
-        procedure: u32,
-        /// Encoded arguments.
-        arguments: &'a [u8],
-    }
-
-    /// Result of CALLIT. RFC 1833 §3.1
-    pub struct CallItRes<'a> {
-        /// Port of the program.
-        port: u32,
-        /// Encoded results.
-        results: &'a [u8],
-    }
-}

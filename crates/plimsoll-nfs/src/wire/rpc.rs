@@ -51,6 +51,32 @@ pub mod auth {
     }
 }
 
+/// An RPC program and its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Number of the program.
+    pub program: u32,
+    /// Version of it.
+    pub version: u32,
+}
+
+/// Writes one call.
+pub(crate) struct CallWriter<'o> {
+    pub(crate) xid: u32,
+    pub(crate) credential: &'o Credential,
+    pub(crate) out: &'o mut Vec<u8>,
+}
+
+impl CallWriter<'_> {
+    /// Appends the message.
+    #[inline]
+    pub(crate) fn put(self, service: Service, procedure: u32, arguments: &impl Encode) {
+        let Service { program, version } = service;
+        encode_call(self.out, self.xid, (program, version), procedure, self.credential);
+        arguments.encode(self.out);
+    }
+}
+
 /// Begins a call; its arguments follow. RFC 5531 §9 `call_body`
 #[inline]
 pub fn encode_call(

@@ -193,7 +193,7 @@ impl Server {
 
     pub fn remove_directory(&self, dir: &[u8], name: &str) -> v3::Status3 {
         let arguments = v3::RmDirArgs { dir: handle(dir), name: Name::from(name) };
-        decoded::<v3::RmDirRes>(&self.v3(v3::Procedure::RmDir, &arguments)).status()
+        decoded::<v3::RemoveRes>(&self.v3(v3::Procedure::RmDir, &arguments)).status()
     }
 
     pub fn rename(&self, from: (&[u8], &str), to: (&[u8], &str)) -> v3::Status3 {

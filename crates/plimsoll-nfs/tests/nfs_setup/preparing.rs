@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_nfs::ask::Ask;
 use plimsoll_nfs::fileset::{FileNo, MARKER, ROOT, SLICE_BYTES_MAX};
 use plimsoll_nfs::handles::OwnedHandle;
 use plimsoll_nfs::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
@@ -97,7 +96,7 @@ fn what_a_load_point_changed_is_as_it_was_before_the_next_one() {
             let more = content.slice(Accessed(17).file(), Accessed(17).bytes(), 5_000);
             remote.write(appended, Accessed(17).bytes(), more, Stability::FileSync).unwrap();
             let cut = known.handles.file(Accessed(40)).unwrap();
-            remote.set(Ask::SetSize(cut, 1)).unwrap();
+            remote.set_size(cut, 1).unwrap();
             let dir = known.handles.dir(SlotNo(7).directory()).unwrap();
             remote.create(dir, SlotNo(7).name().as_bytes()).unwrap();
             let known = making.prepare(200, knows.then_some(&known)).unwrap();
@@ -217,7 +216,7 @@ fn nothing_is_written_where_it_must_not_be() {
     };
     refused(&ours, "carries no .plimsoll, so it is not ours");
     assert!(clean(&mounted, &host, &mut |_| GoOn::Yes).is_err());
-    remote.change(Ask::Remove(&root, b"letter.txt")).unwrap();
+    remote.remove(&root, b"letter.txt").unwrap();
     Making::new(&host, &mounted, &ours).prepare(100, None).unwrap();
     refused(&other, "--set workload.file_set_seed=5");
     let dir = remote.look_up(&root, DirNo(0).name().as_bytes()).unwrap().handle;

@@ -1,8 +1,6 @@
 //! The portmapper: says where MOUNT and NFS listen. Nothing can be registered from outside.
 
-use crate::wire::portmap::{
-    DumpRes, GetPortArgs, Mapping, PORT, PROGRAM, Procedure, TCP, UDP, VERSION,
-};
+use crate::wire::portmap::{DumpRes, Mapping, PORT, PROGRAM, Procedure, TCP, UDP, VERSION};
 use crate::wire::rpc::ReplyOutcome;
 use crate::wire::{Encode as _, mount};
 
@@ -44,7 +42,7 @@ pub(super) fn answer(
     match procedure.ok_or(ReplyOutcome::ProcedureUnavailable)? {
         Procedure::Null => turn.arguments::<()>()?,
         Procedure::GetPort => {
-            let wanted: GetPortArgs = turn.arguments()?;
+            let wanted: Mapping = turn.arguments()?;
             let same = |m: &Mapping| (m.program, m.protocol) == (wanted.program, wanted.protocol);
             let found: Vec<Mapping> = registered.mappings().into_iter().filter(same).collect();
             // RFC 1833 §3: a port of another version is better than none.

@@ -1,21 +1,21 @@
-//! From the bytes of a reply to a verdict: what came is what the call means, or a complaint.
-
-mod v2;
-mod v3;
+//! From the bytes of a reply to a verdict: what came is what the call means, or the call has failed.
 
 use plimsoll_model::outcome::OpStatus;
 
-use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Verify};
+use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Stability, Verify};
+use super::super::procedure::reply::{Attributes, Kind, Page, Reply, Written};
 use super::super::wire::rpc::{ReplyHead, ReplyOutcome};
+use super::super::wire::v3::{Handle, StableHow, access};
 use super::super::wire::{Decode, Path, XdrIn};
-use super::words::Complaint;
-use super::{NfsSite, NfsVersion};
+use super::NfsSite;
+use super::encode::RIGHTS;
+use super::failure::Failure;
 
 /// `NFSERR_NOENT`, `NFS3ERR_NOENT`
 const NOENT: u32 = 2;
 
 /// What a reply is compared with.
-pub(super) struct Asked<'s> {
+pub(super) struct Check<'s> {
     pub(super) site: &'s NfsSite,
     pub(super) call: NfsCall,
     /// It was sent more than once, so it may have been done more than once.
@@ -37,7 +37,7 @@ impl Checked {
         Self { status: OpStatus::Ok, bytes_read: 0, bytes_written: 0, verified: false };
 }
 
-type Judged<'m> = Result<Checked, Complaint<'m>>;
+type Judged<'m> = Result<Checked, Failure<'m>>;
 
 /// The verifier of the server's present run, once it is known. RFC 1813 §3.3.7
 #[derive(Debug, Default)]
@@ -46,46 +46,96 @@ pub(super) struct ServerRun {
 }
 
 impl ServerRun {
-    /// Complains once for each change.
+    /// Fails once for each change.
     fn check<'m>(&mut self, verifier: [u8; 8]) -> Judged<'m> {
         match self.verifier.replace(verifier) {
-            Some(before) if before != verifier => Err(Complaint::Verifier),
+            Some(before) if before != verifier => Err(Failure::Verifier),
             _ => Ok(Checked::OK),
         }
     }
 }
 
-impl Asked<'_> {
+impl Check<'_> {
     /// Judges a whole message whose xid is that of the call.
     pub(super) fn judge<'m>(&self, message: &'m [u8], run: &mut ServerRun) -> Judged<'m> {
         let mut input = XdrIn::new(message);
         match ReplyHead::decode(&mut input)?.outcome {
             ReplyOutcome::Success => {}
-            refusal => return Err(Complaint::Refused(refusal)),
+            refusal => return Err(Failure::Refused(refusal)),
         }
-        match self.site.version {
-            NfsVersion::V2 => self.judge_v2(input),
-            NfsVersion::V3 => self.judge_v3(input, run),
+        self.judge_results(Reply::new(self.site.version, input.rest()), run)
+    }
+
+    fn judge_results<'m>(&self, reply: Reply<'m>, run: &mut ServerRun) -> Judged<'m> {
+        match self.call {
+            NfsCall::GetAttr(file) => {
+                let attributes = reply.attributes()?;
+                regular(Some(attributes))?;
+                self.size(file, attributes.size)
+            }
+            NfsCall::SetAttr(_) => regular(reply.set_attributes()?),
+            NfsCall::Lookup(file) => {
+                let found = reply.looked_up()?;
+                regular(found.attributes)?;
+                directory(found.dir_attributes)?;
+                self.handle(file, found.handle)
+            }
+            NfsCall::Access(_) => {
+                let granted = reply.access()?;
+                regular(granted.attributes)?;
+                rights(granted.access)
+            }
+            NfsCall::ReadLink(link) => {
+                let read = reply.link_text()?;
+                is(Kind::Link, read.attributes)?;
+                link_text(link, read.text)
+            }
+            NfsCall::Read(span, verify) => {
+                let read = reply.read()?;
+                regular(read.attributes)?;
+                if read.count as usize != read.data.len() {
+                    return Err(Failure::Nonsense("READ's count is not that of its data"));
+                }
+                self.read(span, verify, read.data)
+            }
+            NfsCall::Write(span, stability) => {
+                let written = reply.written()?;
+                regular(written.attributes)?;
+                is_written(span, stability, &written, run)
+            }
+            NfsCall::Create(_) => {
+                let made = reply.made()?;
+                regular(made.attributes)?;
+                directory(made.dir_attributes)
+            }
+            NfsCall::Remove(_, presence) => match reply.removed() {
+                Ok(dir_attributes) => {
+                    directory(dir_attributes)?;
+                    removed(presence)
+                }
+                Err(error) => self.not_removed(presence, error.into()),
+            },
+            NfsCall::ReadDir(_) => listing(reply.page()?),
+            NfsCall::ReadDirPlus(_) => listing(reply.full_page()?),
+            NfsCall::FsStat => directory(reply.space()?.attributes),
+            NfsCall::Commit(_) => {
+                let committed = reply.committed()?;
+                regular(committed.attributes)?;
+                run.check(committed.verifier)
+            }
         }
     }
 
-    /// The call ended with an error status.
-    fn failed<'m>(&self, code: u32, name: Option<&'static str>) -> Judged<'m> {
-        match self.call {
-            NfsCall::Remove(_, Presence::Missing) if code == NOENT => {
+    fn not_removed<'m>(&self, presence: Presence, failure: Failure<'m>) -> Judged<'m> {
+        match (presence, failure) {
+            (Presence::Missing, Failure::Status { code: NOENT, .. }) => {
                 Ok(Checked { status: OpStatus::ExpectedFailure, ..Checked::OK })
             }
             // The first try has removed it.
-            NfsCall::Remove(_, Presence::Exists) if code == NOENT && self.resent => Ok(Checked::OK),
-            _ => Err(Complaint::Status { code, name }),
-        }
-    }
-
-    /// A REMOVE succeeded.
-    fn removed<'m>(&self, presence: Presence) -> Judged<'m> {
-        match presence {
-            Presence::Exists => Ok(Checked::OK),
-            Presence::Missing => Err(Complaint::Unexpected { expected: NOENT, actual: 0 }),
+            (Presence::Exists, Failure::Status { code: NOENT, .. }) if self.resent => {
+                Ok(Checked::OK)
+            }
+            (_, failure) => Err(failure),
         }
     }
 
@@ -103,50 +153,111 @@ impl Asked<'_> {
     }
 
     /// What the server calls a file it was looked up by name.
-    fn handle<'m>(&self, file: Accessed, found: &[u8]) -> Judged<'m> {
+    fn handle<'m>(&self, file: Accessed, found: Handle<'_>) -> Judged<'m> {
         let known = self.site.handles.file(file);
-        match known.is_some_and(|known| known.as_bytes() == found) {
+        match known.is_some_and(|known| known.as_bytes() == found.bytes()) {
             true => Ok(Checked::OK),
-            false => Err(Complaint::Handle),
+            false => Err(Failure::Handle),
         }
     }
 
     /// Files only grow during a run.
     fn size<'m>(&self, file: Accessed, found: u64) -> Judged<'m> {
         match file.bytes() {
-            made if found < made => Err(Complaint::Shrunk { made, found }),
+            made if found < made => Err(Failure::Shrunk { made, found }),
             _ => Ok(Checked::OK),
         }
     }
 }
 
+fn is<'m>(expected: Kind, attributes: Option<Attributes>) -> Judged<'m> {
+    match attributes {
+        Some(Attributes { kind: found, .. }) if found != expected => {
+            Err(Failure::Kind { expected, found })
+        }
+        _ => Ok(Checked::OK),
+    }
+}
+
+fn regular<'m>(attributes: Option<Attributes>) -> Judged<'m> {
+    is(Kind::File, attributes)
+}
+
+fn directory<'m>(attributes: Option<Attributes>) -> Judged<'m> {
+    is(Kind::Directory, attributes)
+}
+
+fn removed<'m>(presence: Presence) -> Judged<'m> {
+    match presence {
+        Presence::Exists => Ok(Checked::OK),
+        Presence::Missing => Err(Failure::Unexpected { expected: NOENT, actual: 0 }),
+    }
+}
+
+/// The caller made the file, so it may at least read it.
+fn rights<'m>(granted: u32) -> Judged<'m> {
+    if granted & !RIGHTS != 0 {
+        return Err(Failure::Nonsense("the server grants accesses it was not asked about"));
+    }
+    match granted & access::READ {
+        0 => Err(Failure::Unreadable),
+        _ => Ok(Checked::OK),
+    }
+}
+
+fn is_written<'m>(
+    span: Span,
+    stability: Stability,
+    written: &Written,
+    run: &mut ServerRun,
+) -> Judged<'m> {
+    let end = span.offset + u64::from(span.bytes);
+    match written {
+        Written { count: Some(count), .. } => length(span.bytes, *count as usize)?,
+        // NFSv2 has no count: the size must hold what was written.
+        Written { attributes: Some(found), .. } if found.size < end => {
+            return Err(Failure::Shrunk { made: end, found: found.size });
+        }
+        Written { .. } => Checked::OK,
+    };
+    if written.committed < StableHow::from(stability) {
+        return Err(Failure::Nonsense("FILE_SYNC was asked for, and less was done"));
+    }
+    // Data that is durable survives a restart of the server.
+    if let (Stability::Unstable, Some(verifier)) = (stability, written.verifier) {
+        run.check(verifier)?;
+    }
+    Ok(Checked { bytes_written: u64::from(span.bytes), ..Checked::OK })
+}
+
 fn length<'m>(asked: u32, got: usize) -> Judged<'m> {
     match asked as usize == got {
         true => Ok(Checked::OK),
-        false => Err(Complaint::Length { asked: u64::from(asked), got: got as u64 }),
+        false => Err(Failure::Length { asked: u64::from(asked), got: got as u64 }),
     }
 }
 
 /// Where the data of a READ goes wrong.
-fn first_difference<'m>(span: Span, content: &[u8], data: &[u8]) -> Complaint<'m> {
+fn first_difference<'m>(span: Span, content: &[u8], data: &[u8]) -> Failure<'m> {
     let mut pairs = content.iter().zip(data).zip(span.offset..);
     let ((expected, found), at) =
         pairs.find(|((expected, found), _)| expected != found).expect("the two differ");
-    Complaint::Content { at, expected: *expected, found: *found, bytes: data.len() as u64 }
+    Failure::Content { at, expected: *expected, found: *found, bytes: data.len() as u64 }
 }
 
 fn link_text<'m>(link: LinkNo, found: Path<'m>) -> Judged<'m> {
     match found.0 == link.text().as_bytes() {
         true => Ok(Checked::OK),
-        false => Err(Complaint::LinkText { expected: link.text(), found }),
+        false => Err(Failure::LinkText { expected: link.text(), found }),
     }
 }
 
 /// A directory of the set is not empty, and every part of a listing but the last has entries.
-fn listing<'m>(has_entries: bool, eof: bool) -> Judged<'m> {
-    match has_entries || eof {
+fn listing<'m>(page: Page<'m>) -> Judged<'m> {
+    directory(page.dir_attributes)?;
+    match !page.entries.is_empty() || page.is_end {
         true => Ok(Checked::OK),
-        false => Err(Complaint::Nonsense("no entry, and yet not the end of the directory")),
+        false => Err(Failure::Nonsense("no entry, and yet not the end of the directory")),
     }
 }
 

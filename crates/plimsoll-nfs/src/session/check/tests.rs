@@ -5,7 +5,6 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::super::NfsVersion::{self, V2, V3};
-use super::super::encode::stable3;
 use super::super::recorder::*;
 use super::super::replies::{self, RUN, attributes2, attributes3, read_ok, reply, write_ok};
 use crate::op::*;
@@ -204,7 +203,7 @@ fn a_restart_of_the_server_is_noticed_once() {
     let mut write = |stability, verifier: &[u8; 8]| {
         let sent = bench.io.sent.len();
         bench.issue(NfsCall::Write(two_blocks(), stability));
-        let committed = stable3(stability);
+        let committed = StableHow::from(stability);
         let ok = write_ok(two_blocks(), committed, *verifier);
         let message = reply(bench.xid(sent), v3::WriteRes::Ok(ok));
         bench.message(&message);

@@ -89,8 +89,6 @@ proptest! {
             mount::ExportRes<'_> => mount3::exports<'_, '_>;
             portmap::Mapping => pmap::mapping;
             portmap::DumpRes<'_> => pmap::pmaplist;
-            portmap::CallItArgs<'_> => pmap::call_args<'_>;
-            portmap::CallItRes<'_> => pmap::call_result<'_>;
         }
     }
 

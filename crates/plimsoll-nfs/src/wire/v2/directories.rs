@@ -1,11 +1,11 @@
 //! Names and directories: CREATE to READDIR. RFC 1094 §2.2.10 to §2.2.17.
 
-use super::{DirOpOk, Handle2, Reply2, SetAttributes2};
+use super::{DirOpOk, Handle2, LookupArgs, Reply2, SetAttributes2};
 use crate::wire::text::{Name, Path};
 use crate::wire::xdr::{List, opaque_bytes};
 
 xdr_struct! {
-    /// Arguments of CREATE. RFC 1094 §2.2.10
+    /// Arguments of CREATE and MKDIR. RFC 1094 §2.2.10 `createargs`
     pub struct CreateArgs<'a> {
         /// Where.
         dir: Handle2,
@@ -13,14 +13,6 @@ xdr_struct! {
         name: Name<'a>,
         /// Its attributes.
         attributes: SetAttributes2,
-    }
-
-    /// Arguments of REMOVE. RFC 1094 §2.2.11
-    pub struct RemoveArgs<'a> {
-        /// Where.
-        dir: Handle2,
-        /// Name of the file.
-        name: Name<'a>,
     }
 
     /// Arguments of RENAME. RFC 1094 §2.2.12
@@ -55,24 +47,6 @@ xdr_struct! {
         path: Path<'a>,
         /// Its attributes, which servers may ignore.
         attributes: SetAttributes2,
-    }
-
-    /// Arguments of MKDIR. RFC 1094 §2.2.15
-    pub struct MkDirArgs<'a> {
-        /// Where.
-        dir: Handle2,
-        /// Name of the directory.
-        name: Name<'a>,
-        /// Its attributes.
-        attributes: SetAttributes2,
-    }
-
-    /// Arguments of RMDIR. RFC 1094 §2.2.16
-    pub struct RmDirArgs<'a> {
-        /// Where.
-        dir: Handle2,
-        /// Name of the directory.
-        name: Name<'a>,
     }
 
     /// Arguments of READDIR. RFC 1094 §2.2.17
@@ -111,6 +85,12 @@ impl Entry<'_> {
     }
 }
 
+/// Arguments of REMOVE. RFC 1094 §2.2.11
+pub type RemoveArgs<'a> = LookupArgs<'a>;
+/// Arguments of MKDIR. RFC 1094 §2.2.15
+pub type MkDirArgs<'a> = CreateArgs<'a>;
+/// Arguments of RMDIR. RFC 1094 §2.2.16
+pub type RmDirArgs<'a> = LookupArgs<'a>;
 /// Result of CREATE.
 pub type CreateRes = Reply2<DirOpOk>;
 /// Result of REMOVE.

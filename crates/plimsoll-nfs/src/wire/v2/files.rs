@@ -24,7 +24,7 @@ xdr_struct! {
         attributes: FileAttributes2,
     }
 
-    /// Arguments of LOOKUP. RFC 1094 §2.2.5
+    /// Arguments of LOOKUP, REMOVE and RMDIR. RFC 1094 §2.3.10 `diropargs`
     pub struct LookupArgs<'a> {
         /// Where.
         dir: Handle2,
@@ -107,18 +107,6 @@ xdr_struct! {
     }
 }
 
-/// Arguments of NULL. RFC 1094 §2.2.1
-pub type NullArgs = ();
-/// Result of NULL.
-pub type NullRes = ();
-/// Arguments of ROOT, which is obsolete. RFC 1094 §2.2.4
-pub type RootArgs = ();
-/// Result of ROOT.
-pub type RootRes = ();
-/// Arguments of WRITECACHE, which was never specified. RFC 1094 §2.2.8
-pub type WriteCacheArgs = ();
-/// Result of WRITECACHE.
-pub type WriteCacheRes = ();
 /// Result of GETATTR.
 pub type GetAttrRes = Reply2<AttrOk>;
 /// Result of SETATTR.

@@ -162,11 +162,5 @@ xdr_struct! {
     }
 }
 
-/// Result of CREATE; in failure with attributes of the directory.
+/// Result of CREATE, MKDIR, SYMLINK and MKNOD; in failure with attributes of the directory.
 pub type CreateRes<'a> = Reply3<CreateOk<'a>, WccData>;
-/// Result of MKDIR; in failure with attributes of the directory.
-pub type MkDirRes<'a> = Reply3<CreateOk<'a>, WccData>;
-/// Result of SYMLINK; in failure with attributes of the directory.
-pub type SymlinkRes<'a> = Reply3<CreateOk<'a>, WccData>;
-/// Result of MKNOD; in failure with attributes of the directory.
-pub type MkNodRes<'a> = Reply3<CreateOk<'a>, WccData>;

@@ -3,11 +3,6 @@
 use super::{FileAttributes, Handle, PostOpAttr, Reply3, SetAttributes, TimeSpec3, WccData};
 use crate::wire::text::{Name, Path};
 
-/// Arguments of NULL. RFC 1813 §3.3.0
-pub type NullArgs = ();
-/// Result of NULL. RFC 1813 §3.3.0
-pub type NullRes = ();
-
 xdr_struct! {
     /// Arguments of GETATTR. RFC 1813 §3.3.1
     pub struct GetAttrArgs<'a> {
@@ -37,7 +32,7 @@ xdr_struct! {
         wcc: WccData,
     }
 
-    /// Arguments of LOOKUP. RFC 1813 §3.3.3
+    /// Arguments of LOOKUP, REMOVE and RMDIR. RFC 1813 §2.6 `diropargs3`
     pub struct LookupArgs<'a> {
         /// Where.
         dir: Handle<'a>,

@@ -1,25 +1,9 @@
 //! Names that go or move: REMOVE, RMDIR, RENAME, LINK. RFC 1813 §3.3.12 to §3.3.15.
 
-use super::{Handle, PostOpAttr, Reply3, WccData};
+use super::{Handle, LookupArgs, PostOpAttr, Reply3, WccData};
 use crate::wire::text::Name;
 
 xdr_struct! {
-    /// Arguments of REMOVE. RFC 1813 §3.3.12
-    pub struct RemoveArgs<'a> {
-        /// Where.
-        dir: Handle<'a>,
-        /// Name of the file.
-        name: Name<'a>,
-    }
-
-    /// Arguments of RMDIR. RFC 1813 §3.3.13
-    pub struct RmDirArgs<'a> {
-        /// Where.
-        dir: Handle<'a>,
-        /// Name of the directory.
-        name: Name<'a>,
-    }
-
     /// What REMOVE and RMDIR answer. RFC 1813 §3.3.12
     pub struct RemoveOk {
         /// Of the directory.
@@ -65,10 +49,12 @@ xdr_struct! {
     }
 }
 
-/// Result of REMOVE.
+/// Arguments of REMOVE. RFC 1813 §3.3.12
+pub type RemoveArgs<'a> = LookupArgs<'a>;
+/// Arguments of RMDIR. RFC 1813 §3.3.13
+pub type RmDirArgs<'a> = LookupArgs<'a>;
+/// Result of REMOVE and RMDIR.
 pub type RemoveRes = Reply3<RemoveOk, WccData>;
-/// Result of RMDIR.
-pub type RmDirRes = Reply3<RemoveOk, WccData>;
 /// Result of RENAME.
 pub type RenameRes = Reply3<RenameWcc, RenameWcc>;
 /// Result of LINK.

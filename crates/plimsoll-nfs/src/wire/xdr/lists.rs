@@ -44,6 +44,16 @@ pub struct ListIter<'a, T> {
     source: ListSource<'a, T>,
 }
 
+impl<T> ListIter<'_, T> {
+    /// There are no more; decodes nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self.source {
+            ListSource::Values(values) => values.is_empty(),
+            ListSource::Encoded(bytes) => !bytes.starts_with(&1u32.to_be_bytes()),
+        }
+    }
+}
+
 impl<'a, T: Copy + Decode<'a>> Iterator for ListIter<'a, T> {
     type Item = T;
 

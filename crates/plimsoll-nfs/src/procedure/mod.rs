@@ -1,22 +1,30 @@
-//! Both versions of NFS behind one set of questions and answers, for set-up. The measured
-//! session has no such layer between itself and the wire.
+//! The procedures of NFS, the same for both versions: from a call to its bytes, from the bytes of
+//! a reply to what it says. The measured session and set-up both go through here.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `reply` | what the results of a procedure say |
+//! | `v2`, `v3` | calls and results in the messages of a version |
 
-pub(super) mod v2;
-pub(super) mod v3;
+pub(crate) mod reply;
+mod v2;
+mod v3;
 
-use super::client::Question;
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
+use super::wire::rpc::{CallWriter, Service};
 
 /// Mode of the files made.
 pub const FILE_MODE: u32 = 0o644;
 /// Mode of the directories made.
 pub const DIRECTORY_MODE: u32 = 0o755;
 
-/// A question to the server.
+/// A call: the procedure and its arguments.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask<'a> {
+pub enum Call<'a> {
+    /// Does nothing.
+    Null,
     /// Attributes of anything.
     GetAttr(&'a OwnedHandle),
     /// Sets the mode.
@@ -29,7 +37,7 @@ pub enum Ask<'a> {
     Access(&'a OwnedHandle, u32),
     /// Text of a symbolic link.
     ReadLink(&'a OwnedHandle),
-    /// Bytes of a file.
+    /// Bytes of a file: from where, and how many.
     Read(&'a OwnedHandle, u64, u32),
     /// Writes bytes to a file.
     Write(&'a OwnedHandle, u64, &'a [u8], Stability),
@@ -45,48 +53,42 @@ pub enum Ask<'a> {
     RemoveDir(&'a OwnedHandle, &'a [u8]),
     /// Gives another name within the directory: from, to.
     Rename(&'a OwnedHandle, &'a [u8], &'a [u8]),
-    /// Names in a directory.
-    ReadDir(&'a OwnedHandle, Bookmark, u32),
-    /// Names in a directory with attributes and handles (NFSv3).
-    ReadDirPlus(&'a OwnedHandle, Bookmark, u32),
+    /// Names in a directory, in so many bytes.
+    ReadDir(&'a OwnedHandle, Cookie, u32),
+    /// Names in a directory with attributes and handles; in NFSv2 names alone.
+    ReadDirPlus(&'a OwnedHandle, Cookie, u32),
     /// Space in the file system.
     FsStat(&'a OwnedHandle),
-    /// Limits of the server (NFSv3).
+    /// Limits of the server.
     FsInfo(&'a OwnedHandle),
     /// Makes all unstable writes to a file durable (NFSv3).
     Commit(&'a OwnedHandle),
 }
 
-/// A question in a version.
-#[derive(Clone, Copy, Debug)]
-pub struct Query<'a> {
-    /// Version of NFS.
-    pub version: NfsVersion,
-    /// What is asked.
-    pub ask: Ask<'a>,
+impl Call<'_> {
+    /// Appends the message.
+    #[inline]
+    pub(crate) fn encode(self, version: NfsVersion, to: CallWriter<'_>) {
+        match version {
+            NfsVersion::V2 => v2::encode(self, to),
+            NfsVersion::V3 => v3::encode(self, to),
+        }
+    }
 }
 
-/// Where a listing goes on.
+/// Where a listing goes on; by default at the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bookmark {
-    /// Cookie of the last entry; 0 begins.
-    pub cookie: u64,
+pub struct Cookie {
+    /// Of the last entry; 0 begins.
+    pub number: u64,
     /// The server's word that cookies are still valid (NFSv3).
     pub verifier: [u8; 8],
 }
 
-impl Question for Query<'_> {
-    fn procedure(&self) -> u32 {
-        match self.version {
-            NfsVersion::V2 => v2::procedure(&self.ask).number(),
-            NfsVersion::V3 => v3::procedure(&self.ask).number(),
-        }
-    }
-
-    fn encode_arguments(&self, out: &mut Vec<u8>) {
-        match self.version {
-            NfsVersion::V2 => v2::encode(&self.ask, out),
-            NfsVersion::V3 => v3::encode(&self.ask, out),
-        }
+/// The RPC service of a version of NFS.
+pub(crate) fn service(version: NfsVersion) -> Service {
+    match version {
+        NfsVersion::V2 => v2::SERVICE,
+        NfsVersion::V3 => v3::SERVICE,
     }
 }

@@ -1,4 +1,4 @@
-//! The link of a session: up, coming, or down for a while.
+//! The connection of a session: up, coming, or down for a while. Over UDP it is a socket.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ pub const RECONNECT_PAUSE: Nanos = Nanos::from_millis(100);
 /// A server that restarts is noticed within this.
 pub const RECONNECT_PAUSE_MAX: Nanos = Nanos::from_secs(1);
 
-/// The one link of a session.
+/// The one connection of a session.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Connection {
     pub(super) kind: LinkKind,
-    stage: Stage,
+    state: State,
     /// Before the next attempt, should this link be lost too.
     pause: Nanos,
     /// Why the last link was lost, until a reply comes.
-    pub(super) trouble: Option<Trouble>,
+    pub(super) lost_by: Option<LossReason>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum State {
     /// A link may be opened from then on.
     Down {
         from: Nanos,
@@ -34,7 +34,7 @@ enum Stage {
 
 /// Why a link was lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trouble {
+pub(super) enum LossReason {
     /// The server closed it.
     Closed,
     /// What came on it could not be read.
@@ -43,7 +43,7 @@ pub(super) enum Trouble {
     Failed(LinkError),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the server closed the connection"),
@@ -54,53 +54,53 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl Line {
+impl Connection {
     pub(super) fn new(kind: LinkKind) -> Self {
-        let stage = Stage::Down { from: Nanos::ZERO };
-        Self { kind, stage, pause: RECONNECT_PAUSE, trouble: None }
+        let state = State::Down { from: Nanos::ZERO };
+        Self { kind, state, pause: RECONNECT_PAUSE, lost_by: None }
     }
 
     /// The link, when it carries bytes.
     pub(super) fn up(&self) -> Option<Link> {
-        match self.stage {
-            Stage::Up(link) => Some(link),
-            Stage::Connecting(_) | Stage::Down { .. } => None,
+        match self.state {
+            State::Up(link) => Some(link),
+            State::Connecting(_) | State::Down { .. } => None,
         }
     }
 
     /// From when on a link may be opened; `None` when there is one or one is coming.
     pub(super) fn down_until(&self) -> Option<Nanos> {
-        match self.stage {
-            Stage::Down { from } => Some(from),
-            Stage::Connecting(_) | Stage::Up(_) => None,
+        match self.state {
+            State::Down { from } => Some(from),
+            State::Connecting(_) | State::Up(_) => None,
         }
     }
 
     pub(super) fn is(&self, link: Link) -> bool {
-        match self.stage {
-            Stage::Connecting(own) | Stage::Up(own) => own == link,
-            Stage::Down { .. } => false,
+        match self.state {
+            State::Connecting(own) | State::Up(own) => own == link,
+            State::Down { .. } => false,
         }
     }
 
     pub(super) fn connect(&mut self, io: &mut impl Io) {
-        self.stage = Stage::Connecting(io.connect(self.kind));
+        self.state = State::Connecting(io.connect(self.kind));
     }
 
     pub(super) fn connected(&mut self, link: Link) {
-        self.stage = Stage::Up(link);
+        self.state = State::Up(link);
     }
 
     /// A reply came: the server is well.
     pub(super) fn proved(&mut self) {
         self.pause = RECONNECT_PAUSE;
-        self.trouble = None;
+        self.lost_by = None;
     }
 
     /// The link is gone at `now`.
-    pub(super) fn lost(&mut self, trouble: Trouble, now: Nanos) {
-        self.stage = Stage::Down { from: now.saturating_add(self.pause) };
+    pub(super) fn lost(&mut self, lost_by: LossReason, now: Nanos) {
+        self.state = State::Down { from: now.saturating_add(self.pause) };
         self.pause = self.pause.saturating_add(self.pause).min(RECONNECT_PAUSE_MAX);
-        self.trouble = Some(trouble);
+        self.lost_by = Some(lost_by);
     }
 }

@@ -6,15 +6,15 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::super::fileset::EntryName;
-use super::super::op::{Accessed, NfsCall};
+use super::super::procedure::reply::{Kind, ReplyError};
 use super::super::wire::record::RecordTooLong;
 use super::super::wire::rpc::ReplyOutcome;
 use super::super::wire::{Path, XdrError};
-use super::line::Trouble;
+use super::connection::LossReason;
 
 /// Why a call failed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Complaint<'m> {
+pub(super) enum Failure<'m> {
     /// The server's NFS status; RFC 1094 and RFC 1813 give the same names and numbers.
     Status { code: u32, name: Option<&'static str> },
     /// It should have failed with one status, and ended with another.
@@ -25,8 +25,8 @@ pub(super) enum Complaint<'m> {
     Undecodable(XdrError),
     /// Decodable, yet not a reply to this call.
     Nonsense(&'static str),
-    /// The reply speaks of an object of another kind (`ftype3`; `ftype` has the same numbers).
-    Kind { expected: u32, found: u32 },
+    /// The reply speaks of an object of another kind.
+    Kind { expected: Kind, found: Kind },
     /// The name leads to another handle than the one it led to before the run.
     Handle,
     /// A link's text is another.
@@ -42,14 +42,14 @@ pub(super) enum Complaint<'m> {
     /// The server restarted since the last write.
     Verifier,
     /// No reply in time.
-    Timeout { after: Nanos, sends: u32, trouble: Option<Trouble> },
+    Timeout { after: Nanos, sends: u32, lost_by: Option<LossReason> },
     /// No link, and waiting would not bring one.
-    NoLink(Trouble, ErrorClass),
+    NoLink(LossReason, ErrorClass),
     /// The stream of replies cannot be read any further.
     Stream(RecordTooLong),
 }
 
-impl Complaint<'_> {
+impl Failure<'_> {
     pub(super) fn status(&self) -> OpStatus {
         OpStatus::Failed(match *self {
             Self::Unexpected { expected, actual } => {
@@ -79,7 +79,7 @@ impl Complaint<'_> {
     }
 }
 
-impl fmt::Display for Complaint<'_> {
+impl fmt::Display for Failure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Status { code, name } => {
@@ -94,7 +94,7 @@ impl fmt::Display for Complaint<'_> {
             Self::Undecodable(error) => write!(f, "the reply is no reply to this call: {error}"),
             Self::Nonsense(what) => f.write_str(what),
             Self::Kind { expected, found } => {
-                write!(f, "attributes of a {}, and not of a {}", kind(found), kind(expected))
+                write!(f, "attributes of a {found}, and not of a {expected}")
             }
             Self::Handle => f.write_str("the name leads to another file than before the run"),
             Self::LinkText { expected, found } => {
@@ -113,14 +113,14 @@ impl fmt::Display for Complaint<'_> {
                 "the write verifier changed: the server restarted and may have lost data that \
                  was not committed",
             ),
-            Self::Timeout { after, sends: 0, trouble } => {
-                write!(f, "no connection within {after}{}", Because(trouble))
+            Self::Timeout { after, sends: 0, lost_by } => {
+                write!(f, "no connection within {after}{}", Because(lost_by))
             }
-            Self::Timeout { after, sends, trouble } => {
+            Self::Timeout { after, sends, lost_by } => {
                 let again = if sends > 1 { "; sent more than once" } else { "" };
-                write!(f, "no reply within {after}{again}{}", Because(trouble))
+                write!(f, "no reply within {after}{again}{}", Because(lost_by))
             }
-            Self::NoLink(trouble, _) => write!(f, "no connection: {trouble}"),
+            Self::NoLink(lost_by, _) => write!(f, "no connection: {lost_by}"),
             Self::Stream(error) => write!(f, "{error}; the connection is closed"),
         }
     }
@@ -152,85 +152,26 @@ fn port_hint(outcome: ReplyOutcome) -> &'static str {
     }
 }
 
-/// Name of a file type. RFC 1813 §2.5
-fn kind(number: u32) -> &'static str {
-    match number {
-        1 => "regular file",
-        2 => "directory",
-        5 => "symbolic link",
-        _ => "special file",
-    }
-}
-
 /// Why there is no link now, when that is known.
-struct Because(Option<Trouble>);
+struct Because(Option<LossReason>);
 
 impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |trouble| write!(f, ": {trouble}"))
+        self.0.map_or(Ok(()), |lost_by| write!(f, ": {lost_by}"))
     }
 }
 
-/// An op and its object, as in `READ of dir00001/file0000193 at offset 8192`.
-pub(super) struct Described(pub(super) NfsCall);
-
-impl fmt::Display for Described {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let op = operation(self.0);
-        match self.0 {
-            NfsCall::GetAttr(file)
-            | NfsCall::SetAttr(file)
-            | NfsCall::Lookup(file)
-            | NfsCall::Access(file)
-            | NfsCall::Commit(file) => write!(f, "{op} of {}", InSet(file)),
-            NfsCall::Read(span, _) | NfsCall::Write(span, _) => {
-                write!(f, "{op} of {} at offset {}", InSet(span.file), span.offset)
-            }
-            NfsCall::ReadLink(link) => {
-                write!(f, "{op} of {}/{}", link.directory().name(), link.name())
-            }
-            NfsCall::Create(slot) | NfsCall::Remove(slot, _) => {
-                write!(f, "{op} of {}/{}", slot.directory().name(), slot.name())
-            }
-            NfsCall::ReadDir(dir) | NfsCall::ReadDirPlus(dir) => {
-                write!(f, "{op} of {}", dir.name())
-            }
-            NfsCall::FsStat => f.write_str(op),
-        }
-    }
-}
-
-/// Name of the procedure. RFC 1813 §3.3; NFSv2 has the same, and STATFS for FSSTAT.
-fn operation(call: NfsCall) -> &'static str {
-    match call {
-        NfsCall::GetAttr(_) => "GETATTR",
-        NfsCall::SetAttr(_) => "SETATTR",
-        NfsCall::Lookup(_) => "LOOKUP",
-        NfsCall::Access(_) => "ACCESS",
-        NfsCall::ReadLink(_) => "READLINK",
-        NfsCall::Read(..) => "READ",
-        NfsCall::Write(..) => "WRITE",
-        NfsCall::Create(_) => "CREATE",
-        NfsCall::Remove(..) => "REMOVE",
-        NfsCall::ReadDir(_) => "READDIR",
-        NfsCall::ReadDirPlus(_) => "READDIRPLUS",
-        NfsCall::FsStat => "FSSTAT",
-        NfsCall::Commit(_) => "COMMIT",
-    }
-}
-
-/// Path of a file below the set's directory.
-struct InSet(Accessed);
-
-impl fmt::Display for InSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.0.file();
-        write!(f, "{}/{}", file.directory().name(), file.name())
-    }
-}
-
-impl From<XdrError> for Complaint<'_> {
+impl From<XdrError> for Failure<'_> {
     fn from(error: XdrError) -> Self {
         Self::Undecodable(error)
+    }
+}
+
+impl From<ReplyError> for Failure<'_> {
+    fn from(error: ReplyError) -> Self {
+        match error {
+            ReplyError::Status { code, name } => Self::Status { code, name },
+            ReplyError::Undecodable(error) => Self::Undecodable(error),
+        }
     }
 }

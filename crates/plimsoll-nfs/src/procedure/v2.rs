@@ -1,0 +1,225 @@
+//! Calls and results of NFSv2. RFC 1094 §2.2
+
+use super::reply::{
+    self, Attributes, Entries, Found, Kind, Limits, LinkText, Made, Page, ReadData, ReplyError,
+    Space, Written,
+};
+use super::{Call, DIRECTORY_MODE, FILE_MODE};
+use crate::handles::OwnedHandle;
+use crate::wire::rpc::{CallWriter, Service};
+use crate::wire::v2::*;
+use crate::wire::v3::{Handle, StableHow};
+use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::{Name, Path};
+
+pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
+
+const STATUS_BYTES: usize = 4;
+
+pub(super) fn encode(call: Call<'_>, to: CallWriter<'_>) {
+    use Procedure as P;
+    match call {
+        Call::Null => put(to, P::Null, ()),
+        Call::GetAttr(of) => put(to, P::GetAttr, GetAttrArgs { file: handle(of) }),
+        Call::SetMode(of, mode) => put(to, P::SetAttr, set(of, with_mode(mode))),
+        Call::SetSize(of, size) => {
+            let size = Some(word(size));
+            put(to, P::SetAttr, set(of, SetAttributes2 { size, ..SetAttributes2::default() }));
+        }
+        Call::LookUp(dir, name) => {
+            put(to, P::Lookup, LookupArgs { dir: handle(dir), name: Name(name) });
+        }
+        Call::ReadLink(link) => put(to, P::ReadLink, ReadLinkArgs { file: handle(link) }),
+        Call::Read(file, offset, count) => {
+            let (file, offset) = (handle(file), word(offset));
+            put(to, P::Read, ReadArgs { file, offset, count, total_count: 0 });
+        }
+        Call::Write(file, offset, data, _) => {
+            let (file, offset, data) = (handle(file), word(offset), Data2(data));
+            put(to, P::Write, WriteArgs { file, begin_offset: 0, offset, total_count: 0, data });
+        }
+        Call::Create(dir, name) => {
+            let attributes = with_mode(FILE_MODE);
+            put(to, P::Create, CreateArgs { dir: handle(dir), name: Name(name), attributes });
+        }
+        Call::MakeDir(dir, name) => {
+            let attributes = with_mode(DIRECTORY_MODE);
+            put(to, P::MkDir, MkDirArgs { dir: handle(dir), name: Name(name), attributes });
+        }
+        Call::MakeLink(dir, name, text) => {
+            let (dir, attributes) = (handle(dir), SetAttributes2::default());
+            let (name, path) = (Name(name), Path(text));
+            put(to, P::Symlink, SymlinkArgs { dir, name, path, attributes });
+        }
+        Call::Remove(dir, name) => {
+            put(to, P::Remove, RemoveArgs { dir: handle(dir), name: Name(name) });
+        }
+        Call::RemoveDir(dir, name) => {
+            put(to, P::RmDir, RmDirArgs { dir: handle(dir), name: Name(name) });
+        }
+        Call::Rename(dir, from, to_name) => {
+            let (from_dir, from_name, to_name) = (handle(dir), Name(from), Name(to_name));
+            put(to, P::Rename, RenameArgs { from_dir, from_name, to_dir: from_dir, to_name });
+        }
+        Call::ReadDir(dir, from, count) | Call::ReadDirPlus(dir, from, count) => {
+            let cookie = word(from.number);
+            put(to, P::ReadDir, ReadDirArgs { dir: handle(dir), cookie, count });
+        }
+        Call::FsStat(file) | Call::FsInfo(file) => {
+            put(to, P::StatFs, StatFsArgs { file: handle(file) });
+        }
+        Call::Access(..) | Call::Commit(_) => {
+            unreachable!("who calls knows that NFSv2 has no such procedure: {call:?}")
+        }
+    }
+}
+
+#[inline]
+fn put(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
+    to.put(SERVICE, procedure.number(), &arguments);
+}
+
+/// A handle of an NFSv2 server has this length; another one names nothing.
+#[inline]
+fn handle(of: &OwnedHandle) -> Handle2 {
+    Handle2(of.padded())
+}
+
+/// Offsets and sizes beyond 4 GiB do not exist in NFSv2; the set's files are far smaller.
+#[inline]
+fn word(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX - 1)
+}
+
+#[inline]
+fn with_mode(mode: u32) -> SetAttributes2 {
+    SetAttributes2 { mode: Some(mode), ..SetAttributes2::default() }
+}
+
+fn set(of: &OwnedHandle, attributes: SetAttributes2) -> SetAttrArgs {
+    SetAttrArgs { file: handle(of), attributes }
+}
+
+#[inline]
+fn ok<'m, T: Decode<'m>>(results: &'m [u8]) -> Result<T, ReplyError> {
+    let mut input = XdrIn::new(results);
+    let reply = Reply2::<T>::decode(&mut input)?;
+    input.finish()?;
+    reply.ok().map_err(status)
+}
+
+pub(super) fn status(status: Status2) -> ReplyError {
+    ReplyError::Status { code: status.0, name: status.name() }
+}
+
+#[inline]
+fn known(attributes: &FileAttributes2) -> Attributes {
+    let kind = match attributes.kind {
+        FileKind2::Regular => Kind::File,
+        FileKind2::Directory => Kind::Directory,
+        FileKind2::Symlink => Kind::Link,
+        _ => Kind::Other,
+    };
+    let FileAttributes2 { mode, size, fileid, .. } = *attributes;
+    let (size, file_id) = (u64::from(size), u64::from(fileid));
+    Attributes { kind, mode: mode & 0o7777, size, file_id }
+}
+
+/// The handle stays where it lies: behind the status.
+#[inline]
+fn dir_op(results: &[u8]) -> Result<(Handle<'_>, Attributes), ReplyError> {
+    let attributes = ok::<DirOpOk>(results)?.attributes;
+    let handle = Handle::new(&results[STATUS_BYTES..][..HANDLE_BYTES])?;
+    Ok((handle, known(&attributes)))
+}
+
+#[inline]
+pub(super) fn attributes(results: &[u8]) -> Result<Attributes, ReplyError> {
+    Ok(known(&ok::<AttrOk>(results)?.attributes))
+}
+
+#[inline]
+pub(super) fn set_attributes(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+    attributes(results).map(Some)
+}
+
+#[inline]
+pub(super) fn looked_up(results: &[u8]) -> Result<Found<Handle<'_>>, ReplyError> {
+    let (handle, attributes) = dir_op(results)?;
+    Ok(Found { handle, attributes: Some(attributes), dir_attributes: None })
+}
+
+#[inline]
+pub(super) fn link_text<'m>(results: &'m [u8]) -> Result<LinkText<'m>, ReplyError> {
+    let ReadLinkOk { path } = ok::<ReadLinkOk<'m>>(results)?;
+    Ok(LinkText { attributes: None, text: path })
+}
+
+#[inline]
+pub(super) fn read<'m>(results: &'m [u8]) -> Result<ReadData<'m>, ReplyError> {
+    let ReadOk { attributes, data: Data2(data) } = ok::<ReadOk<'m>>(results)?;
+    let count = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    Ok(ReadData { attributes: Some(known(&attributes)), data, count, is_end: None })
+}
+
+/// What is written is durable. RFC 1094 §2.2.9
+#[inline]
+pub(super) fn written(results: &[u8]) -> Result<Written, ReplyError> {
+    let attributes = Some(attributes(results)?);
+    let committed = StableHow::FileSync;
+    Ok(Written { attributes, count: None, committed, verifier: None })
+}
+
+#[inline]
+pub(super) fn made(results: &[u8]) -> Result<Made<'_>, ReplyError> {
+    let (handle, attributes) = dir_op(results)?;
+    Ok(Made { handle: Some(handle), attributes: Some(attributes), dir_attributes: None })
+}
+
+/// No handle is told. RFC 1094 §2.2.14
+pub(super) fn made_link(results: &[u8]) -> Result<Made<'_>, ReplyError> {
+    ok::<()>(results)?;
+    Ok(Made { handle: None, attributes: None, dir_attributes: None })
+}
+
+#[inline]
+pub(super) fn removed(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+    ok::<()>(results).map(|()| None)
+}
+
+pub(super) fn renamed(results: &[u8]) -> Result<(), ReplyError> {
+    ok(results)
+}
+
+#[inline]
+pub(super) fn space(results: &[u8]) -> Result<Space, ReplyError> {
+    let space: StatFsOk = ok(results)?;
+    let bytes = |blocks: u32| u64::from(blocks) * u64::from(space.block_bytes);
+    Ok(Space {
+        attributes: None,
+        total_bytes: bytes(space.blocks),
+        free_bytes: bytes(space.free_blocks),
+        available_bytes: bytes(space.available_blocks),
+        available_files: None,
+    })
+}
+
+/// What the protocol transfers; `tsize` is advice. RFC 1094 §2.2.18
+pub(super) fn limits(results: &[u8]) -> Result<Limits, ReplyError> {
+    ok::<StatFsOk>(results)?;
+    Ok(Limits { read_bytes_max: DATA_BYTES_MAX, write_bytes_max: DATA_BYTES_MAX })
+}
+
+#[inline]
+pub(super) fn page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
+    let ReadDirOk { entries, eof } = ok::<ReadDirOk<'m>>(results)?;
+    let entries = Entries::V2(entries.iter());
+    Ok(Page { dir_attributes: None, verifier: [0; 8], entries, is_end: eof })
+}
+
+impl<'m> From<Entry<'m>> for reply::Entry<'m> {
+    fn from(entry: Entry<'m>) -> Self {
+        let (name, cookie) = (entry.name.0, u64::from(entry.cookie));
+        Self { name, cookie, attributes: None, handle: None }
+    }
+}

@@ -1,0 +1,246 @@
+//! Calls and results of NFSv3. RFC 1813 §3.3
+
+use super::reply::{
+    self, Attributes, Committed, Entries, Found, Granted, Kind, Limits, LinkText, Made, Page,
+    ReadData, ReplyError, Space, Written,
+};
+use super::{Call, Cookie, DIRECTORY_MODE, FILE_MODE};
+use crate::handles::OwnedHandle;
+use crate::op::Stability;
+use crate::wire::rpc::{CallWriter, Service};
+use crate::wire::v3::*;
+use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::{Name, Path};
+
+pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
+
+pub(super) fn encode(call: Call<'_>, to: CallWriter<'_>) {
+    use Procedure as P;
+    match call {
+        Call::Null => put(to, P::Null, ()),
+        Call::GetAttr(of) => put(to, P::GetAttr, GetAttrArgs { object: handle(of) }),
+        Call::SetMode(of, mode) => put(to, P::SetAttr, set(of, with_mode(mode))),
+        Call::SetSize(of, size) => {
+            let size = Some(size);
+            put(to, P::SetAttr, set(of, SetAttributes { size, ..SetAttributes::default() }));
+        }
+        Call::LookUp(dir, name) => {
+            put(to, P::Lookup, LookupArgs { dir: handle(dir), name: Name(name) });
+        }
+        Call::Access(of, access) => {
+            put(to, P::Access, AccessArgs { object: handle(of), access });
+        }
+        Call::ReadLink(link) => put(to, P::ReadLink, ReadLinkArgs { symlink: handle(link) }),
+        Call::Read(file, offset, count) => {
+            put(to, P::Read, ReadArgs { file: handle(file), offset, count });
+        }
+        Call::Write(file, offset, data, stability) => {
+            let count = u32::try_from(data.len()).expect("chunks are far below 4 GiB");
+            let (file, stable) = (handle(file), stability.into());
+            put(to, P::Write, WriteArgs { file, offset, count, stable, data });
+        }
+        Call::Create(dir, name) => {
+            let how = CreateHow::Unchecked(with_mode(FILE_MODE));
+            put(to, P::Create, CreateArgs { dir: handle(dir), name: Name(name), how });
+        }
+        Call::MakeDir(dir, name) => {
+            let attributes = with_mode(DIRECTORY_MODE);
+            put(to, P::MkDir, MkDirArgs { dir: handle(dir), name: Name(name), attributes });
+        }
+        Call::MakeLink(dir, name, text) => {
+            let (dir, attributes) = (handle(dir), SetAttributes::default());
+            let (name, path) = (Name(name), Path(text));
+            put(to, P::Symlink, SymlinkArgs { dir, name, attributes, path });
+        }
+        Call::Remove(dir, name) => {
+            put(to, P::Remove, RemoveArgs { dir: handle(dir), name: Name(name) });
+        }
+        Call::RemoveDir(dir, name) => {
+            put(to, P::RmDir, RmDirArgs { dir: handle(dir), name: Name(name) });
+        }
+        Call::Rename(dir, from, to_name) => {
+            let (from_dir, from_name, to_name) = (handle(dir), Name(from), Name(to_name));
+            put(to, P::Rename, RenameArgs { from_dir, from_name, to_dir: from_dir, to_name });
+        }
+        Call::ReadDir(dir, Cookie { number: cookie, verifier }, count) => {
+            put(to, P::ReadDir, ReadDirArgs { dir: handle(dir), cookie, verifier, count });
+        }
+        Call::ReadDirPlus(dir, Cookie { number: cookie, verifier }, bytes) => {
+            let (dir, dir_count, max_count) = (handle(dir), bytes, bytes);
+            let arguments = ReadDirPlusArgs { dir, cookie, verifier, dir_count, max_count };
+            put(to, P::ReadDirPlus, arguments);
+        }
+        Call::FsStat(root) => put(to, P::FsStat, FsStatArgs { root: handle(root) }),
+        Call::FsInfo(root) => put(to, P::FsInfo, FsInfoArgs { root: handle(root) }),
+        Call::Commit(file) => {
+            put(to, P::Commit, CommitArgs { file: handle(file), offset: 0, count: 0 });
+        }
+    }
+}
+
+#[inline]
+fn put(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
+    to.put(SERVICE, procedure.number(), &arguments);
+}
+
+#[inline]
+fn handle(of: &OwnedHandle) -> Handle<'_> {
+    Handle::new(of.as_bytes()).expect("an owned handle is at most as long as NFSv3's")
+}
+
+#[inline]
+fn with_mode(mode: u32) -> SetAttributes {
+    SetAttributes { mode: Some(mode), ..SetAttributes::default() }
+}
+
+fn set(of: &OwnedHandle, attributes: SetAttributes) -> SetAttrArgs<'_> {
+    SetAttrArgs { object: handle(of), attributes, guard: None }
+}
+
+impl From<Stability> for StableHow {
+    fn from(stability: Stability) -> Self {
+        match stability {
+            Stability::Unstable => Self::Unstable,
+            Stability::FileSync => Self::FileSync,
+        }
+    }
+}
+
+/// `E` is what comes with an error.
+#[inline]
+fn ok<'m, T: Decode<'m>, E: Decode<'m>>(results: &'m [u8]) -> Result<T, ReplyError> {
+    let mut input = XdrIn::new(results);
+    let reply = Reply3::<T, E>::decode(&mut input)?;
+    input.finish()?;
+    reply.ok().map_err(status)
+}
+
+pub(super) fn status(status: Status3) -> ReplyError {
+    ReplyError::Status { code: status.0, name: status.name() }
+}
+
+#[inline]
+fn known(attributes: FileAttributes) -> Attributes {
+    let kind = match attributes.kind {
+        FileKind::Regular => Kind::File,
+        FileKind::Directory => Kind::Directory,
+        FileKind::Symlink => Kind::Link,
+        _ => Kind::Other,
+    };
+    let FileAttributes { mode, size, fileid, .. } = attributes;
+    Attributes { kind, mode: mode & 0o7777, size, file_id: fileid }
+}
+
+#[inline]
+pub(super) fn attributes(results: &[u8]) -> Result<Attributes, ReplyError> {
+    Ok(known(ok::<GetAttrOk, ()>(results)?.attributes))
+}
+
+#[inline]
+pub(super) fn set_attributes(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+    Ok(ok::<SetAttrOk, WccData>(results)?.wcc.after.map(known))
+}
+
+#[inline]
+pub(super) fn looked_up<'m>(results: &'m [u8]) -> Result<Found<Handle<'m>>, ReplyError> {
+    let LookupOk { object, attributes, dir_attributes } = ok::<LookupOk<'m>, PostOpAttr>(results)?;
+    let (attributes, dir_attributes) = (attributes.map(known), dir_attributes.map(known));
+    Ok(Found { handle: object, attributes, dir_attributes })
+}
+
+/// Of ACCESS, which NFSv2 does not have.
+#[inline]
+pub(super) fn access(results: &[u8]) -> Result<Granted, ReplyError> {
+    let AccessOk { attributes, access } = ok::<_, PostOpAttr>(results)?;
+    Ok(Granted { attributes: attributes.map(known), access })
+}
+
+#[inline]
+pub(super) fn link_text<'m>(results: &'m [u8]) -> Result<LinkText<'m>, ReplyError> {
+    let ReadLinkOk { attributes, path } = ok::<ReadLinkOk<'m>, PostOpAttr>(results)?;
+    Ok(LinkText { attributes: attributes.map(known), text: path })
+}
+
+#[inline]
+pub(super) fn read<'m>(results: &'m [u8]) -> Result<ReadData<'m>, ReplyError> {
+    let ReadOk { attributes, count, eof, data } = ok::<ReadOk<'m>, PostOpAttr>(results)?;
+    Ok(ReadData { attributes: attributes.map(known), data, count, is_end: Some(eof) })
+}
+
+#[inline]
+pub(super) fn written(results: &[u8]) -> Result<Written, ReplyError> {
+    let WriteOk { wcc, count, committed, verifier } = ok::<_, WccData>(results)?;
+    let (count, verifier) = (Some(count), Some(verifier));
+    Ok(Written { attributes: wcc.after.map(known), count, committed, verifier })
+}
+
+/// Of COMMIT, which NFSv2 does not have.
+#[inline]
+pub(super) fn committed(results: &[u8]) -> Result<Committed, ReplyError> {
+    let CommitOk { wcc, verifier } = ok::<_, WccData>(results)?;
+    Ok(Committed { attributes: wcc.after.map(known), verifier })
+}
+
+#[inline]
+pub(super) fn made<'m>(results: &'m [u8]) -> Result<Made<'m>, ReplyError> {
+    let CreateOk { object, attributes, dir_wcc } = ok::<CreateOk<'m>, WccData>(results)?;
+    let (attributes, dir_attributes) = (attributes.map(known), dir_wcc.after.map(known));
+    Ok(Made { handle: object, attributes, dir_attributes })
+}
+
+pub(super) use made as made_link;
+
+#[inline]
+pub(super) fn removed(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+    Ok(ok::<RemoveOk, WccData>(results)?.dir_wcc.after.map(known))
+}
+
+pub(super) fn renamed(results: &[u8]) -> Result<(), ReplyError> {
+    ok::<RenameWcc, RenameWcc>(results).map(drop)
+}
+
+#[inline]
+pub(super) fn space(results: &[u8]) -> Result<Space, ReplyError> {
+    let space: FsStatOk = ok::<_, PostOpAttr>(results)?;
+    Ok(Space {
+        attributes: space.attributes.map(known),
+        total_bytes: space.total_bytes,
+        free_bytes: space.free_bytes,
+        available_bytes: space.available_bytes,
+        // Zero slots in all: the file system does not count them.
+        available_files: (space.total_files > 0).then_some(space.available_files),
+    })
+}
+
+pub(super) fn limits(results: &[u8]) -> Result<Limits, ReplyError> {
+    let FsInfoOk { read_max, write_max, .. } = ok::<_, PostOpAttr>(results)?;
+    Ok(Limits { read_bytes_max: read_max, write_bytes_max: write_max })
+}
+
+#[inline]
+pub(super) fn page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
+    let ReadDirOk { dir_attributes, verifier, entries, eof } =
+        ok::<ReadDirOk<'m>, PostOpAttr>(results)?;
+    let (dir_attributes, entries) = (dir_attributes.map(known), Entries::V3(entries.iter()));
+    Ok(Page { dir_attributes, verifier, entries, is_end: eof })
+}
+
+#[inline]
+pub(super) fn full_page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
+    let ReadDirPlusOk { dir_attributes, verifier, entries, eof } =
+        ok::<ReadDirPlusOk<'m>, PostOpAttr>(results)?;
+    let (dir_attributes, entries) = (dir_attributes.map(known), Entries::V3Plus(entries.iter()));
+    Ok(Page { dir_attributes, verifier, entries, is_end: eof })
+}
+
+impl<'m> From<Entry<'m>> for reply::Entry<'m> {
+    fn from(Entry { name, cookie, .. }: Entry<'m>) -> Self {
+        Self { name: name.0, cookie, attributes: None, handle: None }
+    }
+}
+
+impl<'m> From<EntryPlus<'m>> for reply::Entry<'m> {
+    fn from(EntryPlus { name, cookie, attributes, object, .. }: EntryPlus<'m>) -> Self {
+        Self { name: name.0, cookie, attributes: attributes.map(known), handle: object }
+    }
+}
