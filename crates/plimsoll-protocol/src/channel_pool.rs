@@ -1,12 +1,14 @@
 //! Several channels at work on one server, and one place that hears how far they are.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use crate::net::{GoOn, SetupError};
+use plimsoll_model::units::Bytes;
+
+use crate::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 /// How often the caller is asked whether to go on.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,7 +32,42 @@ pub trait Overseer<R> {
     fn tick(&mut self) -> GoOn;
 }
 
+/// How far all jobs are, for the caller's eyes.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Steps done.
+    pub done: AtomicU64,
+    /// Bytes written.
+    pub bytes: AtomicU64,
+}
+
+impl Tally {
+    /// One step more.
+    pub fn step(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl<C> ChannelPool<'_, C> {
+    /// Does all jobs and answers with their results in the order of the jobs. The caller hears how
+    /// far they are as they count it in `tally`: of `total` steps, and `doing` what.
+    pub fn collect<J: Sync, R: Send>(
+        &self,
+        jobs: &[J],
+        each: impl Fn(&mut C, &J) -> Result<R, SetupError> + Sync,
+        (tally, doing, total): (&Tally, &'static str, u64),
+        progress: &mut OnProgress<'_>,
+    ) -> Result<Vec<R>, SetupError> {
+        let results = jobs.iter().map(|_| None).collect();
+        let mut collection = Collection { results, tally, doing, total, progress };
+        if !jobs.is_empty() {
+            self.work(jobs, each, &mut collection)?;
+        }
+        // The caller hears the last figures, whose answer no longer matters.
+        let _: GoOn = collection.tick();
+        Ok(collection.results.into_iter().flatten().collect())
+    }
+
     /// Does all jobs, each on one channel, in about their order. The first failure, or a stop,
     /// ends all within a tenth of a second.
     pub fn work<J: Sync, R: Send>(
@@ -75,6 +112,30 @@ impl<C> ChannelPool<'_, C> {
                 return Ok(());
             }
         }
+    }
+}
+
+struct Collection<'a, 'p, R> {
+    results: Vec<Option<R>>,
+    tally: &'a Tally,
+    doing: &'static str,
+    total: u64,
+    progress: &'a mut OnProgress<'p>,
+}
+
+impl<R> Overseer<R> for Collection<'_, '_, R> {
+    fn on_done(&mut self, at: usize, result: R) -> Result<(), SetupError> {
+        self.results[at] = Some(result);
+        Ok(())
+    }
+
+    fn tick(&mut self) -> GoOn {
+        (self.progress)(SetupProgress {
+            doing: self.doing,
+            done: self.tally.done.load(Ordering::Relaxed),
+            total: self.total,
+            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
+        })
     }
 }
 
@@ -127,6 +188,29 @@ mod tests {
         fn tick(&mut self) -> GoOn {
             GoOn::Yes
         }
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs_and_the_last_figures_are_told() {
+        let tally = Tally::default();
+        let mut last = None;
+        let mut progress = |at| {
+            last = Some(at);
+            GoOn::Yes
+        };
+        let each = |(): &mut (), job: &u64| {
+            tally.step();
+            tally.bytes.fetch_add(*job, Ordering::Relaxed);
+            Ok(job * 2)
+        };
+        let jobs: Vec<u64> = (0..100).collect();
+        let pool = ChannelPool { open: &|_| Ok(()), channels: 3 };
+        let results = pool.collect(&jobs, each, (&tally, "doubling", 100), &mut progress);
+        assert_eq!(results.unwrap(), (0..100).map(|n| n * 2).collect::<Vec<_>>());
+        let (done, bytes) = (100, Bytes(99 * 50));
+        assert_eq!(last, Some(SetupProgress { doing: "doubling", done, total: 100, bytes }));
+        let none = ChannelPool { open: &|_| panic!("for nothing"), channels: 3 };
+        none.collect(&[], each, (&tally, "doubling", 0), &mut |_| GoOn::No).unwrap();
     }
 
     #[test]

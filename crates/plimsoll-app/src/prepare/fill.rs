@@ -3,11 +3,11 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::seam::{ClientSeat, LinkKind, Session as _};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
-use plimsoll_model::units::{Bytes, Nanos};
+use plimsoll_model::units::Nanos;
 
 use super::error::AppError;
 use super::points::Site;
@@ -16,21 +16,12 @@ use crate::segment::Segment;
 use crate::session::{AppSession, AppSite, WorkerSite};
 use crate::wire::Status;
 use plimsoll_protocol::blocking::Blocking;
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{
-    ChannelError, Dial, GoOn, OnProgress, SetupError, SetupProgress, SourcePort,
-};
+use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
+use plimsoll_protocol::net::{ChannelError, Dial, OnProgress, SetupError, SourcePort};
 
 /// Connections that fill segments at once: enough to keep a disk busy that must write each block
 /// before it answers.
 const CHANNELS: usize = 8;
-
-/// How far all of them are.
-#[derive(Debug, Default)]
-struct Tally {
-    chunks: AtomicU64,
-    bytes_written: AtomicU64,
-}
 
 /// Brings the segments of these clients into order.
 pub(super) fn fill(
@@ -44,25 +35,19 @@ pub(super) fn fill(
     let site = Arc::new(data.in_large_blocks());
     let segment = site.segment;
     let chunks = segment.blocks_used() * clients.len() as u64;
-    let mut watch = Watch { tally: &tally, chunks, progress };
-    if !clients.is_empty() {
-        let each = |stop: &mut Arc<AtomicBool>, client: &u32| {
-            let channel = dial.dial(at.address, LinkKind::Stream, SourcePort::Any);
-            let (client, op_timeout) = (*client, Nanos::MAX);
-            let seat = ClientSeat { client, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
-            let session = AppSession::new(Rc::new(WorkerSite::new(Arc::clone(&site))), &seat);
-            let open = |channel| Blocking::new(session, channel, Arc::clone(stop));
-            let filled = channel.map(open).map_err(AppError::Channel);
-            filled
-                .and_then(|mut session| fill_one(&mut session, segment, client, &tally))
-                .map_err(|e| e.unable_to("fill the data segments", &at.name))
-        };
-        let open = |stop: &Arc<AtomicBool>| Ok(Arc::clone(stop));
-        ChannelPool { open: &open, channels: CHANNELS }.work(clients, each, &mut watch)?;
-    }
-    // The caller hears the last figures, whose answer no longer matters.
-    let _: GoOn = watch.tick();
-    Ok(())
+    let each = |stop: &mut Arc<AtomicBool>, client: &u32| {
+        let channel = dial.dial(at.address, LinkKind::Stream, SourcePort::Any);
+        let (client, op_timeout) = (*client, Nanos::MAX);
+        let seat = ClientSeat { client, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
+        let session = AppSession::new(Rc::new(WorkerSite::new(Arc::clone(&site))), &seat);
+        let open = |channel| Blocking::new(session, channel, Arc::clone(stop));
+        let filled = channel.map(open).map_err(AppError::Channel);
+        filled
+            .and_then(|mut session| fill_one(&mut session, segment, client, &tally))
+            .map_err(|e| e.unable_to("fill the data segments", &at.name))
+    };
+    let pool = ChannelPool { open: &|stop| Ok(Arc::clone(stop)), channels: CHANNELS };
+    pool.collect(clients, each, (&tally, "filling data segments", chunks), progress).map(drop)
 }
 
 fn fill_one(
@@ -78,9 +63,9 @@ fn fill_one(
             if !is_right(session, op(AppKind::RandomWrite))? {
                 return Err(AppError::Unfit("a wrong checksum of what it was to write".to_owned()));
             }
-            tally.bytes_written.fetch_add(segment.block_bytes().into(), Ordering::Relaxed);
+            tally.bytes.fetch_add(segment.block_bytes().into(), Ordering::Relaxed);
         }
-        tally.chunks.fetch_add(1, Ordering::Relaxed);
+        tally.step();
     }
     Ok(())
 }
@@ -100,26 +85,5 @@ fn is_right(session: &mut Blocking<AppSession>, op: AppOp) -> Result<bool, AppEr
             None if class == ErrorClass::Transport => AppError::Channel(ChannelError::Closed),
             None => AppError::Unfit(ended.detail),
         }),
-    }
-}
-
-struct Watch<'a, 'p> {
-    tally: &'a Tally,
-    chunks: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl Overseer<()> for Watch<'_, '_> {
-    fn on_done(&mut self, _: usize, (): ()) -> Result<(), SetupError> {
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "filling data segments",
-            done: self.tally.chunks.load(Ordering::Relaxed),
-            total: self.chunks,
-            bytes: Bytes(self.tally.bytes_written.load(Ordering::Relaxed)),
-        })
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::exchange::TokenError;
 use crate::seal::{KeyLengthError, SealError};
-use crate::wire::{WireError, status};
+use crate::wire::WireError;
+use crate::wire::status::{self, Named};
 
 /// How far a logon had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub enum LogonError {
     /// The server answered a step with an error.
     #[error(
         "{} to {step}{}; {}",
-        status_text(*.status),
+        Named(*.status),
         if .who.is_empty() { String::new() } else { format!(" of {who}") },
         remedy(*.step, *.status)
     )]
@@ -162,8 +163,4 @@ fn unsealed_remedy(step: Step) -> &'static str {
             "somebody between here and the server may change messages"
         }
     }
-}
-
-fn status_text(status: u32) -> String {
-    status::name(status).map_or_else(|| format!("NTSTATUS 0x{status:08X}"), str::to_owned)
 }

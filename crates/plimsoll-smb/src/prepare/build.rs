@@ -1,6 +1,5 @@
 //! Brings a place into order: makes what is missing, writes and cuts, removes what was left.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::super::wire::status;
@@ -8,16 +7,8 @@ use super::super::workspace::{Place, Wanted};
 use super::share::{Kind, Share, ShareError};
 use super::site::Site;
 use super::survey::{Repair, Survey};
+use plimsoll_protocol::channel_pool::Tally;
 use plimsoll_protocol::net::SetupError;
-
-/// How far all channels are, for the caller's eyes.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    /// Files in order.
-    pub files: AtomicU64,
-    /// Bytes written.
-    pub bytes: AtomicU64,
-}
 
 /// A server may hold a client's files open for a moment after the client is gone.
 const HELD_TRIES: u32 = 40;
@@ -47,7 +38,7 @@ pub(super) fn build(
             Repair::Cut => patiently(share, |share| share.cut(path, *bytes))
                 .map_err(site.unable_to(format_args!("cut {path}")))?,
         }
-        tally.files.fetch_add(1, Ordering::Relaxed);
+        tally.step();
     }
     Ok(())
 }

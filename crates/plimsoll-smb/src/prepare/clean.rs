@@ -1,7 +1,5 @@
 //! Removes everything below our directory, if it is ours.
 
-use plimsoll_model::units::Bytes;
-
 use super::super::logon::Offer;
 use super::super::target::SmbTarget;
 use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT};
@@ -11,9 +9,9 @@ use super::points::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share};
 use super::site::Site;
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{Dial, GoOn, OnProgress, SetupError, SetupProgress};
+use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
 /// Removes our directory from a share; answers in words.
@@ -47,14 +45,15 @@ pub(super) fn clean(
     let is_ours_alone = |entry: &Entry| entry.name != MARKER && entry.name != MARKER_NEW;
     let entries: Vec<Entry> =
         listed.unwrap_or_default().into_iter().filter(is_ours_alone).collect();
-    let mut sweep = Sweep { entries: entries.len() as u64, ended: 0, files: 0, progress };
-    if !entries.is_empty() {
-        let each = |share: &mut Box<dyn Share>, entry: &Entry| {
-            remove_all(&mut **share, site, &format!("{ROOT}\\{}", entry.name), entry.found.kind)
-        };
-        ChannelPool { open: site.open, channels: CHANNELS }.work(&entries, each, &mut sweep)?;
-    }
-    let files = sweep.files;
+    let (tally, total) = (Tally::default(), entries.len() as u64);
+    let each = |share: &mut Box<dyn Share>, entry: &Entry| {
+        let path = format!("{ROOT}\\{}", entry.name);
+        let files = remove_all(&mut **share, site, &path, entry.found.kind)?;
+        tally.step();
+        Ok(files)
+    };
+    let pool = ChannelPool { open: site.open, channels: CHANNELS };
+    let files = pool.collect(&entries, each, (&tally, "removing workspaces", total), progress)?;
     // The marker last: a cleaning that was cut short can be done again.
     let mut share = site.connection()?;
     let mut finish = || {
@@ -64,29 +63,5 @@ pub(super) fn clean(
         patiently(&mut *share, |share| share.remove(ROOT, Kind::Directory))
     };
     finish().map_err(site.unable_to("remove plimsoll-files"))?;
-    Ok(Some(files))
-}
-
-struct Sweep<'a, 'p> {
-    entries: u64,
-    ended: u64,
-    files: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl Overseer<u64> for Sweep<'_, '_> {
-    fn on_done(&mut self, _: usize, files: u64) -> Result<(), SetupError> {
-        self.ended += 1;
-        self.files += files;
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "removing workspaces",
-            done: self.ended,
-            total: self.entries,
-            bytes: Bytes(0),
-        })
-    }
+    Ok(Some(files.into_iter().sum()))
 }

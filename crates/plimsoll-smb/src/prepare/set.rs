@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use plimsoll_model::units::Bytes;
 
 use super::super::workspace::{Place, ShareMarker, Workspace};
-use super::build::{self, Tally};
+use super::build;
 use super::ours::{self, RootState};
 use super::share::Share;
 use super::site::Site;
 use super::survey::{self, Depth, Survey};
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
+use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{GoOn, OnProgress, SetupError, SetupProgress};
+use plimsoll_protocol::net::{OnProgress, SetupError};
 
 /// Connections that work on a share at once, when nothing else is said.
 pub(super) const CHANNELS: usize = 4;
@@ -128,13 +128,14 @@ fn survey_all(
     order: &Order<'_>,
     progress: &mut OnProgress<'_>,
 ) -> Result<Vec<Survey>, SetupError> {
-    let places = order.places;
-    let mut looks = Looks { surveys: vec![Survey::default(); places.len()], done: 0, progress };
+    let (tally, total) = (Tally::default(), order.places.len() as u64);
     let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
-        survey::survey(&mut **share, site, place, *depth)
+        let found = survey::survey(&mut **share, site, place, *depth)?;
+        tally.step();
+        Ok(found)
     };
-    ChannelPool { open: site.open, channels: order.channels }.work(places, each, &mut looks)?;
-    Ok(looks.surveys)
+    let pool = ChannelPool { open: site.open, channels: order.channels };
+    pool.collect(order.places, each, (&tally, "looking at workspaces", total), progress)
 }
 
 fn write_all(
@@ -152,58 +153,13 @@ fn write_all(
         .map(|((place, _), survey)| (place, survey))
         .collect();
     let total = jobs.iter().map(|(_, survey)| survey.files.len() as u64).sum();
-    let mut work = Work { tally: &tally, total, progress };
-    if !jobs.is_empty() {
-        let each = |share: &mut Box<dyn Share>, job: &(&Place, &Survey)| {
-            build::build(&mut **share, site, *job, &tally)
-        };
-        ChannelPool { open: site.open, channels: order.channels }.work(&jobs, each, &mut work)?;
-    }
-    // The caller hears the last figures, whose answer no longer matters.
-    let _: GoOn = Overseer::<()>::tick(&mut work);
+    let each = |share: &mut Box<dyn Share>, job: &(&Place, &Survey)| {
+        build::build(&mut **share, site, *job, &tally)
+    };
+    let pool = ChannelPool { open: site.open, channels: order.channels };
+    pool.collect(&jobs, each, (&tally, "writing files", total), progress)?;
     Ok(Written {
-        files: tally.files.load(Ordering::Relaxed),
+        files: tally.done.load(Ordering::Relaxed),
         bytes: tally.bytes.load(Ordering::Relaxed),
     })
-}
-
-struct Looks<'a, 'p> {
-    surveys: Vec<Survey>,
-    done: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl Overseer<Survey> for Looks<'_, '_> {
-    fn on_done(&mut self, at: usize, survey: Survey) -> Result<(), SetupError> {
-        self.surveys[at] = survey;
-        self.done += 1;
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        let total = self.surveys.len() as u64;
-        let (doing, done) = ("looking at workspaces", self.done);
-        (self.progress)(SetupProgress { doing, done, total, bytes: Bytes(0) })
-    }
-}
-
-struct Work<'a, 'p> {
-    tally: &'a Tally,
-    total: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl Overseer<()> for Work<'_, '_> {
-    fn on_done(&mut self, _: usize, (): ()) -> Result<(), SetupError> {
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "writing files",
-            done: self.tally.files.load(Ordering::Relaxed),
-            total: self.total,
-            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
-        })
-    }
 }

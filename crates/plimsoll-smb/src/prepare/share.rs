@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::super::op::Content;
-use super::super::wire::{Command, WireError, status};
+use super::super::wire::status::{self, Named};
+use super::super::wire::{Command, WireError};
 use plimsoll_protocol::blocking::BlockingError;
 use plimsoll_protocol::net::{ChannelError, SetupError};
 
@@ -71,7 +72,7 @@ pub enum ShareError {
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// The server answered with an error.
-    #[error("the server answered {command:?} with {}", words(*.status))]
+    #[error("the server answered {command:?} with {}", Named(*.status))]
     Status {
         /// Which command.
         command: Command,
@@ -96,11 +97,6 @@ pub enum ShareError {
     /// The caller said stop.
     #[error("stopped")]
     Stopped,
-}
-
-/// An NTSTATUS for a message.
-pub(super) fn words(number: u32) -> String {
-    status::name(number).map_or_else(|| format!("NTSTATUS {number:#010x}"), str::to_owned)
 }
 
 impl ShareError {

@@ -9,10 +9,9 @@ use super::super::op::{
     SmbCall, SmbOp, Wanted,
 };
 use super::super::wire::create::options;
-use super::super::wire::status;
+use super::super::wire::status::{self, Named};
 use super::super::workspace::ROOT;
 use super::remote::Remote;
-use super::share::words;
 use plimsoll_protocol::blocking::BlockingError;
 use plimsoll_protocol::net::SetupError;
 
@@ -65,7 +64,7 @@ pub(super) fn validate(share: &mut Remote, place: &str) -> Result<u32, SetupErro
 fn in_words(expected: Expected) -> String {
     match expected {
         Expected::Success => "success".to_owned(),
-        Expected::Failure(number) => words(number),
+        Expected::Failure(number) => Named(number).to_string(),
         Expected::AnyFailure => "a refusal".to_owned(),
         Expected::Anything => "an answer".to_owned(),
     }

@@ -12,7 +12,7 @@ use super::super::seal::SealError;
 use super::super::wire::WireError;
 use super::super::wire::frame::FrameError;
 use super::super::wire::header::Command;
-use super::super::wire::status;
+use super::super::wire::status::{self, Named};
 
 const SEE_WHETHER_IT_RUNS: &str = "see whether the server still runs, and what its log says";
 const SEE_WHAT_IT_IS: &str = "see what the server is, and its log";
@@ -83,7 +83,7 @@ impl fmt::Display for Failure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Unexpected { expected, actual } => {
-                write!(f, "expected {}, the server answered {}", Status(expected), Status(actual))
+                write!(f, "expected {}, the server answered {}", Named(expected), Named(actual))
             }
             Self::Length { expected, found } => {
                 write!(f, "{found} bytes where {expected} should be")
@@ -104,7 +104,7 @@ impl fmt::Display for Failure<'_> {
             ),
             Self::Logon(error) => write!(f, "{error}"),
             Self::Gone { command, status } => {
-                write!(f, "{command:?} was answered with {}: {}", Status(status), gone(status))
+                write!(f, "{command:?} was answered with {}: {}", Named(status), gone(status))
             }
             Self::Malformed { command, error } => {
                 write!(f, "the reply to {command:?} cannot be read: {error}; {SEE_WHAT_IT_IS}")
@@ -188,18 +188,6 @@ pub(super) fn is_gone(code: u32) -> bool {
             | status::NETWORK_SESSION_EXPIRED
             | status::NETWORK_NAME_DELETED
     )
-}
-
-/// An NTSTATUS by name and number.
-pub(super) struct Status(pub(super) u32);
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match status::name(self.0) {
-            Some(name) => f.write_str(name),
-            None => write!(f, "NTSTATUS 0x{:08X}", self.0),
-        }
-    }
 }
 
 /// An op and its object, as in `read of handle 3 at offset 8192`.

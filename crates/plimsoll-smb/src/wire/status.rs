@@ -1,5 +1,7 @@
 //! NTSTATUS: what a server says became of a command. MS-ERREF 2.3.1
 
+use std::fmt;
+
 macro_rules! statuses {
     ($($name:ident = $number:literal,)*) => {
         $(
@@ -146,6 +148,19 @@ pub fn name(status: u32) -> Option<&'static str> {
         return Some(OK);
     }
     ALL.iter().find(|(number, _)| *number == status).map(|(_, name)| *name)
+}
+
+/// A status for a message: by its name, or its number where it has none.
+#[derive(Clone, Copy, Debug)]
+pub struct Named(pub u32);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match name(self.0) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "NTSTATUS 0x{:08X}", self.0),
+        }
+    }
 }
 
 /// The status of that name, which begins with `NT_STATUS_` or `STATUS_`, or of that number, which

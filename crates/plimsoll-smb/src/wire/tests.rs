@@ -161,6 +161,7 @@ fn every_status_has_one_number_and_one_name() {
     assert_eq!(status::name(0xc000_0034), Some("NT_STATUS_OBJECT_NAME_NOT_FOUND"));
     assert_eq!(status::parse("0xC000000F"), Some(status::NO_SUCH_FILE));
     assert_eq!((status::parse("NT_STATUS_"), status::name(0xdead_beef)), (None, None));
+    assert_eq!(status::Named(0xdead_beef).to_string(), "NTSTATUS 0xDEADBEEF");
 }
 
 #[test]
