@@ -10,7 +10,7 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::error::AppError;
-use super::points::Site;
+use super::site::Site;
 use crate::op::{AppKind, AppOp};
 use crate::segment::Segment;
 use crate::session::{AppSession, AppSite, WorkerSite};

@@ -1,7 +1,7 @@
 //! What a server says of itself, before anything is asked of it.
 
 use super::error::AppError;
-use super::points::Site;
+use super::site::Site;
 use crate::refusal;
 use crate::wire::{Hello, VERSION, Welcome};
 use plimsoll_protocol::blocking::{SILENCE_MAX, hear};

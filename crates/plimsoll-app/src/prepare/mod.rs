@@ -8,6 +8,7 @@ mod error;
 mod fill;
 mod greet;
 mod points;
+mod site;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +16,8 @@ use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 
 pub(crate) use greet::greet;
-pub(crate) use points::{AppPreparation, PreparationRequest, Site};
+pub(crate) use points::{AppPreparation, PreparationRequest};
+pub(crate) use site::Site;
 
 /// Segments lie in a directory of the server's own and are not removed from here.
 pub(crate) fn clean_target(

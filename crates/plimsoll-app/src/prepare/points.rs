@@ -1,7 +1,6 @@
 //! What happens on the servers before each load point: the segments of clients that are new get
 //! their content.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_engine::workload::Workload;
@@ -9,21 +8,13 @@ use plimsoll_model::assignment::Load;
 
 use super::fill::fill;
 use super::greet::greet;
+use super::site::Site;
 use crate::op::AppKind;
 use crate::parameters::AppWorkload;
 use crate::script::ScriptPlan;
 use crate::session::AppSite;
 use crate::workload::AppLoad;
 use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
-
-/// A server of a run.
-#[derive(Clone, Debug)]
-pub(crate) struct Site {
-    /// As the user named it.
-    pub name: String,
-    /// Where to connect.
-    pub address: SocketAddr,
-}
 
 /// What a preparation is made from.
 pub(crate) struct PreparationRequest {
