@@ -15,7 +15,6 @@ const STANDING: &[(&str, &[&str])] = &[
         &["analyse", "capacity", "limit", "shape", "stated", "summary", "validity"],
     ),
     ("crates/plimsoll-calibration/src", &["cases", "open"]),
-    ("crates/plimsoll-http/src", &["flight", "session", "site"]),
     ("crates/plimsoll-model/src", &["assignment", "suite"]),
     ("crates/plimsoll-model/src", &["event", "result"]),
     ("crates/plimsoll-monitor/src", &["sampler", "source", "watch"]),

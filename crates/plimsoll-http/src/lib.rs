@@ -17,11 +17,12 @@
 
 mod error;
 pub mod fileset;
-mod flight;
 pub mod headers;
 #[cfg(feature = "host")]
 pub mod host;
+mod in_flight;
 mod look;
+pub mod op;
 pub mod parameters;
 mod plan;
 mod script;

@@ -10,7 +10,8 @@ use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::blocking::{Blocking, Ended};
 use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
 
-use super::session::{HttpOp, HttpSession, Request};
+use super::op::{HttpOp, Request};
+use super::session::HttpSession;
 use super::site::{Site, WorkerSite};
 use super::tls::{Tls, TlsSite};
 use super::wire::request::Method;

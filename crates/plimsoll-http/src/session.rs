@@ -8,14 +8,13 @@ use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCount
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
-use super::fileset::FileId;
-use super::flight::{Flight, Stage, first_difference, take_head};
+use super::in_flight::{InFlight, Stage, first_difference, take_head};
+use super::op::HttpOp;
 use super::parameters::Connections;
 use super::site::WorkerSite;
 use super::wire::Malformed;
 use super::wire::body::Framing;
 use super::wire::head;
-use super::wire::request::Method;
 use plimsoll_protocol::surplus::SurplusBytes;
 
 /// A body with at least this much still to come is left in the kernel when nobody reads it;
@@ -29,37 +28,13 @@ pub const LINGERING_LINKS_MAX: usize = 8;
 /// Largest body that is kept for a caller who asked for it.
 pub const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
 
-/// One request and what is done with its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HttpOp {
-    /// How it counts in the statistics.
-    pub kind: OpKind,
-    /// What is asked for.
-    pub request: Request,
-    /// How; must be the method the site wrote into the request.
-    pub method: Method,
-    /// Compare the body with the file set.
-    pub verify: bool,
-    /// Draws the random parts of the request.
-    pub key: u64,
-}
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// A file of the file set.
-    File(FileId),
-    /// Index in the list of URLs.
-    Url(u32),
-}
-
 /// One client.
 #[derive(Debug)]
 pub struct HttpSession {
     site: Rc<WorkerSite>,
     op_timeout: Nanos,
     open: Option<OpenLink>,
-    flight: Option<Flight>,
+    in_flight: Option<InFlight>,
     /// Start of a header that came in pieces; without heap otherwise.
     partial: Vec<u8>,
     /// Links whose reply is complete and which the server will close.
@@ -96,7 +71,7 @@ impl HttpSession {
             site,
             op_timeout,
             open: None,
-            flight: None,
+            in_flight: None,
             partial: Vec::new(),
             lingering: Vec::new(),
             verified: 0,
@@ -151,7 +126,7 @@ impl HttpSession {
     }
 
     fn send(&mut self, link: Link, io: &mut impl Io) {
-        if let Some(flight) = &mut self.flight {
+        if let Some(flight) = &mut self.in_flight {
             flight.sent_bytes = self.site.send(&flight.op, link, io);
         }
     }
@@ -160,7 +135,7 @@ impl HttpSession {
     fn read(&mut self, link: Link, bytes: &[u8], io: &mut impl Io) -> Result<bool, Malformed> {
         let mut rest = bytes;
         let complete = loop {
-            let Some(flight) = self.flight.as_mut() else { break true };
+            let Some(flight) = self.in_flight.as_mut() else { break true };
             match &mut flight.stage {
                 Stage::Head => {
                     let Some((head, taken)) = take_head(&mut self.partial, rest)? else {
@@ -197,7 +172,7 @@ impl HttpSession {
     }
 
     fn take_payload(&mut self, payload: &[u8]) {
-        let Some(flight) = self.flight.as_mut() else { return };
+        let Some(flight) = self.in_flight.as_mut() else { return };
         let offset = flight.payload_bytes;
         flight.payload_bytes += payload.len() as u64;
         if flight.op.verify
@@ -216,7 +191,7 @@ impl HttpSession {
     /// that takes it shows whether more follows, which would else be taken for the next reply.
     fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
         let wanted = self.capture.is_some();
-        let Some(flight) = self.flight.as_mut() else { return };
+        let Some(flight) = self.in_flight.as_mut() else { return };
         if wanted || flight.op.verify || flight.discarding {
             return;
         }
@@ -230,7 +205,7 @@ impl HttpSession {
 
     /// The reply is complete.
     fn finish(&mut self, io: &mut impl Io) {
-        let Some(flight) = self.flight.take() else { return };
+        let Some(flight) = self.in_flight.take() else { return };
         let Stage::Body { head, .. } = flight.stage else { return };
         let status = flight.judge(&self.site.site, &head, io);
         let answered = (status == OpStatus::Ok).then_some(flight.op);
@@ -261,7 +236,7 @@ impl HttpSession {
     /// The op failed; its link is closed already.
     fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         self.partial = Vec::new();
-        let Some(flight) = self.flight.take() else { return };
+        let Some(flight) = self.in_flight.take() else { return };
         let url = self.site.site.url(flight.op.request);
         io.explain(format_args!("{} {url}: {why}", flight.op.method.as_str()));
         io.complete(flight.ticket, flight.outcome(OpStatus::Failed(class)));
@@ -278,7 +253,7 @@ impl HttpSession {
     /// that got no byte of its reply is sent once more; whether its first try worked is unknown.
     fn lost(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         let Some(open) = self.open.take() else { return };
-        let Some(flight) = self.flight.as_mut() else { return };
+        let Some(flight) = self.in_flight.as_mut() else { return };
         let transport = class == ErrorClass::Transport;
         if flight.begun && transport {
             let got = flight.payload_bytes;
@@ -305,14 +280,14 @@ impl Session for HttpSession {
     }
 
     fn has_room(&self) -> bool {
-        self.flight.is_none()
+        self.in_flight.is_none()
     }
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
         if let Some(body) = self.capture.as_mut() {
             body.clear();
         }
-        self.flight = Some(Flight::new(ticket, op, now.saturating_add(self.op_timeout)));
+        self.in_flight = Some(InFlight::new(ticket, op, now.saturating_add(self.op_timeout)));
         match self.open {
             Some(open) if open.connected => self.send(open.link, io),
             Some(_) => {}
@@ -336,7 +311,7 @@ impl Session for HttpSession {
             }
             return;
         };
-        let Some(flight) = self.flight.as_mut() else {
+        let Some(flight) = self.in_flight.as_mut() else {
             self.open = None;
             return self.refuse(link, open.answered, bytes, io);
         };
@@ -358,7 +333,7 @@ impl Session for HttpSession {
         if !self.is_current(link) {
             return;
         }
-        let Some(flight) = self.flight.as_mut() else { return };
+        let Some(flight) = self.in_flight.as_mut() else { return };
         if let Stage::Body { framing, .. } = &mut flight.stage
             && let Framing::Length(left) = framing
         {
@@ -380,7 +355,7 @@ impl Session for HttpSession {
             return;
         }
         io.close(link);
-        let ends_here = self.flight.as_ref().is_some_and(|flight| {
+        let ends_here = self.in_flight.as_ref().is_some_and(|flight| {
             matches!(flight.stage, Stage::Body { framing: Framing::UntilClose, .. })
         });
         if ends_here {
@@ -403,11 +378,11 @@ impl Session for HttpSession {
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        self.flight.as_ref().map(|flight| flight.deadline)
+        self.in_flight.as_ref().map(|flight| flight.deadline)
     }
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
-        let Some(flight) = &self.flight else { return };
+        let Some(flight) = &self.in_flight else { return };
         if now < flight.deadline {
             return;
         }
@@ -424,7 +399,7 @@ impl Session for HttpSession {
     fn read_limit(&self, link: Link) -> usize {
         let awaits_long_body = self.is_current(link)
             && self.capture.is_none()
-            && self.flight.as_ref().is_some_and(|flight| {
+            && self.in_flight.as_ref().is_some_and(|flight| {
                 matches!(flight.stage, Stage::Head)
                     && !flight.op.verify
                     && self.site.likely_bytes(flight.op.request)

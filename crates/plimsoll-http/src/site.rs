@@ -8,8 +8,8 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{Io, Link};
 
 use super::fileset::{FileId, FileSet};
+use super::op::{HttpOp, Request};
 use super::parameters::{Connections, Statuses};
-use super::session::{HttpOp, Request};
 use super::wire::request::{Frame, Method, RequestText, head, request};
 use super::wire::template::Template;
 

@@ -4,7 +4,7 @@ use plimsoll_engine::seam::{Io, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::session::HttpOp;
+use super::op::HttpOp;
 use super::site::Site;
 use super::wire::Malformed;
 use super::wire::body::Framing;
@@ -13,7 +13,7 @@ use super::wire::request::Method;
 
 /// The op in flight.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlight {
     pub(super) ticket: Ticket,
     pub(super) op: HttpOp,
     pub(super) deadline: Nanos,
@@ -36,7 +36,7 @@ pub(super) enum Stage {
     Body { head: Head, framing: Framing },
 }
 
-impl Flight {
+impl InFlight {
     /// An op that has just been issued.
     pub(super) fn new(ticket: Ticket, op: HttpOp, deadline: Nanos) -> Self {
         Self {
