@@ -104,6 +104,7 @@ impl<S> Clients<S> {
     }
 
     /// An op goes out.
+    #[inline]
     pub(super) fn begin(&mut self, client: u32, flight: Flight) -> Ticket {
         self.in_flight += 1;
         let state = self.at_mut(client);
@@ -117,6 +118,7 @@ impl<S> Clients<S> {
     }
 
     /// The op ended; `None` when there is no such op.
+    #[inline]
     pub(super) fn end(&mut self, client: u32, ticket: Ticket) -> Option<Flight> {
         let state = self.at_mut(client);
         let flight = state.flights.get_mut(ticket.0 as usize)?.take()?;
@@ -145,6 +147,7 @@ impl<S> Clients<S> {
 
 impl<S: Session> Clients<S> {
     /// Takes another op now.
+    #[inline]
     pub(super) fn has_room(&self, client: u32) -> bool {
         let state = self.at(client);
         !state.gone && state.session.has_room()
@@ -164,12 +167,14 @@ impl<S: Session> Clients<S> {
     }
 
     /// What follows from the op of this ticket, which has ended.
+    #[inline]
     pub(super) fn take_follow_on(&mut self, client: u32, ended: Ticket) -> Option<S::Op> {
         self.at_mut(client).session.take_follow_on(ended)
     }
 
     /// What came over the link last ended the reply to an op that nothing followed: no other op is
     /// in flight, or the read left the socket `drained` and its bytes ended a message.
+    #[inline]
     pub(super) fn ended_last(&self, client: u32, link: Link, drained: bool) -> bool {
         let state = self.at(client);
         state.in_flight == 0 || (drained && state.session.at_boundary(link))
@@ -193,6 +198,7 @@ impl<S: Session> Clients<S> {
 
     /// Registers the session's deadline when it is earlier than the one in the heap. A later one
     /// is found when the earlier entry fires, so a timeout per op costs no heap entry per op.
+    #[inline]
     pub(super) fn note_deadline(&mut self, client: u32) {
         let state = &mut self.clients[client as usize];
         if let Some(at) = state.session.next_deadline().filter(|at| *at < state.deadline) {

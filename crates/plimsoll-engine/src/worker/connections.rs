@@ -138,6 +138,7 @@ impl<D: Driver> Connections<D> {
     }
 
     /// Waits until something happens. `acted`: something was done since the clock was last read.
+    #[inline]
     pub(super) fn wait(&mut self, wait: Wait, acted: bool) -> Waited {
         self.ready.clear();
         self.looked_at = 0;
@@ -162,6 +163,7 @@ impl<D: Driver> Connections<D> {
     }
 
     /// What the last wait found, one after the other.
+    #[inline]
     pub(super) fn next_ready(&mut self) -> Option<Ready> {
         let event = self.ready.get(self.looked_at).copied();
         self.looked_at += usize::from(event.is_some());
@@ -174,6 +176,7 @@ impl<D: Driver> Connections<D> {
 
     /// Reads a stream, at most `limit` bytes; `None` when nothing lies there, or it is not open.
     /// [`Connections::arrived`] is about this read until [`Connections::end_read`].
+    #[inline]
     pub(super) fn read(
         &mut self,
         link: Link,
@@ -261,6 +264,7 @@ impl<D: Driver> Connections<D> {
     /// bytes that lay in the socket: it belongs to the last reply in it, and only if nothing of
     /// another lay behind; `is_last` says so of a link, drained or not. Any other reply came after
     /// the socket had been found empty.
+    #[inline]
     pub(super) fn arrived(
         &self,
         flight: &Flight,
@@ -281,6 +285,7 @@ impl<D: Driver> Connections<D> {
         }
     }
 
+    #[inline]
     fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {
         let looked = self.looked;
         self.reading = self.links.get(link).map(|state| {

@@ -192,8 +192,9 @@ where
     fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos) -> Ticket {
         let kind = self.clients.session(client).kind(op);
         let free = self.schedules.op_began(client);
-        let flight = Flight { kind, due, free, sent, late_max: Nanos::ZERO };
-        self.clients.begin(client, self.recording.sent(flight))
+        let mut flight = Flight { kind, due, free, sent, late_max: Nanos::ZERO };
+        flight.late_max = self.recording.sent(&flight);
+        self.clients.begin(client, flight)
     }
 
     fn list_free(&mut self, client: u32) {
@@ -210,7 +211,9 @@ where
         // A follow-on is sent after the `now` of its turn, and may fail at once.
         let now = now.max(flight.sent);
         self.schedules.op_ended(client, now);
-        self.roll_intervals(now);
+        if now >= self.recording.boundary() {
+            self.roll_intervals(now);
+        }
         let arrived = match reply.of_read {
             true => self.connections.arrived(&flight, now, |link, drained| {
                 reply.last && self.clients.ended_last(client, link, drained)

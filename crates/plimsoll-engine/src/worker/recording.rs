@@ -89,12 +89,14 @@ impl<'a> Recording<'a> {
         self.recorder.boundary()
     }
 
-    /// An op goes out.
-    pub(super) fn sent(&mut self, flight: Flight) -> Flight {
-        Flight { late_max: self.lateness.sent(flight.sent, flight.lateness()), ..flight }
+    /// An op goes out; the largest lateness of those in flight, its own included.
+    #[inline]
+    pub(super) fn sent(&mut self, flight: &Flight) -> Nanos {
+        self.lateness.sent(flight.sent, flight.lateness())
     }
 
     /// An op ended at `done`, before the [`Recording::boundary`].
+    #[inline]
     pub(super) fn ended(
         &mut self,
         flight: Flight,

@@ -202,6 +202,7 @@ impl<C: Script> Schedules<C> {
     }
 
     /// The next op that can go out; `None` when no runnable schedule can do anything.
+    #[inline]
     pub(super) fn next_op(
         &mut self,
         has_room: impl Fn(u32) -> bool,
@@ -303,12 +304,14 @@ impl<C: Script> Schedules<C> {
     }
 
     /// An op of this client goes out; since when the client was free.
+    #[inline]
     pub(super) fn op_began(&mut self, client: u32) -> Nanos {
         self.of(client).in_flight += 1;
         self.places[client as usize].free_since
     }
 
     /// An op of this client ended. [`Schedules::go_on`] follows, unless the client leaves.
+    #[inline]
     pub(super) fn op_ended(&mut self, client: u32, now: Nanos) {
         let state = self.of(client);
         state.in_flight -= 1;
@@ -323,6 +326,7 @@ impl<C: Script> Schedules<C> {
     }
 
     /// What the schedule does now that an op of this client has ended.
+    #[inline]
     pub(super) fn go_on(&mut self, client: u32, end: End, now: Nanos) {
         let schedule = self.places[client as usize].schedule;
         match (&mut self.of(client).pace, end) {
@@ -342,6 +346,7 @@ impl<C: Script> Schedules<C> {
     }
 
     /// Puts the client into its schedule's list when it has room and is not there yet.
+    #[inline]
     pub(super) fn list_free(&mut self, client: u32, has_room: impl FnOnce() -> bool) {
         let place = &mut self.places[client as usize];
         if !place.listed && has_room() {
