@@ -15,7 +15,7 @@ use crate::wire::{Encode as _, List, Name, Path};
 use super::v2::handle2;
 use super::v3::handle3;
 use super::{EXPORT, NfsCore, Turn};
-use crate::server::store::{Attributes, Fault, Kind, Object, Place};
+use crate::server::store::{Fault, FileAttributes, FileKind, Object, Place};
 
 /// Mounts remembered for DUMP; later ones are served and not listed.
 const MOUNTS_MAX: usize = 1024;
@@ -112,9 +112,9 @@ fn walk(core: &NfsCore, path: &[u8]) -> Result<Object, MountStatus> {
         if matches!(name, b"." | b"..") || depth >= DEPTH_MAX {
             return Err(MountStatus::ACCES);
         }
-        let (found, attributes): (Object, Attributes) =
+        let (found, attributes): (Object, FileAttributes) =
             core.store.lookup(Place { directory: at, name }).map_err(status)?;
-        if attributes.kind != Kind::Directory {
+        if attributes.kind != FileKind::Directory {
             return Err(MountStatus::NOTDIR);
         }
         at = found;

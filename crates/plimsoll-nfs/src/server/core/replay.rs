@@ -1,7 +1,7 @@
 //! The duplicate request cache: a call that must not be executed twice and comes again gets the
 //! reply of its first execution.
 
-use crate::server::store::Time;
+use crate::server::store::now;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::IpAddr;
@@ -102,7 +102,7 @@ impl Replays {
 
     pub(super) fn begin(&self, key: Key) -> Begun<'_> {
         let shard = &self.shards[key.shard()];
-        let now_s = u64::from(Time::now().seconds);
+        let now_s = u64::from(now().seconds);
         let mut kept = shard.lock();
         loop {
             match kept.by_key.get(&key) {

@@ -28,11 +28,16 @@ pub trait Store: Send + Sync {
     /// The exported directory.
     fn root(&self) -> Object;
     /// GETATTR.
-    fn attributes(&self, object: Object) -> Result<Attributes, Fault>;
+    fn attributes(&self, object: Object) -> Result<FileAttributes, Fault>;
     /// SETATTR; with `guard` only if that is when the object last changed.
-    fn set(&self, object: Object, to: &Settings, guard: Option<Time>) -> Result<Change, Fault>;
+    fn set(
+        &self,
+        object: Object,
+        to: &SetAttributes,
+        guard: Option<TimeSpec3>,
+    ) -> Result<WccData, Fault>;
     /// LOOKUP; knows `.` and `..`, the latter of the root being the root.
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, Attributes), Fault>;
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Fault>;
     /// READLINK; appends the text to `into`.
     fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Fault>;
     /// READ; appends at most `count` bytes to `into`.
@@ -49,22 +54,22 @@ pub trait Store: Send + Sync {
         object: Object,
         offset: u64,
         data: &[u8],
-        durability: Durability,
-    ) -> Result<Change, Fault>;
+        durability: StableHow,
+    ) -> Result<WccData, Fault>;
     /// CREATE, MKDIR, SYMLINK, MKNOD.
     fn create(
         &self,
         place: Place<'_>,
         new: New<'_>,
-        to: &Settings,
+        to: &SetAttributes,
         caller: Caller,
     ) -> Result<Created, Fault>;
     /// REMOVE and RMDIR.
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault>;
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault>;
     /// RENAME; what became of the two directories.
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(Change, Change), Fault>;
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Fault>;
     /// LINK; attributes of the object, and what became of the directory.
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(Attributes, Change), Fault>;
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Fault>;
     /// READDIR and READDIRPLUS: the entries after `cookie` (0: from the beginning).
     fn list(
         &self,

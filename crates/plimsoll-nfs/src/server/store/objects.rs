@@ -1,4 +1,9 @@
-//! What stores and the server say to each other of objects.
+//! What stores and the server say to each other of objects, in the words of NFSv3.
+
+pub use crate::wire::v3::{
+    Device, FileAttributes, FileKind, SetAttributes, SetTime, StableHow, TimeSpec3, WccAttributes,
+    WccData,
+};
 
 /// An object, as handles carry it. Ids are used again after a removal, with another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,103 +25,6 @@ pub struct Place<'a> {
     pub name: &'a [u8],
 }
 
-/// Kinds of objects (RFC 1813 §2.5, ftype3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Regular file.
-    File,
-    /// Directory.
-    Directory,
-    /// Symbolic link.
-    Link,
-    /// Block device.
-    Block,
-    /// Character device.
-    Character,
-    /// Socket.
-    Socket,
-    /// Named pipe.
-    Fifo,
-}
-
-/// Time since 1970, as NFSv3 carries it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Time {
-    /// Whole seconds.
-    pub seconds: u32,
-    /// The rest.
-    pub nanoseconds: u32,
-}
-
-impl Time {
-    /// Now, by the wall clock. Before 1970 and after 2106 there is no NFSv3.
-    pub(crate) fn now() -> Self {
-        let since = plimsoll_servers::clock::since_1970();
-        let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
-        Self { seconds, nanoseconds: since.subsec_nanos() }
-    }
-}
-
-/// Attributes of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attributes {
-    /// Its kind.
-    pub kind: Kind,
-    /// Permission bits, with set-uid, set-gid and sticky.
-    pub mode: u32,
-    /// Names it has.
-    pub links: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Bytes it holds.
-    pub size: u64,
-    /// Bytes it takes.
-    pub used: u64,
-    /// Major and minor number of a device.
-    pub device: (u32, u32),
-    /// The file system it is in.
-    pub file_system: u64,
-    /// Its number in that file system.
-    pub file_id: u64,
-    /// Last access. The memory store leaves it alone when it reads.
-    pub accessed: Time,
-    /// Last change of content.
-    pub modified: Time,
-    /// Last change of anything.
-    pub changed: Time,
-}
-
-/// What SETATTR and the creating calls set; `None` keeps what is there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Permission bits and sticky; others are left out, see [`super::MODE_BITS_KEPT`].
-    pub mode: Option<u32>,
-    /// Owner.
-    pub uid: Option<u32>,
-    /// Group.
-    pub gid: Option<u32>,
-    /// Bytes; shorter cuts off, longer fills with zeros.
-    pub size: Option<u64>,
-    /// Last access.
-    pub accessed: SetTime,
-    /// Last change of content.
-    pub modified: SetTime,
-}
-
-/// What becomes of a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SetTime {
-    /// It stays.
-    #[default]
-    Keep,
-    /// The server's clock.
-    Now,
-    /// The client's wish.
-    To(Time),
-}
-
 /// Who asks, for the owner of new objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -136,7 +44,7 @@ pub enum New<'a> {
     /// A symbolic link with this text.
     Link(&'a [u8]),
     /// A named pipe, socket or device with its major and minor number.
-    Special(Kind, (u32, u32)),
+    Special(FileKind, Device),
 }
 
 /// What CREATE does with a name that exists (RFC 1813 §3.3.8).
@@ -159,35 +67,15 @@ pub enum Doomed {
     Directory,
 }
 
-/// When a WRITE is durable (RFC 1813 §3.3.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// After a COMMIT.
-    Unstable,
-    /// When answered: data, and attributes needed to read it.
-    DataSync,
-    /// When answered: data and attributes.
-    FileSync,
-}
-
-/// Attributes before and after, for a client's cache. `before` only where both are of one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
-    /// Size, modified and changed before.
-    pub before: Option<(u64, Time, Time)>,
-    /// Attributes after.
-    pub after: Option<Attributes>,
-}
-
 /// Answer to a creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Created {
     /// The object.
     pub object: Object,
     /// Its attributes.
-    pub attributes: Attributes,
+    pub attributes: FileAttributes,
     /// What became of the directory.
-    pub directory: Change,
+    pub directory: WccData,
 }
 
 /// Answer to a READ; the bytes were appended to the caller's buffer.
@@ -196,7 +84,7 @@ pub struct ReadDone {
     /// Whether the last byte read is the last of the file, or lies behind it.
     pub at_end: bool,
     /// Attributes, read with the data.
-    pub attributes: Attributes,
+    pub attributes: FileAttributes,
 }
 
 /// How much a listing should tell of each entry.
@@ -218,7 +106,7 @@ pub struct Listed<'a> {
     /// Its file id.
     pub file_id: u64,
     /// With [`Detail::Attributes`], where they could be had.
-    pub found: Option<(Object, Attributes)>,
+    pub found: Option<(Object, FileAttributes)>,
 }
 
 /// Whether a listing is complete.
@@ -304,4 +192,10 @@ impl From<plimsoll_servers::memory::Full> for Fault {
             plimsoll_servers::memory::Full::NoSpace => Self::NoSpace,
         }
     }
+}
+
+pub(crate) fn now() -> TimeSpec3 {
+    let since = plimsoll_servers::clock::since_1970();
+    let seconds = u32::try_from(since.as_secs()).unwrap_or(u32::MAX);
+    TimeSpec3 { seconds, nanoseconds: since.subsec_nanos() }
 }

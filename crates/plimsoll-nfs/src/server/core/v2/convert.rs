@@ -4,7 +4,9 @@ use crate::wire::v2::{
     DATA_BYTES_MAX, FileAttributes2, FileKind2, SetAttributes2, StatFsOk, Status2, TimeVal2,
 };
 
-use crate::server::store::{Attributes, Fault, Kind, SetTime, Settings, Space, Time};
+use crate::server::store::{
+    Fault, FileAttributes, FileKind, SetAttributes, SetTime, Space, TimeSpec3,
+};
 
 /// What clients set to mean the server's clock.
 const SERVER_TIME_MICROSECONDS: u32 = 1_000_000;
@@ -41,32 +43,32 @@ pub(super) fn file_id2(file_id: u64) -> u32 {
     (file_id ^ (file_id >> 32)) as u32
 }
 
-pub(super) fn attributes2(of: &Attributes) -> FileAttributes2 {
+pub(super) fn attributes2(of: &FileAttributes) -> FileAttributes2 {
     // Type bits as UNIX has them: clients look at them instead of the kind.
     let (kind, type_bits) = match of.kind {
-        Kind::File => (FileKind2::Regular, 0o100_000),
-        Kind::Directory => (FileKind2::Directory, 0o040_000),
-        Kind::Link => (FileKind2::Symlink, 0o120_000),
-        Kind::Block => (FileKind2::BlockDevice, 0o060_000),
-        Kind::Character => (FileKind2::CharacterDevice, 0o020_000),
-        Kind::Socket => (FileKind2::Socket, 0o140_000),
-        Kind::Fifo => (FileKind2::Fifo, 0o010_000),
+        FileKind::Regular => (FileKind2::Regular, 0o100_000),
+        FileKind::Directory => (FileKind2::Directory, 0o040_000),
+        FileKind::Symlink => (FileKind2::Symlink, 0o120_000),
+        FileKind::BlockDevice => (FileKind2::BlockDevice, 0o060_000),
+        FileKind::CharacterDevice => (FileKind2::CharacterDevice, 0o020_000),
+        FileKind::Socket => (FileKind2::Socket, 0o140_000),
+        FileKind::Fifo => (FileKind2::Fifo, 0o010_000),
     };
     FileAttributes2 {
         kind,
         mode: of.mode | type_bits,
-        nlink: of.links,
+        nlink: of.nlink,
         uid: of.uid,
         gid: of.gid,
         size: clamp(of.size),
         block_bytes: DATA_BYTES_MAX,
-        device: (of.device.0 << 8) | (of.device.1 & 0xff),
+        device: (of.device.major << 8) | (of.device.minor & 0xff),
         blocks: clamp(of.used.div_ceil(512)),
-        fsid: file_id2(of.file_system),
-        fileid: file_id2(of.file_id),
-        atime: time2(of.accessed),
-        mtime: time2(of.modified),
-        ctime: time2(of.changed),
+        fsid: file_id2(of.fsid),
+        fileid: file_id2(of.fileid),
+        atime: time2(of.atime),
+        mtime: time2(of.mtime),
+        ctime: time2(of.ctime),
     }
 }
 
@@ -74,26 +76,26 @@ fn clamp(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn time2(time: Time) -> TimeVal2 {
+fn time2(time: TimeSpec3) -> TimeVal2 {
     TimeVal2 { seconds: time.seconds, microseconds: time.nanoseconds / 1000 }
 }
 
-pub(super) fn settings(wanted: &SetAttributes2) -> Settings {
+pub(super) fn settings(wanted: &SetAttributes2) -> SetAttributes {
     let set_time = |wish: Option<TimeVal2>| match wish {
         None => SetTime::Keep,
-        Some(time) if time.microseconds == SERVER_TIME_MICROSECONDS => SetTime::Now,
-        Some(time) => SetTime::To(Time {
+        Some(time) if time.microseconds == SERVER_TIME_MICROSECONDS => SetTime::ServerTime,
+        Some(time) => SetTime::To(TimeSpec3 {
             seconds: time.seconds,
             nanoseconds: (time.microseconds % 1_000_000) * 1000,
         }),
     };
-    Settings {
+    SetAttributes {
         mode: wanted.mode.map(|mode| mode & 0o7777),
         uid: wanted.uid,
         gid: wanted.gid,
         size: wanted.size.map(u64::from),
-        accessed: set_time(wanted.atime),
-        modified: set_time(wanted.mtime),
+        atime: set_time(wanted.atime),
+        mtime: set_time(wanted.mtime),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::wire::{Encode, Name, Path};
 use self::convert::{attributes2, settings, space2};
 use super::{NfsCore, Turn};
 use crate::server::store::{
-    Attributes, Caller, Creation, Detail, Doomed, Durability, Fault, ListEnd, New, Object, Place,
+    Caller, Creation, Detail, Doomed, Fault, FileAttributes, ListEnd, New, Object, Place, StableHow,
 };
 
 /// Bytes before the data of a successful READ: status, attributes, length.
@@ -86,7 +86,7 @@ fn place<'a>(core: &NfsCore, dir: Handle2, name: Name<'a>) -> Result<Place<'a>, 
     Ok(Place { directory: core.object_of(&dir.0)?, name: name.0 })
 }
 
-fn dir_op(core: &NfsCore, (object, found): (Object, Attributes)) -> DirOpOk {
+fn dir_op(core: &NfsCore, (object, found): (Object, FileAttributes)) -> DirOpOk {
     DirOpOk { file: handle2(core.handle_of(object)), attributes: attributes2(&found) }
 }
 
@@ -102,7 +102,7 @@ fn set_attributes(core: &NfsCore, args: &SetAttrArgs) -> Result<AttrOk, Fault> {
 }
 
 /// Attributes after a change; most stores have them at hand.
-fn after(core: &NfsCore, object: Object, known: Option<Attributes>) -> Result<AttrOk, Fault> {
+fn after(core: &NfsCore, object: Object, known: Option<FileAttributes>) -> Result<AttrOk, Fault> {
     let found = known.map_or_else(|| core.store.attributes(object), Ok)?;
     Ok(AttrOk { attributes: attributes2(&found) })
 }
@@ -150,7 +150,7 @@ fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<AttrOk, Fault> {
     let object = core.object_of(&args.file.0)?;
     let offset = args.offset.into();
     // RFC 1094 §2.2.9: data is durable before the reply.
-    let change = core.store.write(object, offset, args.data.0, Durability::FileSync)?;
+    let change = core.store.write(object, offset, args.data.0, StableHow::FileSync)?;
     after(core, object, change.after)
 }
 

@@ -2,13 +2,12 @@
 
 use crate::wire::Encode as _;
 use crate::wire::v3::{
-    CommitArgs, CommitOk, CommitRes, ReadArgs, ReadOk, ReadRes, StableHow, WccData, WriteArgs,
-    WriteOk, WriteRes,
+    CommitArgs, CommitOk, CommitRes, ReadArgs, ReadOk, ReadRes, WccData, WriteArgs, WriteOk,
+    WriteRes,
 };
 
-use super::{attributes3, wcc};
 use crate::server::core::{Link, NfsCore};
-use crate::server::store::{Durability, Fault};
+use crate::server::store::Fault;
 
 /// Bytes before the data of a successful READ: status, attributes behind their flag, count, end
 /// of file, length of the data.
@@ -33,7 +32,7 @@ pub(super) fn read(core: &NfsCore, link: Link, args: ReadArgs<'_>, out: &mut Vec
     let count = (out.len() - data_at) as u32;
     out.resize(data_at + count.next_multiple_of(4) as usize, 0);
     let end = out.len();
-    let attributes = Some(attributes3(&done.attributes));
+    let attributes = Some(done.attributes);
     ReadRes::Ok(ReadOk { attributes, count, eof: done.at_end, data: &[] }).encode(out);
     debug_assert_eq!(out.len() - end, READ_HEAD_BYTES);
     out.copy_within(end.., start);
@@ -42,18 +41,13 @@ pub(super) fn read(core: &NfsCore, link: Link, args: ReadArgs<'_>, out: &mut Vec
 }
 
 pub(super) fn write(core: &NfsCore, args: WriteArgs<'_>, out: &mut Vec<u8>) {
-    let durability = match args.stable {
-        StableHow::Unstable => Durability::Unstable,
-        StableHow::DataSync => Durability::DataSync,
-        StableHow::FileSync => Durability::FileSync,
-    };
     let written = core.object_of(args.file.bytes()).and_then(|object| {
         let data = args.data.get(..args.count as usize).ok_or(Fault::Invalid)?;
-        core.store.write(object, args.offset, data, durability)
+        core.store.write(object, args.offset, data, args.stable)
     });
     match written {
         Ok(change) => WriteRes::Ok(WriteOk {
-            wcc: wcc(&change),
+            wcc: change,
             count: args.count,
             committed: args.stable,
             verifier: core.store.write_verifier(),

@@ -9,7 +9,7 @@ use crate::wire::v3::{
 };
 use crate::wire::{Encode, Name};
 
-use super::{attributes3, handle3};
+use super::handle3;
 use crate::server::core::{Link, NfsCore};
 use crate::server::store::{Detail, Fault, ListEnd, Listed, Object};
 
@@ -52,7 +52,7 @@ pub(super) fn read_plus(core: &NfsCore, link: Link, args: ReadDirPlusArgs<'_>, o
     let mut each = |listed: &Listed<'_>, out: &mut Vec<u8>| {
         let handle = listed.found.map(|(object, _)| core.handle_of(object));
         let (fileid, name, cookie) = (listed.file_id, Name(listed.name), listed.cookie);
-        let attributes = listed.found.as_ref().map(|(_, found)| attributes3(found));
+        let attributes = listed.found.map(|(_, found)| found);
         let object = handle.as_ref().map(handle3);
         let entry = EntryPlus { fileid, name, cookie, attributes, object };
         let name_bytes = Entry { fileid, name, cookie }.bytes();
@@ -87,7 +87,7 @@ fn list(
     if wanted.cookie != 0 && wanted.verifier != verifier && wanted.verifier != [0; 8] {
         return Err(Status3::BAD_COOKIE);
     }
-    let attributes: PostOpAttr = Some(attributes3(&core.store.attributes(object)?));
+    let attributes: PostOpAttr = Some(core.store.attributes(object)?);
     Status3::OK.encode(out);
     attributes.encode(out);
     verifier.encode(out);

@@ -6,13 +6,10 @@ mod names;
 mod objects;
 
 use crate::wire::rpc::ReplyOutcome;
-use crate::wire::v3::{
-    Device, FileAttributes, FileKind, Handle, PostOpAttr, Procedure, SetAttributes,
-    SetTime as SetTime3, Status3, TimeSpec3, WccAttributes, WccData,
-};
+use crate::wire::v3::{Handle, PostOpAttr, Procedure, Status3, WccData};
 
 use super::{NfsCore, Turn};
-use crate::server::store::{Attributes, Change, Fault, Kind, Place, SetTime, Settings, Time};
+use crate::server::store::{Fault, Place};
 
 pub(super) fn answer(
     core: &NfsCore,
@@ -92,67 +89,6 @@ impl From<Fault> for Status3 {
     }
 }
 
-fn time3(time: Time) -> TimeSpec3 {
-    TimeSpec3 { seconds: time.seconds, nanoseconds: time.nanoseconds }
-}
-
-fn time(time: TimeSpec3) -> Time {
-    Time { seconds: time.seconds, nanoseconds: time.nanoseconds }
-}
-
-fn attributes3(of: &Attributes) -> FileAttributes {
-    FileAttributes {
-        kind: match of.kind {
-            Kind::File => FileKind::Regular,
-            Kind::Directory => FileKind::Directory,
-            Kind::Link => FileKind::Symlink,
-            Kind::Block => FileKind::BlockDevice,
-            Kind::Character => FileKind::CharacterDevice,
-            Kind::Socket => FileKind::Socket,
-            Kind::Fifo => FileKind::Fifo,
-        },
-        mode: of.mode,
-        nlink: of.links,
-        uid: of.uid,
-        gid: of.gid,
-        size: of.size,
-        used: of.used,
-        device: Device { major: of.device.0, minor: of.device.1 },
-        fsid: of.file_system,
-        fileid: of.file_id,
-        atime: time3(of.accessed),
-        mtime: time3(of.modified),
-        ctime: time3(of.changed),
-    }
-}
-
-fn wcc(change: &Change) -> WccData {
-    WccData {
-        before: change.before.map(|(size, modified, changed)| WccAttributes {
-            size,
-            mtime: time3(modified),
-            ctime: time3(changed),
-        }),
-        after: change.after.as_ref().map(attributes3),
-    }
-}
-
-fn settings(wanted: &SetAttributes) -> Settings {
-    let set_time = |wish| match wish {
-        SetTime3::Keep => SetTime::Keep,
-        SetTime3::ServerTime => SetTime::Now,
-        SetTime3::To(wish) => SetTime::To(time(wish)),
-    };
-    Settings {
-        mode: wanted.mode,
-        uid: wanted.uid,
-        gid: wanted.gid,
-        size: wanted.size,
-        accessed: set_time(wanted.atime),
-        modified: set_time(wanted.mtime),
-    }
-}
-
 impl NfsCore {
     fn place3<'a>(&self, directory: Handle<'_>, name: &'a [u8]) -> Result<Place<'a>, Fault> {
         Ok(Place { directory: self.object_of(directory.bytes())?, name })
@@ -161,7 +97,7 @@ impl NfsCore {
     /// Attributes of an object, as far as they can be had after something failed.
     fn after_failure(&self, handle: Handle<'_>) -> PostOpAttr {
         let object = self.object_of(handle.bytes()).ok()?;
-        self.store.attributes(object).ok().as_ref().map(attributes3)
+        self.store.attributes(object).ok()
     }
 
     fn wcc_after_failure(&self, handle: Handle<'_>) -> WccData {

@@ -7,15 +7,15 @@ use crate::wire::v3::{
     RenameWcc, RmDirArgs, SetAttributes, Status3, SymlinkArgs,
 };
 
-use super::{attributes3, handle3, settings, wcc};
+use super::handle3;
 use crate::server::core::NfsCore;
-use crate::server::store::{Caller, Creation, Doomed, Kind, New, Settings};
+use crate::server::store::{Caller, Creation, Doomed, FileKind, New};
 
 pub(super) fn create(core: &NfsCore, caller: Caller, args: CreateArgs<'_>, out: &mut Vec<u8>) {
     let (how, wanted) = match args.how {
-        CreateHow::Unchecked(wanted) => (Creation::Unchecked, settings(&wanted)),
-        CreateHow::Guarded(wanted) => (Creation::Guarded, settings(&wanted)),
-        CreateHow::Exclusive(verifier) => (Creation::Exclusive(verifier), Settings::default()),
+        CreateHow::Unchecked(wanted) => (Creation::Unchecked, wanted),
+        CreateHow::Guarded(wanted) => (Creation::Guarded, wanted),
+        CreateHow::Exclusive(verifier) => (Creation::Exclusive(verifier), SetAttributes::default()),
     };
     let new = Wanted { dir: args.dir, name: args.name.0, new: New::File(how), settings: wanted };
     make(core, caller, &new, out);
@@ -27,30 +27,30 @@ pub(super) fn make_directory(
     args: MkDirArgs<'_>,
     out: &mut Vec<u8>,
 ) {
-    let settings = settings(&args.attributes);
+    let settings = args.attributes;
     let new = Wanted { dir: args.dir, name: args.name.0, new: New::Directory, settings };
     make(core, caller, &new, out);
 }
 
 pub(super) fn symlink(core: &NfsCore, caller: Caller, args: SymlinkArgs<'_>, out: &mut Vec<u8>) {
-    let settings = settings(&args.attributes);
+    let settings = args.attributes;
     let link = New::Link(args.path.0);
     make(core, caller, &Wanted { dir: args.dir, name: args.name.0, new: link, settings }, out);
 }
 
 pub(super) fn make_node(core: &NfsCore, caller: Caller, args: MkNodArgs<'_>, out: &mut Vec<u8>) {
-    let device = |device: Device| (device.major, device.minor);
-    let (kind, numbers, wanted): (Kind, (u32, u32), SetAttributes) = match args.what {
-        MkNodData::CharacterDevice(wanted, d) => (Kind::Character, device(d), wanted),
-        MkNodData::BlockDevice(wanted, d) => (Kind::Block, device(d), wanted),
-        MkNodData::Socket(wanted) => (Kind::Socket, (0, 0), wanted),
-        MkNodData::Fifo(wanted) => (Kind::Fifo, (0, 0), wanted),
+    let none = Device { major: 0, minor: 0 };
+    let (kind, device, settings): (FileKind, Device, SetAttributes) = match args.what {
+        MkNodData::CharacterDevice(wanted, d) => (FileKind::CharacterDevice, d, wanted),
+        MkNodData::BlockDevice(wanted, d) => (FileKind::BlockDevice, d, wanted),
+        MkNodData::Socket(wanted) => (FileKind::Socket, none, wanted),
+        MkNodData::Fifo(wanted) => (FileKind::Fifo, none, wanted),
         MkNodData::Other(_) => {
             let failure = core.wcc_after_failure(args.dir);
             return CreateRes::Err(Status3::BADTYPE, failure).encode(out);
         }
     };
-    let (new, settings) = (New::Special(kind, numbers), settings(&wanted));
+    let new = New::Special(kind, device);
     make(core, caller, &Wanted { dir: args.dir, name: args.name.0, new, settings }, out);
 }
 
@@ -59,7 +59,7 @@ struct Wanted<'a> {
     dir: Handle<'a>,
     name: &'a [u8],
     new: New<'a>,
-    settings: Settings,
+    settings: SetAttributes,
 }
 
 fn make(core: &NfsCore, caller: Caller, wanted: &Wanted<'_>, out: &mut Vec<u8>) {
@@ -69,8 +69,8 @@ fn make(core: &NfsCore, caller: Caller, wanted: &Wanted<'_>, out: &mut Vec<u8>) 
     match made {
         Ok(made) => CreateRes::Ok(CreateOk {
             object: Some(handle3(&core.handle_of(made.object))),
-            attributes: Some(attributes3(&made.attributes)),
-            dir_wcc: wcc(&made.directory),
+            attributes: Some(made.attributes),
+            dir_wcc: made.directory,
         })
         .encode(out),
         Err(fault) => {
@@ -90,7 +90,7 @@ pub(super) fn remove_directory(core: &NfsCore, args: RmDirArgs<'_>, out: &mut Ve
 fn take_away(core: &NfsCore, dir: Handle<'_>, name: &[u8], doomed: Doomed, out: &mut Vec<u8>) {
     let place = core.place3(dir, name);
     match place.and_then(|place| core.store.remove(place, doomed)) {
-        Ok(change) => RemoveRes::Ok(RemoveOk { dir_wcc: wcc(&change) }),
+        Ok(change) => RemoveRes::Ok(RemoveOk { dir_wcc: change }),
         Err(fault) => RemoveRes::Err(fault.into(), core.wcc_after_failure(dir)),
     }
     .encode(out);
@@ -102,9 +102,7 @@ pub(super) fn rename(core: &NfsCore, args: RenameArgs<'_>, out: &mut Vec<u8>) {
         core.store.rename(from, to)
     });
     match renamed {
-        Ok((from, to)) => {
-            RenameRes::Ok(RenameWcc { from_dir_wcc: wcc(&from), to_dir_wcc: wcc(&to) })
-        }
+        Ok((from, to)) => RenameRes::Ok(RenameWcc { from_dir_wcc: from, to_dir_wcc: to }),
         Err(fault) => {
             let from_dir_wcc = core.wcc_after_failure(args.from_dir);
             let to_dir_wcc = core.wcc_after_failure(args.to_dir);
@@ -120,10 +118,9 @@ pub(super) fn link(core: &NfsCore, args: LinkArgs<'_>, out: &mut Vec<u8>) {
         core.store.link(object, place)
     });
     match linked {
-        Ok((attributes, change)) => LinkRes::Ok(LinkWcc {
-            attributes: Some(attributes3(&attributes)),
-            dir_wcc: wcc(&change),
-        }),
+        Ok((attributes, change)) => {
+            LinkRes::Ok(LinkWcc { attributes: Some(attributes), dir_wcc: change })
+        }
         Err(fault) => {
             let attributes = core.after_failure(args.file);
             let dir_wcc = core.wcc_after_failure(args.dir);

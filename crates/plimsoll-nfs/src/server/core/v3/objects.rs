@@ -8,9 +8,9 @@ use crate::wire::v3::{
 };
 use crate::wire::{Encode as _, Path};
 
-use super::{attributes3, handle3, settings, time, wcc};
+use super::handle3;
 use crate::server::core::{Link, NfsCore};
-use crate::server::store::{Attributes, FILE_BYTES_MAX, Fault, Kind, NAME_BYTES_MAX};
+use crate::server::store::{FILE_BYTES_MAX, Fault, FileAttributes, FileKind, NAME_BYTES_MAX};
 
 /// Names of one object; the stores have limits of their own above it.
 const LINKS_MAX: u32 = 32_000;
@@ -20,17 +20,17 @@ const LISTING_BYTES: u32 = 32 << 10;
 pub(super) fn get_attributes(core: &NfsCore, args: GetAttrArgs<'_>, out: &mut Vec<u8>) {
     let object = core.object_of(args.object.bytes());
     match object.and_then(|object| core.store.attributes(object)) {
-        Ok(found) => GetAttrRes::Ok(GetAttrOk { attributes: attributes3(&found) }).encode(out),
+        Ok(found) => GetAttrRes::Ok(GetAttrOk { attributes: found }).encode(out),
         Err(fault) => GetAttrRes::Err(fault.into(), ()).encode(out),
     }
 }
 
 pub(super) fn set_attributes(core: &NfsCore, args: SetAttrArgs<'_>, out: &mut Vec<u8>) {
-    let set = core.object_of(args.object.bytes()).and_then(|object| {
-        core.store.set(object, &settings(&args.attributes), args.guard.map(time))
-    });
+    let set = core
+        .object_of(args.object.bytes())
+        .and_then(|object| core.store.set(object, &args.attributes, args.guard));
     match set {
-        Ok(change) => SetAttrRes::Ok(SetAttrOk { wcc: wcc(&change) }),
+        Ok(change) => SetAttrRes::Ok(SetAttrOk { wcc: change }),
         Err(fault) => SetAttrRes::Err(fault.into(), core.wcc_after_failure(args.object)),
     }
     .encode(out);
@@ -42,7 +42,7 @@ pub(super) fn lookup(core: &NfsCore, args: LookupArgs<'_>, out: &mut Vec<u8>) {
     match found {
         Ok((object, attributes)) => LookupRes::Ok(LookupOk {
             object: handle3(&core.handle_of(object)),
-            attributes: Some(attributes3(&attributes)),
+            attributes: Some(attributes),
             dir_attributes,
         })
         .encode(out),
@@ -54,7 +54,7 @@ pub(super) fn access(core: &NfsCore, args: AccessArgs<'_>, out: &mut Vec<u8>) {
     let object = core.object_of(args.object.bytes());
     match object.and_then(|object| core.store.attributes(object)) {
         Ok(found) => AccessRes::Ok(AccessOk {
-            attributes: Some(attributes3(&found)),
+            attributes: Some(found),
             access: args.access & permitted(&found),
         }),
         Err(fault) => AccessRes::Err(fault.into(), None),
@@ -63,9 +63,11 @@ pub(super) fn access(core: &NfsCore, args: AccessArgs<'_>, out: &mut Vec<u8>) {
 }
 
 /// Everybody may do everything that makes sense.
-fn permitted(of: &Attributes) -> u32 {
+fn permitted(of: &FileAttributes) -> u32 {
     match of.kind {
-        Kind::Directory => bits::READ | bits::LOOKUP | bits::MODIFY | bits::EXTEND | bits::DELETE,
+        FileKind::Directory => {
+            bits::READ | bits::LOOKUP | bits::MODIFY | bits::EXTEND | bits::DELETE
+        }
         _ if of.mode & 0o111 != 0 => bits::READ | bits::MODIFY | bits::EXTEND | bits::EXECUTE,
         _ => bits::READ | bits::MODIFY | bits::EXTEND,
     }
@@ -84,7 +86,7 @@ pub(super) fn read_link(core: &NfsCore, args: ReadLinkArgs<'_>, out: &mut Vec<u8
 }
 
 /// Attributes of an object of which only that is asked for.
-fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<Attributes, Fault> {
+fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<FileAttributes, Fault> {
     core.object_of(handle).and_then(|object| core.store.attributes(object))
 }
 
@@ -92,7 +94,7 @@ pub(super) fn file_system_state(core: &NfsCore, args: FsStatArgs<'_>, out: &mut 
     let found = attributes_of(core, args.root.bytes());
     match found.and_then(|found| Ok((found, core.store.space()?))) {
         Ok((found, space)) => FsStatRes::Ok(FsStatOk {
-            attributes: Some(attributes3(&found)),
+            attributes: Some(found),
             total_bytes: space.total_bytes,
             free_bytes: space.free_bytes,
             available_bytes: space.available_bytes,
@@ -115,7 +117,7 @@ pub(super) fn file_system_info(
     let data_bytes_max = link.data_bytes_max();
     match attributes_of(core, args.root.bytes()) {
         Ok(found) => FsInfoRes::Ok(FsInfoOk {
-            attributes: Some(attributes3(&found)),
+            attributes: Some(found),
             read_max: data_bytes_max,
             read_preferred: data_bytes_max,
             read_multiple: 4096,
@@ -138,7 +140,7 @@ pub(super) fn file_system_info(
 pub(super) fn path_limits(core: &NfsCore, args: PathConfArgs<'_>, out: &mut Vec<u8>) {
     match attributes_of(core, args.object.bytes()) {
         Ok(found) => PathConfRes::Ok(PathConfOk {
-            attributes: Some(attributes3(&found)),
+            attributes: Some(found),
             link_max: LINKS_MAX,
             name_bytes_max: NAME_BYTES_MAX as u32,
             no_trunc: true,

@@ -10,15 +10,15 @@ use super::places::{Found, Open, Purpose};
 use super::status::{self, Status, fault};
 use super::{DirectoryStore, after};
 use crate::server::store::{
-    Attributes, Change, Created, Creation, Doomed, Fault, Kind, LINK_BYTES_MAX, MODE_BITS_KEPT,
-    New, Object, Place, SetTime, Settings, Time, new_name, plain_name,
+    Created, Creation, Doomed, Fault, FileAttributes, FileKind, LINK_BYTES_MAX, MODE_BITS_KEPT,
+    New, Object, Place, SetAttributes, SetTime, TimeSpec3, WccData, new_name, plain_name,
 };
 
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
 impl DirectoryStore {
-    pub(super) fn set_attributes(&self, object: Object, to: &Settings) -> Result<(), Fault> {
+    pub(super) fn set_attributes(&self, object: Object, to: &SetAttributes) -> Result<(), Fault> {
         if let Some(size) = to.size {
             let file = self.places.file(object, Purpose::Write)?;
             let size = i64::try_from(size).map_err(|_| Fault::TooBig)?;
@@ -36,8 +36,8 @@ impl DirectoryStore {
             let (uid, gid) = (to.uid.map(Uid::from_raw), to.gid.map(Gid::from_raw));
             self.at(object, |directory, name, flags| chownat(directory, name, uid, gid, flags))?;
         }
-        if (to.accessed, to.modified) != (SetTime::Keep, SetTime::Keep) {
-            let times = timestamps(to.accessed, to.modified);
+        if (to.atime, to.mtime) != (SetTime::Keep, SetTime::Keep) {
+            let times = timestamps(to.atime, to.mtime);
             self.at(object, |directory, name, flags| utimensat(directory, name, &times, flags))?;
         }
         self.flush_attributes(object, &found)
@@ -46,10 +46,10 @@ impl DirectoryStore {
     /// By descriptor: there is no call that changes the mode of a name without following it.
     fn set_mode(&self, object: Object, found: &Status, mode: u32) -> Result<(), Fault> {
         let open = match found.attributes.kind {
-            Kind::File => self.places.file(object, Purpose::Read)?,
-            Kind::Directory => self.places.directory(object)?,
+            FileKind::Regular => self.places.file(object, Purpose::Read)?,
+            FileKind::Directory => self.places.directory(object)?,
             // Links have no mode worth having.
-            Kind::Link => return Ok(()),
+            FileKind::Symlink => return Ok(()),
             _ => return Err(Fault::NotSupported),
         };
         fchmod(&open, Mode::from_raw_mode(mode)).map_err(fault)
@@ -57,11 +57,11 @@ impl DirectoryStore {
 
     fn flush_attributes(&self, object: Object, found: &Status) -> Result<(), Fault> {
         match found.attributes.kind {
-            Kind::File => {
+            FileKind::Regular => {
                 let file = self.places.file(object, Purpose::Read)?;
                 self.flush_names(&file)
             }
-            Kind::Directory => self.flush_names(&*self.places.directory(object)?),
+            FileKind::Directory => self.flush_names(&*self.places.directory(object)?),
             _ => Ok(()),
         }
     }
@@ -84,7 +84,7 @@ impl DirectoryStore {
         &self,
         place: Place<'_>,
         new: New<'_>,
-        to: &Settings,
+        to: &SetAttributes,
     ) -> Result<Created, Fault> {
         new_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
@@ -105,8 +105,8 @@ impl DirectoryStore {
             New::Link(text) => symlinkat(text, &directory, place.name).map_err(fault)?,
             New::Special(kind, _) => {
                 let kind = match kind {
-                    Kind::Fifo => FileType::Fifo,
-                    Kind::Socket => FileType::Socket,
+                    FileKind::Fifo => FileType::Fifo,
+                    FileKind::Socket => FileType::Socket,
                     // A device of this host in a client's hands would be a way out.
                     _ => return Err(Fault::NotSupported),
                 };
@@ -116,14 +116,14 @@ impl DirectoryStore {
         }
         // The mask of this process took bits of the mode away, and the rest is not set yet.
         let settings = match new {
-            New::File(Creation::Exclusive(_)) => Settings::default(),
+            New::File(Creation::Exclusive(_)) => SetAttributes::default(),
             New::File(_) => *to,
             New::Directory => {
                 // It takes the set-gid bit over from the directory it is made in.
                 let made = status::of_name(&directory, place.name)?.attributes.mode;
-                Settings { mode: Some(mode.unwrap_or(made)), ..*to }
+                SetAttributes { mode: Some(mode.unwrap_or(made)), ..*to }
             }
-            New::Link(_) | New::Special(..) => Settings { mode: None, size: None, ..*to },
+            New::Link(_) | New::Special(..) => SetAttributes { mode: None, size: None, ..*to },
         };
         self.created(place, &directory, &settings)
     }
@@ -147,8 +147,8 @@ impl DirectoryStore {
         let Creation::Exclusive(verifier) = how else { return Ok(()) };
         let (object, _) = super::Store::lookup(self, place)?;
         let file = self.places.file(object, Purpose::Write)?;
-        let (accessed, modified) = times_of(verifier);
-        let times = timestamps(SetTime::To(accessed), SetTime::To(modified));
+        let (atime, mtime) = times_of(verifier);
+        let times = timestamps(SetTime::To(atime), SetTime::To(mtime));
         futimens(&file, &times).map_err(fault)
     }
 
@@ -157,21 +157,20 @@ impl DirectoryStore {
         place: Place<'_>,
         directory: &Open,
         how: Creation,
-        to: &Settings,
+        to: &SetAttributes,
     ) -> Result<Created, Fault> {
         let found = status::of_name(directory, place.name)?;
-        if found.attributes.kind != Kind::File {
+        if found.attributes.kind != FileKind::Regular {
             return Err(Fault::Exists);
         }
         match how {
             Creation::Unchecked => {}
             Creation::Exclusive(verifier)
-                if (found.attributes.accessed, found.attributes.modified) == times_of(verifier) => {
-            }
+                if (found.attributes.atime, found.attributes.mtime) == times_of(verifier) => {}
             Creation::Exclusive(_) | Creation::Guarded => return Err(Fault::Exists),
         }
         let size = to.size.filter(|_| how == Creation::Unchecked);
-        self.created(place, directory, &Settings { size, ..Settings::default() })
+        self.created(place, directory, &SetAttributes { size, ..SetAttributes::default() })
     }
 
     /// Sets attributes of what now stands at a name, and answers with it.
@@ -179,16 +178,16 @@ impl DirectoryStore {
         &self,
         place: Place<'_>,
         directory: &Open,
-        settings: &Settings,
+        settings: &SetAttributes,
     ) -> Result<Created, Fault> {
         let (object, mut attributes) = super::Store::lookup(self, place)?;
         let size_differs = settings.size.is_some_and(|size| size != attributes.size);
         let mode_differs =
             settings.mode.is_some_and(|mode| mode & MODE_BITS_KEPT != attributes.mode);
-        let rest = Settings { size: None, mode: None, ..*settings };
-        if size_differs || mode_differs || rest != Settings::default() {
+        let rest = SetAttributes { size: None, mode: None, ..*settings };
+        if size_differs || mode_differs || rest != SetAttributes::default() {
             let size = settings.size.filter(|_| size_differs);
-            self.set_attributes(object, &Settings { size, ..*settings })?;
+            self.set_attributes(object, &SetAttributes { size, ..*settings })?;
             attributes = super::Store::attributes(self, object)?;
         }
         self.flush_names(directory)?;
@@ -196,7 +195,7 @@ impl DirectoryStore {
         Ok(Created { object, attributes, directory })
     }
 
-    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {
+    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
         plain_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
         self.listings.forget(place.directory.id);
@@ -215,7 +214,7 @@ impl DirectoryStore {
         &self,
         from: Place<'_>,
         to: Place<'_>,
-    ) -> Result<(Change, Change), Fault> {
+    ) -> Result<(WccData, WccData), Fault> {
         plain_name(from.name)?;
         new_name(to.name)?;
         let source = self.places.directory(from.directory)?;
@@ -243,7 +242,7 @@ impl DirectoryStore {
         &self,
         object: Object,
         place: Place<'_>,
-    ) -> Result<(Attributes, Change), Fault> {
+    ) -> Result<(FileAttributes, WccData), Fault> {
         new_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
         if object.id == self.places.root_id() {
@@ -263,20 +262,20 @@ impl DirectoryStore {
     }
 }
 
-fn timestamps(accessed: SetTime, modified: SetTime) -> Timestamps {
+fn timestamps(atime: SetTime, mtime: SetTime) -> Timestamps {
     let stamp = |wish| match wish {
         SetTime::Keep => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        SetTime::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        SetTime::ServerTime => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
         SetTime::To(time) => {
             Timespec { tv_sec: time.seconds.into(), tv_nsec: time.nanoseconds.into() }
         }
     };
-    Timestamps { last_access: stamp(accessed), last_modification: stamp(modified) }
+    Timestamps { last_access: stamp(atime), last_modification: stamp(mtime) }
 }
 
 /// Times that stand for a verifier: 31 bits of each half, which every file system can keep.
-fn times_of(verifier: [u8; 8]) -> (Time, Time) {
+fn times_of(verifier: [u8; 8]) -> (TimeSpec3, TimeSpec3) {
     let (words, _) = verifier.as_chunks::<4>();
-    let time = |word: [u8; 4]| Time { seconds: u32::from_be_bytes(word) >> 1, nanoseconds: 0 };
+    let time = |word: [u8; 4]| TimeSpec3 { seconds: u32::from_be_bytes(word) >> 1, nanoseconds: 0 };
     (time(words[0]), time(words[1]))
 }

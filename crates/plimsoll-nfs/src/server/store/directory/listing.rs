@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::Dir;
 
 use super::status::fault;
-use crate::server::store::{Attributes, Fault, Time};
+use crate::server::store::{Fault, FileAttributes, TimeSpec3, now};
 
 /// Entries of all listings that are kept; about 60 bytes each.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -28,7 +28,7 @@ const COOKIES: u64 = (1 << 31) - (1 << 20);
 pub(super) struct Listing {
     /// Ascending by cookie.
     entries: Vec<Item>,
-    as_of: (Time, Time),
+    as_of: (TimeSpec3, TimeSpec3),
 }
 
 /// A name in a directory.
@@ -40,7 +40,7 @@ pub(super) struct Item {
 }
 
 impl Listing {
-    fn read(directory: impl AsFd, of: &Attributes) -> Result<Self, Fault> {
+    fn read(directory: impl AsFd, of: &FileAttributes) -> Result<Self, Fault> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(directory).map_err(fault)? {
             let entry = entry.map_err(fault)?;
@@ -55,7 +55,7 @@ impl Listing {
             entry.cookie = entry.cookie.max(free);
             free = entry.cookie + 1;
         }
-        Ok(Self { entries, as_of: (of.modified, of.changed) })
+        Ok(Self { entries, as_of: (of.mtime, of.ctime) })
     }
 
     /// The entries behind `cookie`.
@@ -92,16 +92,16 @@ impl Listings {
     pub(super) fn of(
         &self,
         directory: impl AsFd,
-        attributes: &Attributes,
+        attributes: &FileAttributes,
     ) -> Result<Arc<Listing>, Fault> {
-        let id = attributes.file_id;
-        let as_of = (attributes.modified, attributes.changed);
+        let id = attributes.fileid;
+        let as_of = (attributes.mtime, attributes.ctime);
         let kept = self.lock().by_id.get(&id).cloned();
         if let Some(kept) = kept.filter(|kept| kept.as_of == as_of) {
             return Ok(kept);
         }
         let listing = Arc::new(Listing::read(directory, attributes)?);
-        if is_settled(attributes.changed) && is_settled(attributes.modified) {
+        if is_settled(attributes.ctime) && is_settled(attributes.mtime) {
             self.lock().keep(id, &listing);
         }
         Ok(listing)
@@ -130,7 +130,7 @@ impl Kept {
     }
 }
 
-fn is_settled(time: Time) -> bool {
-    let nanos = |t: Time| u64::from(t.seconds) * 1_000_000_000 + u64::from(t.nanoseconds);
-    nanos(time).saturating_add(SETTLED_NS) < nanos(Time::now())
+fn is_settled(time: TimeSpec3) -> bool {
+    let nanos = |t: TimeSpec3| u64::from(t.seconds) * 1_000_000_000 + u64::from(t.nanoseconds);
+    nanos(time).saturating_add(SETTLED_NS) < nanos(now())
 }

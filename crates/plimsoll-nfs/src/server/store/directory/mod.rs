@@ -22,9 +22,9 @@ use rustix::fs::{Mode, OFlags, fdatasync, fstatvfs, fsync, open, readlinkat};
 use rustix::io::{Errno, pread, pwrite};
 
 use super::{
-    Attributes, Caller, Change, Created, Detail, Doomed, Durability, EachEntry, FILE_BYTES_MAX,
-    Fault, Kind, ListEnd, Listed, New, Object, Place, ReadDone, Settings, Space, Store, Time,
-    plain_name,
+    Caller, Created, Detail, Doomed, EachEntry, FILE_BYTES_MAX, Fault, FileAttributes, FileKind,
+    ListEnd, Listed, New, Object, Place, ReadDone, SetAttributes, Space, StableHow, Store,
+    TimeSpec3, WccData, plain_name,
 };
 use listing::Listings;
 use places::{Found, Open, Places, Purpose};
@@ -63,7 +63,7 @@ impl DirectoryStore {
             .map_err(|fault| io::Error::other(format!("openat2 does not work here ({fault:?})")))?;
         let root = &places.root_status;
         // The same after a restart, so that handles stay good.
-        let words = [root.id(), root.generation, root.attributes.file_system];
+        let words = [root.id(), root.generation, root.attributes.fsid];
         let instance = words.into_iter().fold(0x506c_696d_736f_6c6c, |mixed: u64, word| {
             (mixed ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });
@@ -73,11 +73,11 @@ impl DirectoryStore {
         Ok(Self { places, listings, flush, instance, write_verifier: write_verifier.into() })
     }
 
-    fn flush_data(&self, file: &Open, durability: Durability) -> Result<(), Fault> {
+    fn flush_data(&self, file: &Open, durability: StableHow) -> Result<(), Fault> {
         let flushed = match (self.flush, durability) {
-            (Flush::Never, _) | (_, Durability::Unstable) => return Ok(()),
-            (_, Durability::DataSync) => fdatasync(file),
-            (_, Durability::FileSync) => fsync(file),
+            (Flush::Never, _) | (_, StableHow::Unstable) => return Ok(()),
+            (_, StableHow::DataSync) => fdatasync(file),
+            (_, StableHow::FileSync) => fsync(file),
         };
         self.noted(flushed)
     }
@@ -100,8 +100,8 @@ impl DirectoryStore {
 }
 
 /// What is known after a change; the system does not say what was before at the same moment.
-fn after(attributes: Attributes) -> Change {
-    Change { before: None, after: Some(attributes) }
+fn after(attributes: FileAttributes) -> WccData {
+    WccData { before: None, after: Some(attributes) }
 }
 
 impl Store for DirectoryStore {
@@ -117,19 +117,24 @@ impl Store for DirectoryStore {
         self.places.object(&self.places.root_status, 0)
     }
 
-    fn attributes(&self, object: Object) -> Result<Attributes, Fault> {
+    fn attributes(&self, object: Object) -> Result<FileAttributes, Fault> {
         self.places.status(object).map(|found| found.attributes)
     }
 
-    fn set(&self, object: Object, to: &Settings, guard: Option<Time>) -> Result<Change, Fault> {
-        if guard.is_some() && guard != Some(self.attributes(object)?.changed) {
+    fn set(
+        &self,
+        object: Object,
+        to: &SetAttributes,
+        guard: Option<TimeSpec3>,
+    ) -> Result<WccData, Fault> {
+        if guard.is_some() && guard != Some(self.attributes(object)?.ctime) {
             return Err(Fault::NotSync);
         }
         self.set_attributes(object, to)?;
         self.attributes(object).map(after)
     }
 
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, Attributes), Fault> {
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Fault> {
         let directory = self.places.directory(place.directory)?;
         match place.name {
             b"." => Ok((place.directory, status::of_descriptor(&directory)?.attributes)),
@@ -156,7 +161,7 @@ impl Store for DirectoryStore {
             return Err(Fault::Invalid);
         }
         let Found { directory, name, status } = self.places.find(object)?;
-        if status.attributes.kind != Kind::Link {
+        if status.attributes.kind != FileKind::Symlink {
             return Err(Fault::Invalid);
         }
         let text = readlinkat(&directory, &*name, Vec::new()).map_err(fault)?;
@@ -190,8 +195,8 @@ impl Store for DirectoryStore {
         object: Object,
         offset: u64,
         data: &[u8],
-        durability: Durability,
-    ) -> Result<Change, Fault> {
+        durability: StableHow,
+    ) -> Result<WccData, Fault> {
         let end = offset.checked_add(data.len() as u64);
         if end.is_none_or(|end| end > FILE_BYTES_MAX) {
             return Err(Fault::TooBig);
@@ -203,7 +208,7 @@ impl Store for DirectoryStore {
         }
         self.flush_data(&file, durability)?;
         let attributes = status::of_descriptor(&file)?.attributes;
-        if attributes.links == 0 {
+        if attributes.nlink == 0 {
             self.places.lost(object.id);
             return Err(Fault::Stale);
         }
@@ -214,7 +219,7 @@ impl Store for DirectoryStore {
         &self,
         place: Place<'_>,
         new: New<'_>,
-        to: &Settings,
+        to: &SetAttributes,
         _caller: Caller,
     ) -> Result<Created, Fault> {
         self.create_at(place, new, to).map_err(|fault| match fault {
@@ -224,15 +229,15 @@ impl Store for DirectoryStore {
         })
     }
 
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
         self.remove_at(place, doomed)
     }
 
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(Change, Change), Fault> {
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Fault> {
         self.rename_at(from, to)
     }
 
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(Attributes, Change), Fault> {
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Fault> {
         self.link_at(object, place)
     }
 
@@ -284,7 +289,7 @@ impl Store for DirectoryStore {
 
     fn commit(&self, object: Object) -> Result<(), Fault> {
         let file = self.places.file(object, Purpose::Read)?;
-        self.flush_data(&file, Durability::DataSync)
+        self.flush_data(&file, StableHow::DataSync)
     }
 }
 
@@ -295,7 +300,7 @@ impl DirectoryStore {
         directory: Object,
         open: &Arc<Open>,
         item: &listing::Item,
-    ) -> Option<(Object, Attributes)> {
+    ) -> Option<(Object, FileAttributes)> {
         let found = status::of_name(open, &item.name).ok()?;
         let found = found.same_mount(&self.places.root_status).ok()?;
         self.places.saw(&found, directory.id, Arc::clone(&item.name)).ok()?;

@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::recent::Recent;
 use super::status::{self, Status, fault};
-use crate::server::store::{Fault, Kind, Object};
+use crate::server::store::{Fault, FileKind, Object};
 
 /// Files whose place is remembered; about 100 bytes each.
 const FILES_MAX: usize = 1 << 20;
@@ -104,7 +104,7 @@ impl Places {
     pub(super) fn status(&self, object: Object) -> Result<Status, Fault> {
         if let Some(open) = self.opened(object) {
             let found = status::of_descriptor(&open)?;
-            if found.attributes.links > 0 {
+            if found.attributes.nlink > 0 {
                 return Ok(found);
             }
             self.open.remove(object.id);
@@ -169,7 +169,7 @@ impl Places {
 
     /// Forgets that an object had this name; all of it, if that was the last.
     pub(super) fn lost_name(&self, found: &Status, parent: u64, name: &[u8]) {
-        if found.is_directory() || found.attributes.links < 2 {
+        if found.is_directory() || found.attributes.nlink < 2 {
             return self.lost(found.id());
         }
         let seen = self.files.get(found.id());
@@ -316,8 +316,8 @@ impl Places {
 
 fn regular(found: &Status) -> Result<(), Fault> {
     match found.attributes.kind {
-        Kind::File => Ok(()),
-        Kind::Directory => Err(Fault::IsDirectory),
+        FileKind::Regular => Ok(()),
+        FileKind::Directory => Err(Fault::IsDirectory),
         _ => Err(Fault::Invalid),
     }
 }

@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp, statx};
 use rustix::io::Errno;
 
-use crate::server::store::{Attributes, Fault, Kind, Time};
+use crate::server::store::{Device, Fault, FileAttributes, FileKind, TimeSpec3};
 
 /// What `stat` says of a file, and which of several with the same inode number it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Status {
-    pub(super) attributes: Attributes,
+    pub(super) attributes: FileAttributes,
     /// Time of birth in nanoseconds: an inode number used again has another one, if the clock of
     /// the file system has ticked between. 0 where the file system keeps none.
     pub(super) generation: u64,
@@ -19,11 +19,11 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn id(&self) -> u64 {
-        self.attributes.file_id
+        self.attributes.fileid
     }
 
     pub(super) fn is_directory(&self) -> bool {
-        self.attributes.kind == Kind::Directory
+        self.attributes.kind == FileKind::Directory
     }
 
     /// [`Fault::Access`] for what is mounted inside of the export: inode numbers there are others.
@@ -56,37 +56,37 @@ fn read(directory: impl AsFd, name: &[u8], flags: AtFlags) -> Result<Status, Fau
     })
 }
 
-fn attributes(found: &Statx) -> Attributes {
+fn attributes(found: &Statx) -> FileAttributes {
     let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Link,
-        FileType::BlockDevice => Kind::Block,
-        FileType::CharacterDevice => Kind::Character,
-        FileType::Socket => Kind::Socket,
-        FileType::Fifo => Kind::Fifo,
-        FileType::RegularFile | FileType::Unknown => Kind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
+        FileType::BlockDevice => FileKind::BlockDevice,
+        FileType::CharacterDevice => FileKind::CharacterDevice,
+        FileType::Socket => FileKind::Socket,
+        FileType::Fifo => FileKind::Fifo,
+        FileType::RegularFile | FileType::Unknown => FileKind::Regular,
     };
-    Attributes {
+    FileAttributes {
         kind,
         mode: u32::from(found.stx_mode) & 0o7777,
-        links: found.stx_nlink,
+        nlink: found.stx_nlink,
         uid: found.stx_uid,
         gid: found.stx_gid,
         size: found.stx_size,
         used: found.stx_blocks.saturating_mul(512),
-        device: (found.stx_rdev_major, found.stx_rdev_minor),
-        file_system: (u64::from(found.stx_dev_major) << 32) | u64::from(found.stx_dev_minor),
-        file_id: found.stx_ino,
-        accessed: time(&found.stx_atime),
-        modified: time(&found.stx_mtime),
-        changed: time(&found.stx_ctime),
+        device: Device { major: found.stx_rdev_major, minor: found.stx_rdev_minor },
+        fsid: (u64::from(found.stx_dev_major) << 32) | u64::from(found.stx_dev_minor),
+        fileid: found.stx_ino,
+        atime: time(&found.stx_atime),
+        mtime: time(&found.stx_mtime),
+        ctime: time(&found.stx_ctime),
     }
 }
 
 /// Times before 1970 and after 2106 are not for NFSv3.
-fn time(stamp: &StatxTimestamp) -> Time {
+fn time(stamp: &StatxTimestamp) -> TimeSpec3 {
     let seconds = u32::try_from(stamp.tv_sec.max(0)).unwrap_or(u32::MAX);
-    Time { seconds, nanoseconds: stamp.tv_nsec }
+    TimeSpec3 { seconds, nanoseconds: stamp.tv_nsec }
 }
 
 pub(super) fn fault(error: Errno) -> Fault {

@@ -17,8 +17,9 @@ use nodes::Nodes;
 use plimsoll_servers::memory::Budget;
 
 use super::{
-    Attributes, Caller, Change, Created, Detail, Doomed, Durability, EachEntry, Fault, ListEnd,
-    Listed, New, Object, Place, ReadDone, Settings, Space, Store, Time, plain_name,
+    Caller, Created, Detail, Doomed, EachEntry, Fault, FileAttributes, ListEnd, Listed, New,
+    Object, Place, ReadDone, SetAttributes, Space, StableHow, Store, TimeSpec3, WccData,
+    plain_name,
 };
 
 /// What an object is charged with besides name and content.
@@ -59,8 +60,8 @@ impl MemoryStore {
 }
 
 /// Settings that set only the mode.
-fn mode(mode: u32) -> Settings {
-    Settings { mode: Some(mode), ..Settings::default() }
+fn mode(mode: u32) -> SetAttributes {
+    SetAttributes { mode: Some(mode), ..SetAttributes::default() }
 }
 
 impl Store for MemoryStore {
@@ -77,23 +78,28 @@ impl Store for MemoryStore {
         self.root
     }
 
-    fn attributes(&self, object: Object) -> Result<Attributes, Fault> {
+    fn attributes(&self, object: Object) -> Result<FileAttributes, Fault> {
         let node = self.nodes.get(object)?;
         let state = node.read();
         state.alive()?;
         Ok(state.attributes())
     }
 
-    fn set(&self, object: Object, to: &Settings, guard: Option<Time>) -> Result<Change, Fault> {
+    fn set(
+        &self,
+        object: Object,
+        to: &SetAttributes,
+        guard: Option<TimeSpec3>,
+    ) -> Result<WccData, Fault> {
         let node = self.nodes.get(object)?;
         let mut state = node.write();
-        if guard.is_some_and(|guard| guard != state.attributes().changed) {
+        if guard.is_some_and(|guard| guard != state.attributes().ctime) {
             return Err(Fault::NotSync);
         }
         state.watched(|state| state.set(to, &self.budget))
     }
 
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, Attributes), Fault> {
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Fault> {
         let directory = self.nodes.get(place.directory)?;
         let found = {
             let state = directory.read();
@@ -140,8 +146,8 @@ impl Store for MemoryStore {
         object: Object,
         offset: u64,
         data: &[u8],
-        _durability: Durability,
-    ) -> Result<Change, Fault> {
+        _durability: StableHow,
+    ) -> Result<WccData, Fault> {
         let node = self.nodes.get(object)?;
         node.write().watched(|state| {
             state.data_mut()?.write(offset, data, &self.budget)?;
@@ -154,21 +160,21 @@ impl Store for MemoryStore {
         &self,
         place: Place<'_>,
         new: New<'_>,
-        to: &Settings,
+        to: &SetAttributes,
         caller: Caller,
     ) -> Result<Created, Fault> {
         self.create_at(place, new, to, caller)
     }
 
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
         self.remove_at(place, doomed)
     }
 
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(Change, Change), Fault> {
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Fault> {
         self.rename_at(from, to)
     }
 
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(Attributes, Change), Fault> {
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Fault> {
         self.link_at(object, place)
     }
 

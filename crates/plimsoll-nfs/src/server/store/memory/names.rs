@@ -4,8 +4,8 @@ use super::entries::{Entries, EntryIs};
 use super::node::{Body, State};
 use super::{MemoryStore, OBJECT_CHARGE};
 use crate::server::store::{
-    Attributes, Caller, Change, Created, Creation, Doomed, Fault, Kind, LINK_BYTES_MAX, New,
-    Object, Place, Settings, new_name, plain_name,
+    Caller, Created, Creation, Doomed, Fault, FileAttributes, FileKind, LINK_BYTES_MAX, New,
+    Object, Place, SetAttributes, WccData, new_name, plain_name,
 };
 use plimsoll_servers::memory::Data;
 
@@ -17,7 +17,7 @@ impl MemoryStore {
         &self,
         place: Place<'_>,
         new: New<'_>,
-        to: &Settings,
+        to: &SetAttributes,
         caller: Caller,
     ) -> Result<Created, Fault> {
         new_name(place.name)?;
@@ -48,7 +48,7 @@ impl MemoryStore {
         Ok(Created { object, attributes, directory })
     }
 
-    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<Change, Fault> {
+    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
         plain_name(place.name)?;
         let _names = self.names();
         let directory = self.nodes.get(place.directory)?;
@@ -77,7 +77,7 @@ impl MemoryStore {
         &self,
         from: Place<'_>,
         to: Place<'_>,
-    ) -> Result<(Change, Change), Fault> {
+    ) -> Result<(WccData, WccData), Fault> {
         plain_name(from.name)?;
         new_name(to.name)?;
         let _names = self.names();
@@ -90,7 +90,7 @@ impl MemoryStore {
             return Err(Fault::Invalid);
         }
         if target.read().entries()?.find(to.name) == Some(moved) {
-            return Ok((Change::default(), Change::default()));
+            return Ok((WccData::NONE, WccData::NONE));
         }
         let charge = to.name.len() as u64;
         self.budget.take(charge)?;
@@ -119,11 +119,11 @@ impl MemoryStore {
         &self,
         object: Object,
         place: Place<'_>,
-    ) -> Result<(Attributes, Change), Fault> {
+    ) -> Result<(FileAttributes, WccData), Fault> {
         new_name(place.name)?;
         let _names = self.names();
         let node = self.nodes.get(object)?;
-        if node.read().kind() == Kind::Directory {
+        if node.read().kind() == FileKind::Directory {
             return Err(Fault::Invalid);
         }
         let directory = self.nodes.get(place.directory)?;
@@ -166,14 +166,14 @@ impl MemoryStore {
         directory: &State,
         object: Object,
         how: Option<Creation>,
-        to: &Settings,
+        to: &SetAttributes,
     ) -> Result<Created, Fault> {
         let node = self.nodes.get(object)?;
         let mut state = node.write();
-        let is_file = state.kind() == Kind::File;
+        let is_file = state.kind() == FileKind::Regular;
         match how {
             Some(Creation::Unchecked) if is_file => {
-                let only_size = Settings { size: to.size, ..Settings::default() };
+                let only_size = SetAttributes { size: to.size, ..SetAttributes::default() };
                 if to.size.is_some() {
                     state.set(&only_size, &self.budget)?;
                 }
@@ -182,7 +182,7 @@ impl MemoryStore {
             _ => return Err(Fault::Exists),
         }
         let after = Some(directory.attributes());
-        let directory = Change { before: None, after };
+        let directory = WccData { before: None, after };
         Ok(Created { object, attributes: state.attributes(), directory })
     }
 
@@ -190,9 +190,9 @@ impl MemoryStore {
         &self,
         parent: Object,
         new: New<'_>,
-        to: &Settings,
+        to: &SetAttributes,
         caller: Caller,
-    ) -> Result<(Object, Attributes), Fault> {
+    ) -> Result<(Object, FileAttributes), Fault> {
         let (body, default_mode) = match new {
             New::File(_) => (Body::File(Data::default()), None),
             New::Directory => (Body::Directory(Entries::new(parent)), Some(DIRECTORY_MODE)),
@@ -204,13 +204,13 @@ impl MemoryStore {
             state.exclusive = Some(verifier);
         }
         let size = to.size.filter(|_| matches!(new, New::File(_)));
-        state.set(&Settings { mode: to.mode.or(default_mode), size, ..*to }, &self.budget)?;
+        state.set(&SetAttributes { mode: to.mode.or(default_mode), size, ..*to }, &self.budget)?;
         let mut attributes = state.attributes();
         let object = self.nodes.add(|object| {
             state.file_id = object.id;
             state
         });
-        attributes.file_id = object.id;
+        attributes.fileid = object.id;
         Ok((object, attributes))
     }
 

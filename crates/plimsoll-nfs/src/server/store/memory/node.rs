@@ -4,7 +4,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::entries::{Entries, EntryIs};
 use crate::server::store::{
-    Attributes, Caller, Change, Fault, Kind, MODE_BITS_KEPT, SetTime, Settings, Time,
+    Caller, Device, Fault, FileAttributes, FileKind, MODE_BITS_KEPT, SetAttributes, SetTime,
+    TimeSpec3, WccAttributes, WccData, now,
 };
 use plimsoll_servers::memory::{Budget, Data};
 
@@ -46,9 +47,9 @@ pub(super) struct State {
     mode: u32,
     uid: u32,
     gid: u32,
-    accessed: Time,
-    modified: Time,
-    changed: Time,
+    atime: TimeSpec3,
+    mtime: TimeSpec3,
+    ctime: TimeSpec3,
 }
 
 #[derive(Debug)]
@@ -56,12 +57,12 @@ pub(super) enum Body {
     File(Data),
     Directory(Entries),
     Link(Box<[u8]>),
-    Special(Kind, (u32, u32)),
+    Special(FileKind, Device),
 }
 
 impl State {
     pub(super) fn new(file_id: u64, body: Body, caller: Caller) -> Self {
-        let now = Time::now();
+        let now = now();
         Self {
             file_id,
             links: 1,
@@ -70,17 +71,17 @@ impl State {
             mode: MODE_DEFAULT,
             uid: caller.uid,
             gid: caller.gid,
-            accessed: now,
-            modified: now,
-            changed: now,
+            atime: now,
+            mtime: now,
+            ctime: now,
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> FileKind {
         match &self.body {
-            Body::File(_) => Kind::File,
-            Body::Directory(_) => Kind::Directory,
-            Body::Link(_) => Kind::Link,
+            Body::File(_) => FileKind::Regular,
+            Body::Directory(_) => FileKind::Directory,
+            Body::Link(_) => FileKind::Symlink,
             Body::Special(kind, _) => *kind,
         }
     }
@@ -92,17 +93,17 @@ impl State {
         }
     }
 
-    pub(super) fn attributes(&self) -> Attributes {
+    pub(super) fn attributes(&self) -> FileAttributes {
         let (size, used) = match &self.body {
             Body::File(data) => (data.size(), data.charged()),
             Body::Directory(entries) => (entries.size(), 0),
             Body::Link(text) => (text.len() as u64, text.len() as u64),
             Body::Special(..) => (0, 0),
         };
-        Attributes {
+        FileAttributes {
             kind: self.kind(),
             mode: self.mode,
-            links: match &self.body {
+            nlink: match &self.body {
                 Body::Directory(entries) if self.links > 0 => entries.links(),
                 _ => self.links,
             },
@@ -110,12 +111,15 @@ impl State {
             gid: self.gid,
             size,
             used,
-            device: if let Body::Special(_, device) = self.body { device } else { (0, 0) },
-            file_system: FILE_SYSTEM,
-            file_id: self.file_id,
-            accessed: self.accessed,
-            modified: self.modified,
-            changed: self.changed,
+            device: match self.body {
+                Body::Special(_, device) => device,
+                _ => Device { major: 0, minor: 0 },
+            },
+            fsid: FILE_SYSTEM,
+            fileid: self.file_id,
+            atime: self.atime,
+            mtime: self.mtime,
+            ctime: self.ctime,
         }
     }
 
@@ -162,31 +166,32 @@ impl State {
     pub(super) fn watched(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<(), Fault>,
-    ) -> Result<Change, Fault> {
+    ) -> Result<WccData, Fault> {
         self.alive()?;
         let before = self.attributes();
         change(self)?;
-        let before = Some((before.size, before.modified, before.changed));
-        Ok(Change { before, after: Some(self.attributes()) })
+        let FileAttributes { size, mtime, ctime, .. } = before;
+        let before = Some(WccAttributes { size, mtime, ctime });
+        Ok(WccData { before, after: Some(self.attributes()) })
     }
 
-    pub(super) fn set(&mut self, to: &Settings, budget: &Budget) -> Result<(), Fault> {
-        let now = Time::now();
+    pub(super) fn set(&mut self, to: &SetAttributes, budget: &Budget) -> Result<(), Fault> {
+        let now = now();
         if let Some(size) = to.size {
             self.data_mut()?.resize(size, budget)?;
-            self.modified = now;
+            self.mtime = now;
         }
         self.mode = to.mode.map_or(self.mode, |mode| mode & MODE_BITS_KEPT);
         self.uid = to.uid.unwrap_or(self.uid);
         self.gid = to.gid.unwrap_or(self.gid);
-        for (time, wish) in [(&mut self.accessed, to.accessed), (&mut self.modified, to.modified)] {
+        for (time, wish) in [(&mut self.atime, to.atime), (&mut self.mtime, to.mtime)] {
             match wish {
                 SetTime::Keep => {}
-                SetTime::Now => *time = now,
+                SetTime::ServerTime => *time = now,
                 SetTime::To(wish) => *time = wish,
             }
         }
-        self.changed = now;
+        self.ctime = now;
         Ok(())
     }
 
@@ -196,18 +201,18 @@ impl State {
             return Err(Fault::TooManyLinks);
         }
         self.links += 1;
-        self.changed = Time::now();
+        self.ctime = now();
         Ok(())
     }
 
     pub(super) fn drop_link(&mut self) {
         self.links -= 1;
-        self.changed = Time::now();
+        self.ctime = now();
     }
 
     /// Content was changed now.
     pub(super) fn touch(&mut self) {
-        self.modified = Time::now();
-        self.changed = self.modified;
+        self.mtime = now();
+        self.ctime = self.mtime;
     }
 }
