@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::procedure::reply::ReplyError;
+use super::procedure::results::ReplyError;
 use super::wire::record::RecordTooLong;
 use super::wire::rpc::{ReplyOutcome, Service, auth};
 use super::wire::xdr::XdrError;

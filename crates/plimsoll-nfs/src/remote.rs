@@ -6,8 +6,9 @@ use super::client::RpcClient;
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
-use super::procedure::reply::{
-    self, Attributes, Found, Limits, Made, Reply, ReplyError, Space, Written,
+use super::procedure::reply::Reply;
+use super::procedure::results::{
+    self, Attributes, Found, Limits, Made, ReplyError, Space, Written,
 };
 use super::procedure::{Call, Cookie};
 use super::refusal::{CallError, NfsStatus};
@@ -77,9 +78,9 @@ pub struct Entry {
     pub handle: Option<OwnedHandle>,
 }
 
-impl From<reply::Entry<'_>> for Entry {
-    fn from(entry: reply::Entry<'_>) -> Self {
-        let reply::Entry { name, attributes, handle, .. } = entry;
+impl From<results::Entry<'_>> for Entry {
+    fn from(entry: results::Entry<'_>) -> Self {
+        let results::Entry { name, attributes, handle, .. } = entry;
         Self { name: name.to_vec(), attributes, handle: handle.map(OwnedHandle::from) }
     }
 }
@@ -258,7 +259,7 @@ impl Remote {
         bytes: u32,
     ) -> Result<ReadBack, CallError> {
         self.call(Call::Read(file, offset, bytes), |reply| {
-            let reply::ReadData { data, count, is_end, .. } = reply.read()?;
+            let results::ReadData { data, count, is_end, .. } = reply.read()?;
             Ok(ReadBack { data: data.to_vec(), count, is_end })
         })
     }

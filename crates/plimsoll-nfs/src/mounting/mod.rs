@@ -15,7 +15,7 @@ use super::client::{ClientSeed, RpcClient};
 use super::handles::OwnedHandle;
 use super::parameters::NfsVersion;
 use super::procedure;
-use super::procedure::reply::Limits;
+use super::procedure::results::Limits;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::Remote;
 use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply};

@@ -9,7 +9,8 @@ use super::super::handles::OwnedHandle;
 use super::super::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use super::super::parameters::NfsVersion;
 use super::super::procedure::Call;
-use super::super::procedure::reply::{Attributes, Kind, Reply, Written};
+use super::super::procedure::reply::Reply;
+use super::super::procedure::results::{Attributes, Kind, Written};
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Entry, Feed, Listing, Remote, Retries};
 

@@ -12,7 +12,7 @@ use super::super::fileset::{Content, FileSet};
 use super::super::handles::Handles;
 use super::super::mounting::Mounted;
 use super::super::parameters::NfsWorkload;
-use super::super::procedure::reply::Space;
+use super::super::procedure::results::Space;
 use super::super::remote::Remote;
 use super::super::script::ScriptPlan;
 use super::super::session::NfsSite;

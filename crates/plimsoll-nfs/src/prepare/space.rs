@@ -4,7 +4,7 @@ use plimsoll_model::units::Bytes;
 
 use super::super::fileset::{FileNo, FileSet};
 use super::super::mounting::Mounted;
-use super::super::procedure::reply::Space;
+use super::super::procedure::results::Space;
 use super::super::remote::Remote;
 use plimsoll_protocol::net::SetupError;
 

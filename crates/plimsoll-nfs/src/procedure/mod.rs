@@ -3,10 +3,12 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `reply` | what the results of a procedure say |
+//! | `results` | what the results of a procedure say |
+//! | `reply` | reads them in the version that was called |
 //! | `v2`, `v3` | calls and results in the messages of a version |
 
 pub(crate) mod reply;
+pub(crate) mod results;
 mod v2;
 mod v3;
 

@@ -1,6 +1,6 @@
 //! Calls and results of NFSv2. RFC 1094 §2.2
 
-use super::reply::{
+use super::results::{
     self, Attributes, Entries, Found, Kind, Limits, LinkText, Made, Page, ReadData, ReplyError,
     Space, Written,
 };
@@ -217,7 +217,7 @@ pub(super) fn page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
     Ok(Page { dir_attributes: None, verifier: [0; 8], entries, is_end: eof })
 }
 
-impl<'m> From<Entry<'m>> for reply::Entry<'m> {
+impl<'m> From<Entry<'m>> for results::Entry<'m> {
     fn from(entry: Entry<'m>) -> Self {
         let (name, cookie) = (entry.name.0, u64::from(entry.cookie));
         Self { name, cookie, attributes: None, handle: None }

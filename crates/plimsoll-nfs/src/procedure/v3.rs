@@ -1,6 +1,6 @@
 //! Calls and results of NFSv3. RFC 1813 §3.3
 
-use super::reply::{
+use super::results::{
     self, Attributes, Committed, Entries, Found, Granted, Kind, Limits, LinkText, Made, Page,
     ReadData, ReplyError, Space, Written,
 };
@@ -233,13 +233,13 @@ pub(super) fn full_page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
     Ok(Page { dir_attributes, verifier, entries, is_end: eof })
 }
 
-impl<'m> From<Entry<'m>> for reply::Entry<'m> {
+impl<'m> From<Entry<'m>> for results::Entry<'m> {
     fn from(Entry { name, cookie, .. }: Entry<'m>) -> Self {
         Self { name: name.0, cookie, attributes: None, handle: None }
     }
 }
 
-impl<'m> From<EntryPlus<'m>> for reply::Entry<'m> {
+impl<'m> From<EntryPlus<'m>> for results::Entry<'m> {
     fn from(EntryPlus { name, cookie, attributes, object, .. }: EntryPlus<'m>) -> Self {
         Self { name: name.0, cookie, attributes: attributes.map(known), handle: object }
     }

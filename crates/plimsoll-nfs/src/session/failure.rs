@@ -6,7 +6,7 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::super::fileset::EntryName;
-use super::super::procedure::reply::{Kind, ReplyError};
+use super::super::procedure::results::{Kind, ReplyError};
 use super::super::wire::record::RecordTooLong;
 use super::super::wire::rpc::ReplyOutcome;
 use super::super::wire::{Path, XdrError};

@@ -5,7 +5,7 @@ use super::super::handles::OwnedHandle;
 use super::super::op::Stability;
 use super::super::parameters::NfsVersion;
 use super::super::procedure::FILE_MODE;
-use super::super::procedure::reply::Kind;
+use super::super::procedure::results::Kind;
 use super::super::wire::v3::access;
 use super::{Checks, ValidateError};
 

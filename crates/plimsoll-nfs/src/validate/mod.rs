@@ -9,7 +9,7 @@ use std::fmt;
 use super::handles::OwnedHandle;
 use super::mounting::Mounted;
 use super::parameters::NfsVersion;
-use super::procedure::reply::Attributes;
+use super::procedure::results::Attributes;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::{Listing, Remote};
 use plimsoll_protocol::net::SetupError;

@@ -2,7 +2,7 @@
 
 use super::super::handles::OwnedHandle;
 use super::super::parameters::NfsVersion;
-use super::super::procedure::reply::Kind;
+use super::super::procedure::results::Kind;
 use super::super::refusal::NfsStatus;
 use super::super::remote::{Entry, Listing};
 use super::{Checks, ValidateError};

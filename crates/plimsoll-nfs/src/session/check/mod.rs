@@ -3,7 +3,8 @@
 use plimsoll_model::outcome::OpStatus;
 
 use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Stability, Verify};
-use super::super::procedure::reply::{Attributes, Kind, Page, Reply, Written};
+use super::super::procedure::reply::Reply;
+use super::super::procedure::results::{Attributes, Kind, Page, Written};
 use super::super::wire::rpc::{ReplyHead, ReplyOutcome};
 use super::super::wire::v3::{Handle, StableHow, access};
 use super::super::wire::{Decode, Path, XdrIn};
