@@ -1,7 +1,7 @@
 //! From a URL to the root handle of an export: portmapper, MOUNT, FSINFO.
 
 mod error;
-mod place;
+mod export_url;
 mod ports;
 
 use std::net::{IpAddr, SocketAddr};
@@ -28,7 +28,7 @@ use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePor
 use plimsoll_protocol::seeded_hash::key;
 
 pub use self::error::{MountError, PortRefusal};
-pub use self::place::Place;
+pub use self::export_url::ExportUrl;
 pub use self::ports::{KnownBy, Ports};
 
 /// Transfers of the method's blocks need this much.
@@ -158,7 +158,7 @@ fn first_xid(nonce: u64, clients_made: &AtomicU32) -> u32 {
 
 /// Mounts an export; when it is refused, once more from a port below 1024.
 pub fn mount(request: &MountRequest<'_>, dial: &dyn Dial) -> Result<Mounted, MountError> {
-    let place = Place::read(&request.target.url, request.version, request.transport)?;
+    let export = ExportUrl::read(&request.target.url, request.version, request.transport)?;
     let reach = Reach {
         target: request.target.url.to_string(),
         ip: request.target.address.ip(),
@@ -167,17 +167,17 @@ pub fn mount(request: &MountRequest<'_>, dial: &dyn Dial) -> Result<Mounted, Mou
         nonce: nonce_of(request),
         clients_made: AtomicU32::new(0),
     };
-    let ports = ports::find(&place, request.version, &reach)?;
-    match attempt(&place, request, ports, &reach, request.source) {
+    let ports = ports::find(&export, request.version, &reach)?;
+    match attempt(&export, request, ports, &reach, request.source) {
         Err(error) if error.may_be_the_port() && request.source == SourcePort::Any => {
-            attempt(&place, request, ports, &reach, SourcePort::Reserved)
+            attempt(&export, request, ports, &reach, SourcePort::Reserved)
         }
         other => other,
     }
 }
 
 fn attempt(
-    place: &Place,
+    export: &ExportUrl,
     request: &MountRequest<'_>,
     ports: Ports,
     reach: &Reach<'_>,
@@ -185,11 +185,11 @@ fn attempt(
 ) -> Result<Mounted, MountError> {
     let failed = |doing| reach.failed(doing, ports.nfs);
     let client = reach
-        .client(procedure::service(request.version), ports.nfs, place.kind, source)
+        .client(procedure::service(request.version), ports.nfs, export.kind, source)
         .map_err(|error| failed("reach NFS")(error.into()))?;
     let mut remote = Remote::new(client, request.version);
     remote.null().map_err(failed("call NFS"))?;
-    let root = mount_root(place, request.version, ports, reach, source)?;
+    let root = mount_root(export, request.version, ports, reach, source)?;
     let limits = remote.limits(&root).map_err(failed("ask for the server's limits (FSINFO)"))?;
     let bytes = limits.read_bytes_max.min(limits.write_bytes_max);
     if bytes < TRANSFER_BYTES_MIN {
@@ -198,7 +198,7 @@ fn attempt(
     Ok(Mounted {
         target: reach.target.clone(),
         version: request.version,
-        kind: place.kind,
+        kind: export.kind,
         ports,
         root,
         limits,
@@ -211,7 +211,7 @@ fn attempt(
 }
 
 fn mount_root(
-    place: &Place,
+    export: &ExportUrl,
     version: NfsVersion,
     ports: Ports,
     reach: &Reach<'_>,
@@ -222,7 +222,7 @@ fn mount_root(
     let mut client = reach
         .client(service, ports.mount, ports.mount_kind, source)
         .map_err(|error| failed("reach MOUNT")(error.into()))?;
-    let path = Path(&place.export);
+    let path = Path(&export.path);
     let results = client
         .call(Procedure::Mount.number(), &MountArgs { path })
         .map_err(failed("mount the export"))?;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::{MountError, Place, Reach, transport};
+use super::{ExportUrl, MountError, Reach, transport};
 use crate::parameters::NfsVersion;
 use crate::procedure;
 use crate::refusal::{CallError, program_name};
@@ -59,14 +59,14 @@ pub(super) fn mount_service(version: NfsVersion) -> Service {
 
 /// Finds both ports; asks the portmapper for what the URL does not say.
 pub(super) fn find(
-    place: &Place,
+    export: &ExportUrl,
     version: NfsVersion,
     reach: &Reach<'_>,
 ) -> Result<Ports, MountError> {
     let ip = reach.ip;
-    let (nfs, nfs_known_by) = match place.port {
+    let (nfs, nfs_known_by) = match export.port {
         Some(port) => (port, KnownBy::Url),
-        None => (registered_nfs(place, version, reach)?, KnownBy::Portmapper),
+        None => (registered_nfs(export, version, reach)?, KnownBy::Portmapper),
     };
     let found = |port, mount_kind, mount_known_by| Ports {
         nfs: SocketAddr::new(ip, nfs),
@@ -75,22 +75,22 @@ pub(super) fn find(
         nfs_known_by,
         mount_known_by,
     };
-    if let Some(port) = place.mount_port {
-        return Ok(found(port, place.kind, KnownBy::Url));
+    if let Some(port) = export.mount_port {
+        return Ok(found(port, export.kind, KnownBy::Url));
     }
     let service = mount_service(version);
-    let known = match registered(service, place.kind, reach) {
-        Ok(None) => registered(service, other(place.kind), reach)
-            .map(|port| port.map(|port| (port, other(place.kind)))),
-        asked => asked.map(|port| port.map(|port| (port, place.kind))),
+    let known = match registered(service, export.kind, reach) {
+        Ok(None) => registered(service, other(export.kind), reach)
+            .map(|port| port.map(|port| (port, other(export.kind)))),
+        asked => asked.map(|port| port.map(|port| (port, export.kind))),
     };
     match known {
         Ok(Some((port, kind))) => Ok(found(port, kind, KnownBy::Portmapper)),
         // A server without a portmapper often serves everything at one port.
-        _ if serves_mount(nfs, place.kind, version, reach) => {
-            Ok(found(nfs, place.kind, KnownBy::Trial))
+        _ if serves_mount(nfs, export.kind, version, reach) => {
+            Ok(found(nfs, export.kind, KnownBy::Trial))
         }
-        Ok(None) => Err(not_registered(service, place.kind, reach)),
+        Ok(None) => Err(not_registered(service, export.kind, reach)),
         Err(source) => Err(MountError::NoMountPort {
             target: reach.target.clone(),
             portmapper: portmapper(ip),
@@ -101,14 +101,14 @@ pub(super) fn find(
 }
 
 fn registered_nfs(
-    place: &Place,
+    export: &ExportUrl,
     version: NfsVersion,
     reach: &Reach<'_>,
 ) -> Result<u16, MountError> {
     let service = procedure::service(version);
-    match registered(service, place.kind, reach) {
+    match registered(service, export.kind, reach) {
         Ok(Some(port)) => Ok(port),
-        Ok(None) => Err(not_registered(service, place.kind, reach)),
+        Ok(None) => Err(not_registered(service, export.kind, reach)),
         Err(source) => Err(MountError::NoPortmapper {
             target: reach.target.clone(),
             portmapper: portmapper(reach.ip),

@@ -25,7 +25,7 @@ pub(super) struct Tally {
 
 /// What all directories share.
 #[derive(Clone, Copy)]
-pub(super) struct Style<'a> {
+pub(super) struct Shared<'a> {
     /// How much of the numbering.
     pub set: FileSet,
     /// What is in the files.
@@ -57,14 +57,14 @@ pub(super) struct DirectoryDone {
 /// missing, writes what is too short, cuts what has grown, removes the slots.
 pub(super) fn build(
     remote: &mut Remote,
-    style: &Style<'_>,
+    shared: &Shared<'_>,
     dir: DirNo,
 ) -> Result<DirectoryDone, (CallError, String)> {
     let name = dir.name();
     let path = || format!("{ROOT}/{name}");
-    let (handle, is_new) = find_or_make(remote, style.root, name.as_bytes())
+    let (handle, is_new) = find_or_make(remote, shared.root, name.as_bytes())
         .map_err(|error| (error, format!("make {}", path())))?;
-    let mut work = Work::new(remote.version(), style, dir, handle);
+    let mut work = Work::new(remote.version(), shared, dir, handle);
     if is_new {
         work.plan_all();
     } else {
@@ -73,25 +73,25 @@ pub(super) fn build(
             .map_err(|error| (error, format!("list {}", path())))?;
         work.plan_missing(there).map_err(|error| (error, path()))?;
     }
-    run(remote, style.window, work)
+    run(remote, shared.window, work)
 }
 
 /// What was in order before a load point: its accessed files may have grown since, and slots may
 /// have been left.
 pub(super) fn restore(
     remote: &mut Remote,
-    style: &Style<'_>,
+    shared: &Shared<'_>,
     dir: DirNo,
     known: DirectoryDone,
 ) -> Result<DirectoryDone, (CallError, String)> {
-    let mut work = Work::new(remote.version(), style, dir, known.handle);
+    let mut work = Work::new(remote.version(), shared, dir, known.handle);
     work.link = Some(known.link);
-    work.ready.extend(style.set.slots_of(dir).map(|slot| Step::Drop(SlotNo(slot))));
+    work.ready.extend(shared.set.slots_of(dir).map(|slot| Step::Drop(SlotNo(slot))));
     for (accessed, handle) in known.files {
         work.keep(accessed.file(), handle);
         work.ready.push(Step::SizeOf(accessed.file()));
     }
-    run(remote, style.window, work)
+    run(remote, shared.window, work)
 }
 
 fn find_or_make(
@@ -176,7 +176,7 @@ struct FileState {
 
 struct Work<'a> {
     version: NfsVersion,
-    style: &'a Style<'a>,
+    shared: &'a Shared<'a>,
     dir: DirNo,
     handle: OwnedHandle,
     /// Number of the first file here.
@@ -195,11 +195,11 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(version: NfsVersion, style: &'a Style<'a>, dir: DirNo, handle: OwnedHandle) -> Self {
-        let files = style.set.files_of(dir);
+    fn new(version: NfsVersion, shared: &'a Shared<'a>, dir: DirNo, handle: OwnedHandle) -> Self {
+        let files = shared.set.files_of(dir);
         Self {
             version,
-            style,
+            shared,
             dir,
             handle,
             first: files.start,
@@ -217,7 +217,7 @@ impl<'a> Work<'a> {
     }
 
     fn plan_all(&mut self) {
-        let files = self.style.set.files_of(self.dir);
+        let files = self.shared.set.files_of(self.dir);
         self.ready.push(Step::MakeLink);
         self.ready.extend(files.rev().map(|n| Step::MakeFile(FileNo(n))));
     }
@@ -228,12 +228,12 @@ impl<'a> Work<'a> {
         let has = |name: EntryName| there.contains_key(name.as_bytes());
         let link = LinkNo(self.dir.0).name();
         self.ready.push(if has(link) { Step::FindLink } else { Step::MakeLink });
-        for slot in self.style.set.slots_of(self.dir).map(SlotNo) {
+        for slot in self.shared.set.slots_of(self.dir).map(SlotNo) {
             if has(slot.name()) {
                 self.ready.push(Step::Drop(slot));
             }
         }
-        for file in self.style.set.files_of(self.dir).rev().map(FileNo) {
+        for file in self.shared.set.files_of(self.dir).rev().map(FileNo) {
             match there.get(file.name().as_bytes()) {
                 None => self.ready.push(Step::MakeFile(file)),
                 Some((Some(handle), Some(attributes))) => {
@@ -276,20 +276,20 @@ impl<'a> Work<'a> {
     /// The last chunk is written when all others are there, so that a file with its whole size
     /// has its whole content wherever the work was cut short: the next run looks at sizes only.
     fn write_all(&mut self, file: FileNo) {
-        let chunk = u64::from(self.style.chunk_bytes);
+        let chunk = u64::from(self.shared.chunk_bytes);
         self.state(file).bytes_left = file.bytes();
         let tail = self.tail_of(file);
         if tail == 0 {
             return self.write_tail(file);
         }
-        let bytes = self.style.chunk_bytes;
+        let bytes = self.shared.chunk_bytes;
         let chunks = (0..tail / chunk).rev();
         self.ready.extend(chunks.map(|at| Step::Write { file, offset: at * chunk, bytes }));
     }
 
     /// Where the last chunk of a file begins.
     fn tail_of(&self, file: FileNo) -> u64 {
-        let chunk = u64::from(self.style.chunk_bytes);
+        let chunk = u64::from(self.shared.chunk_bytes);
         (file.bytes() - 1) / chunk * chunk
     }
 
@@ -300,7 +300,7 @@ impl<'a> Work<'a> {
     }
 
     fn finish_file(&mut self) {
-        self.style.tally.files.fetch_add(1, Ordering::Relaxed);
+        self.shared.tally.files.fetch_add(1, Ordering::Relaxed);
     }
 
     fn call(&self, step: Step) -> Call<'_> {
@@ -312,7 +312,7 @@ impl<'a> Work<'a> {
             Step::SizeOf(file) => Call::GetAttr(self.handle_of(file)),
             Step::Cut(file) => Call::SetSize(self.handle_of(file), file.bytes()),
             Step::Write { file, offset, bytes } => {
-                let data = self.style.content.slice(file, offset, bytes as usize);
+                let data = self.shared.content.slice(file, offset, bytes as usize);
                 Call::Write(self.handle_of(file), offset, data, Stability::Unstable)
             }
             Step::Commit(file) => Call::Commit(self.handle_of(file)),
@@ -379,12 +379,12 @@ impl<'a> Work<'a> {
         if bytes == 0 {
             return Err(CallError::Nothing);
         }
-        self.style.tally.bytes.fetch_add(u64::from(bytes), Ordering::Relaxed);
+        self.shared.tally.bytes.fetch_add(u64::from(bytes), Ordering::Relaxed);
         if bytes < asked {
             let (offset, bytes) = (offset + u64::from(bytes), asked - bytes);
             self.ready.push(Step::Write { file, offset, bytes });
         }
-        let chunk = u64::from(self.style.chunk_bytes);
+        let chunk = u64::from(self.shared.chunk_bytes);
         let tail = self.tail_of(file);
         let state = self.state(file);
         state.bytes_left -= u64::from(bytes);

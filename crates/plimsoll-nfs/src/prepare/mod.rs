@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use self::directory::{DirectoryDone, Style, Tally};
+use self::directory::{DirectoryDone, Shared, Tally};
 use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
@@ -118,7 +118,7 @@ pub fn prepare(
     progress: &mut OnProgress<'_>,
 ) -> Result<Known, SetupError> {
     let tally = Tally::default();
-    let style = Style {
+    let shared = Shared {
         set: order.set,
         content: order.content,
         root: &opened.root,
@@ -144,8 +144,8 @@ pub fn prepare(
     let pool = ChannelPool { open: &open, channels: order.channels };
     let each = |remote: &mut Remote, job: &Job| {
         let done = match job {
-            Job::Build { dir, .. } => directory::build(remote, &style, *dir),
-            Job::Restore { dir, known } => directory::restore(remote, &style, *dir, known.clone()),
+            Job::Build { dir, .. } => directory::build(remote, &shared, *dir),
+            Job::Restore { dir, known } => directory::restore(remote, &shared, *dir, known.clone()),
         };
         done.map_err(|(error, doing)| error.unable_to(&doing, mounted.place()))
     };

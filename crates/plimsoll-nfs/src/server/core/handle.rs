@@ -4,7 +4,7 @@
 //! generation objects that had the same id. Nothing in a handle is secret: whoever invents one
 //! reaches only what the store would find for him anyway.
 
-use crate::server::store::{Fault, Object};
+use crate::server::store::{Object, Status3};
 
 /// Bytes of a handle.
 pub(super) const BYTES: usize = 32;
@@ -18,12 +18,12 @@ pub(super) fn write(instance: u64, object: Object) -> [u8; BYTES] {
     bytes
 }
 
-pub(super) fn read(instance: u64, handle: &[u8]) -> Result<Object, Fault> {
-    let handle: &[u8; BYTES] = handle.try_into().map_err(|_| Fault::BadHandle)?;
+pub(super) fn read(instance: u64, handle: &[u8]) -> Result<Object, Status3> {
+    let handle: &[u8; BYTES] = handle.try_into().map_err(|_| Status3::BADHANDLE)?;
     let (words, _) = handle.as_chunks::<8>();
     let [found, id, generation, parent] = [0, 1, 2, 3].map(|at| u64::from_be_bytes(words[at]));
     if found != instance {
-        return Err(Fault::Stale);
+        return Err(Status3::STALE);
     }
     Ok(Object { id, generation, parent })
 }
@@ -37,9 +37,9 @@ mod tests {
         let object = Object { id: 7, generation: 8, parent: 9 };
         let handle = write(3, object);
         assert_eq!(read(3, &handle), Ok(object));
-        assert_eq!(read(4, &handle), Err(Fault::Stale));
+        assert_eq!(read(4, &handle), Err(Status3::STALE));
         for wrong in [0, 31, 33, 64] {
-            assert_eq!(read(3, &vec![0; wrong]), Err(Fault::BadHandle));
+            assert_eq!(read(3, &vec![0; wrong]), Err(Status3::BADHANDLE));
         }
     }
 }

@@ -183,7 +183,7 @@ impl NfsCore {
         handle::write(self.store.instance(), object)
     }
 
-    fn object_of(&self, handle: &[u8]) -> Result<Object, super::store::Fault> {
+    fn object_of(&self, handle: &[u8]) -> Result<Object, super::store::Status3> {
         handle::read(self.store.instance(), handle)
     }
 }

@@ -15,7 +15,7 @@ use crate::wire::{Encode as _, List, Name, Path};
 use super::v2::handle2;
 use super::v3::handle3;
 use super::{EXPORT, NfsCore, Turn};
-use crate::server::store::{Fault, FileAttributes, FileKind, Object, Place};
+use crate::server::store::{FileAttributes, FileKind, Object, Place, Status3};
 
 /// Mounts remembered for DUMP; later ones are served and not listed.
 const MOUNTS_MAX: usize = 1024;
@@ -122,12 +122,12 @@ fn walk(core: &NfsCore, path: &[u8]) -> Result<Object, MountStatus> {
     Ok(at)
 }
 
-fn status(fault: Fault) -> MountStatus {
+fn status(fault: Status3) -> MountStatus {
     match fault {
-        Fault::NoEntry | Fault::Stale => MountStatus::NOENT,
-        Fault::NotDirectory => MountStatus::NOTDIR,
-        Fault::NameTooLong => MountStatus::NAMETOOLONG,
-        Fault::Access | Fault::Invalid => MountStatus::ACCES,
+        Status3::NOENT | Status3::STALE => MountStatus::NOENT,
+        Status3::NOTDIR => MountStatus::NOTDIR,
+        Status3::NAMETOOLONG => MountStatus::NAMETOOLONG,
+        Status3::ACCES | Status3::INVAL => MountStatus::ACCES,
         _ => MountStatus::IO,
     }
 }

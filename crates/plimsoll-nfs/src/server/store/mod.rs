@@ -28,18 +28,18 @@ pub trait Store: Send + Sync {
     /// The exported directory.
     fn root(&self) -> Object;
     /// GETATTR.
-    fn attributes(&self, object: Object) -> Result<FileAttributes, Fault>;
+    fn attributes(&self, object: Object) -> Result<FileAttributes, Status3>;
     /// SETATTR; with `guard` only if that is when the object last changed.
     fn set(
         &self,
         object: Object,
         to: &SetAttributes,
         guard: Option<TimeSpec3>,
-    ) -> Result<WccData, Fault>;
+    ) -> Result<WccData, Status3>;
     /// LOOKUP; knows `.` and `..`, the latter of the root being the root.
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Fault>;
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Status3>;
     /// READLINK; appends the text to `into`.
-    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Fault>;
+    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Status3>;
     /// READ; appends at most `count` bytes to `into`.
     fn read(
         &self,
@@ -47,7 +47,7 @@ pub trait Store: Send + Sync {
         offset: u64,
         count: u32,
         into: &mut Vec<u8>,
-    ) -> Result<ReadDone, Fault>;
+    ) -> Result<ReadDone, Status3>;
     /// WRITE; all of `data` or nothing. May be more durable than asked, never less.
     fn write(
         &self,
@@ -55,7 +55,7 @@ pub trait Store: Send + Sync {
         offset: u64,
         data: &[u8],
         durability: StableHow,
-    ) -> Result<WccData, Fault>;
+    ) -> Result<WccData, Status3>;
     /// CREATE, MKDIR, SYMLINK, MKNOD.
     fn create(
         &self,
@@ -63,13 +63,13 @@ pub trait Store: Send + Sync {
         new: New<'_>,
         to: &SetAttributes,
         caller: Caller,
-    ) -> Result<Created, Fault>;
+    ) -> Result<Created, Status3>;
     /// REMOVE and RMDIR.
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault>;
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3>;
     /// RENAME; what became of the two directories.
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Fault>;
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Status3>;
     /// LINK; attributes of the object, and what became of the directory.
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Fault>;
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Status3>;
     /// READDIR and READDIRPLUS: the entries after `cookie` (0: from the beginning).
     fn list(
         &self,
@@ -77,27 +77,27 @@ pub trait Store: Send + Sync {
         cookie: u64,
         detail: Detail,
         each: &mut EachEntry<'_>,
-    ) -> Result<ListEnd, Fault>;
+    ) -> Result<ListEnd, Status3>;
     /// FSSTAT.
-    fn space(&self) -> Result<Space, Fault>;
+    fn space(&self) -> Result<Space, Status3>;
     /// COMMIT: everything written to the object is durable afterwards.
-    fn commit(&self, object: Object) -> Result<(), Fault>;
+    fn commit(&self, object: Object) -> Result<(), Status3>;
 }
 
 /// Whether a store may look `name` up in the system: one component that goes nowhere else.
-fn plain_name(name: &[u8]) -> Result<(), Fault> {
+fn plain_name(name: &[u8]) -> Result<(), Status3> {
     match name {
-        b"" | b"." | b".." => Err(Fault::Invalid),
-        _ if name.len() > NAME_BYTES_MAX => Err(Fault::NameTooLong),
-        _ if name.iter().any(|byte| matches!(byte, b'/' | 0)) => Err(Fault::Access),
+        b"" | b"." | b".." => Err(Status3::INVAL),
+        _ if name.len() > NAME_BYTES_MAX => Err(Status3::NAMETOOLONG),
+        _ if name.iter().any(|byte| matches!(byte, b'/' | 0)) => Err(Status3::ACCES),
         _ => Ok(()),
     }
 }
 
 /// The same for names that are to be made: `.` and `..` exist everywhere.
-fn new_name(name: &[u8]) -> Result<(), Fault> {
+fn new_name(name: &[u8]) -> Result<(), Status3> {
     match name {
-        b"." | b".." => Err(Fault::Exists),
+        b"." | b".." => Err(Status3::EXIST),
         _ => plain_name(name),
     }
 }

@@ -1,8 +1,8 @@
 //! What stores and the server say to each other of objects, in the words of NFSv3.
 
 pub use crate::wire::v3::{
-    Device, FileAttributes, FileKind, SetAttributes, SetTime, StableHow, TimeSpec3, WccAttributes,
-    WccData,
+    Device, FileAttributes, FileKind, SetAttributes, SetTime, StableHow, Status3, TimeSpec3,
+    WccAttributes, WccData,
 };
 
 /// An object, as handles carry it. Ids are used again after a removal, with another generation.
@@ -136,60 +136,11 @@ pub struct Space {
     pub free_files: u64,
 }
 
-/// Why a store refuses; the statuses of RFC 1813 §2.6 that a store has a use for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fault {
-    /// EPERM.
-    NotOwner,
-    /// No such name.
-    NoEntry,
-    /// A device failed.
-    Io,
-    /// EACCES, or a name that may not be.
-    Access,
-    /// The name exists.
-    Exists,
-    /// Across file systems.
-    CrossDevice,
-    /// Not a directory.
-    NotDirectory,
-    /// A directory.
-    IsDirectory,
-    /// Not for this kind of object, or a value that makes no sense.
-    Invalid,
-    /// Larger than files may be.
-    TooBig,
-    /// No space left.
-    NoSpace,
-    /// Read-only file system.
-    ReadOnly,
-    /// Too many names for one object.
-    TooManyLinks,
-    /// A name longer than [`super::NAME_BYTES_MAX`].
-    NameTooLong,
-    /// The directory has entries.
-    NotEmpty,
-    /// Quota used up.
-    Quota,
-    /// The object is gone, or of another server.
-    Stale,
-    /// The handle is not one of ours.
-    BadHandle,
-    /// SETATTR's guard does not hold.
-    NotSync,
-    /// Not supported here.
-    NotSupported,
-    /// The reply would not hold a single entry.
-    TooSmall,
-    /// Something that should not happen.
-    ServerFault,
-}
-
-impl From<plimsoll_servers::memory::Full> for Fault {
+impl From<plimsoll_servers::memory::Full> for Status3 {
     fn from(full: plimsoll_servers::memory::Full) -> Self {
         match full {
-            plimsoll_servers::memory::Full::TooBig => Self::TooBig,
-            plimsoll_servers::memory::Full::NoSpace => Self::NoSpace,
+            plimsoll_servers::memory::Full::TooBig => Self::FBIG,
+            plimsoll_servers::memory::Full::NoSpace => Self::NOSPC,
         }
     }
 }

@@ -5,35 +5,20 @@ use crate::wire::v2::{
 };
 
 use crate::server::store::{
-    Fault, FileAttributes, FileKind, SetAttributes, SetTime, Space, TimeSpec3,
+    FileAttributes, FileKind, SetAttributes, SetTime, Space, Status3, TimeSpec3,
 };
 
 /// What clients set to mean the server's clock.
 const SERVER_TIME_MICROSECONDS: u32 = 1_000_000;
 
-impl From<Fault> for Status2 {
-    /// NFSv2 has fewer words than NFSv3.
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::NotOwner => Self::PERM,
-            Fault::NoEntry => Self::NOENT,
-            Fault::Access | Fault::Invalid | Fault::TooManyLinks => Self::ACCES,
-            Fault::Exists => Self::EXIST,
-            Fault::NotDirectory => Self::NOTDIR,
-            Fault::IsDirectory => Self::ISDIR,
-            Fault::TooBig => Self::FBIG,
-            Fault::NoSpace => Self::NOSPC,
-            Fault::ReadOnly => Self::ROFS,
-            Fault::NameTooLong => Self::NAMETOOLONG,
-            Fault::NotEmpty => Self::NOTEMPTY,
-            Fault::Quota => Self::DQUOT,
-            Fault::Stale | Fault::BadHandle => Self::STALE,
-            Fault::Io
-            | Fault::CrossDevice
-            | Fault::NotSync
-            | Fault::NotSupported
-            | Fault::TooSmall
-            | Fault::ServerFault => Self::IO,
+impl From<Status3> for Status2 {
+    /// Both versions share the numbers, and NFSv2 has fewer of them.
+    fn from(status: Status3) -> Self {
+        match status {
+            Status3::INVAL | Status3::MLINK => Self::ACCES,
+            Status3::BADHANDLE => Self::STALE,
+            Status3(number) if Self(number).name().is_some() => Self(number),
+            _ => Self::IO,
         }
     }
 }

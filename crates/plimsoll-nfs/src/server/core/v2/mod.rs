@@ -14,7 +14,8 @@ use crate::wire::{Encode, Name, Path};
 use self::convert::{attributes2, settings, space2};
 use super::{NfsCore, Turn};
 use crate::server::store::{
-    Caller, Creation, Detail, Doomed, Fault, FileAttributes, ListEnd, New, Object, Place, StableHow,
+    Caller, Creation, Detail, Doomed, FileAttributes, ListEnd, New, Object, Place, StableHow,
+    Status3,
 };
 
 /// Bytes before the data of a successful READ: status, attributes, length.
@@ -75,14 +76,14 @@ pub(super) fn handle2(bytes: [u8; super::handle::BYTES]) -> Handle2 {
     Handle2(bytes)
 }
 
-fn reply<T: Encode>(result: Result<T, Fault>, out: &mut Vec<u8>) {
+fn reply<T: Encode>(result: Result<T, Status3>, out: &mut Vec<u8>) {
     match result {
         Ok(ok) => Reply2::Ok(ok).encode(out),
         Err(fault) => Reply2::<()>::Err(fault.into()).encode(out),
     }
 }
 
-fn place<'a>(core: &NfsCore, dir: Handle2, name: Name<'a>) -> Result<Place<'a>, Fault> {
+fn place<'a>(core: &NfsCore, dir: Handle2, name: Name<'a>) -> Result<Place<'a>, Status3> {
     Ok(Place { directory: core.object_of(&dir.0)?, name: name.0 })
 }
 
@@ -90,24 +91,24 @@ fn dir_op(core: &NfsCore, (object, found): (Object, FileAttributes)) -> DirOpOk 
     DirOpOk { file: handle2(core.handle_of(object)), attributes: attributes2(&found) }
 }
 
-fn get_attributes(core: &NfsCore, args: &GetAttrArgs) -> Result<AttrOk, Fault> {
+fn get_attributes(core: &NfsCore, args: &GetAttrArgs) -> Result<AttrOk, Status3> {
     let found = core.store.attributes(core.object_of(&args.file.0)?)?;
     Ok(AttrOk { attributes: attributes2(&found) })
 }
 
-fn set_attributes(core: &NfsCore, args: &SetAttrArgs) -> Result<AttrOk, Fault> {
+fn set_attributes(core: &NfsCore, args: &SetAttrArgs) -> Result<AttrOk, Status3> {
     let object = core.object_of(&args.file.0)?;
     let change = core.store.set(object, &settings(&args.attributes), None)?;
     after(core, object, change.after)
 }
 
 /// Attributes after a change; most stores have them at hand.
-fn after(core: &NfsCore, object: Object, known: Option<FileAttributes>) -> Result<AttrOk, Fault> {
+fn after(core: &NfsCore, object: Object, known: Option<FileAttributes>) -> Result<AttrOk, Status3> {
     let found = known.map_or_else(|| core.store.attributes(object), Ok)?;
     Ok(AttrOk { attributes: attributes2(&found) })
 }
 
-fn lookup(core: &NfsCore, args: &LookupArgs<'_>) -> Result<DirOpOk, Fault> {
+fn lookup(core: &NfsCore, args: &LookupArgs<'_>) -> Result<DirOpOk, Status3> {
     let found = core.store.lookup(place(core, args.dir, args.name)?)?;
     Ok(dir_op(core, found))
 }
@@ -146,7 +147,7 @@ fn read(core: &NfsCore, args: &ReadArgs, out: &mut Vec<u8>) {
     out[data_at - 4..data_at].copy_from_slice(&count.to_be_bytes());
 }
 
-fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<AttrOk, Fault> {
+fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<AttrOk, Status3> {
     let object = core.object_of(&args.file.0)?;
     let offset = args.offset.into();
     // RFC 1094 §2.2.9: data is durable before the reply.
@@ -154,35 +155,39 @@ fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<AttrOk, Fault> {
     after(core, object, change.after)
 }
 
-fn create(core: &NfsCore, caller: Caller, args: &CreateArgs<'_>) -> Result<DirOpOk, Fault> {
+fn create(core: &NfsCore, caller: Caller, args: &CreateArgs<'_>) -> Result<DirOpOk, Status3> {
     let place = place(core, args.dir, args.name)?;
     let new = New::File(Creation::Unchecked);
     let made = core.store.create(place, new, &settings(&args.attributes), caller)?;
     Ok(dir_op(core, (made.object, made.attributes)))
 }
 
-fn make_directory(core: &NfsCore, caller: Caller, args: &MkDirArgs<'_>) -> Result<DirOpOk, Fault> {
+fn make_directory(
+    core: &NfsCore,
+    caller: Caller,
+    args: &MkDirArgs<'_>,
+) -> Result<DirOpOk, Status3> {
     let place = place(core, args.dir, args.name)?;
     let made = core.store.create(place, New::Directory, &settings(&args.attributes), caller)?;
     Ok(dir_op(core, (made.object, made.attributes)))
 }
 
-fn symlink(core: &NfsCore, caller: Caller, args: &SymlinkArgs<'_>) -> Result<(), Fault> {
+fn symlink(core: &NfsCore, caller: Caller, args: &SymlinkArgs<'_>) -> Result<(), Status3> {
     let place = place(core, args.dir, args.name)?;
     let new = New::Link(args.path.0);
     core.store.create(place, new, &settings(&args.attributes), caller).map(drop)
 }
 
-fn remove(core: &NfsCore, dir: Handle2, name: Name<'_>, doomed: Doomed) -> Result<(), Fault> {
+fn remove(core: &NfsCore, dir: Handle2, name: Name<'_>, doomed: Doomed) -> Result<(), Status3> {
     core.store.remove(place(core, dir, name)?, doomed).map(drop)
 }
 
-fn rename(core: &NfsCore, args: &RenameArgs<'_>) -> Result<(), Fault> {
+fn rename(core: &NfsCore, args: &RenameArgs<'_>) -> Result<(), Status3> {
     let from = place(core, args.from_dir, args.from_name)?;
     core.store.rename(from, place(core, args.to_dir, args.to_name)?).map(drop)
 }
 
-fn link(core: &NfsCore, args: &LinkArgs<'_>) -> Result<(), Fault> {
+fn link(core: &NfsCore, args: &LinkArgs<'_>) -> Result<(), Status3> {
     let object = core.object_of(&args.file.0)?;
     core.store.link(object, place(core, args.dir, args.name)?).map(drop)
 }

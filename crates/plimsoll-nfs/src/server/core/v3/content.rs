@@ -7,7 +7,7 @@ use crate::wire::v3::{
 };
 
 use crate::server::core::{Link, NfsCore};
-use crate::server::store::Fault;
+use crate::server::store::Status3;
 
 /// Bytes before the data of a successful READ: status, attributes behind their flag, count, end
 /// of file, length of the data.
@@ -26,7 +26,7 @@ pub(super) fn read(core: &NfsCore, link: Link, args: ReadArgs<'_>, out: &mut Vec
         Ok(done) => done,
         Err(fault) => {
             out.truncate(start);
-            return ReadRes::Err(fault.into(), core.after_failure(args.file)).encode(out);
+            return ReadRes::Err(fault, core.after_failure(args.file)).encode(out);
         }
     };
     let count = (out.len() - data_at) as u32;
@@ -42,7 +42,7 @@ pub(super) fn read(core: &NfsCore, link: Link, args: ReadArgs<'_>, out: &mut Vec
 
 pub(super) fn write(core: &NfsCore, args: WriteArgs<'_>, out: &mut Vec<u8>) {
     let written = core.object_of(args.file.bytes()).and_then(|object| {
-        let data = args.data.get(..args.count as usize).ok_or(Fault::Invalid)?;
+        let data = args.data.get(..args.count as usize).ok_or(Status3::INVAL)?;
         core.store.write(object, args.offset, data, args.stable)
     });
     match written {
@@ -52,7 +52,7 @@ pub(super) fn write(core: &NfsCore, args: WriteArgs<'_>, out: &mut Vec<u8>) {
             committed: args.stable,
             verifier: core.store.write_verifier(),
         }),
-        Err(fault) => WriteRes::Err(fault.into(), core.wcc_after_failure(args.file)),
+        Err(fault) => WriteRes::Err(fault, core.wcc_after_failure(args.file)),
     }
     .encode(out);
 }
@@ -64,7 +64,7 @@ pub(super) fn commit(core: &NfsCore, args: CommitArgs<'_>, out: &mut Vec<u8>) {
     let wcc = WccData { before: None, after: core.after_failure(args.file) };
     match committed {
         Ok(()) => CommitRes::Ok(CommitOk { wcc, verifier: core.store.write_verifier() }),
-        Err(fault) => CommitRes::Err(fault.into(), wcc),
+        Err(fault) => CommitRes::Err(fault, wcc),
     }
     .encode(out);
 }

@@ -11,7 +11,7 @@ use crate::wire::{Encode, Name};
 
 use super::handle3;
 use crate::server::core::{Link, NfsCore};
-use crate::server::store::{Detail, Fault, ListEnd, Listed, Object};
+use crate::server::store::{Detail, ListEnd, Listed, Object};
 
 /// Longest listing on a stream.
 const STREAM_BYTES_MAX: u32 = 256 << 10;
@@ -98,7 +98,7 @@ fn list(
         fits
     })?;
     if end == ListEnd::Interrupted && entries == 0 {
-        return Err(Fault::TooSmall.into());
+        return Err(Status3::TOOSMALL);
     }
     // No further entry; whether there are no more at all.
     false.encode(out);

@@ -9,7 +9,7 @@ use crate::wire::rpc::ReplyOutcome;
 use crate::wire::v3::{Handle, PostOpAttr, Procedure, Status3, WccData};
 
 use super::{NfsCore, Turn};
-use crate::server::store::{Fault, Place};
+use crate::server::store::Place;
 
 pub(super) fn answer(
     core: &NfsCore,
@@ -60,37 +60,8 @@ pub(super) fn handle3(bytes: &[u8; super::handle::BYTES]) -> Handle<'_> {
     Handle::new(bytes).expect("32 bytes are fewer than 64")
 }
 
-impl From<Fault> for Status3 {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::NotOwner => Self::PERM,
-            Fault::NoEntry => Self::NOENT,
-            Fault::Io => Self::IO,
-            Fault::Access => Self::ACCES,
-            Fault::Exists => Self::EXIST,
-            Fault::CrossDevice => Self::XDEV,
-            Fault::NotDirectory => Self::NOTDIR,
-            Fault::IsDirectory => Self::ISDIR,
-            Fault::Invalid => Self::INVAL,
-            Fault::TooBig => Self::FBIG,
-            Fault::NoSpace => Self::NOSPC,
-            Fault::ReadOnly => Self::ROFS,
-            Fault::TooManyLinks => Self::MLINK,
-            Fault::NameTooLong => Self::NAMETOOLONG,
-            Fault::NotEmpty => Self::NOTEMPTY,
-            Fault::Quota => Self::DQUOT,
-            Fault::Stale => Self::STALE,
-            Fault::BadHandle => Self::BADHANDLE,
-            Fault::NotSync => Self::NOT_SYNC,
-            Fault::NotSupported => Self::NOTSUPP,
-            Fault::TooSmall => Self::TOOSMALL,
-            Fault::ServerFault => Self::SERVERFAULT,
-        }
-    }
-}
-
 impl NfsCore {
-    fn place3<'a>(&self, directory: Handle<'_>, name: &'a [u8]) -> Result<Place<'a>, Fault> {
+    fn place3<'a>(&self, directory: Handle<'_>, name: &'a [u8]) -> Result<Place<'a>, Status3> {
         Ok(Place { directory: self.object_of(directory.bytes())?, name })
     }
 

@@ -74,7 +74,7 @@ fn make(core: &NfsCore, caller: Caller, wanted: &Wanted<'_>, out: &mut Vec<u8>) 
         })
         .encode(out),
         Err(fault) => {
-            CreateRes::Err(fault.into(), core.wcc_after_failure(wanted.dir)).encode(out);
+            CreateRes::Err(fault, core.wcc_after_failure(wanted.dir)).encode(out);
         }
     }
 }
@@ -91,7 +91,7 @@ fn take_away(core: &NfsCore, dir: Handle<'_>, name: &[u8], doomed: Doomed, out: 
     let place = core.place3(dir, name);
     match place.and_then(|place| core.store.remove(place, doomed)) {
         Ok(change) => RemoveRes::Ok(RemoveOk { dir_wcc: change }),
-        Err(fault) => RemoveRes::Err(fault.into(), core.wcc_after_failure(dir)),
+        Err(fault) => RemoveRes::Err(fault, core.wcc_after_failure(dir)),
     }
     .encode(out);
 }
@@ -106,7 +106,7 @@ pub(super) fn rename(core: &NfsCore, args: RenameArgs<'_>, out: &mut Vec<u8>) {
         Err(fault) => {
             let from_dir_wcc = core.wcc_after_failure(args.from_dir);
             let to_dir_wcc = core.wcc_after_failure(args.to_dir);
-            RenameRes::Err(fault.into(), RenameWcc { from_dir_wcc, to_dir_wcc })
+            RenameRes::Err(fault, RenameWcc { from_dir_wcc, to_dir_wcc })
         }
     }
     .encode(out);
@@ -124,7 +124,7 @@ pub(super) fn link(core: &NfsCore, args: LinkArgs<'_>, out: &mut Vec<u8>) {
         Err(fault) => {
             let attributes = core.after_failure(args.file);
             let dir_wcc = core.wcc_after_failure(args.dir);
-            LinkRes::Err(fault.into(), LinkWcc { attributes, dir_wcc })
+            LinkRes::Err(fault, LinkWcc { attributes, dir_wcc })
         }
     }
     .encode(out);

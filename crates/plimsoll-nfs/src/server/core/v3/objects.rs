@@ -10,7 +10,7 @@ use crate::wire::{Encode as _, Path};
 
 use super::handle3;
 use crate::server::core::{Link, NfsCore};
-use crate::server::store::{FILE_BYTES_MAX, Fault, FileAttributes, FileKind, NAME_BYTES_MAX};
+use crate::server::store::{FILE_BYTES_MAX, FileAttributes, FileKind, NAME_BYTES_MAX, Status3};
 
 /// Names of one object; the stores have limits of their own above it.
 const LINKS_MAX: u32 = 32_000;
@@ -21,7 +21,7 @@ pub(super) fn get_attributes(core: &NfsCore, args: GetAttrArgs<'_>, out: &mut Ve
     let object = core.object_of(args.object.bytes());
     match object.and_then(|object| core.store.attributes(object)) {
         Ok(found) => GetAttrRes::Ok(GetAttrOk { attributes: found }).encode(out),
-        Err(fault) => GetAttrRes::Err(fault.into(), ()).encode(out),
+        Err(fault) => GetAttrRes::Err(fault, ()).encode(out),
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn set_attributes(core: &NfsCore, args: SetAttrArgs<'_>, out: &mut Ve
         .and_then(|object| core.store.set(object, &args.attributes, args.guard));
     match set {
         Ok(change) => SetAttrRes::Ok(SetAttrOk { wcc: change }),
-        Err(fault) => SetAttrRes::Err(fault.into(), core.wcc_after_failure(args.object)),
+        Err(fault) => SetAttrRes::Err(fault, core.wcc_after_failure(args.object)),
     }
     .encode(out);
 }
@@ -46,7 +46,7 @@ pub(super) fn lookup(core: &NfsCore, args: LookupArgs<'_>, out: &mut Vec<u8>) {
             dir_attributes,
         })
         .encode(out),
-        Err(fault) => LookupRes::Err(fault.into(), dir_attributes).encode(out),
+        Err(fault) => LookupRes::Err(fault, dir_attributes).encode(out),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn access(core: &NfsCore, args: AccessArgs<'_>, out: &mut Vec<u8>) {
             attributes: Some(found),
             access: args.access & permitted(&found),
         }),
-        Err(fault) => AccessRes::Err(fault.into(), None),
+        Err(fault) => AccessRes::Err(fault, None),
     }
     .encode(out);
 }
@@ -81,12 +81,12 @@ pub(super) fn read_link(core: &NfsCore, args: ReadLinkArgs<'_>, out: &mut Vec<u8
     let attributes = core.after_failure(args.symlink);
     match read {
         Ok(()) => ReadLinkRes::Ok(ReadLinkOk { attributes, path: Path(&text) }).encode(out),
-        Err(fault) => ReadLinkRes::Err(fault.into(), attributes).encode(out),
+        Err(fault) => ReadLinkRes::Err(fault, attributes).encode(out),
     }
 }
 
 /// Attributes of an object of which only that is asked for.
-fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<FileAttributes, Fault> {
+fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<FileAttributes, Status3> {
     core.object_of(handle).and_then(|object| core.store.attributes(object))
 }
 
@@ -103,7 +103,7 @@ pub(super) fn file_system_state(core: &NfsCore, args: FsStatArgs<'_>, out: &mut 
             available_files: space.free_files,
             invariant_s: 0,
         }),
-        Err(fault) => FsStatRes::Err(fault.into(), None),
+        Err(fault) => FsStatRes::Err(fault, None),
     }
     .encode(out);
 }
@@ -132,7 +132,7 @@ pub(super) fn file_system_info(
                 | properties::HOMOGENEOUS
                 | properties::CAN_SET_TIME,
         }),
-        Err(fault) => FsInfoRes::Err(fault.into(), None),
+        Err(fault) => FsInfoRes::Err(fault, None),
     }
     .encode(out);
 }
@@ -148,7 +148,7 @@ pub(super) fn path_limits(core: &NfsCore, args: PathConfArgs<'_>, out: &mut Vec<
             case_insensitive: false,
             case_preserving: true,
         }),
-        Err(fault) => PathConfRes::Err(fault.into(), None),
+        Err(fault) => PathConfRes::Err(fault, None),
     }
     .encode(out);
 }

@@ -10,18 +10,18 @@ use super::places::{Found, Open, Purpose};
 use super::status::{self, Status, fault};
 use super::{DirectoryStore, after};
 use crate::server::store::{
-    Created, Creation, Doomed, Fault, FileAttributes, FileKind, LINK_BYTES_MAX, MODE_BITS_KEPT,
-    New, Object, Place, SetAttributes, SetTime, TimeSpec3, WccData, new_name, plain_name,
+    Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, MODE_BITS_KEPT, New,
+    Object, Place, SetAttributes, SetTime, Status3, TimeSpec3, WccData, new_name, plain_name,
 };
 
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
 impl DirectoryStore {
-    pub(super) fn set_attributes(&self, object: Object, to: &SetAttributes) -> Result<(), Fault> {
+    pub(super) fn set_attributes(&self, object: Object, to: &SetAttributes) -> Result<(), Status3> {
         if let Some(size) = to.size {
             let file = self.places.file(object, Purpose::Write)?;
-            let size = i64::try_from(size).map_err(|_| Fault::TooBig)?;
+            let size = i64::try_from(size).map_err(|_| Status3::FBIG)?;
             ftruncate(&file, size.cast_unsigned()).map_err(fault)?;
         }
         let found = self.places.status(object)?;
@@ -44,18 +44,18 @@ impl DirectoryStore {
     }
 
     /// By descriptor: there is no call that changes the mode of a name without following it.
-    fn set_mode(&self, object: Object, found: &Status, mode: u32) -> Result<(), Fault> {
+    fn set_mode(&self, object: Object, found: &Status, mode: u32) -> Result<(), Status3> {
         let open = match found.attributes.kind {
             FileKind::Regular => self.places.file(object, Purpose::Read)?,
             FileKind::Directory => self.places.directory(object)?,
             // Links have no mode worth having.
             FileKind::Symlink => return Ok(()),
-            _ => return Err(Fault::NotSupported),
+            _ => return Err(Status3::NOTSUPP),
         };
         fchmod(&open, Mode::from_raw_mode(mode)).map_err(fault)
     }
 
-    fn flush_attributes(&self, object: Object, found: &Status) -> Result<(), Fault> {
+    fn flush_attributes(&self, object: Object, found: &Status) -> Result<(), Status3> {
         match found.attributes.kind {
             FileKind::Regular => {
                 let file = self.places.file(object, Purpose::Read)?;
@@ -71,7 +71,7 @@ impl DirectoryStore {
         &self,
         object: Object,
         call: impl FnOnce(&Open, &[u8], AtFlags) -> rustix::io::Result<()>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Status3> {
         if object.id == self.places.root_id() {
             let root = self.places.directory(object)?;
             return call(&root, b".", AtFlags::empty()).map_err(fault);
@@ -85,7 +85,7 @@ impl DirectoryStore {
         place: Place<'_>,
         new: New<'_>,
         to: &SetAttributes,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         new_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
         self.listings.forget(place.directory.id);
@@ -93,22 +93,22 @@ impl DirectoryStore {
         match new {
             New::File(how) => match self.create_file(place, &directory, mode) {
                 Ok(()) => self.mark_exclusive(place, how)?,
-                Err(Fault::Exists) => return self.take_existing(place, &directory, how, to),
+                Err(Status3::EXIST) => return self.take_existing(place, &directory, how, to),
                 Err(fault) => return Err(fault),
             },
             New::Directory => {
                 let mode = Mode::from_raw_mode(mode.unwrap_or(DIRECTORY_MODE));
                 mkdirat(&directory, place.name, mode).map_err(fault)?;
             }
-            New::Link([]) => return Err(Fault::Invalid),
-            New::Link(text) if text.len() > LINK_BYTES_MAX => return Err(Fault::NameTooLong),
+            New::Link([]) => return Err(Status3::INVAL),
+            New::Link(text) if text.len() > LINK_BYTES_MAX => return Err(Status3::NAMETOOLONG),
             New::Link(text) => symlinkat(text, &directory, place.name).map_err(fault)?,
             New::Special(kind, _) => {
                 let kind = match kind {
                     FileKind::Fifo => FileType::Fifo,
                     FileKind::Socket => FileType::Socket,
                     // A device of this host in a client's hands would be a way out.
-                    _ => return Err(Fault::NotSupported),
+                    _ => return Err(Status3::NOTSUPP),
                 };
                 let mode = Mode::from_raw_mode(mode.unwrap_or(FILE_MODE));
                 mknodat(&directory, place.name, kind, mode, 0).map_err(fault)?;
@@ -133,7 +133,7 @@ impl DirectoryStore {
         place: Place<'_>,
         directory: &Open,
         mode: Option<u32>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Status3> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let mode = Mode::from_raw_mode(mode.unwrap_or(FILE_MODE));
         let file = self.places.open_at(directory, place.name, flags, mode)?;
@@ -143,7 +143,7 @@ impl DirectoryStore {
     }
 
     /// RFC 1813 §3.3.8 lets the verifier be kept in the times until the client sets them.
-    fn mark_exclusive(&self, place: Place<'_>, how: Creation) -> Result<(), Fault> {
+    fn mark_exclusive(&self, place: Place<'_>, how: Creation) -> Result<(), Status3> {
         let Creation::Exclusive(verifier) = how else { return Ok(()) };
         let (object, _) = super::Store::lookup(self, place)?;
         let file = self.places.file(object, Purpose::Write)?;
@@ -158,16 +158,16 @@ impl DirectoryStore {
         directory: &Open,
         how: Creation,
         to: &SetAttributes,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         let found = status::of_name(directory, place.name)?;
         if found.attributes.kind != FileKind::Regular {
-            return Err(Fault::Exists);
+            return Err(Status3::EXIST);
         }
         match how {
             Creation::Unchecked => {}
             Creation::Exclusive(verifier)
                 if (found.attributes.atime, found.attributes.mtime) == times_of(verifier) => {}
-            Creation::Exclusive(_) | Creation::Guarded => return Err(Fault::Exists),
+            Creation::Exclusive(_) | Creation::Guarded => return Err(Status3::EXIST),
         }
         let size = to.size.filter(|_| how == Creation::Unchecked);
         self.created(place, directory, &SetAttributes { size, ..SetAttributes::default() })
@@ -179,7 +179,7 @@ impl DirectoryStore {
         place: Place<'_>,
         directory: &Open,
         settings: &SetAttributes,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         let (object, mut attributes) = super::Store::lookup(self, place)?;
         let size_differs = settings.size.is_some_and(|size| size != attributes.size);
         let mode_differs =
@@ -195,7 +195,7 @@ impl DirectoryStore {
         Ok(Created { object, attributes, directory })
     }
 
-    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
+    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
         plain_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
         self.listings.forget(place.directory.id);
@@ -214,7 +214,7 @@ impl DirectoryStore {
         &self,
         from: Place<'_>,
         to: Place<'_>,
-    ) -> Result<(WccData, WccData), Fault> {
+    ) -> Result<(WccData, WccData), Status3> {
         plain_name(from.name)?;
         new_name(to.name)?;
         let source = self.places.directory(from.directory)?;
@@ -225,7 +225,7 @@ impl DirectoryStore {
         let replaced = status::of_name(&target, to.name).ok();
         match renameat(&source, from.name, &target, to.name).map_err(fault) {
             // The system's words for a target of the wrong kind; RFC 1813 §3.3.14 has others.
-            Err(Fault::IsDirectory | Fault::NotDirectory) => return Err(Fault::Exists),
+            Err(Status3::ISDIR | Status3::NOTDIR) => return Err(Status3::EXIST),
             renamed => renamed?,
         }
         if let Some(replaced) = replaced.filter(|replaced| replaced.id() != moved.id()) {
@@ -242,15 +242,15 @@ impl DirectoryStore {
         &self,
         object: Object,
         place: Place<'_>,
-    ) -> Result<(FileAttributes, WccData), Fault> {
+    ) -> Result<(FileAttributes, WccData), Status3> {
         new_name(place.name)?;
         let directory = self.places.directory(place.directory)?;
         if object.id == self.places.root_id() {
-            return Err(Fault::Invalid);
+            return Err(Status3::INVAL);
         }
         let Found { directory: source, name, status: found } = self.places.find(object)?;
         if found.is_directory() {
-            return Err(Fault::Invalid);
+            return Err(Status3::INVAL);
         }
         self.listings.forget(place.directory.id);
         linkat(&source, &*name, &directory, place.name, AtFlags::empty()).map_err(fault)?;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::Dir;
 
 use super::status::fault;
-use crate::server::store::{Fault, FileAttributes, TimeSpec3, now};
+use crate::server::store::{FileAttributes, Status3, TimeSpec3, now};
 
 /// Entries of all listings that are kept; about 60 bytes each.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub(super) struct Item {
 }
 
 impl Listing {
-    fn read(directory: impl AsFd, of: &FileAttributes) -> Result<Self, Fault> {
+    fn read(directory: impl AsFd, of: &FileAttributes) -> Result<Self, Status3> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(directory).map_err(fault)? {
             let entry = entry.map_err(fault)?;
@@ -93,7 +93,7 @@ impl Listings {
         &self,
         directory: impl AsFd,
         attributes: &FileAttributes,
-    ) -> Result<Arc<Listing>, Fault> {
+    ) -> Result<Arc<Listing>, Status3> {
         let id = attributes.fileid;
         let as_of = (attributes.mtime, attributes.ctime);
         let kept = self.lock().by_id.get(&id).cloned();

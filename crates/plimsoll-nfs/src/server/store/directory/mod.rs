@@ -22,8 +22,8 @@ use rustix::fs::{Mode, OFlags, fdatasync, fstatvfs, fsync, open, readlinkat};
 use rustix::io::{Errno, pread, pwrite};
 
 use super::{
-    Caller, Created, Detail, Doomed, EachEntry, FILE_BYTES_MAX, Fault, FileAttributes, FileKind,
-    ListEnd, Listed, New, Object, Place, ReadDone, SetAttributes, Space, StableHow, Store,
+    Caller, Created, Detail, Doomed, EachEntry, FILE_BYTES_MAX, FileAttributes, FileKind, ListEnd,
+    Listed, New, Object, Place, ReadDone, SetAttributes, Space, StableHow, Status3, Store,
     TimeSpec3, WccData, plain_name,
 };
 use listing::Listings;
@@ -73,7 +73,7 @@ impl DirectoryStore {
         Ok(Self { places, listings, flush, instance, write_verifier: write_verifier.into() })
     }
 
-    fn flush_data(&self, file: &Open, durability: StableHow) -> Result<(), Fault> {
+    fn flush_data(&self, file: &Open, durability: StableHow) -> Result<(), Status3> {
         let flushed = match (self.flush, durability) {
             (Flush::Never, _) | (_, StableHow::Unstable) => return Ok(()),
             (_, StableHow::DataSync) => fdatasync(file),
@@ -83,7 +83,7 @@ impl DirectoryStore {
     }
 
     /// Entries of a directory are durable afterwards.
-    fn flush_names(&self, directory: &Open) -> Result<(), Fault> {
+    fn flush_names(&self, directory: &Open) -> Result<(), Status3> {
         match self.flush {
             Flush::Never => Ok(()),
             Flush::AsPromised => self.noted(fsync(directory)),
@@ -91,7 +91,7 @@ impl DirectoryStore {
     }
 
     /// After a failed flush nobody knows what was lost: clients must write again.
-    fn noted(&self, flushed: Result<(), Errno>) -> Result<(), Fault> {
+    fn noted(&self, flushed: Result<(), Errno>) -> Result<(), Status3> {
         flushed.map_err(|error| {
             self.write_verifier.fetch_add(1, Ordering::Relaxed);
             fault(error)
@@ -117,7 +117,7 @@ impl Store for DirectoryStore {
         self.places.object(&self.places.root_status, 0)
     }
 
-    fn attributes(&self, object: Object) -> Result<FileAttributes, Fault> {
+    fn attributes(&self, object: Object) -> Result<FileAttributes, Status3> {
         self.places.status(object).map(|found| found.attributes)
     }
 
@@ -126,15 +126,15 @@ impl Store for DirectoryStore {
         object: Object,
         to: &SetAttributes,
         guard: Option<TimeSpec3>,
-    ) -> Result<WccData, Fault> {
+    ) -> Result<WccData, Status3> {
         if guard.is_some() && guard != Some(self.attributes(object)?.ctime) {
-            return Err(Fault::NotSync);
+            return Err(Status3::NOT_SYNC);
         }
         self.set_attributes(object, to)?;
         self.attributes(object).map(after)
     }
 
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Fault> {
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Status3> {
         let directory = self.places.directory(place.directory)?;
         match place.name {
             b"." => Ok((place.directory, status::of_descriptor(&directory)?.attributes)),
@@ -156,13 +156,13 @@ impl Store for DirectoryStore {
         }
     }
 
-    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Fault> {
+    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Status3> {
         if object.id == self.places.root_id() {
-            return Err(Fault::Invalid);
+            return Err(Status3::INVAL);
         }
         let Found { directory, name, status } = self.places.find(object)?;
         if status.attributes.kind != FileKind::Symlink {
-            return Err(Fault::Invalid);
+            return Err(Status3::INVAL);
         }
         let text = readlinkat(&directory, &*name, Vec::new()).map_err(fault)?;
         into.extend_from_slice(text.as_bytes());
@@ -175,7 +175,7 @@ impl Store for DirectoryStore {
         offset: u64,
         count: u32,
         into: &mut Vec<u8>,
-    ) -> Result<ReadDone, Fault> {
+    ) -> Result<ReadDone, Status3> {
         let file = self.places.file(object, Purpose::Read)?;
         let attributes = status::of_descriptor(&file)?.attributes;
         let start = into.len();
@@ -196,10 +196,10 @@ impl Store for DirectoryStore {
         offset: u64,
         data: &[u8],
         durability: StableHow,
-    ) -> Result<WccData, Fault> {
+    ) -> Result<WccData, Status3> {
         let end = offset.checked_add(data.len() as u64);
         if end.is_none_or(|end| end > FILE_BYTES_MAX) {
-            return Err(Fault::TooBig);
+            return Err(Status3::FBIG);
         }
         let file = self.places.file(object, Purpose::Write)?;
         let mut written = 0;
@@ -210,7 +210,7 @@ impl Store for DirectoryStore {
         let attributes = status::of_descriptor(&file)?.attributes;
         if attributes.nlink == 0 {
             self.places.lost(object.id);
-            return Err(Fault::Stale);
+            return Err(Status3::STALE);
         }
         Ok(after(attributes))
     }
@@ -221,23 +221,23 @@ impl Store for DirectoryStore {
         new: New<'_>,
         to: &SetAttributes,
         _caller: Caller,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         self.create_at(place, new, to).map_err(|fault| match fault {
             // Of what is to be made only the directory can be missing.
-            Fault::NoEntry => Fault::Stale,
+            Status3::NOENT => Status3::STALE,
             other => other,
         })
     }
 
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
         self.remove_at(place, doomed)
     }
 
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Fault> {
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Status3> {
         self.rename_at(from, to)
     }
 
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Fault> {
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Status3> {
         self.link_at(object, place)
     }
 
@@ -247,7 +247,7 @@ impl Store for DirectoryStore {
         cookie: u64,
         detail: Detail,
         each: &mut EachEntry<'_>,
-    ) -> Result<ListEnd, Fault> {
+    ) -> Result<ListEnd, Status3> {
         let open = self.places.directory(directory)?;
         let attributes = status::of_descriptor(&open)?.attributes;
         let listing = self.listings.of(&open, &attributes)?;
@@ -275,7 +275,7 @@ impl Store for DirectoryStore {
         Ok(ListEnd::Complete)
     }
 
-    fn space(&self) -> Result<Space, Fault> {
+    fn space(&self) -> Result<Space, Status3> {
         let found = fstatvfs(&self.places.root).map_err(fault)?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         Ok(Space {
@@ -287,7 +287,7 @@ impl Store for DirectoryStore {
         })
     }
 
-    fn commit(&self, object: Object) -> Result<(), Fault> {
+    fn commit(&self, object: Object) -> Result<(), Status3> {
         let file = self.places.file(object, Purpose::Read)?;
         self.flush_data(&file, StableHow::DataSync)
     }

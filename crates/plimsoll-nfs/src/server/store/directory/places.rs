@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::recent::Recent;
 use super::status::{self, Status, fault};
-use crate::server::store::{Fault, FileKind, Object};
+use crate::server::store::{FileKind, Object, Status3};
 
 /// Files whose place is remembered; about 100 bytes each.
 const FILES_MAX: usize = 1 << 20;
@@ -81,7 +81,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn new(root: OwnedFd) -> Result<Self, Fault> {
+    pub(super) fn new(root: OwnedFd) -> Result<Self, Status3> {
         let root_status = status::of_descriptor(&root)?;
         let generation = root_status.generation;
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(OPEN_MAX);
@@ -101,14 +101,14 @@ impl Places {
     }
 
     /// Status of an object: by its descriptor where it is open, else by its name.
-    pub(super) fn status(&self, object: Object) -> Result<Status, Fault> {
+    pub(super) fn status(&self, object: Object) -> Result<Status, Status3> {
         if let Some(open) = self.opened(object) {
             let found = status::of_descriptor(&open)?;
             if found.attributes.nlink > 0 {
                 return Ok(found);
             }
             self.open.remove(object.id);
-            return Err(Fault::Stale);
+            return Err(Status3::STALE);
         }
         self.find(object).map(|found| found.status)
     }
@@ -121,7 +121,7 @@ impl Places {
     }
 
     /// Directory, name and status of an object that is not the root.
-    pub(super) fn find(&self, object: Object) -> Result<Found, Fault> {
+    pub(super) fn find(&self, object: Object) -> Result<Found, Status3> {
         if let Some(seen) = self.seen(object.id)
             && let Ok(directory) = self.directory_of_id(seen.parent)
             && let Ok(status) = status::of_name(&directory, &seen.name)
@@ -140,7 +140,7 @@ impl Places {
     }
 
     /// Remembers where an object is.
-    pub(super) fn saw(&self, found: &Status, parent: u64, name: Arc<[u8]>) -> Result<(), Fault> {
+    pub(super) fn saw(&self, found: &Status, parent: u64, name: Arc<[u8]>) -> Result<(), Status3> {
         let seen = Seen { parent, name };
         if !found.is_directory() {
             self.files.insert(found.id(), seen);
@@ -154,7 +154,7 @@ impl Places {
         }
         let mut directories = self.directories.write().unwrap_or_else(PoisonError::into_inner);
         if directories.len() >= DIRECTORIES_MAX && !directories.contains_key(&found.id()) {
-            return Err(Fault::NoSpace);
+            return Err(Status3::NOSPC);
         }
         directories.insert(found.id(), seen);
         Ok(())
@@ -185,36 +185,36 @@ impl Places {
     }
 
     /// The directory above another; the root's is itself.
-    pub(super) fn parent_of(&self, directory: Object) -> Result<u64, Fault> {
+    pub(super) fn parent_of(&self, directory: Object) -> Result<u64, Status3> {
         if directory.id == self.root_id() {
             return Ok(self.root_id());
         }
-        let seen = self.seen(directory.id).ok_or(Fault::Stale)?;
+        let seen = self.seen(directory.id).ok_or(Status3::STALE)?;
         Ok(seen.parent)
     }
 
     /// A directory for a handle.
-    pub(super) fn directory(&self, object: Object) -> Result<Arc<Open>, Fault> {
+    pub(super) fn directory(&self, object: Object) -> Result<Arc<Open>, Status3> {
         if let Some(open) = self.opened(object) {
             return Ok(open);
         }
         let Found { directory, name, status } = self.find(object)?;
         if !status.is_directory() {
-            return Err(Fault::NotDirectory);
+            return Err(Status3::NOTDIR);
         }
         self.open_directory(&directory, &name, object.id)
     }
 
     /// A directory by its number, on the way to something in it.
-    pub(super) fn directory_of_id(&self, id: u64) -> Result<Arc<Open>, Fault> {
+    pub(super) fn directory_of_id(&self, id: u64) -> Result<Arc<Open>, Status3> {
         match self.way_to(id) {
-            Err(Fault::Stale) if self.walk()? => self.way_to(id),
+            Err(Status3::STALE) if self.walk()? => self.way_to(id),
             found => found,
         }
     }
 
     /// Opens what is missing on the way from the root down.
-    pub(super) fn way_to(&self, id: u64) -> Result<Arc<Open>, Fault> {
+    pub(super) fn way_to(&self, id: u64) -> Result<Arc<Open>, Status3> {
         let mut missing = Vec::new();
         let mut at = id;
         let mut open = loop {
@@ -224,11 +224,11 @@ impl Places {
             if let Some(open) = self.open.get(at) {
                 break open;
             }
-            let seen = self.seen(at).ok_or(Fault::Stale)?;
+            let seen = self.seen(at).ok_or(Status3::STALE)?;
             missing.push((at, seen.name));
             at = seen.parent;
             if missing.len() > DEPTH_MAX {
-                return Err(Fault::Stale);
+                return Err(Status3::STALE);
             }
         };
         for (id, name) in missing.into_iter().rev() {
@@ -237,11 +237,11 @@ impl Places {
         Ok(open)
     }
 
-    fn open_directory(&self, parent: &Open, name: &[u8], id: u64) -> Result<Arc<Open>, Fault> {
+    fn open_directory(&self, parent: &Open, name: &[u8], id: u64) -> Result<Arc<Open>, Status3> {
         let file = self.open_at(parent, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
         let found = status::of_descriptor(&file)?;
         if found.id() != id {
-            return Err(Fault::Stale);
+            return Err(Status3::STALE);
         }
         Ok(self.keep(file, &found, Purpose::Read))
     }
@@ -253,7 +253,7 @@ impl Places {
         name: &[u8],
         flags: OFlags,
         mode: Mode,
-    ) -> Result<OwnedFd, Fault> {
+    ) -> Result<OwnedFd, Status3> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
@@ -279,9 +279,9 @@ impl Places {
     }
 
     /// A regular file, open for `purpose`.
-    pub(super) fn file(&self, object: Object, purpose: Purpose) -> Result<Arc<Open>, Fault> {
+    pub(super) fn file(&self, object: Object, purpose: Purpose) -> Result<Arc<Open>, Status3> {
         if object.id == self.root_id() {
-            return Err(Fault::IsDirectory);
+            return Err(Status3::ISDIR);
         }
         if let Some(open) = self.opened(object)
             && (open.is_writable || purpose == Purpose::Read && self.is_no_directory(object.id))
@@ -291,7 +291,7 @@ impl Places {
         let Found { directory, name, status } = self.find(object)?;
         regular(&status)?;
         let (file, purpose) = match self.open_at(&directory, &name, OFlags::RDWR, Mode::empty()) {
-            Err(Fault::Access | Fault::NotOwner | Fault::ReadOnly | Fault::Io)
+            Err(Status3::ACCES | Status3::PERM | Status3::ROFS | Status3::IO)
                 if purpose == Purpose::Read =>
             {
                 let file = self.open_at(&directory, &name, OFlags::RDONLY, Mode::empty())?;
@@ -303,7 +303,7 @@ impl Places {
         let found = status::of_descriptor(&file)?;
         regular(&found)?;
         if (found.id(), found.generation) != (object.id, object.generation) {
-            return Err(Fault::Stale);
+            return Err(Status3::STALE);
         }
         Ok(self.keep(file, &found, purpose))
     }
@@ -314,10 +314,10 @@ impl Places {
     }
 }
 
-fn regular(found: &Status) -> Result<(), Fault> {
+fn regular(found: &Status) -> Result<(), Status3> {
     match found.attributes.kind {
         FileKind::Regular => Ok(()),
-        FileKind::Directory => Err(Fault::IsDirectory),
-        _ => Err(Fault::Invalid),
+        FileKind::Directory => Err(Status3::ISDIR),
+        _ => Err(Status3::INVAL),
     }
 }

@@ -6,12 +6,12 @@ use rustix::fs::{Dir, FileType};
 
 use super::places::{DEPTH_MAX, Found, Places};
 use super::status::{self, fault};
-use crate::server::store::{Fault, Object, plain_name};
+use crate::server::store::{Object, Status3, plain_name};
 
 impl Places {
     /// One pass over the directory that the handle names.
-    pub(super) fn search(&self, object: Object) -> Result<Found, Fault> {
-        let directory = self.directory_of_id(object.parent).map_err(|_| Fault::Stale)?;
+    pub(super) fn search(&self, object: Object) -> Result<Found, Status3> {
+        let directory = self.directory_of_id(object.parent).map_err(|_| Status3::STALE)?;
         for entry in Dir::read_from(&directory).map_err(fault)? {
             let entry = entry.map_err(fault)?;
             let name = entry.file_name().to_bytes();
@@ -25,11 +25,11 @@ impl Places {
                 return Ok(Found { directory, name, status });
             }
         }
-        Err(Fault::Stale)
+        Err(Status3::STALE)
     }
 
     /// Finds all directories, once in the life of the server; false: that was done before.
-    pub(super) fn walk(&self) -> Result<bool, Fault> {
+    pub(super) fn walk(&self) -> Result<bool, Status3> {
         let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *walked, true) {
             return Ok(false);

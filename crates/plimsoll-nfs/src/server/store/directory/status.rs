@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp, statx};
 use rustix::io::Errno;
 
-use crate::server::store::{Device, Fault, FileAttributes, FileKind, TimeSpec3};
+use crate::server::store::{Device, FileAttributes, FileKind, Status3, TimeSpec3};
 
 /// What `stat` says of a file, and which of several with the same inode number it is.
 #[derive(Clone, Copy, Debug)]
@@ -26,23 +26,23 @@ impl Status {
         self.attributes.kind == FileKind::Directory
     }
 
-    /// [`Fault::Access`] for what is mounted inside of the export: inode numbers there are others.
-    pub(super) fn same_mount(self, root: &Self) -> Result<Self, Fault> {
-        if self.mount == root.mount { Ok(self) } else { Err(Fault::Access) }
+    /// [`Status3::ACCES`] for what is mounted inside of the export: inode numbers there are others.
+    pub(super) fn same_mount(self, root: &Self) -> Result<Self, Status3> {
+        if self.mount == root.mount { Ok(self) } else { Err(Status3::ACCES) }
     }
 }
 
 /// Status of what a descriptor is open on.
-pub(super) fn of_descriptor(file: impl AsFd) -> Result<Status, Fault> {
+pub(super) fn of_descriptor(file: impl AsFd) -> Result<Status, Status3> {
     read(file, b"", AtFlags::EMPTY_PATH)
 }
 
 /// Status of a name in a directory, of the link itself where it is one.
-pub(super) fn of_name(directory: impl AsFd, name: &[u8]) -> Result<Status, Fault> {
+pub(super) fn of_name(directory: impl AsFd, name: &[u8]) -> Result<Status, Status3> {
     read(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-fn read(directory: impl AsFd, name: &[u8], flags: AtFlags) -> Result<Status, Fault> {
+fn read(directory: impl AsFd, name: &[u8], flags: AtFlags) -> Result<Status, Status3> {
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
     let found = statx(directory, name, flags, wanted).map_err(fault)?;
     let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
@@ -89,27 +89,27 @@ fn time(stamp: &StatxTimestamp) -> TimeSpec3 {
     TimeSpec3 { seconds, nanoseconds: stamp.tv_nsec }
 }
 
-pub(super) fn fault(error: Errno) -> Fault {
+pub(super) fn fault(error: Errno) -> Status3 {
     match error {
-        Errno::PERM => Fault::NotOwner,
-        Errno::NOENT => Fault::NoEntry,
-        Errno::ACCESS => Fault::Access,
+        Errno::PERM => Status3::PERM,
+        Errno::NOENT => Status3::NOENT,
+        Errno::ACCESS => Status3::ACCES,
         // The system was asked for a name that is a link, or leads elsewhere.
-        Errno::LOOP => Fault::Invalid,
-        Errno::XDEV => Fault::CrossDevice,
-        Errno::EXIST => Fault::Exists,
-        Errno::NOTDIR => Fault::NotDirectory,
-        Errno::ISDIR => Fault::IsDirectory,
-        Errno::INVAL | Errno::NXIO => Fault::Invalid,
-        Errno::FBIG => Fault::TooBig,
-        Errno::NOSPC => Fault::NoSpace,
-        Errno::ROFS => Fault::ReadOnly,
-        Errno::MLINK => Fault::TooManyLinks,
-        Errno::NAMETOOLONG => Fault::NameTooLong,
-        Errno::NOTEMPTY => Fault::NotEmpty,
-        Errno::DQUOT => Fault::Quota,
-        Errno::STALE => Fault::Stale,
-        Errno::OPNOTSUPP | Errno::NOSYS => Fault::NotSupported,
-        _ => Fault::Io,
+        Errno::LOOP => Status3::INVAL,
+        Errno::XDEV => Status3::XDEV,
+        Errno::EXIST => Status3::EXIST,
+        Errno::NOTDIR => Status3::NOTDIR,
+        Errno::ISDIR => Status3::ISDIR,
+        Errno::INVAL | Errno::NXIO => Status3::INVAL,
+        Errno::FBIG => Status3::FBIG,
+        Errno::NOSPC => Status3::NOSPC,
+        Errno::ROFS => Status3::ROFS,
+        Errno::MLINK => Status3::MLINK,
+        Errno::NAMETOOLONG => Status3::NAMETOOLONG,
+        Errno::NOTEMPTY => Status3::NOTEMPTY,
+        Errno::DQUOT => Status3::DQUOT,
+        Errno::STALE => Status3::STALE,
+        Errno::OPNOTSUPP | Errno::NOSYS => Status3::NOTSUPP,
+        _ => Status3::IO,
     }
 }

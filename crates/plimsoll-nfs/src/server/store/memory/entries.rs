@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::server::store::{Fault, Object};
+use crate::server::store::{Object, Status3};
 
 /// Cookies 1 and 2 are `.` and `..`.
 const COOKIE_FIRST: u64 = 3;
@@ -58,9 +58,14 @@ impl Entries {
     }
 
     /// Adds a name that is not there yet.
-    pub(super) fn insert(&mut self, name: &[u8], object: Object, is: EntryIs) -> Result<(), Fault> {
+    pub(super) fn insert(
+        &mut self,
+        name: &[u8],
+        object: Object,
+        is: EntryIs,
+    ) -> Result<(), Status3> {
         if self.next_cookie > COOKIE_LAST {
-            return Err(Fault::NoSpace);
+            return Err(Status3::NOSPC);
         }
         let name: Arc<[u8]> = name.into();
         self.by_name.insert(Arc::clone(&name), self.next_cookie);

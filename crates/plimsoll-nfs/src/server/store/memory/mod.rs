@@ -17,8 +17,8 @@ use nodes::Nodes;
 use plimsoll_servers::memory::Budget;
 
 use super::{
-    Caller, Created, Detail, Doomed, EachEntry, Fault, FileAttributes, ListEnd, Listed, New,
-    Object, Place, ReadDone, SetAttributes, Space, StableHow, Store, TimeSpec3, WccData,
+    Caller, Created, Detail, Doomed, EachEntry, FileAttributes, ListEnd, Listed, New, Object,
+    Place, ReadDone, SetAttributes, Space, StableHow, Status3, Store, TimeSpec3, WccData,
     plain_name,
 };
 
@@ -78,7 +78,7 @@ impl Store for MemoryStore {
         self.root
     }
 
-    fn attributes(&self, object: Object) -> Result<FileAttributes, Fault> {
+    fn attributes(&self, object: Object) -> Result<FileAttributes, Status3> {
         let node = self.nodes.get(object)?;
         let state = node.read();
         state.alive()?;
@@ -90,16 +90,16 @@ impl Store for MemoryStore {
         object: Object,
         to: &SetAttributes,
         guard: Option<TimeSpec3>,
-    ) -> Result<WccData, Fault> {
+    ) -> Result<WccData, Status3> {
         let node = self.nodes.get(object)?;
         let mut state = node.write();
         if guard.is_some_and(|guard| guard != state.attributes().ctime) {
-            return Err(Fault::NotSync);
+            return Err(Status3::NOT_SYNC);
         }
         state.watched(|state| state.set(to, &self.budget))
     }
 
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Fault> {
+    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Status3> {
         let directory = self.nodes.get(place.directory)?;
         let found = {
             let state = directory.read();
@@ -109,19 +109,19 @@ impl Store for MemoryStore {
                 b".." => entries.parent,
                 name => {
                     plain_name(name)?;
-                    entries.find(name).ok_or(Fault::NoEntry)?
+                    entries.find(name).ok_or(Status3::NOENT)?
                 }
             }
         };
         let attributes = self.attributes(found);
         // Removed since: then the name is gone as well.
-        Ok((found, attributes.map_err(|_| Fault::NoEntry)?))
+        Ok((found, attributes.map_err(|_| Status3::NOENT)?))
     }
 
-    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Fault> {
+    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Status3> {
         let node = self.nodes.get(object)?;
         let state = node.read();
-        let Body::Link(text) = &state.body else { return Err(Fault::Invalid) };
+        let Body::Link(text) = &state.body else { return Err(Status3::INVAL) };
         into.extend_from_slice(text);
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Store for MemoryStore {
         offset: u64,
         count: u32,
         into: &mut Vec<u8>,
-    ) -> Result<ReadDone, Fault> {
+    ) -> Result<ReadDone, Status3> {
         let node = self.nodes.get(object)?;
         let state = node.read();
         let data = state.data()?;
@@ -147,7 +147,7 @@ impl Store for MemoryStore {
         offset: u64,
         data: &[u8],
         _durability: StableHow,
-    ) -> Result<WccData, Fault> {
+    ) -> Result<WccData, Status3> {
         let node = self.nodes.get(object)?;
         node.write().watched(|state| {
             state.data_mut()?.write(offset, data, &self.budget)?;
@@ -162,19 +162,19 @@ impl Store for MemoryStore {
         new: New<'_>,
         to: &SetAttributes,
         caller: Caller,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         self.create_at(place, new, to, caller)
     }
 
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
+    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
         self.remove_at(place, doomed)
     }
 
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Fault> {
+    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Status3> {
         self.rename_at(from, to)
     }
 
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Fault> {
+    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Status3> {
         self.link_at(object, place)
     }
 
@@ -184,7 +184,7 @@ impl Store for MemoryStore {
         cookie: u64,
         detail: Detail,
         each: &mut EachEntry<'_>,
-    ) -> Result<ListEnd, Fault> {
+    ) -> Result<ListEnd, Status3> {
         let node = self.nodes.get(directory)?;
         let parent = node.read().entries()?.parent;
         let mut show = |cookie: u64, name: &[u8], object: Object| {
@@ -217,7 +217,7 @@ impl Store for MemoryStore {
         }
     }
 
-    fn space(&self) -> Result<Space, Fault> {
+    fn space(&self) -> Result<Space, Status3> {
         let (total_bytes, free_bytes) = (self.budget.max(), self.budget.free());
         Ok(Space {
             total_bytes,
@@ -228,7 +228,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn commit(&self, object: Object) -> Result<(), Fault> {
+    fn commit(&self, object: Object) -> Result<(), Status3> {
         let node = self.nodes.get(object)?;
         let state = node.read();
         state.data().map(drop)

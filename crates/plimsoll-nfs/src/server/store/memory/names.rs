@@ -4,8 +4,8 @@ use super::entries::{Entries, EntryIs};
 use super::node::{Body, State};
 use super::{MemoryStore, OBJECT_CHARGE};
 use crate::server::store::{
-    Caller, Created, Creation, Doomed, Fault, FileAttributes, FileKind, LINK_BYTES_MAX, New,
-    Object, Place, SetAttributes, WccData, new_name, plain_name,
+    Caller, Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, New, Object,
+    Place, SetAttributes, Status3, WccData, new_name, plain_name,
 };
 use plimsoll_servers::memory::Data;
 
@@ -19,10 +19,10 @@ impl MemoryStore {
         new: New<'_>,
         to: &SetAttributes,
         caller: Caller,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         new_name(place.name)?;
         if matches!(new, New::Link(text) if text.len() > LINK_BYTES_MAX) {
-            return Err(Fault::NameTooLong);
+            return Err(Status3::NAMETOOLONG);
         }
         let _names = self.names();
         let directory = self.nodes.get(place.directory)?;
@@ -48,21 +48,21 @@ impl MemoryStore {
         Ok(Created { object, attributes, directory })
     }
 
-    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Fault> {
+    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
         plain_name(place.name)?;
         let _names = self.names();
         let directory = self.nodes.get(place.directory)?;
         let mut directory = directory.write();
-        let object = directory.entries()?.find(place.name).ok_or(Fault::NoEntry)?;
+        let object = directory.entries()?.find(place.name).ok_or(Status3::NOENT)?;
         let node = self.nodes.get(object)?;
         let mut child = node.write();
         match (doomed, &child.body) {
-            (Doomed::File, Body::Directory(_)) => return Err(Fault::IsDirectory),
+            (Doomed::File, Body::Directory(_)) => return Err(Status3::ISDIR),
             (Doomed::Directory, Body::Directory(entries)) if !entries.is_empty() => {
-                return Err(Fault::NotEmpty);
+                return Err(Status3::NOTEMPTY);
             }
             (Doomed::File, _) | (Doomed::Directory, Body::Directory(_)) => {}
-            (Doomed::Directory, _) => return Err(Fault::NotDirectory),
+            (Doomed::Directory, _) => return Err(Status3::NOTDIR),
         }
         let is = child.entry_is();
         directory.watched(|directory| {
@@ -77,17 +77,17 @@ impl MemoryStore {
         &self,
         from: Place<'_>,
         to: Place<'_>,
-    ) -> Result<(WccData, WccData), Fault> {
+    ) -> Result<(WccData, WccData), Status3> {
         plain_name(from.name)?;
         new_name(to.name)?;
         let _names = self.names();
         let source = self.nodes.get(from.directory)?;
         let target = self.nodes.get(to.directory)?;
-        let moved = source.read().entries()?.find(from.name).ok_or(Fault::NoEntry)?;
+        let moved = source.read().entries()?.find(from.name).ok_or(Status3::NOENT)?;
         let moved_node = self.nodes.get(moved)?;
         let is = moved_node.read().entry_is();
         if is == EntryIs::Directory && self.is_within(to.directory, moved)? {
-            return Err(Fault::Invalid);
+            return Err(Status3::INVAL);
         }
         if target.read().entries()?.find(to.name) == Some(moved) {
             return Ok((WccData::NONE, WccData::NONE));
@@ -119,18 +119,18 @@ impl MemoryStore {
         &self,
         object: Object,
         place: Place<'_>,
-    ) -> Result<(FileAttributes, WccData), Fault> {
+    ) -> Result<(FileAttributes, WccData), Status3> {
         new_name(place.name)?;
         let _names = self.names();
         let node = self.nodes.get(object)?;
         if node.read().kind() == FileKind::Directory {
-            return Err(Fault::Invalid);
+            return Err(Status3::INVAL);
         }
         let directory = self.nodes.get(place.directory)?;
         let mut directory = directory.write();
         let change = directory.watched(|directory| {
             if directory.entries()?.find(place.name).is_some() {
-                return Err(Fault::Exists);
+                return Err(Status3::EXIST);
             }
             self.budget.take(place.name.len() as u64)?;
             let mut linked = node.write();
@@ -167,7 +167,7 @@ impl MemoryStore {
         object: Object,
         how: Option<Creation>,
         to: &SetAttributes,
-    ) -> Result<Created, Fault> {
+    ) -> Result<Created, Status3> {
         let node = self.nodes.get(object)?;
         let mut state = node.write();
         let is_file = state.kind() == FileKind::Regular;
@@ -179,7 +179,7 @@ impl MemoryStore {
                 }
             }
             Some(Creation::Exclusive(v)) if is_file && state.exclusive == Some(v) => {}
-            _ => return Err(Fault::Exists),
+            _ => return Err(Status3::EXIST),
         }
         let after = Some(directory.attributes());
         let directory = WccData { before: None, after };
@@ -192,7 +192,7 @@ impl MemoryStore {
         new: New<'_>,
         to: &SetAttributes,
         caller: Caller,
-    ) -> Result<(Object, FileAttributes), Fault> {
+    ) -> Result<(Object, FileAttributes), Status3> {
         let (body, default_mode) = match new {
             New::File(_) => (Body::File(Data::default()), None),
             New::Directory => (Body::Directory(Entries::new(parent)), Some(DIRECTORY_MODE)),
@@ -215,7 +215,7 @@ impl MemoryStore {
     }
 
     /// Whether `directory` is `above` or lies below it. Only with the namespace locked.
-    fn is_within(&self, directory: Object, above: Object) -> Result<bool, Fault> {
+    fn is_within(&self, directory: Object, above: Object) -> Result<bool, Status3> {
         let mut at = directory;
         loop {
             if at == above {
@@ -229,15 +229,15 @@ impl MemoryStore {
     }
 
     /// Makes room at the target of a rename.
-    fn replace(&self, target: &mut State, name: &[u8], moved: EntryIs) -> Result<(), Fault> {
+    fn replace(&self, target: &mut State, name: &[u8], moved: EntryIs) -> Result<(), Status3> {
         let Some(object) = target.entries()?.find(name) else { return Ok(()) };
         let node = self.nodes.get(object)?;
         let mut old = node.write();
         match (moved, &old.body) {
             (EntryIs::Directory, Body::Directory(entries)) if entries.is_empty() => {}
-            (EntryIs::Directory, Body::Directory(_)) => return Err(Fault::NotEmpty),
+            (EntryIs::Directory, Body::Directory(_)) => return Err(Status3::NOTEMPTY),
             (EntryIs::Directory, _) | (EntryIs::Other, Body::Directory(_)) => {
-                return Err(Fault::Exists);
+                return Err(Status3::EXIST);
             }
             (EntryIs::Other, _) => {}
         }

@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::entries::{Entries, EntryIs};
 use crate::server::store::{
-    Caller, Device, Fault, FileAttributes, FileKind, MODE_BITS_KEPT, SetAttributes, SetTime,
+    Caller, Device, FileAttributes, FileKind, MODE_BITS_KEPT, SetAttributes, SetTime, Status3,
     TimeSpec3, WccAttributes, WccData, now,
 };
 use plimsoll_servers::memory::{Budget, Data};
@@ -123,50 +123,50 @@ impl State {
         }
     }
 
-    /// [`Fault::Stale`] once the last name is gone, even for those who found it before.
-    pub(super) fn alive(&self) -> Result<(), Fault> {
-        if self.links == 0 { Err(Fault::Stale) } else { Ok(()) }
+    /// [`Status3::STALE`] once the last name is gone, even for those who found it before.
+    pub(super) fn alive(&self) -> Result<(), Status3> {
+        if self.links == 0 { Err(Status3::STALE) } else { Ok(()) }
     }
 
-    pub(super) fn entries(&self) -> Result<&Entries, Fault> {
+    pub(super) fn entries(&self) -> Result<&Entries, Status3> {
         self.alive()?;
         match &self.body {
             Body::Directory(entries) => Ok(entries),
-            _ => Err(Fault::NotDirectory),
+            _ => Err(Status3::NOTDIR),
         }
     }
 
-    pub(super) fn entries_mut(&mut self) -> Result<&mut Entries, Fault> {
+    pub(super) fn entries_mut(&mut self) -> Result<&mut Entries, Status3> {
         self.alive()?;
         match &mut self.body {
             Body::Directory(entries) => Ok(entries),
-            _ => Err(Fault::NotDirectory),
+            _ => Err(Status3::NOTDIR),
         }
     }
 
-    pub(super) fn data(&self) -> Result<&Data, Fault> {
+    pub(super) fn data(&self) -> Result<&Data, Status3> {
         self.alive()?;
         match &self.body {
             Body::File(data) => Ok(data),
-            Body::Directory(_) => Err(Fault::IsDirectory),
-            _ => Err(Fault::Invalid),
+            Body::Directory(_) => Err(Status3::ISDIR),
+            _ => Err(Status3::INVAL),
         }
     }
 
-    pub(super) fn data_mut(&mut self) -> Result<&mut Data, Fault> {
+    pub(super) fn data_mut(&mut self) -> Result<&mut Data, Status3> {
         self.alive()?;
         match &mut self.body {
             Body::File(data) => Ok(data),
-            Body::Directory(_) => Err(Fault::IsDirectory),
-            _ => Err(Fault::Invalid),
+            Body::Directory(_) => Err(Status3::ISDIR),
+            _ => Err(Status3::INVAL),
         }
     }
 
     /// Runs `change` and says what it did to the attributes.
     pub(super) fn watched(
         &mut self,
-        change: impl FnOnce(&mut Self) -> Result<(), Fault>,
-    ) -> Result<WccData, Fault> {
+        change: impl FnOnce(&mut Self) -> Result<(), Status3>,
+    ) -> Result<WccData, Status3> {
         self.alive()?;
         let before = self.attributes();
         change(self)?;
@@ -175,7 +175,7 @@ impl State {
         Ok(WccData { before, after: Some(self.attributes()) })
     }
 
-    pub(super) fn set(&mut self, to: &SetAttributes, budget: &Budget) -> Result<(), Fault> {
+    pub(super) fn set(&mut self, to: &SetAttributes, budget: &Budget) -> Result<(), Status3> {
         let now = now();
         if let Some(size) = to.size {
             self.data_mut()?.resize(size, budget)?;
@@ -196,9 +196,9 @@ impl State {
     }
 
     /// One name more or less.
-    pub(super) fn add_link(&mut self) -> Result<(), Fault> {
+    pub(super) fn add_link(&mut self) -> Result<(), Status3> {
         if self.links >= LINKS_MAX {
-            return Err(Fault::TooManyLinks);
+            return Err(Status3::MLINK);
         }
         self.links += 1;
         self.ctime = now();

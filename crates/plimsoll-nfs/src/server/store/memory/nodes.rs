@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::node::{Node, State};
-use crate::server::store::{Fault, Object};
+use crate::server::store::{Object, Status3};
 
 /// Locks over which the objects are spread, so that cores seldom meet at one.
 const SHARDS: usize = 64;
@@ -38,11 +38,11 @@ impl Nodes {
         }
     }
 
-    pub(super) fn get(&self, object: Object) -> Result<Arc<Node>, Fault> {
-        let (shard, index) = place_of(object.id).ok_or(Fault::Stale)?;
+    pub(super) fn get(&self, object: Object) -> Result<Arc<Node>, Status3> {
+        let (shard, index) = place_of(object.id).ok_or(Status3::STALE)?;
         let shard = self.shards[shard].read().unwrap_or_else(PoisonError::into_inner);
         let slot = shard.slots.get(index).filter(|slot| slot.generation == object.generation);
-        slot.and_then(|slot| slot.node.clone()).ok_or(Fault::Stale)
+        slot.and_then(|slot| slot.node.clone()).ok_or(Status3::STALE)
     }
 
     /// Adds the object that `make` builds from its id.

@@ -12,9 +12,9 @@ const KEYS: [&str; 3] = ["version", "transport", "mountport"];
 
 /// An export, as the URL and the suite name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ExportUrl {
     /// Path of the export, decoded.
-    pub export: Vec<u8>,
+    pub path: Vec<u8>,
     /// How calls travel.
     pub kind: LinkKind,
     /// Port of NFS, when given.
@@ -23,7 +23,7 @@ pub struct Place {
     pub mount_port: Option<u16>,
 }
 
-impl Place {
+impl ExportUrl {
     /// Reads a URL. `version` is the suite's, which the URL may repeat but not change; `kind` is
     /// taken when the URL names no transport.
     pub fn read(url: &TargetUrl, version: NfsVersion, kind: LinkKind) -> Result<Self, MountError> {
@@ -60,11 +60,11 @@ impl Place {
                 return Err(wrong("mountport", text, help));
             }
         };
-        let mut export = percent_decoded(&url.path);
-        while export.len() > 1 && export.ends_with(b"/") {
-            export.pop();
+        let mut path = percent_decoded(&url.path);
+        while path.len() > 1 && path.ends_with(b"/") {
+            path.pop();
         }
-        Ok(Self { export, kind, port: url.port, mount_port })
+        Ok(Self { path, kind, port: url.port, mount_port })
     }
 }
 
@@ -72,17 +72,17 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Place, MountError> {
-        Place::read(&TargetUrl::parse(text).unwrap(), NfsVersion::V3, LinkKind::Stream)
+    fn read(text: &str) -> Result<ExportUrl, MountError> {
+        ExportUrl::read(&TargetUrl::parse(text).unwrap(), NfsVersion::V3, LinkKind::Stream)
     }
 
     #[test]
     fn a_url_names_export_transport_and_ports() {
         let plain = read("nfs://host/a%20b%2").unwrap();
-        assert_eq!(plain.export, b"/a b%2");
+        assert_eq!(plain.path, b"/a b%2");
         assert_eq!((plain.kind, plain.port, plain.mount_port), (LinkKind::Stream, None, None));
-        assert_eq!(read("nfs://host/a//").unwrap().export, b"/a");
-        assert_eq!(read("nfs://host").unwrap().export, b"/");
+        assert_eq!(read("nfs://host/a//").unwrap().path, b"/a");
+        assert_eq!(read("nfs://host").unwrap().path, b"/");
         let full = read("nfs://host:2049/x?version=3&transport=udp&mountport=635").unwrap();
         assert_eq!(full.kind, LinkKind::Datagram);
         assert_eq!((full.port, full.mount_port), (Some(2049), Some(635)));
