@@ -13,8 +13,8 @@ use plimsoll_model::suite::Arrivals;
 use super::op::{AppKind, AppOp};
 use super::parameters::AppWorkload;
 use super::segment::Segment;
+use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{OwnDeck, Owner, Stream, Weights};
-use plimsoll_protocol::seeded_hash;
 
 /// Keeps the draws of different uses apart.
 mod stream {
@@ -51,7 +51,7 @@ impl ScriptPlan {
 
 /// The seed of transaction `index` of a shared schedule, by which a server's log names it.
 pub fn shared_seed(run_seed: u64, index: u64) -> u32 {
-    seeded_hash::key(&[run_seed, stream::SEED, 0, index]) as u32
+    rng::key(&[run_seed, stream::SEED, 0, index]) as u32
 }
 
 /// The script of one client, or of a schedule.
@@ -78,13 +78,13 @@ impl AppScript {
         let plan = &*self.plan;
         let client = u64::from(self.owner.client);
         let kind = AppKind::ALL[self.deck.card(self.owner, &plan.weights, index)];
-        let key = |stream| seeded_hash::key(&[plan.seed, stream, client, index]);
+        let key = |stream| rng::key(&[plan.seed, stream, client, index]);
         AppOp {
             kind,
             seed: key(stream::SEED) as u32,
             block: match kind {
                 AppKind::RandomRead | AppKind::RandomWrite => {
-                    seeded_hash::below(key(stream::BLOCK), plan.blocks)
+                    rng::below(key(stream::BLOCK), plan.blocks)
                 }
                 _ => 0,
             },

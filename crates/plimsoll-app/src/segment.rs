@@ -1,7 +1,7 @@
 //! A client's data on the server: its size, the part of it that is used, and what it holds.
 
+use plimsoll_engine::rng;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::seeded_hash;
 
 /// Blocks of the smallest segment; with fewer a random block would hardly be one.
 const BLOCKS_MIN: u64 = 16;
@@ -62,7 +62,7 @@ impl Segment {
 
 /// The key of a client's content in the table.
 pub(crate) fn content_key(table: &ContentTable, client: u32) -> u64 {
-    seeded_hash::key(&[table.seed(), STREAM, u64::from(client)])
+    rng::key(&[table.seed(), STREAM, u64::from(client)])
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use plimsoll_engine::rng;
 use plimsoll_protocol::marker::Marker;
-use plimsoll_protocol::seeded_hash;
 
 /// Classes of files.
 pub const CLASSES: u8 = 4;
@@ -141,7 +141,7 @@ impl FileSet {
         let length = id.bytes() as usize;
         let parts = [self.id.seed, u64::from(id.directory), u64::from(id.class), u64::from(id.k)];
         let places = (self.pattern.len() - length) as u64 + 1;
-        let start = seeded_hash::below(seeded_hash::key(&parts), places) as usize;
+        let start = rng::below(rng::key(&parts), places) as usize;
         &self.pattern[start..start + length]
     }
 

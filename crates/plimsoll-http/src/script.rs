@@ -19,7 +19,7 @@ use plimsoll_model::outcome::OpKind;
 use super::fileset::{CLASSES, FILES_PER_CLASS, FileId};
 use super::op::{HttpOp, Request};
 use super::wire::request::Method;
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// Cards of a deck: one per percent.
 pub(crate) const DECK_CARDS: usize = 100;
@@ -139,9 +139,9 @@ impl FileScript {
             self.fill_deck(number);
         }
         let card = self.deck[place];
-        let key = seeded_hash::key(&[self.plan.seed, stream::DIRECTORY, self.owner.number, index]);
+        let key = rng::key(&[self.plan.seed, stream::DIRECTORY, self.owner.number, index]);
         let id = FileId {
-            directory: seeded_hash::below(key, u64::from(self.plan.directories)) as u32,
+            directory: rng::below(key, u64::from(self.plan.directories)) as u32,
             class: card / 16,
             k: card % 16,
         };
@@ -162,23 +162,23 @@ impl FileScript {
     /// so that a part of a deck holds the mix too. Which file it is, is the client's own.
     fn fill_deck(&mut self, number: u64) {
         let plan = &self.plan;
-        let order = seeded_hash::key(&[plan.seed, stream::DECK, self.owner.group, number]);
+        let order = rng::key(&[plan.seed, stream::DECK, self.owner.group, number]);
         let mut cards = [(0.0, 0u8); DECK_CARDS];
         let mut at = 0;
         for class in 0..CLASSES {
             let n = u64::from(plan.class_percent[usize::from(class)]);
             let parts = [plan.seed, stream::QUANTILE, self.owner.number, u64::from(class)];
-            let own = seeded_hash::key(&parts);
+            let own = rng::key(&parts);
             let step = (number & 0xffff_ffff) as f64 * GOLDEN;
-            let u = (seeded_hash::unit(own) + step).fract();
+            let u = (rng::unit(own) + step).fract();
             let first = at;
             for i in 0..n {
-                let jitter = seeded_hash::unit(seeded_hash::key(&[order, u64::from(class), i]));
+                let jitter = rng::unit(rng::key(&[order, u64::from(class), i]));
                 cards[at].0 = (i as f64 + jitter) / n as f64;
                 self.deck[at] = class * 16 + plan.file_at((i as f64 + u) / n as f64);
                 at += 1;
             }
-            seeded_hash::shuffle(&mut self.deck[first..at], seeded_hash::key(&[own, number]));
+            rng::shuffle(&mut self.deck[first..at], rng::key(&[own, number]));
         }
         for (card, packed) in cards.iter_mut().zip(self.deck) {
             card.1 = packed;
@@ -296,21 +296,20 @@ impl UrlScript {
                 if self.deck_number != Some(number) {
                     self.deck.clone_from(cards);
                     let parts = [self.plan.seed, stream::DECK, self.owner.group, number];
-                    seeded_hash::shuffle(&mut self.deck, seeded_hash::key(&parts));
+                    rng::shuffle(&mut self.deck, rng::key(&parts));
                     self.deck_number = Some(number);
                 }
                 self.deck[place]
             }
             Deal::Draw(sums) => {
-                let key =
-                    seeded_hash::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
-                let drawn = seeded_hash::below(key, sums.last().copied().unwrap_or(1));
+                let key = rng::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
+                let drawn = rng::below(key, sums.last().copied().unwrap_or(1));
                 sums.partition_point(|sum| *sum <= drawn) as u32
             }
         };
         let card = self.plan.cards[url as usize];
         let key = match self.plan.is_drawn {
-            true => seeded_hash::key(&[self.plan.seed, stream::PARTS, self.owner.number, index]),
+            true => rng::key(&[self.plan.seed, stream::PARTS, self.owner.number, index]),
             false => 0,
         };
         let UrlCard { kind, method, .. } = card;

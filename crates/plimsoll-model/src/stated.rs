@@ -184,7 +184,10 @@ fn beside_text(value: f64, [low, high]: [f64; 2]) -> String {
 /// What became of a gate, for a person.
 pub fn gate_text(gate: &GateResult) -> String {
     let Some(value) = gate.value else {
-        return format!("{}: unknown, this run has no such figure", gate.expr);
+        return format!(
+            "{}: unknown, this run has no such figure (no point counts, or too few ops)",
+            gate.expr
+        );
     };
     let (low, high) = (gate.low.unwrap_or(value), gate.high.unwrap_or(value));
     let stated = Stated::new(value, (low < high).then_some([low, high]));

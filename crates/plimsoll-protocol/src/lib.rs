@@ -7,7 +7,7 @@
 //! | [`blocking`] | a session that set-up drives over such a channel |
 //! | [`channel_pool`] | several channels at work on one server |
 //! | [`content`], [`marker`] | what the bytes of files are; the file that says they are ours |
-//! | [`seeded_hash`], [`draw`] | choices that follow from a seed; draws that keep their shares |
+//! | [`draw`] | draws that keep their shares |
 //! | `host` (a feature) | servers and whatever else needs sockets |
 //! | [`percent`], [`surplus`] | percent-encoding; bytes behind a reply |
 
@@ -38,8 +38,6 @@ pub mod marker;
 pub mod net;
 pub mod percent;
 pub mod surplus;
-
-pub use plimsoll_engine::rng as seeded_hash;
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
 pub const DEFAULT_SEED: u64 = 1876;

@@ -1,9 +1,9 @@
 //! What the files hold, by their numbers.
 
 use super::FileNo;
+use plimsoll_engine::rng;
 use plimsoll_protocol::content::ContentTable;
 pub use plimsoll_protocol::content::SLICE_BYTES_MAX;
-use plimsoll_protocol::seeded_hash;
 
 /// The content of all files of a seed: a megabyte, whatever they take on the server.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Content {
     /// # Panics
     /// When `bytes` is over [`SLICE_BYTES_MAX`].
     pub fn slice(&self, file: FileNo, offset: u64, bytes: usize) -> &[u8] {
-        let key = seeded_hash::key(&[self.seed(), u64::from(file.0)]);
+        let key = rng::key(&[self.seed(), u64::from(file.0)]);
         self.table.bytes(key, offset, bytes)
     }
 }

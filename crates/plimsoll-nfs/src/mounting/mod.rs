@@ -23,9 +23,9 @@ use super::wire::mount::{Procedure, UnmountArgs};
 use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome, Service};
 use super::wire::text::{Name, Path};
 use super::wire::xdr::{Decode, Words, XdrError, XdrIn};
+use plimsoll_engine::rng::key;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
-use plimsoll_protocol::seeded_hash::key;
 
 pub use self::error::{MountError, PortRefusal};
 pub use self::export_url::ExportUrl;

@@ -3,8 +3,8 @@
 
 use super::popularity::Popularity;
 use crate::op::Accessed;
+use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{Owner, Sample};
-use plimsoll_protocol::seeded_hash;
 
 /// A file that has grown to this is written from the end of its first content again. Within what
 /// every server and version can address.
@@ -46,7 +46,7 @@ impl Appends {
             (self.starts[group], self.starts[group + 1])
         });
         let (start, end) = ranges.find(|(start, end)| start < end)?;
-        Some(OwnFile(start + seeded_hash::below(sample.bits, u64::from(end - start)) as u32))
+        Some(OwnFile(start + rng::below(sample.bits, u64::from(end - start)) as u32))
     }
 
     /// Some file of the client.

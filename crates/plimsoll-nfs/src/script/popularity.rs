@@ -7,8 +7,8 @@
 
 use crate::fileset::{FileSet, SIZE_CLASSES};
 use crate::op::Accessed;
+use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{self, Sample, Weights};
-use plimsoll_protocol::seeded_hash;
 
 /// The accessed files in the order of their groups, and in it of their sizes.
 #[derive(Clone, Debug)]
@@ -52,8 +52,6 @@ impl Popularity {
         let starts = &self.starts[group];
         let class = starts.partition_point(|start| *start <= at).clamp(1, SIZE_CLASSES.len()) - 1;
         let alike = u64::from(starts[class + 1] - starts[class]);
-        Accessed(
-            self.order[starts[class] as usize + seeded_hash::below(sample.bits, alike) as usize],
-        )
+        Accessed(self.order[starts[class] as usize + rng::below(sample.bits, alike) as usize])
     }
 }

@@ -7,7 +7,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
 use crate::op::{Content, Disposition, Expected, HandleNo, PathText, SmbCall, SmbOp, Wanted};
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 use super::line::Line;
 use super::record::Record;
@@ -43,8 +43,7 @@ pub(crate) struct Replay {
 impl Replay {
     /// The replay of client number `client`, from 0.
     pub(crate) fn new(file: Arc<LoadFile>, client: u32) -> Self {
-        let key =
-            seeded_hash::below(seeded_hash::key(&[CONTENT_SALT, u64::from(client)]), CONTENT_KEYS);
+        let key = rng::below(rng::key(&[CONTENT_SALT, u64::from(client)]), CONTENT_KEYS);
         let own = names::own_name(client);
         Self { file, own, content: Content { key }, at: 0, begun: false, in_flight: 0 }
     }

@@ -24,10 +24,10 @@ use super::super::wire::query_info::QueryInfoResponse;
 use super::super::wire::read::ReadResponse;
 use super::super::wire::{Command, status};
 use super::share::{Entry, Found, Kind, Share, ShareError};
+use plimsoll_engine::rng;
 use plimsoll_protocol::blocking::{Blocking, Ended};
 use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
 use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
-use plimsoll_protocol::seeded_hash;
 
 /// Writes in flight: 2 MiB.
 const WINDOW: u32 = 16;
@@ -82,7 +82,7 @@ impl Remote {
         // client, and that one may be about to end: every connection comes from a client of its
         // own.
         let nth = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        let nonce = seeded_hash::key(&[dial.caller().nonce, nth]);
+        let nonce = rng::key(&[dial.caller().nonce, nth]);
         let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce };
         let session = SmbSession::new(Rc::new(site), seat).answering();
         let log_on = || {

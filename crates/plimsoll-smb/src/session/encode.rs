@@ -30,7 +30,7 @@ use super::credits::{CREDIT_BYTES, charge};
 use super::deltree::{EntryKind, Task};
 use super::in_flight::{OpInFlight, Stage};
 use super::{Caching, SmbSession, SmbSite, handle_of};
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// Room for a listing: a directory of the method's workspace fits.
 const LISTING_BYTES: u32 = 65_536;
@@ -443,7 +443,7 @@ pub(super) fn lease_key(name: &str) -> LeaseKey {
         bytes[..chunk.len()].copy_from_slice(chunk);
         // Servers tell names apart without regard to case.
         bytes.make_ascii_lowercase();
-        words = words.map(|word| seeded_hash::key(&[word, u64::from_le_bytes(bytes)]));
+        words = words.map(|word| rng::key(&[word, u64::from_le_bytes(bytes)]));
     }
     let mut key = [0; 16];
     key[..8].copy_from_slice(&words[0].to_le_bytes());

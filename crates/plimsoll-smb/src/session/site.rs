@@ -7,7 +7,7 @@ use plimsoll_engine::seam::ClientSeat;
 use super::super::logon::{Credentials, Logon, LogonRequest, Offer};
 use super::super::workspace::ContentTable;
 use super::Caching;
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// One share as its clients need it.
 #[derive(Debug)]
@@ -44,12 +44,12 @@ pub(crate) struct Buffers {
 impl SmbSite {
     /// Logon number `nth` of a client.
     pub(super) fn logon(&self, seat: ClientSeat, nth: u64) -> Logon {
-        let nonce = seeded_hash::key(&[seat.nonce, u64::from(seat.client), nth]);
+        let nonce = rng::key(&[seat.nonce, u64::from(seat.client), nth]);
         // Every client is a machine of its own: a server may serve all connections of one machine
         // in one process, and would measure something else then.
         let mut offer = self.offer.clone();
         offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
-        offer.client_guid[8..].copy_from_slice(&seeded_hash::key(&[nonce]).to_le_bytes());
+        offer.client_guid[8..].copy_from_slice(&rng::key(&[nonce]).to_le_bytes());
         let (credentials, unc) = (&self.credentials, &self.unc);
         Logon::new(&LogonRequest { credentials, offer: &offer, unc, nonce })
     }

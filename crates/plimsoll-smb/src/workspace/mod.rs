@@ -15,7 +15,7 @@ pub(crate) use place::{Place, Wanted};
 pub use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
 
 use super::op::{Content, PathText};
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// Directory that holds everything of ours.
 pub const ROOT: &str = "plimsoll-files";
@@ -162,7 +162,7 @@ pub fn content(seed: u64, home: Home, file: SeedFile) -> Content {
         Home::Client(client) => u64::from(client),
         Home::Shared => SHARED_HOME,
     };
-    Content { key: seeded_hash::key(&[seed, home, u64::from(file.0)]) }
+    Content { key: rng::key(&[seed, home, u64::from(file.0)]) }
 }
 
 /// Directory of what a client's script makes and removes; empty when a load point begins.
@@ -178,7 +178,7 @@ pub fn made_path(client: u32, file: MadeFile) -> PathText {
 
 /// What a made file holds where its script has written.
 pub fn made_content(seed: u64, client: u32, number: u32) -> Content {
-    Content { key: seeded_hash::key(&[seed, u64::from(client), MADE_FILES + u64::from(number)]) }
+    Content { key: rng::key(&[seed, u64::from(client), MADE_FILES + u64::from(number)]) }
 }
 
 /// A name that no home and no made file has.
@@ -193,7 +193,7 @@ pub fn nic_path() -> PathText {
 
 /// What the file of the `nic` suite holds.
 pub fn nic_content(seed: u64) -> Content {
-    Content { key: seeded_hash::key(&[seed, NIC_HOME]) }
+    Content { key: rng::key(&[seed, NIC_HOME]) }
 }
 
 /// Where the marker lies.

@@ -94,12 +94,12 @@ fn end_one(
     exists: &mut HashMap<SlotNo, bool>,
     round: u64,
 ) {
-    let key = seeded_hash::key(&[99, round]);
+    let key = rng::key(&[99, round]);
     let under_way: Vec<usize> =
         (0..line.flights.len()).filter(|i| line.flights[*i].is_some()).collect();
-    let at = under_way[seeded_hash::below(key, under_way.len() as u64) as usize];
+    let at = under_way[rng::below(key, under_way.len() as u64) as usize];
     let (op, blocks_left) = line.flights[at].take().unwrap();
-    let failed = seeded_hash::below(seeded_hash::key(&[key]), 50) == 0;
+    let failed = rng::below(rng::key(&[key]), 50) == 0;
     // A failed op may have worked nevertheless.
     let worked = !failed || key.is_multiple_of(2);
     match op.call {

@@ -12,7 +12,7 @@ use super::*;
 use crate::fileset::FileSet;
 use crate::op::Presence;
 use crate::parameters::{self, NfsWorkload, op_shares};
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// What clients asked for.
 #[derive(Default)]
@@ -144,7 +144,7 @@ fn one(script: &mut NfsScript) -> (NfsOp, u64) {
 /// RPCs of each client, `rpcs` in all, about as uneven as independent arrivals are.
 fn uneven(rpcs: u64, clients: u32, key: u64) -> Vec<u64> {
     let mean = rpcs as f64 / f64::from(clients);
-    let swing = |client| seeded_hash::unit(seeded_hash::key(&[key, u64::from(client)])) * 2.0 - 1.0;
+    let swing = |client| rng::unit(rng::key(&[key, u64::from(client)])) * 2.0 - 1.0;
     let swings: Vec<f64> = (0..clients).map(swing).collect();
     let middle = swings.iter().sum::<f64>() / f64::from(clients);
     let rpcs = swings.iter().map(|swing| mean + (swing - middle) * (3.0 * mean).sqrt());

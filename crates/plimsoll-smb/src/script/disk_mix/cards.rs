@@ -2,7 +2,7 @@
 
 use crate::op::SmbKind;
 use crate::parameters::SmbWorkload;
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// What may come next; an op, and for some what should become of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl CardShares {
     ) -> (PerCard<u32>, PerCard<u32>) {
         let mut main = PerCard::NONE;
         for card in Card::ALL {
-            let shift = seeded_hash::unit(seeded_hash::key(&[key, card as u64]));
+            let shift = rng::unit(rng::key(&[key, card as u64]));
             let until = |n: f64| n.mul_add(self.expected[card], shift).floor();
             let session = session as f64;
             main[card] = (until(session + 1.0) - until(session + begin)) as u32;
@@ -187,7 +187,7 @@ impl Deck {
         let places = |card: Card| {
             let n = counts[card];
             (0..n).map(move |i| {
-                let jitter = seeded_hash::unit(seeded_hash::key(&[key, card as u64, u64::from(i)]));
+                let jitter = rng::unit(rng::key(&[key, card as u64, u64::from(i)]));
                 ((f64::from(i) + jitter) / f64::from(n), card)
             })
         };

@@ -4,7 +4,7 @@ use super::files::{File, Open};
 use super::{DiskMix, pick};
 use crate::op::{HandleNo, SmbCall, SmbOp, Wanted};
 use crate::script::succeeds;
-use plimsoll_protocol::seeded_hash;
+use plimsoll_engine::rng;
 
 /// Transfers that jump begin at a multiple of this, smaller ones of the next.
 const PAGE_BYTES: u32 = 4_096;
@@ -174,7 +174,7 @@ impl DiskMix {
 fn jump(to: Candidate, length: u32, bits: u64) -> u32 {
     let places = to.filled - length.min(to.filled) + 1;
     let unit = if length >= PAGE_BYTES { PAGE_BYTES } else { SECTOR_BYTES };
-    let offset = seeded_hash::below(bits, u64::from(places)) as u32 / unit * unit;
+    let offset = rng::below(bits, u64::from(places)) as u32 / unit * unit;
     // The last one did not end at the beginning.
     if to.end == Some(offset) { 0 } else { offset }
 }

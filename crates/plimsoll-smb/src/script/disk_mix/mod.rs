@@ -30,8 +30,8 @@ use crate::workspace::{Home, SeedFile};
 pub(super) use cards::CardShares;
 use cards::{Card, Deck, PerCard};
 use files::{Files, Open};
+use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{GOLDEN, Owner, Strata, Stream};
-use plimsoll_protocol::seeded_hash;
 
 /// Documents of the application sessions: presentation, word processor, database, spreadsheet,
 /// word processor 2, database 2, drawing. Each has room for the largest read.
@@ -108,7 +108,7 @@ struct Quota {
 
 impl Quota {
     fn new(percent: f64, key: u64) -> Self {
-        Self { percent, owed: seeded_hash::unit(key) - 0.5 }
+        Self { percent, owed: rng::unit(key) - 0.5 }
     }
 
     /// One more of the whole: should it be one of the share?
@@ -127,7 +127,7 @@ impl DiskMix {
     /// The script of `client`, one of the plan's.
     pub(super) fn new(plan: Arc<ScriptPlan>, client: u32) -> Self {
         let owner = Owner { seed: plan.seed, client, clients: plan.clients };
-        let key = |n| seeded_hash::key(&[plan.seed, OWN_STREAM, u64::from(client), n]);
+        let key = |n| rng::key(&[plan.seed, OWN_STREAM, u64::from(client), n]);
         let model = &plan.workload.model;
         Self {
             owner,
@@ -162,12 +162,12 @@ impl DiskMix {
     /// Random bits of this op and use.
     fn bits(&self, nth: u64) -> u64 {
         let client = u64::from(self.owner.client);
-        seeded_hash::key(&[self.owner.seed, OWN_STREAM + 1, client, self.ops, nth])
+        rng::key(&[self.owner.seed, OWN_STREAM + 1, client, self.ops, nth])
     }
 
     /// A number in `0..bound` of this op and use.
     fn below(&self, nth: u64, bound: u32) -> u32 {
-        seeded_hash::below(self.bits(nth), u64::from(bound)) as u32
+        rng::below(self.bits(nth), u64::from(bound)) as u32
     }
 
     /// Which of the pass's application sessions this is.
@@ -181,11 +181,11 @@ impl DiskMix {
 
     fn begin_session(&mut self) {
         let client = u64::from(self.owner.client);
-        let key = seeded_hash::key(&[self.owner.seed, OWN_STREAM + 2, client]);
+        let key = rng::key(&[self.owner.seed, OWN_STREAM + 2, client]);
         let first = self.sessions == 0 && self.plan.workload.model.stagger;
         let begin = if first { FIRST_BEGIN_MAX * even(client, self.owner.seed) } else { 0.0 };
         let (main, between) = self.plan.cards.of_session(self.sessions, begin, key);
-        self.deck.fill(main, seeded_hash::key(&[key, self.sessions]));
+        self.deck.fill(main, rng::key(&[key, self.sessions]));
         self.part = Part::Session { between };
         self.sessions += 1;
     }
@@ -279,14 +279,14 @@ fn closable<'d>(
 
 /// Number `number` of a sequence that fills 0..1 evenly.
 fn even(number: u64, seed: u64) -> f64 {
-    let start = seeded_hash::key(&[seed, OWN_STREAM + 3]);
-    seeded_hash::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
+    let start = rng::key(&[seed, OWN_STREAM + 3]);
+    rng::unit(start.wrapping_add(number.wrapping_mul(GOLDEN)))
 }
 
 /// One of the candidates, all equally likely.
 fn pick<T>(candidates: impl Iterator<Item = T> + Clone, bits: u64) -> Option<T> {
     let count = candidates.clone().count() as u64;
-    candidates.into_iter().nth(seeded_hash::below(bits, count) as usize)
+    candidates.into_iter().nth(rng::below(bits, count) as usize)
 }
 
 impl Script for DiskMix {

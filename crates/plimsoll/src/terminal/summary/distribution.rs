@@ -25,7 +25,10 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&figures(point)));
+    let (times, bytes) = (times(point), bytes(point));
+    let fits = extent.columns.is_none_or(|room| times.len() + bytes.len() + 4 <= room);
+    let between = if fits { "  " } else { "\n  " };
+    let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&format!("{times}{between}{bytes}")));
     let widest = rows.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     for (bound, share) in &rows {
         let bar = "█".repeat((share / widest * BAR).round() as usize);
@@ -34,7 +37,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     }
 }
 
-fn figures(point: &PointResult) -> String {
+fn times(point: &PointResult) -> String {
     let mut text = String::new();
     if let Some(times) = &point.response_ns {
         let all = [
@@ -50,14 +53,18 @@ fn figures(point: &PointResult) -> String {
             let _ = write!(text, "{name} {}  ", Nanos(time));
         }
     }
+    text.trim_end().to_owned()
+}
+
+fn bytes(point: &PointResult) -> String {
     let rate = |bytes: Option<u64>| {
         let rate = BytesPerSec(bytes? as f64 / point.seconds.filter(|seconds| *seconds > 0.0)?);
         Some(format!("{:.2} MiB/s", rate.mib_per_s()))
     };
-    if let (Some(read), Some(written)) = (rate(point.bytes_read), rate(point.bytes_written)) {
-        let _ = write!(text, "{read} read, {written} written");
+    match (rate(point.bytes_read), rate(point.bytes_written)) {
+        (Some(read), Some(written)) => format!("{read} read, {written} written"),
+        _ => String::new(),
     }
-    text.trim_end().to_owned()
 }
 
 /// Upper bounds with the share of ops in percent between each and the one before.
