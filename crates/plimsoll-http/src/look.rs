@@ -2,6 +2,7 @@
 //! told within a second, in the server's own words.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use plimsoll_engine::seam::{LinkKind, Session};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
@@ -33,6 +34,8 @@ pub(crate) struct Look<'a> {
     pub method: Method,
     /// Draws its random parts.
     pub key: u64,
+    /// Longest wait for its reply.
+    pub timeout: Duration,
 }
 
 impl Look<'_> {
@@ -57,7 +60,7 @@ impl Look<'_> {
         let channel = dial
             .dial(self.target.address, LinkKind::Stream, SourcePort::Any)
             .map_err(|e| unusable(e.to_string()))?;
-        let mut client = Blocking::new(session, channel, dial.stop());
+        let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
         let Self { method, key, .. } = *self;
         let request = Request::Url(0);
         let op = HttpOp { kind: OpKind(0), request, method, verify: false, key };

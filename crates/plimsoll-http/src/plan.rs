@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::outcome::OpKind;
@@ -81,6 +82,7 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
             tls: tls.get(at).cloned(),
             method: plan.first_method(),
             key: request.seed,
+            timeout: Duration::from_nanos(request.suite.op_timeout.0),
         };
         look.perform(request.dial)?;
     }

@@ -33,6 +33,7 @@ pub struct Blocking<S> {
     wire: Wire,
     stop: Arc<AtomicBool>,
     incoming: Vec<u8>,
+    silence_max: Duration,
 }
 
 /// How an op ended.
@@ -62,7 +63,12 @@ impl<S: Session> Blocking<S> {
     /// ends this and all that follows.
     pub fn new(session: S, channel: Box<dyn Channel>, stop: Arc<AtomicBool>) -> Self {
         let wire = Wire { channel: Some(channel), ..Wire::default() };
-        Self { session, wire, stop, incoming: Vec::new() }
+        Self { session, wire, stop, incoming: Vec::new(), silence_max: SILENCE_MAX }
+    }
+
+    /// The same with another bound on the server's silence.
+    pub fn silent_for(self, silence_max: Duration) -> Self {
+        Self { silence_max, ..self }
     }
 
     /// The session within.
@@ -88,7 +94,7 @@ impl<S: Session> Blocking<S> {
 
     /// Waits until an op ends.
     pub fn next_end(&mut self) -> Result<Ended, BlockingError> {
-        let mut time_left = SILENCE_MAX;
+        let mut time_left = self.silence_max;
         loop {
             if let Some(ended) = self.wire.ended.pop_front() {
                 return Ok(ended);
@@ -111,7 +117,7 @@ impl<S: Session> Blocking<S> {
 
     /// Tells the session what happens next within `time_left`.
     fn turn(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
-        let Self { session, wire, stop, incoming } = self;
+        let Self { session, wire, stop, incoming, .. } = self;
         if let Some(error) = wire.failure.take() {
             wire.channel = None;
             return Err(error.into());

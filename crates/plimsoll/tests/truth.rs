@@ -25,6 +25,7 @@ fn measure(url: &str, arguments: &[&str]) -> PointResult {
         .args([
             "run",
             "web-url",
+            "--no-check",
             url,
             "--json",
             "--progress",

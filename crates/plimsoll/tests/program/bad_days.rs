@@ -15,7 +15,12 @@ use crate::support::{
 };
 
 fn against(server: &FaultServer, out: &Path, more: &[&str]) -> Ended {
-    plimsoll(&short("web-url", &server.url(), out, &[&["--rate", "200"], more].concat()))
+    plimsoll(&short(
+        "web-url",
+        &server.url(),
+        out,
+        &[&["--rate", "200", "--no-check"], more].concat(),
+    ))
 }
 
 /// Runs web-url against a server with that fault and expects errors of `class` over the limit.
@@ -225,7 +230,7 @@ fn surplus(after_ms: u64) -> Fault {
 fn a_surplus_that_comes_with_the_reply_fails_its_op_whether_the_body_is_kept_or_discarded() {
     for body_bytes in [200, 100_000] {
         let server = FaultServer::with_fixed_body(body_bytes, |_| surplus(0));
-        check_surplus(&server, "web-url", &["--rate", "40"]);
+        check_surplus(&server, "web-url", &["--rate", "40", "--no-check"]);
     }
 }
 
@@ -233,7 +238,7 @@ fn a_surplus_that_comes_with_the_reply_fails_its_op_whether_the_body_is_kept_or_
 fn a_surplus_that_comes_20_ms_later_fails_its_op_whether_the_body_is_kept_or_discarded() {
     for body_bytes in [200, 100_000] {
         let server = FaultServer::with_fixed_body(body_bytes, |_| surplus(20));
-        check_surplus(&server, "web-url", &["--rate", "40"]);
+        check_surplus(&server, "web-url", &["--rate", "40", "--no-check"]);
     }
 }
 
