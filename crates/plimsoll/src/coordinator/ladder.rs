@@ -222,7 +222,19 @@ pub(crate) fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite)
         let (own, full) = (suite.op_timeout, method.op_timeout);
         departures.push(format!("op_timeout {own}; {whose} has {full}"));
     }
-    departures.extend(table_departures(&closed_load(suite), &closed_load(method), "load", whose));
+    let is_closed = |suite: &Suite| matches!(suite.load, LoadSpec::Closed { .. });
+    match (is_closed(suite), is_closed(method)) {
+        (false, true) => departures.push(format!("an open load; {whose} has a closed one")),
+        (true, false) if published => {
+            departures.push(format!("a closed load; {whose} has an open one"));
+        }
+        _ => departures.extend(table_departures(
+            &closed_load(suite),
+            &closed_load(method),
+            "load",
+            whose,
+        )),
+    }
     departures.extend(table_departures(&rules(suite), &rules(method), "rule", whose));
     departures.extend(table_departures(&score(suite), &score(method), "score", whose));
     if published && !is_ladder_of(&suite.ladder, &method.ladder) {
