@@ -18,6 +18,8 @@ const URLS_KEY: &str = "urls";
 const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
 /// Flags whose value is a secret, or holds one.
 const SECRET_FLAGS: [&str; 4] = ["-a", "--basic-auth", "-b", "--cookie"];
+/// Short flags without a value, which others may follow.
+const SHORT_SWITCHES: char = 'k';
 /// The same for `--set`.
 const HEADERS_PATH: &str = "workload.headers";
 const URLS_PATH: &str = "workload.urls";
@@ -184,26 +186,35 @@ pub(crate) fn kept_arguments(arguments: impl Iterator<Item = String>) -> Vec<Str
     kept
 }
 
-/// What is kept of the value of a flag, where that may be a secret.
-fn kept_value(flag: &str, value: &str) -> Option<String> {
+/// What is kept of the value of the flag that `before` ends with, where that may be a secret.
+fn kept_value(before: &str, value: &str) -> Option<String> {
+    let flag = match short_flag(before) {
+        Some((flag, "")) => flag,
+        _ => before,
+    };
     if HEADER_FLAGS.contains(&flag) {
         return Some(Header::read(value).map_or(LEFT_OUT.to_owned(), |header| header.shown()));
     }
     SECRET_FLAGS.contains(&flag).then(|| LEFT_OUT.to_owned())
 }
 
-/// The same for a flag and its value in one argument: `--header=…`, `-H…`.
+/// The same for a flag and its value in one argument: `--header=…`, `-H…`, `-kH…`.
 fn kept_flag(argument: &str) -> Option<String> {
-    HEADER_FLAGS.iter().chain(&SECRET_FLAGS).find_map(|flag| {
-        let value = argument.strip_prefix(flag)?;
-        let is_long = flag.starts_with("--");
-        let (sign, value) = match value.strip_prefix('=') {
-            Some(value) => ("=", value),
-            None => ("", value),
-        };
-        let attached = !value.is_empty() && (is_long == (sign == "=") || !is_long);
-        attached.then(|| Some(format!("{flag}{sign}{}", kept_value(flag, value)?))).flatten()
-    })
+    let (flag, value) = match argument.split_once('=') {
+        Some((flag, value)) if argument.starts_with("--") => (flag, value),
+        _ => short_flag(argument).filter(|(_, value)| !value.is_empty())?,
+    };
+    let kept = kept_value(flag, value)?;
+    Some(format!("{}{kept}", &argument[..argument.len() - value.len()]))
+}
+
+/// The first flag with a value among short ones written together, and what follows it.
+fn short_flag(argument: &str) -> Option<(&'static str, &str)> {
+    let letters = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    let letters = letters.trim_start_matches(SHORT_SWITCHES);
+    let all = HEADER_FLAGS.iter().chain(&SECRET_FLAGS);
+    all.filter_map(|flag| Some((*flag, flag.strip_prefix('-')?)))
+        .find_map(|(flag, letter)| Some((flag, letters.strip_prefix(letter)?)))
 }
 
 /// An argument of the command line as bundles keep it.
@@ -381,6 +392,18 @@ mod tests {
             "a=1",
         ];
         assert_eq!(kept_arguments(typed.iter().map(|text| (*text).to_owned())), kept);
+    }
+
+    #[test]
+    fn short_flags_written_together_hide_no_secret() {
+        let kept = |typed: &[&str]| kept_arguments(typed.iter().map(|text| (*text).to_owned()));
+        assert_eq!(kept(&["-kH", "X: abc"]), ["-kH", "X: (left out)"]);
+        assert_eq!(
+            kept(&["-kHX: abc", "-ka", "ann:pw"]),
+            ["-kHX: (left out)", "-ka", "(left out)"]
+        );
+        assert_eq!(kept(&["-H=X: abc", "-a=ann:pw"]), ["-H(left out)", "-a(left out)"]);
+        assert_eq!(kept(&["-d", "a=1", "--help", "-k", "x"]), ["-d", "a=1", "--help", "-k", "x"]);
     }
 
     #[test]
