@@ -34,7 +34,7 @@ pub(crate) fn judge(gate: &Gate, result: &RunResult, unsure_fails: bool) -> Gate
         Side::Above | Side::Below => GateState::Unsure,
     });
     GateResult {
-        expr: gate.to_string(),
+        expr: gate.clone(),
         state,
         fails: match state {
             GateState::Held => false,

@@ -140,7 +140,7 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
             .error_at("mix.client_server", "no transaction has a weight above 0")
             .with_help("write for example client_server = 1"));
     }
-    Ok(toml::Table::try_from(workload).expect("numbers and tables of numbers are always TOML"))
+    Ok(TableReader::explicit(&workload))
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 //! told within a second, in the server's own words.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::seam::{LinkKind, Session};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::blocking::{Blocking, Ended};
+use plimsoll_protocol::blocking::{Blocking, BlockingError, Ended};
 use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
 
 use super::op::{HttpOp, Request};
@@ -25,7 +26,7 @@ const INSIST: &str = "--no-check measures it all the same";
 /// What is asked, of whom.
 pub(crate) struct Look<'a> {
     /// The requests of this target.
-    pub site: std::sync::Arc<Site>,
+    pub site: Arc<Site>,
     /// Where it is.
     pub target: &'a ResolvedTarget,
     /// Encryption, where it is wanted.
@@ -65,7 +66,7 @@ impl Look<'_> {
         let request = Request::Url(0);
         let op = HttpOp { kind: OpKind(0), request, method, verify: false, key };
         let ended = client.run(op).map_err(|error| match error {
-            plimsoll_protocol::blocking::BlockingError::Stopped => SetupError::Stopped,
+            BlockingError::Stopped => SetupError::Stopped,
             broken => unusable(format!(
                 "{} was sent, and then: {broken}; see whether it is a web server; {INSIST}",
                 method.as_str()

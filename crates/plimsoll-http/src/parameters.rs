@@ -188,7 +188,7 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
     if let Some(file_set) = &workload.file_set {
         check_prefix(table, &file_set.path_prefix)?;
     }
-    Ok(toml::Table::try_from(workload).expect("numbers, strings and lists are always TOML"))
+    Ok(TableReader::explicit(&workload))
 }
 
 /// What is there, and what it is by default, depends on what is asked for.

@@ -33,6 +33,12 @@ impl Figure {
     pub(crate) const ALL: [Self; 7] =
         [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
 
+    /// The figure of that name; `p99.9` is `p999`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let name = if name == "p99.9" { "p999" } else { name };
+        Self::ALL.into_iter().find(|figure| figure.as_str() == name)
+    }
+
     /// As users write it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -143,11 +149,7 @@ fn limit(part: &str) -> Result<LoadLimit, String> {
     if name == ERRORS {
         return errors(value);
     }
-    let figure = match name {
-        "p99.9" => Some(Figure::P999),
-        name => Figure::ALL.into_iter().find(|figure| figure.as_str() == name),
-    };
-    let figure = figure.ok_or_else(|| {
+    let figure = Figure::named(name).ok_or_else(|| {
         let known = Figure::ALL.map(Figure::as_str).join(", ");
         format!("{name:?} cannot be limited; write one of {known}, {ERRORS}")
     })?;

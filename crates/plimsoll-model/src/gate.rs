@@ -97,15 +97,11 @@ impl GateFigure {
     ];
 
     fn named(name: &str) -> Option<Self> {
-        let times = |name: &str| {
-            let name = if name == "p99.9" { "p999" } else { name };
-            Figure::ALL.into_iter().find(|figure| figure.as_str() == name)
-        };
         if let Some(service) = name.strip_prefix(SERVICE) {
-            return times(service).map(Self::Service);
+            return Figure::named(service).map(Self::Service);
         }
         let other = || Self::OTHERS.iter().find(|(other, _)| *other == name);
-        times(name).map(Self::Response).or_else(|| other().map(|(_, figure)| *figure))
+        Figure::named(name).map(Self::Response).or_else(|| other().map(|(_, figure)| *figure))
     }
 
     fn names() -> Vec<&'static str> {
@@ -212,8 +208,8 @@ impl From<Gate> for String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GateResult {
-    /// As written.
-    pub expr: String,
+    /// The gate, as written.
+    pub expr: Gate,
     /// What it came to.
     pub state: GateState,
     /// The run fails because of it.

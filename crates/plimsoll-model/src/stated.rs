@@ -1,7 +1,7 @@
 //! How a figure is written beside its stated interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
 //! where the interval is too wide for the figure to mean anything.
 
-use crate::gate::{Gate, GateFigure, GateResult};
+use crate::gate::{GateFigure, GateResult};
 use crate::result::{OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::units::{decimals, grouped, three_digits, time_unit};
 
@@ -191,9 +191,9 @@ pub fn gate_text(gate: &GateResult) -> String {
     };
     let (low, high) = (gate.low.unwrap_or(value), gate.high.unwrap_or(value));
     let stated = Stated::new(value, (low < high).then_some([low, high]));
-    let figure = match gate.expr.parse::<Gate>().map(|gate| gate.figure) {
-        Ok(figure) if figure.is_time() => stated.time_text(),
-        Ok(GateFigure::Errors) => format!("{} %", grouped(value)),
+    let figure = match gate.expr.figure {
+        figure if figure.is_time() => stated.time_text(),
+        GateFigure::Errors => format!("{} %", grouped(value)),
         _ => stated.rate_text(),
     };
     let place = gate.load.map_or(String::new(), |load| format!(" at load {}", grouped(load)));

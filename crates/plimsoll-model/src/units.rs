@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 const NANOS_PER_MICRO: u64 = 1_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -284,12 +285,9 @@ pub fn span_text(span: Nanos) -> String {
 
 /// Serde adapter: a [`Nanos`] as text such as `"300s"`.
 pub mod span_serde {
-    use std::fmt;
-
-    use serde::de::{Error, Unexpected, Visitor};
     use serde::{Deserializer, Serializer};
 
-    use super::{Nanos, parse_span, span_text};
+    use super::{Nanos, parse_span, read_text, span_text};
 
     /// Writes the shortest exact text.
     pub fn serialize<S: Serializer>(span: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
@@ -306,21 +304,33 @@ pub mod span_serde {
 
     /// Reads what [`parse_span`] reads.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
-        deserializer.deserialize_str(SpanVisitor)
+        read_text(deserializer, "a span of time like \"30s\" or \"1.5ms\"", parse_span)
+    }
+}
+
+/// Reads what is written as a text, with the words for what it should be.
+pub fn read_text<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    wanted: &'static str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_str(TextVisitor { wanted, parse })
+}
+
+struct TextVisitor<T> {
+    wanted: &'static str,
+    parse: fn(&str) -> Option<T>,
+}
+
+impl<T> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.wanted)
     }
 
-    struct SpanVisitor;
-
-    impl Visitor<'_> for SpanVisitor {
-        type Value = Nanos;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a span of time like \"30s\" or \"1.5ms\"")
-        }
-
-        fn visit_str<E: Error>(self, text: &str) -> Result<Nanos, E> {
-            parse_span(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
-        }
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.parse)(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 

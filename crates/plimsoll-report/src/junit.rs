@@ -55,7 +55,7 @@ fn suite(run: &RunResult) -> Suite {
         said: printable(&run.command.join(" ")),
     };
     let gates = run.gates.iter().map(|gate| Case {
-        name: gate.expr.clone(),
+        name: gate.expr.to_string(),
         failure: gate.fails.then(|| gate_text(gate)),
         said: gate_text(gate),
     });
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn verdict_and_gates_are_cases_and_what_failed_says_why() {
         let gate = |expr: &str, state, fails| GateResult {
-            expr: expr.to_owned(),
+            expr: expr.parse().unwrap(),
             state,
             fails,
             value: Some(60e6),

@@ -10,7 +10,7 @@ use crate::verbs::url_flags::URL_SUITE;
 /// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and what is written here.
 const FLAGS: [(&[&str], &str); 12] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
-    (&["-z", "--duration", "--time", "-t10s"], "--for 30s: the length of the measurement"),
+    (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
     (&["-q", "-R", "--qps", "--rps"], "--rate N: so many requests per second"),
     (&["-t", "--threads", "-w"], "--workers N: threads of the generator, one core each"),
     (&["-s", "--script"], "--urls FILE: requests, one a line, or JSON with headers and body"),

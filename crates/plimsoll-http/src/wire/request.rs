@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use plimsoll_model::units::read_text;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::template::{Piece, Template};
 
@@ -89,21 +88,8 @@ impl Serialize for Method {
 
 impl<'de> Deserialize<'de> for Method {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(MethodVisitor)
-    }
-}
-
-struct MethodVisitor;
-
-impl Visitor<'_> for MethodVisitor {
-    type Value = Method;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a method such as \"GET\", \"POST\" or \"PURGE\"")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Method, E> {
-        Method::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        let wanted = "a method such as \"GET\", \"POST\" or \"PURGE\"";
+        read_text(deserializer, wanted, Method::parse)
     }
 }
 

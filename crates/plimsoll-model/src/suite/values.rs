@@ -168,7 +168,7 @@ impl Node<'_> {
     fn place<T>(&self, result: Result<T, Mistake>) -> Result<T, Mistake> {
         result.map_err(|mistake| {
             let path = &self.place.path;
-            let verb = if self.in_list { "holds" } else { "is" };
+            let verb = self.verb();
             let (message, help) = match mistake {
                 Mistake::Placed(_) => return mistake,
                 Mistake::Wanted(what) => {
@@ -190,6 +190,11 @@ impl Node<'_> {
             error.help = help;
             Mistake::Placed(Box::new(error))
         })
+    }
+
+    /// Between the path and the value.
+    fn verb(&self) -> &'static str {
+        if self.in_list { "holds" } else { "is" }
     }
 
     /// As TOML says it.
@@ -226,8 +231,7 @@ impl Node<'_> {
         if min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max) {
             return Ok(());
         }
-        let verb = if self.in_list { "holds" } else { "is" };
-        let message = format!("`{}` {verb} {number}", self.place.path);
+        let message = format!("`{}` {} {number}", self.place.path, self.verb());
         let help = match (min, max) {
             (Some(min), Some(max)) => format!("it must be from {min} to {max}"),
             (Some(min), None) => format!("it must be {min} or more"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::{Arrivals, Gaps};
 use plimsoll_model::units::{Nanos, OpsPerSec};
-use plimsoll_nfs::parameters::{MixOp, NfsWorkload, Transport};
+use plimsoll_nfs::parameters::{MixOp, NfsWorkload};
 use plimsoll_nfs::prepare::{NfsPreparation, PreparationRequest, clean_target};
 use plimsoll_protocol::net::PointPreparation;
 
@@ -13,21 +13,11 @@ use super::*;
 
 fn workload() -> NfsWorkload {
     NfsWorkload {
-        version: NfsVersion::V3,
-        transport: Transport::Tcp,
         reserved_port: false,
-        outstanding_max: 32,
-        reads_outstanding_max: 8,
-        writes_outstanding_max: 8,
-        read_blocks: [85, 8, 4, 2, 1],
-        write_blocks: [49, 36, 8, 4, 2, 1],
-        append_percent: 70,
         verify_one_in: 1,
-        mib_per_op_per_s: 10.0,
         file_set_seed: 5,
-        access_groups: 10,
-        access_poisson_mean: 5.0,
         mix: BTreeMap::from([(MixOp::GetAttr, 3.0), (MixOp::Write, 1.0)]),
+        ..NfsWorkload::default()
     }
 }
 

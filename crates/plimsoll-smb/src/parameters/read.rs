@@ -12,7 +12,7 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
     check(table, &workload)?;
-    Ok(toml::Table::try_from(workload).expect("numbers, words and lists are always TOML"))
+    Ok(TableReader::explicit(&workload))
 }
 
 /// With all handles open, one must be there to close.
