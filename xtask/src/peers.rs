@@ -16,11 +16,16 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 21] = [
+const PEERS: [Peer; 22] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
         tests: "every test against a real nginx, `managed:nginx` among them",
+    },
+    Peer {
+        program: "caddy",
+        packages: &["caddy"],
+        tests: "requests of web-url counted by a second web server's log",
     },
     Peer { program: "curl", packages: &["curl"], tests: "the reference web server judged by curl" },
     Peer { program: "kill", packages: &["procps"], tests: "servers that stall and die" },

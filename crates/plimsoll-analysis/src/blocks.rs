@@ -26,6 +26,9 @@ const SEED: u64 = 0x504c_494d_534f_4c4c;
 const NORMAL_95: f64 = 1.96;
 /// Neighbours that depend on each other more than this leave too little to tell.
 const CORRELATION_MAX: f64 = 0.75;
+/// One slice does not tell how much its ops depend on each other: they are taken to scatter so much
+/// more than independent ones.
+const ONE_SLICE_FACTOR: f64 = 3.0;
 
 /// Counts of times in few buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,14 +90,17 @@ impl Chance {
     }
 }
 
-/// Of the share of ops at or below the percentile `share` of the whole. `None` where one slice is
-/// all there is.
+/// Of the share of ops at or below the percentile `share` of the whole. `None` without ops.
 pub(crate) fn chance_of_share(slices: &[&Coarse], whole: &Times, share: f64) -> Option<Chance> {
     let at = bucket_of(quantile_ns(whole, (share * 10_000.0).round() as u32));
     let parts = slices.iter().map(|slice| (slice.at_most(at) as f64, slice.n as f64));
-    let found = chance_of_ratio(&parts.collect::<Vec<_>>())?;
+    if whole.is_empty() {
+        return None;
+    }
     // Less than independent ops would scatter is luck.
-    let least = NORMAL_95 * (share * (1.0 - share) / whole.len().max(1) as f64).sqrt();
+    let least = NORMAL_95 * (share * (1.0 - share) / whole.len() as f64).sqrt();
+    let found = chance_of_ratio(&parts.collect::<Vec<_>>());
+    let found = found.unwrap_or(Chance::even(least * ONE_SLICE_FACTOR));
     Some(Chance { below: found.below.max(least), above: found.above.max(least) })
 }
 
@@ -106,7 +112,9 @@ pub(crate) fn chance_of_mean(slices: &[&Coarse]) -> Option<Chance> {
 
 /// Of a rate: what was counted in each slice, over its length.
 pub(crate) fn chance_of_rate(parts: &[(f64, f64)]) -> Option<Chance> {
-    chance_of_ratio(parts)
+    let (counted, length) = ratio_parts(parts.iter());
+    let alone = || Chance::even(NORMAL_95 * counted.sqrt() / length * ONE_SLICE_FACTOR);
+    chance_of_ratio(parts).or_else(|| (length > 0.0).then(alone))
 }
 
 /// Of Σ numerators / Σ denominators over slices in order of time.

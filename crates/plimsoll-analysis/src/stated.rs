@@ -13,6 +13,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{HISTOGRAM_DIGITS, OpTimes, PointRecord, Times};
 use plimsoll_model::result::{OverallResponse, PointResult, Summary, TimeIntervals, Uncertainty};
 use plimsoll_model::suite::Suite;
+use plimsoll_model::units::Nanos;
 
 use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_share};
 use crate::overall::{CurvePoint, overall_response};
@@ -65,7 +66,9 @@ pub(crate) fn state(
     let mut stated = Stated::default();
     stated.response = intervals(&response, &mut stated.uncertainty);
     stated.service = intervals(&service, &mut stated.uncertainty);
-    if let Some(uncertainty) = achieved(suite, record, total, &response.slices) {
+    let ops: Vec<f64> = response.slices.iter().map(|slice| slice.n as f64).collect();
+    let parts: Vec<(f64, f64)> = ops.into_iter().zip(slice_lengths_s(record, times)).collect();
+    if let Some(uncertainty) = achieved(suite, record, total, &parts) {
         stated.achieved = Some(span(&uncertainty));
         // More, not less, is what the generator's part of a throughput leaves open.
         stated.uncertainty.insert("achieved_ops_per_s".to_owned(), uncertainty);
@@ -253,11 +256,12 @@ fn tail_scale(times: &Times, share: f64) -> f64 {
     [0.5, (0.5 + share) / 2.0, share].map(beyond).into_iter().fold(0.0, f64::max)
 }
 
+/// Throughput; `parts` are ops and length of each slice of the window.
 fn achieved(
     suite: &Suite,
     record: &PointRecord,
     total: &OpTimes,
-    slices: &[&Coarse],
+    parts: &[(f64, f64)],
 ) -> Option<Uncertainty> {
     let seconds = record.measured_ns.as_secs_f64();
     if seconds <= 0.0 {
@@ -273,15 +277,21 @@ fn achieved(
         // The schedule says how many ops there were, and all were done.
         true => Chance::default(),
         false => {
-            let parts: Vec<(f64, f64)> = slices.iter().map(|s| (s.n as f64, 1.0)).collect();
-            let mean = parts.iter().map(|part| part.0).sum::<f64>() / parts.len().max(1) as f64;
-            let scale = if mean > 0.0 { value / mean } else { 0.0 };
-            let Chance { below, above } = chance_of_rate(&parts)?;
+            let (ops, length) = parts.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
+            let scale = if ops > 0.0 { value / (ops / length) } else { 0.0 };
+            let Chance { below, above } = chance_of_rate(parts)?;
             Chance { below: below * scale, above: above * scale }
         }
     };
     let Chance { below: sample_below, above: sample_above } = chance;
     Some(Uncertainty { value, generator, sample_below, sample_above, resolution: 0.0 })
+}
+
+/// Each slice reaches to where the next begins.
+fn slice_lengths_s(record: &PointRecord, times: &PointTimes) -> Vec<f64> {
+    let end = record.warm_up_ns.saturating_add(record.measured_ns);
+    let starts: Vec<Nanos> = times.slices().map(|(start, _)| start).chain([end]).collect();
+    starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).as_secs_f64()).collect()
 }
 
 /// The interval of a throughput: the generator's part lies above.

@@ -262,6 +262,7 @@ impl PointBuilder {
             ended_early: None,
             resources: Vec::new(),
             core_users: None,
+            ops: None,
         }
     }
 }

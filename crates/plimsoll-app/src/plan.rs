@@ -255,7 +255,7 @@ mod tests {
         let suite =
             PROTOCOL.parse_suite(name, PROTOCOL.shipped(name).unwrap(), &overrides).unwrap();
         let url = TargetUrl::parse("app://127.0.0.1:7415").unwrap();
-        let targets = [ResolvedTarget { url, address: ([127, 0, 0, 1], 7_415).into() }];
+        let targets = [ResolvedTarget::at(url, ([127, 0, 0, 1], 7_415).into())];
         plan(&PlanRequest {
             suite: &suite,
             profile: suite.profiles.get(profile),
@@ -343,7 +343,7 @@ mod tests {
         let suite =
             PROTOCOL.parse_suite("t", PROTOCOL.shipped("transactions").unwrap(), &[]).unwrap();
         let url = TargetUrl::parse("app://h:1").unwrap();
-        let target = ResolvedTarget { url, address: ([127, 0, 0, 1], 1).into() };
+        let target = ResolvedTarget::at(url, ([127, 0, 0, 1], 1).into());
         let request = PlanRequest {
             suite: &suite,
             profile: suite.profiles.get(ProfileName::Full),

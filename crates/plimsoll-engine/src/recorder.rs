@@ -74,6 +74,8 @@ pub struct DueCounts {
     pieces: u64,
     piece_ns_total: u64,
     think_ns_total: u64,
+    last_due: Nanos,
+    last_sent: Nanos,
 }
 
 /// Counts and histograms of one worker.
@@ -124,12 +126,33 @@ impl Current {
 impl DueCounts {
     /// Nothing has come due yet.
     pub fn new(phases: Phases) -> Self {
-        Self { phases, due: 0, not_sent: 0, pieces: 0, piece_ns_total: 0, think_ns_total: 0 }
+        Self {
+            phases,
+            due: 0,
+            not_sent: 0,
+            pieces: 0,
+            piece_ns_total: 0,
+            think_ns_total: 0,
+            last_due: Nanos::ZERO,
+            last_sent: Nanos::ZERO,
+        }
     }
 
     /// An op came due.
     pub fn came_due(&mut self, due: Nanos) {
         self.due += u64::from(in_window(&self.phases, due));
+    }
+
+    /// An op of a schedule goes out.
+    pub fn sent(&mut self, due: Nanos, now: Nanos) {
+        if in_window(&self.phases, due) {
+            (self.last_due, self.last_sent) = (due, now);
+        }
+    }
+
+    /// So many ops as were asked for have come due in the window.
+    pub fn are_enough(&self, ops: u64) -> bool {
+        self.due >= ops
     }
 
     /// An op that came due will never be sent.
@@ -153,6 +176,8 @@ impl DueCounts {
         totals.pieces += self.pieces;
         totals.piece_ns_total += self.piece_ns_total;
         totals.think_ns_total += self.think_ns_total;
+        totals.last_due = totals.last_due.max(self.last_due);
+        totals.last_sent = totals.last_sent.max(self.last_sent);
     }
 }
 
@@ -368,11 +393,11 @@ impl Recorder {
         interval
     }
 
-    /// The totals, once the worker has drained.
-    pub fn into_totals(self) -> WorkerTotals {
+    /// The totals, once the worker has drained, at `now`.
+    pub fn into_totals(self, now: Nanos) -> WorkerTotals {
         let mut totals = self.totals;
         let names = &self.op_names.0;
-        (totals.done_by_tick, totals.sent_by_tick) = self.ticks.into_counts();
+        (totals.done_by_tick, totals.sent_by_tick) = self.ticks.into_counts(now);
         totals.per_client = self.clients.into_counts(names.len());
         totals.ops = names.iter().cloned().zip(self.counts).collect();
         let text = |(class, n): (ErrorClass, u64)| (class.to_string(), n);
@@ -406,14 +431,12 @@ impl Recorder {
             s if s < window_end => Phase::Measure,
             _ => Phase::Drain,
         };
-        let slice = self.phases.slice().0;
-        let next_slice = Nanos((start.0 / slice + 1) * slice);
         let border = match self.phase {
             Phase::WarmUp => self.phases.warm_up_ns,
             Phase::Measure => window_end,
             Phase::Drain => Nanos::MAX,
         };
-        self.boundary = next_slice.min(border);
+        self.boundary = self.phases.slice_end(start).min(border);
     }
 }
 

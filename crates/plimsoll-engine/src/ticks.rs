@@ -29,8 +29,11 @@ impl Ticks {
         }
     }
 
-    /// Ops done and sent in each tick.
-    pub(crate) fn into_counts(self) -> (Vec<u32>, Vec<u32>) {
+    /// Ops done and sent in each tick that ended before `now`.
+    pub(crate) fn into_counts(mut self, now: Nanos) -> (Vec<u32>, Vec<u32>) {
+        let ended = (now.saturating_sub(self.start).0 / TICK.0) as usize;
+        self.done.truncate(ended);
+        self.sent.truncate(ended);
         (self.done, self.sent)
     }
 }
@@ -46,12 +49,13 @@ mod tests {
             measure_ns: Nanos(TICK.0 * 3 + 1),
             ramp_down_ns: Nanos::ZERO,
             drain_ns: TICK,
+            ops: None,
         };
         let mut ticks = Ticks::new(&phases);
         let at = |tenths: u64| Nanos(TICK.0 * tenths / 10);
         for (sent, done) in [(0, 5), (9, 10), (11, 19), (20, 39), (39, 41)] {
             ticks.count(at(sent), at(done));
         }
-        assert_eq!(ticks.into_counts(), (vec![2, 0, 1], vec![1, 1, 1]));
+        assert_eq!(ticks.into_counts(Nanos(TICK.0 * 9)), (vec![2, 0, 1], vec![1, 1, 1]));
     }
 }

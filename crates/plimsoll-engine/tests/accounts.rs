@@ -307,7 +307,7 @@ fn an_unexpected_status_is_counted_with_the_one_that_was_expected() {
     let landing = Landing { done: at, arrived: Arrived::Never, late_max: Nanos::ZERO };
     recorder.record(flight, &outcome, 0, landing);
     recorder.record(flight, &outcome, 0, landing);
-    let totals = recorder.into_totals();
+    let totals = recorder.into_totals(Nanos::MAX);
     let unexpected = &totals.unexpected[0];
     assert_eq!((unexpected.op.as_str(), unexpected.count), ("put", 2));
     assert_eq!((unexpected.expected, unexpected.actual), (200, 404));

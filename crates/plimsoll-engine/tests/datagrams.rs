@@ -33,7 +33,7 @@ fn driver() -> EpollDriver {
 }
 
 fn route(to: SocketAddr, port: LocalPort) -> Route {
-    Route { to, from: None, port }
+    Route { to, unix: None, from: None, port }
 }
 
 /// Waits until something is ready on the slot.
@@ -185,6 +185,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
             measure_ns: Nanos::from_secs(1),
             ramp_down_ns: Nanos::ZERO,
             drain_ns: Nanos::from_secs(5),
+            ops: None,
         },
         seed: 1,
         workers,
@@ -193,7 +194,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         own_cores: false,
         priority: Priority::Normal,
         op_timeout: Nanos::from_secs(5),
-        endpoints: vec![Endpoint { target: "echo".into(), address }],
+        endpoints: vec![Endpoint { target: "echo".into(), address, unix: None }],
         sources: vec![],
         reserved_ports: true,
         nonce: 0,

@@ -264,3 +264,47 @@ fn bytes_behind_a_reply_that_was_recorded_as_good_are_an_error_of_its_op_once() 
     assert_eq!(seen.response().len(), 1_000);
     assert_eq!(seen.samples, ["8 bytes too many"; 5]);
 }
+
+#[test]
+fn a_window_of_a_number_of_ops_has_just_these_over_all_workers() {
+    let loads = [
+        closed(7, Nanos::ZERO),
+        closed(7, MS),
+        open(1_000.0, 70, Arrivals::Shared, Gaps::Exponential),
+        open(1_000.0, 70, Arrivals::PerClient, Gaps::Exponential),
+    ];
+    for load in loads {
+        for (ops, workers, warm_up) in [(1, 1, 0), (100, 1, 0), (101, 3, 0), (1_000, 2, 500)] {
+            let mut task = assignment(load.clone());
+            task.workers = workers;
+            task.phases.warm_up_ns = Nanos::from_millis(warm_up);
+            task.phases.measure_ns = Nanos::from_secs(3_600);
+            task.phases.ops = Some(ops);
+            let mut ended = Nanos::ZERO;
+            let (mut due, mut done) = (0, 0);
+            for worker in 0..workers {
+                let mut driver = SimDriver::new(|now: Nanos| Some(now + MS_10));
+                let seen = run(&task, worker, &mut driver);
+                assert_eq!(seen.totals.not_sent, 0);
+                due += seen.totals.due;
+                done += seen.totals.done_in_window;
+                ended = ended.max(seen.intervals.last().map_or(Nanos::ZERO, |last| last.end));
+            }
+            assert_eq!(due, ops, "{load:?} {workers}");
+            // Those under way when the window began end in it, too.
+            let under_way = if warm_up > 0 { 30 } else { 0 };
+            assert!((ops..=ops + under_way).contains(&done), "{done} of {ops}, {load:?}");
+            assert!(ended < Nanos::from_secs(12), "as long as they take: {ended}, {load:?}");
+        }
+    }
+}
+
+#[test]
+fn a_window_of_more_ops_than_it_has_time_for_ends_with_its_time() {
+    let mut task = assignment(closed(2, Nanos::ZERO));
+    task.phases.ops = Some(1_000_000);
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + MS_10));
+    let seen = run(&task, 0, &mut driver);
+    assert_eq!(seen.totals.done_in_window, 2_000);
+    assert_eq!(seen.intervals.last().unwrap().end, Nanos::from_secs(12));
+}

@@ -101,7 +101,7 @@ fn exchange(address: SocketAddr) -> BTreeMap<u64, u64> {
     let origin = clock::monotonic();
     let mut driver = EpollDriver::new(EpollDriver::instance().unwrap(), origin);
     let origin_wall_ns = clock::wall().0 - (clock::monotonic() - origin).0;
-    let route = Route { to: address, from: None, port: LocalPort::Any };
+    let route = Route { to: address, unix: None, from: None, port: LocalPort::Any };
     driver.connect(0, LinkKind::Stream, &route).unwrap();
     let wait = |driver: &mut EpollDriver, wanted: fn(&plimsoll_engine::driver::Ready) -> bool| {
         let mut ready = Vec::new();

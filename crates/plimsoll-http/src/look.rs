@@ -58,9 +58,11 @@ impl Look<'_> {
         dial: &dyn Dial,
     ) -> Result<(), SetupError> {
         let unusable = |why: String| SetupError::Unusable(format!("{}: {why}", self.target.url));
-        let channel = dial
-            .dial(self.target.address, LinkKind::Stream, SourcePort::Any)
-            .map_err(|e| unusable(e.to_string()))?;
+        let dialled = match &self.target.unix {
+            Some(path) => dial.dial_unix(path),
+            None => dial.dial(self.target.address, LinkKind::Stream, SourcePort::Any),
+        };
+        let channel = dialled.map_err(|e| unusable(e.to_string()))?;
         let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
         let Self { method, key, .. } = *self;
         let request = Request::Url(0);

@@ -25,6 +25,9 @@ pub struct HttpWorkload {
     pub expect: Vec<String>,
     /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
     pub first_check: bool,
+    /// `HOST:PORT` or `unix:PATH` to connect to, in place of what the target's URL names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_to: Option<String>,
     /// Check the server's certificate (`https`).
     pub tls_verify: bool,
     /// Certificates to trust besides the public ones, a PEM file.
@@ -146,6 +149,7 @@ impl Default for HttpWorkload {
             headers: Vec::new(),
             expect: Vec::new(),
             first_check: true,
+            connect_to: None,
             tls_verify: true,
             tls_ca_file: None,
             tls_certificate_file: None,

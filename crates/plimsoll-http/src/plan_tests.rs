@@ -16,9 +16,8 @@ fn suite(name: &str, overrides: &[&str]) -> Result<Suite, SuiteError> {
 }
 
 fn targets(urls: &[&str]) -> Vec<ResolvedTarget> {
-    let resolve = |text: &&str| ResolvedTarget {
-        url: TargetUrl::parse(text).unwrap(),
-        address: ([127, 0, 0, 1], 80).into(),
+    let resolve = |text: &&str| {
+        ResolvedTarget::at(TargetUrl::parse(text).unwrap(), ([127, 0, 0, 1], 80).into())
     };
     urls.iter().map(resolve).collect()
 }

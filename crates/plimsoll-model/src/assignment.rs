@@ -1,6 +1,7 @@
 //! What the coordinator asks of an agent for one load point.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,9 @@ pub struct Endpoint {
     pub target: String,
     /// Where to connect.
     pub address: SocketAddr,
+    /// Unix socket to connect to instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix: Option<PathBuf>,
 }
 
 /// Which load point of a run.
@@ -158,6 +162,10 @@ pub struct Phases {
     pub ramp_down_ns: Nanos,
     /// Longest wait after the load for ops under way.
     pub drain_ns: Nanos,
+    /// So many ops come due in the window, over all workers; when they have ended it is over, if it
+    /// was not before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
 }
 
 impl Phases {
@@ -166,15 +174,22 @@ impl Phases {
         self.warm_up_ns + self.measure_ns
     }
 
-    /// Counts leave a worker once in so long: a second, or less where the window would have too few
-    /// of them to tell scatter from the figure. Seconds hold whole slices.
-    pub const fn slice(&self) -> Nanos {
-        let millis = match self.measure_ns.0 / 1_000_000 {
+    /// End of the slice that holds `at`: counts leave a worker once a second, or more often where
+    /// the window would have too few slices to tell scatter from the figure. Where ops decide how
+    /// long it is, slices grow with it. Seconds hold whole slices.
+    pub fn slice_end(&self, at: Nanos) -> Nanos {
+        let length = match self.ops {
+            Some(_) => at.saturating_sub(self.warm_up_ns),
+            None => self.measure_ns,
+        };
+        let millis = match length.0 / 1_000_000 {
             20_000.. => 1_000,
             3_000.. => 250,
-            _ => 100,
+            1_000.. => 100,
+            _ => 20,
         };
-        Nanos::from_millis(millis)
+        let slice = Nanos::from_millis(millis).0;
+        Nanos((at.0 / slice + 1) * slice)
     }
 
     /// No op comes due from here on, from the start of the point.

@@ -238,6 +238,13 @@ pub struct WorkerTotals {
     pub piece_ns_total: u64,
     /// Closed loads: think time drawn for those pieces, summed.
     pub think_ns_total: u64,
+    /// Open loads: when the last op of the window that was sent came due, from the start of the
+    /// point.
+    #[serde(default)]
+    pub last_due: Nanos,
+    /// When it was sent.
+    #[serde(default)]
+    pub last_sent: Nanos,
     /// By target, in the order of the assignment's endpoints.
     #[serde(default)]
     pub per_target: Vec<TargetTotals>,
@@ -434,6 +441,9 @@ pub struct PointRecord {
     /// looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_users: Option<Vec<CoreUser>>,
+    /// How many ops the window was asked to have, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
 }
 
 /// One second of a point over all workers.

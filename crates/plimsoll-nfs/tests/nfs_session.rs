@@ -217,7 +217,7 @@ fn bed(suite: &str, kind: LinkKind) -> Bed {
     let suite = PROTOCOL.parse_suite(suite, PROTOCOL.shipped(suite).unwrap(), &[]).unwrap();
     let workload = NfsWorkload { verify_one_in: 1, ..typed_workload(&suite).unwrap() };
     let url = TargetUrl::parse("nfs://server/export").unwrap();
-    let target = ResolvedTarget { url, address: SocketAddr::new(HOST, PORT) };
+    let target = ResolvedTarget::at(url, SocketAddr::new(HOST, PORT));
     let request = MountRequest {
         target: &target,
         version: workload.version,

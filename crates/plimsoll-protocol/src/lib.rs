@@ -175,6 +175,23 @@ pub struct ResolvedTarget {
     pub url: TargetUrl,
     /// Where to connect.
     pub address: SocketAddr,
+    /// Unix socket of this host to connect to instead; the address is then loopback, port 0.
+    pub unix: Option<PathBuf>,
+}
+
+impl ResolvedTarget {
+    /// A target at an address.
+    pub const fn at(url: TargetUrl, address: SocketAddr) -> Self {
+        Self { url, address, unix: None }
+    }
+
+    /// Where to connect, for a person.
+    pub fn place(&self) -> String {
+        match &self.unix {
+            Some(path) => format!("unix:{}", path.display()),
+            None => self.address.to_string(),
+        }
+    }
 }
 
 /// A workload and what must be said about it.

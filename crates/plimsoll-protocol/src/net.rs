@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -24,6 +25,12 @@ pub trait Dial: Sync + fmt::Debug {
         kind: LinkKind,
         source: SourcePort,
     ) -> Result<Box<dyn Channel>, ChannelError>;
+
+    /// A channel to a Unix socket of this host.
+    fn dial_unix(&self, path: &Path) -> Result<Box<dyn Channel>, ChannelError> {
+        let _ = path;
+        Err(ChannelError::Failed(io::ErrorKind::Unsupported.into()))
+    }
 
     /// Who calls.
     fn caller(&self) -> Caller {

@@ -13,6 +13,8 @@ use crate::cores;
 const LISTENS: &str = "0A";
 /// State of a socket in `/proc/net/udp` that is connected to nobody (`TCP_CLOSE`).
 const UNCONNECTED: &str = "07";
+/// Flags of a Unix socket that takes connections (`__SO_ACCEPTCON` of the kernel).
+const ACCEPTS: &str = "00010000";
 /// Programs named in [`Listening::who`] before the rest is only counted.
 const NAMED_MAX: usize = 3;
 
@@ -47,8 +49,28 @@ pub fn on(address: SocketAddr) -> Option<Listening> {
     held_by(&inodes, &processes)
 }
 
+/// Who listens on a Unix socket of this host.
+pub fn on_unix(path: &Path) -> Option<Listening> {
+    let text = fs::read_to_string("/proc/net/unix").ok()?;
+    held_by(&unix_inodes(&text, path), &processes().ok()?)
+}
+
+/// Inodes of the sockets that listen there (unix(7), `/proc/net/unix`).
+fn unix_inodes(table: &str, path: &Path) -> BTreeSet<u64> {
+    let listens = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let (flags, inode) = (fields.nth(3)?, fields.nth(2)?);
+        let named = fields.next().is_some_and(|named| Path::new(named) == path);
+        (flags == ACCEPTS && named).then(|| inode.parse().ok()).flatten()
+    };
+    table.lines().filter_map(listens).collect()
+}
+
 /// The processes that hold these sockets; `None` unless each socket's are seen.
 fn held_by(inodes: &BTreeSet<u64>, processes: &[Process]) -> Option<Listening> {
+    if inodes.is_empty() {
+        return None;
+    }
     let mut unseen = inodes.clone();
     let mut found: Vec<&Process> = Vec::new();
     for process in processes {

@@ -93,7 +93,7 @@ mod tests {
 
     fn target(url: &str) -> Result<SmbTarget, PlanError> {
         let url = TargetUrl::parse(url).unwrap();
-        let target = ResolvedTarget { url, address: ([127, 0, 0, 1], 445).into() };
+        let target = ResolvedTarget::at(url, ([127, 0, 0, 1], 445).into());
         let caller = Caller { password: Some(Secret("asked".to_owned())), ..Caller::default() };
         SmbTarget::new(&target, &caller)
     }

@@ -46,7 +46,7 @@ const SCALE: f64 = 0.025;
 fn resolved(url: &str) -> ResolvedTarget {
     let url = TargetUrl::parse(url).unwrap();
     let address = (url.host.parse::<std::net::IpAddr>().unwrap(), url.port.unwrap()).into();
-    ResolvedTarget { url, address }
+    ResolvedTarget::at(url, address)
 }
 
 /// A run on one share.

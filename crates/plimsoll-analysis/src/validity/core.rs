@@ -61,6 +61,8 @@ fn by_a_thread(e: &Evidence<'_>, delayed_ratio: f64) -> String {
     let users = e.view.record.core_users.as_deref().unwrap_or_default();
     let largest = users.iter().max_by_key(|user| user.cpu_ns);
     let share = |cpu_ns: u64| cpu_ns as f64 / window_ns;
+    // The kernel counts in ticks: over a short window that says nothing.
+    let largest = largest.filter(|_| !e.window_is_short());
     match largest.filter(|user| share(user.cpu_ns) >= TAKEN_MIN_RATIO / 2.0) {
         Some(user) if user.own => format!(
             "other threads of this program had a worker's core for {} of the time: give it \

@@ -125,8 +125,21 @@ pub(super) fn duration(e: &Evidence<'_>) -> Option<Finding> {
     };
     let profile = e.suite.profiles.get(name);
     let record = e.view.record;
+    if let Some(ops) = record.ops.filter(|ops| record.totals.due < *ops) {
+        return finding(
+            "duration",
+            format!(
+                "{} of {} ops came due within {}, the most the window may take; allow it more \
+                 (--for), or ask for fewer",
+                grouped(record.totals.due as f64),
+                grouped(ops as f64),
+                profile.measure,
+            ),
+        );
+    }
+    let measure = if record.ops.is_some() { Nanos::ZERO } else { profile.measure };
     let short = [
-        ("measured", record.measured_ns, profile.measure),
+        ("measured", record.measured_ns, measure),
         ("warmed up", record.warm_up_ns, profile.warm_up),
     ];
     let (what, held, wanted) =

@@ -5,7 +5,7 @@ use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{Nanos, grouped};
 
-use super::{Evidence, MISSING_EVIDENCE, core, finding, percent};
+use super::{Evidence, MISSING_EVIDENCE, SHORT_WINDOW, core, finding, percent};
 use crate::health::{asked_ratio_max, busy_ratio_max, run_delay_ratio_max};
 use crate::stated::{generator_part_of_p50, generator_part_of_throughput};
 use crate::times::quantile_ns;
@@ -25,6 +25,31 @@ const MONITOR_CPU_ALLOWED: Nanos = Nanos::from_millis(10);
 /// A worker that asks for more than its core gives reads replies late, in open and closed loads
 /// alike. What it asks for is its work and the time it was ready and another thread had the core.
 pub(super) fn generator_cpu(e: &Evidence<'_>) -> Option<Finding> {
+    if e.window_is_short() { None } else { asked_too_much(e) }
+}
+
+/// The generator's own delays may be all there is to a figure: then it says nothing of the server.
+pub(super) fn generator_error(e: &Evidence<'_>) -> Option<Finding> {
+    if e.window_is_short() { None } else { own_part_too_large(e) }
+}
+
+/// In a window of a few requests connections are opened and one pause of the host is a large part:
+/// the intervals are as wide as that makes them, and the point stands.
+pub(super) fn short_window(e: &Evidence<'_>) -> Option<Finding> {
+    let found =
+        asked_too_much(e).or_else(|| own_part_too_large(e)).filter(|_| e.window_is_short())?;
+    let window = e.view.record.measured_ns;
+    finding(
+        "short_window",
+        format!(
+            "the window was {window}, too short to hold this against the run (limit \
+             {SHORT_WINDOW}): {}",
+            found.text
+        ),
+    )
+}
+
+fn asked_too_much(e: &Evidence<'_>) -> Option<Finding> {
     let limit = e.suite.rules.generator_cpu_max_ratio;
     let record = e.view.record;
     let (Some(busy), Some(asked)) = (busy_ratio_max(record), asked_ratio_max(record)) else {
@@ -54,8 +79,7 @@ pub(super) fn generator_cpu(e: &Evidence<'_>) -> Option<Finding> {
     )
 }
 
-/// The generator's own delays may be all there is to a figure: then it says nothing of the server.
-pub(super) fn generator_error(e: &Evidence<'_>) -> Option<Finding> {
+fn own_part_too_large(e: &Evidence<'_>) -> Option<Finding> {
     let times = e.times.filter(|times| !times.response.is_empty())?;
     let Some((p50, own)) = generator_part_of_p50(times) else {
         return finding(

@@ -4,7 +4,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, WorkerTotals};
 use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::{grouped, three_digits};
+use plimsoll_model::units::{Nanos, grouped, three_digits};
 
 use super::{Evidence, connections, finding, percent};
 
@@ -21,16 +21,20 @@ const CHANCE_STANDARD_ERRORS: f64 = 3.29;
 pub(super) fn rate(e: &Evidence<'_>) -> Option<Finding> {
     let off = missed_ops(e.suite, e.view.record)?;
     let totals = &e.view.record.totals;
-    let (due, done) = (totals.due, totals.done_in_window);
+    let due = totals.due;
     let tolerance = e.suite.rules.rate_tolerance_ratio;
     let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
+    let [scheduled, achieved] = match e.view.record.ops {
+        None => [due, totals.done_in_window].map(|ops| ops as f64 / seconds),
+        Some(_) => schedule_and_sending(e.view.record).map(|took| due as f64 / took),
+    };
     finding(
         "rate",
         format!(
             "load not held: achieved {} of {} ops/s scheduled, {} off (limit {}); ask for less, \
              or give the server more",
-            grouped(done as f64 / seconds),
-            grouped(due as f64 / seconds),
+            grouped(achieved),
+            grouped(scheduled),
             percent(off as f64 / due.max(1) as f64),
             percent(tolerance),
         ),
@@ -41,9 +45,26 @@ pub(super) fn rate(e: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn missed_ops(suite: &Suite, record: &PointRecord) -> Option<u64> {
     let Load::Open { .. } = record.load else { return None };
     let due = record.totals.due;
-    let off = due.abs_diff(record.totals.done_in_window);
+    let off = match record.ops {
+        None => due.abs_diff(record.totals.done_in_window),
+        // All were done, however long it took: what counts is how late the last went out.
+        Some(_) => late_part(record),
+    };
     let allowed = suite.rules.rate_tolerance_ratio * due as f64;
     (off > RATE_SLACK_OPS && off as f64 > allowed).then_some(off)
+}
+
+/// Of the ops that a window was asked to have, those its schedule had no time for.
+fn late_part(record: &PointRecord) -> u64 {
+    let [wanted, took] = schedule_and_sending(record);
+    (record.totals.due as f64 * (1.0 - wanted / took).max(0.0)) as u64
+}
+
+/// From the window's begin to when its last op was due, and to when that was sent, in seconds.
+fn schedule_and_sending(record: &PointRecord) -> [f64; 2] {
+    let since = |at: Nanos| at.saturating_sub(record.warm_up_ns).as_secs_f64();
+    let totals = &record.totals;
+    [totals.last_due, totals.last_sent].map(|at| since(at).max(f64::MIN_POSITIVE))
 }
 
 /// An op of the schedule that never left is work the server was spared.
@@ -190,7 +211,7 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
     // Those that left were there for a part of the window.
     let stayed = f64::from(totals.clients_participating).min(clients);
     let off = (present - present.clamp(stayed, clients)).abs() / clients;
-    let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64);
+    let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64) + last_replies(e);
     if off <= limit || connections::explain(e, stayed - present) {
         return None;
     }
@@ -204,6 +225,14 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
             percent(limit),
         ),
     )
+}
+
+/// Where a number of ops decides how long the window is, clients stand by while the last of them
+/// end: for what part of it at most.
+fn last_replies(e: &Evidence<'_>) -> f64 {
+    let record = e.view.record;
+    let longest = e.times.filter(|_| record.ops.is_some()).map_or(0, |times| times.response.max());
+    longest as f64 / record.measured_ns.0.max(1) as f64
 }
 
 /// The same law where pieces are longer than the window, by the ops they are made of: each client

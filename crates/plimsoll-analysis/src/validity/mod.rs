@@ -20,6 +20,7 @@ use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{OpTimes, PointRecord, RunStarted};
 use plimsoll_model::result::{Finding, NotCounted, Verdict};
 use plimsoll_model::suite::Suite;
+use plimsoll_model::units::Nanos;
 
 use crate::raw::{PointTimes, PointView};
 
@@ -37,10 +38,19 @@ pub(crate) struct Evidence<'a> {
     pub disclosure: Option<&'a Disclosure>,
 }
 
+impl Evidence<'_> {
+    fn window_is_short(&self) -> bool {
+        self.view.record.measured_ns < SHORT_WINDOW
+    }
+}
+
 type Rule = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// The rule of whatever could not be checked for want of evidence.
 const MISSING_EVIDENCE: &str = "missing_evidence";
+
+/// What is counted in ticks, and what one pause of the host does, says little of shorter ones.
+const SHORT_WINDOW: Nanos = Nanos::from_millis(500);
 
 /// Every rule that can make a point invalid, in the order in which a reader wants to know.
 const REASONS: [Rule; 19] = [
@@ -77,13 +87,14 @@ const COUNTED: [(NotCounted, Rule); 4] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Rule; 15] = [
+const WARNINGS: [Rule; 16] = [
     connections::connections_lost,
     load::clients_lost,
     core::core_taken,
     host::other_work,
     host::stolen,
     host::pacing,
+    generator::short_window,
     generator::send_lag,
     generator::connections,
     data::warm_up_errors,

@@ -29,6 +29,7 @@ pub const REGISTRATION: Registration = Registration {
     sources: any_source,
     directory: None,
     status: Some(|target| Box::new(StatusClient::at(target.address))),
+    connect_to: None,
     refuse_user: None,
     calibration: &[Calibration {
         name: "app",

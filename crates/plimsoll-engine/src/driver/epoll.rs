@@ -12,6 +12,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::Path;
 
 use nix::sys::socket::MsgFlags;
 use plimsoll_model::outcome::ErrorClass;
@@ -19,8 +20,8 @@ use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use rustix::event::{Timespec, epoll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
-    AddressFamily, SendFlags, SocketFlags, SocketType, bind, connect, ipproto, send, socket_with,
-    sockopt,
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, ipproto,
+    send, socket_with, sockopt,
 };
 
 use super::datagrams::{self, Receiver};
@@ -86,17 +87,14 @@ impl EpollDriver {
     }
 
     fn open(&mut self, slot: Slot, kind: LinkKind, route: &Route) -> Result<(), Errno> {
-        let fd = make_socket(kind, route.to)?;
-        Stamps::ask(&fd);
-        self.bind_source(&fd, route)?;
+        let fd = match &route.unix {
+            Some(path) => connect_to_unix(path)?,
+            None => self.connect_to_address(kind, route)?,
+        };
         let wanted = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
-        match connect(&fd, &route.to) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error),
-        }
         epoll::add(&self.epoll, &fd, epoll::EventData::new_u64(u64::from(slot)), wanted)?;
         let index = slot as usize;
         if self.sockets.len() <= index {
@@ -104,6 +102,16 @@ impl EpollDriver {
         }
         self.sockets[index] = Some(Socket { fd, kind });
         Ok(())
+    }
+
+    fn connect_to_address(&mut self, kind: LinkKind, route: &Route) -> Result<OwnedFd, Errno> {
+        let fd = make_socket(kind, route.to)?;
+        Stamps::ask(&fd);
+        self.bind_source(&fd, route)?;
+        match connect(&fd, &route.to) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+            Err(error) => Err(error),
+        }
     }
 
     fn bind_source(&mut self, fd: &OwnedFd, route: &Route) -> Result<(), Errno> {
@@ -228,6 +236,14 @@ impl Driver for EpollDriver {
 fn socket_in(sockets: &[Option<Socket>], slot: Slot) -> Result<&Socket, LinkError> {
     let found = sockets.get(slot as usize).and_then(Option::as_ref);
     found.ok_or_else(|| link_error(Errno::NOTCONN))
+}
+
+/// Connected at once, or not at all where the server has as many waiting as it wants.
+fn connect_to_unix(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&fd, &SocketAddrUnix::new(path)?)?;
+    Ok(fd)
 }
 
 fn make_socket(kind: LinkKind, to: SocketAddr) -> Result<OwnedFd, Errno> {

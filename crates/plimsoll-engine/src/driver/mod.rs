@@ -6,6 +6,7 @@ mod reserved;
 mod stamps;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use plimsoll_model::units::Nanos;
 
@@ -18,10 +19,12 @@ pub type Slot = u32;
 pub const DISCARD_BYTES_MAX: usize = 1 << 20;
 
 /// Between which addresses a client's connections are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The server.
     pub to: SocketAddr,
+    /// Its Unix socket, in place of its address.
+    pub unix: Option<PathBuf>,
     /// Our own address; `None` leaves it to the kernel.
     pub from: Option<IpAddr>,
     /// Our own port.

@@ -162,7 +162,7 @@ impl<S: Session> Clients<S> {
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
         let state = self.at_mut(client);
-        let mut port = Port::new(links, produced, client, state.route);
+        let mut port = Port::new(links, produced, client, &state.route);
         f(&mut state.session, &mut port);
     }
 

@@ -150,6 +150,9 @@ where
         if self.stop.load(Ordering::Relaxed) {
             return true;
         }
+        if self.ops.are_all_done() {
+            return true;
+        }
         let load_end = self.phases.load_end();
         now >= load_end && (self.ops.are_settled() || now >= load_end + self.phases.drain_ns)
     }
@@ -309,7 +312,7 @@ fn take_seats<S, C: Script>(
 ) -> (Clients<S>, Schedules<C>) {
     let Seat { assignment, worker, .. } = *place;
     let mut clients = Clients::new();
-    let mut schedules = Schedules::new(assignment);
+    let mut schedules = Schedules::new(assignment, worker);
     let is_shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
     let shared = is_shared.then(|| {
         let (_, script) = make(seat::client_seat(assignment, 0));

@@ -75,6 +75,11 @@ where
         self.clients.in_flight() == 0 && self.schedules.backlog_ops() == 0
     }
 
+    /// The ops that the window was to have have ended, where a number was asked for.
+    pub(super) fn are_all_done(&self) -> bool {
+        self.schedules.has_all_ops() && self.are_settled()
+    }
+
     /// None of the client's ops is in flight.
     pub(super) fn is_idle(&self, client: u32) -> bool {
         self.clients.is_idle(client)

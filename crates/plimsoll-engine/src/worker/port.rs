@@ -67,7 +67,7 @@ pub(super) struct Port<'w, D> {
     links: &'w mut Links<D>,
     produced: &'w mut Produced,
     client: u32,
-    route: Route,
+    route: &'w Route,
 }
 
 impl<'w, D> Port<'w, D> {
@@ -75,7 +75,7 @@ impl<'w, D> Port<'w, D> {
         links: &'w mut Links<D>,
         produced: &'w mut Produced,
         client: u32,
-        route: Route,
+        route: &'w Route,
     ) -> Self {
         Self { links, produced, client, route }
     }
@@ -83,7 +83,7 @@ impl<'w, D> Port<'w, D> {
 
 impl<D: Driver> Io for Port<'_, D> {
     fn connect(&mut self, kind: LinkKind) -> Link {
-        self.links.connect(self.client, kind, &self.route)
+        self.links.connect(self.client, kind, self.route)
     }
 
     fn send(&mut self, link: Link, bytes: &[u8]) {

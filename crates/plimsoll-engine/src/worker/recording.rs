@@ -191,7 +191,7 @@ impl<'a> Recording<'a> {
         totals.clients_participating = self.clients_participating;
         due.add_to(totals);
         let events = self.events;
-        let totals = self.recorder.into_totals();
+        let totals = self.recorder.into_totals(now);
         // A listener that has gone away wants nothing more.
         let _ = events.send(AgentEvent::WorkerFinished(Box::new(totals)));
     }

@@ -35,6 +35,8 @@ pub(super) struct Schedules<C> {
     backlog_ops_max: u64,
     counts: DueCounts,
     load_end: Nanos,
+    /// This worker's part of the ops that the window is to have.
+    ops: Option<u64>,
 }
 
 /// A client as its schedule sees it.
@@ -107,7 +109,7 @@ struct ClosedPace {
 }
 
 impl<C: Script> Schedules<C> {
-    pub(super) fn new(assignment: &Assignment) -> Self {
+    pub(super) fn new(assignment: &Assignment, worker: u32) -> Self {
         let backlog_ops_max = match assignment.load {
             Load::Open { backlog_ops_max, .. } => {
                 u64::from(backlog_ops_max.div_ceil(assignment.workers.max(1)))
@@ -124,6 +126,7 @@ impl<C: Script> Schedules<C> {
             backlog_ops_max,
             counts: DueCounts::new(assignment.phases),
             load_end: assignment.phases.load_end(),
+            ops: assignment.phases.ops.map(|ops| part_of_ops(assignment, worker, ops)),
         }
     }
 
@@ -167,6 +170,11 @@ impl<C: Script> Schedules<C> {
         now >= self.load_end
     }
 
+    /// As many ops as the window is to have are due in it.
+    pub(super) fn has_all_ops(&self) -> bool {
+        self.ops.is_some_and(|ops| self.counts.are_enough(ops))
+    }
+
     /// Wakes the first schedule whose time has come, if there is one.
     pub(super) fn wake_next(&mut self, now: Nanos) -> bool {
         let first = self.timers.peek().filter(|first| first.0.0 <= now);
@@ -185,6 +193,9 @@ impl<C: Script> Schedules<C> {
         while let Some((index, due)) =
             open.arrivals.next_if(|(_, due)| *due <= now && *due < load_end)
         {
+            if self.ops.is_some_and(|ops| self.counts.are_enough(ops)) {
+                return true;
+            }
             self.counts.came_due(due);
             let has_place =
                 open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max;
@@ -248,7 +259,10 @@ impl<C: Script> Schedules<C> {
             self.backlog_ops -= 1;
             let now = now();
             match state.script.next(Turn { index, now }) {
-                Step::Issue(op) => return Some(Outgoing { client, op, due, now }),
+                Step::Issue(op) => {
+                    self.counts.sent(due, now);
+                    return Some(Outgoing { client, op, due, now });
+                }
                 Step::WaitForOutcome if state.in_flight > 0 => {
                     open.waits = true;
                     open.backlog.push_front((index, due));
@@ -273,7 +287,7 @@ impl<C: Script> Schedules<C> {
         has_room: &impl Fn(u32) -> bool,
         now: &mut impl FnMut() -> Nanos,
     ) -> Option<Outgoing<C::Op>> {
-        if at >= self.load_end {
+        if at >= self.load_end || self.has_all_ops() {
             return None;
         }
         let now = now();
@@ -390,10 +404,14 @@ impl<C: Script> Schedules<C> {
 
     /// The point ends at `now`: what waits is not sent, nor what came due since the last round.
     pub(super) fn finish(self, now: Nanos) -> DueCounts {
+        let had_all_ops = self.has_all_ops();
         let mut counts = self.counts;
         for mut schedule in self.schedules {
             let Pace::Open(open) = &mut schedule.pace else { continue };
             open.backlog.iter().for_each(|(_, due)| counts.not_sent(*due));
+            if had_all_ops {
+                continue;
+            }
             // After an early stop.
             while let Some((_, due)) = open.arrivals.next_if(|(_, due)| *due <= now) {
                 counts.came_due(due);
@@ -464,6 +482,17 @@ impl<C> Schedule<C> {
         };
         Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
+}
+
+/// By workers in an open load, whose schedule is dealt out to them; by clients in a closed one.
+fn part_of_ops(assignment: &Assignment, worker: u32, ops: u64) -> u64 {
+    let workers = u64::from(assignment.workers.max(1));
+    let parts = match assignment.load {
+        Load::Open { arrivals: Sharing::Shared, .. } => workers,
+        Load::Open { clients, .. } | Load::Closed { clients, .. } => u64::from(clients.max(1)),
+    };
+    let of_part = |part: u64| ops / parts + u64::from(part < ops % parts);
+    (u64::from(worker)..parts).step_by(workers as usize).map(of_part).sum()
 }
 
 fn arrivals_per_s(ops_per_s: OpsPerSec, ops_per_arrival: f64) -> OpsPerSec {

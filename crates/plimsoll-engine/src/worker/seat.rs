@@ -58,6 +58,7 @@ pub(super) fn route(assignment: &Assignment, seat: &ClientSeat) -> Route {
     let reserved = assignment.reserved_ports;
     Route {
         to: assignment.endpoints[seat.endpoint].address,
+        unix: assignment.endpoints[seat.endpoint].unix.clone(),
         from: (!sources.is_empty()).then(|| sources[seat.client as usize % sources.len()]),
         port: if reserved { LocalPort::Reserved } else { LocalPort::Any },
     }

@@ -1,7 +1,6 @@
 //! One GET, before any load: is the server there, does TLS work, what does it hold.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +10,9 @@ use crate::wire::head;
 use crate::wire::request::{Frame, Method, request};
 use rustls::{ClientConnection, StreamOwned};
 
-use plimsoll_protocol::host::{HostError, reach};
+use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::host::HostError;
+use plimsoll_protocol::host::reach::{self, Socket};
 
 /// Longest wait for each piece of the reply.
 const REPLY_WAIT: Duration = Duration::from_secs(10);
@@ -24,7 +25,7 @@ pub(super) struct Server<'a> {
     /// As the user named it, for messages.
     pub target: &'a str,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub at: &'a ResolvedTarget,
     /// Host of the URL.
     pub host: &'a str,
     /// Value of the `Host` field.
@@ -76,14 +77,7 @@ impl Server<'_> {
     }
 
     fn open(&self) -> Result<Box<dyn Stream>, HostError> {
-        let stream = reach::connect(self.target, self.address)?;
-        let waits = |stream: &TcpStream| {
-            stream.set_read_timeout(Some(REPLY_WAIT))?;
-            stream.set_write_timeout(Some(REPLY_WAIT))
-        };
-        waits(&stream).map_err(|e| {
-            HostError::unusable(format!("{}: cannot set a time limit: {e}", self.target))
-        })?;
+        let stream = reach::connect(self.target, self.at, REPLY_WAIT)?;
         match self.tls {
             None => Ok(Box::new(stream)),
             Some(trusted) => Ok(Box::new(self.shake_hands(stream, trusted)?)),
@@ -92,15 +86,16 @@ impl Server<'_> {
 
     fn shake_hands(
         &self,
-        stream: TcpStream,
+        stream: Socket,
         trusted: Trusted<'_>,
-    ) -> Result<StreamOwned<ClientConnection, TcpStream>, HostError> {
+    ) -> Result<StreamOwned<ClientConnection, Socket>, HostError> {
         let refused = |why: &dyn std::fmt::Display| {
             HostError::unusable(format!(
                 "{}: the TLS handshake with {} failed: {why}; check that the port speaks TLS, or \
                  trust the certificate with --set workload.tls_ca_file=FILE, or accept any with \
                  --set workload.tls_verify=false",
-                self.target, self.address
+                self.target,
+                self.at.place()
             ))
         };
         let trust =

@@ -43,6 +43,7 @@ pub const REGISTRATION: Registration = Registration {
     sources,
     directory: Some(DirectoryFileSet { write: write_files, clean: clean_files }),
     status: None,
+    connect_to: Some(connect_to),
     refuse_user: Some(
         "names and passwords in a URL are not sent; leave them out and write \
          --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'",
@@ -187,6 +188,10 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
     Ok(Greeting { file_set: held, software })
 }
 
+fn connect_to(suite: &Suite) -> Result<Option<String>, HostError> {
+    Ok(workload(suite)?.connect_to)
+}
+
 fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Server<'a> {
     let url = &target.resolved.url;
     let tls = (url.scheme == "https").then(|| Trusted {
@@ -198,7 +203,7 @@ fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) 
         None if url.host.contains(':') => format!("[{}]", url.host),
         None => url.host.clone(),
     };
-    Server { target: name, address: target.resolved.address, host: &url.host, host_field, tls }
+    Server { target: name, at: &target.resolved, host: &url.host, host_field, tls }
 }
 
 fn read_marker(

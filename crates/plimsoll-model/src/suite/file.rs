@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric, OnClientFailure, Profile,
-    Profiles, Rules, Score, Think,
+    Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric, OPS_MAX, OnClientFailure,
+    Profile, Profiles, Rules, Score, Think,
 };
 use crate::units::{Nanos, SpanText, span_serde};
 
@@ -167,6 +167,9 @@ pub(super) struct ProfileTable {
     pub(super) ramp_down: Option<SpanText>,
     /// Longest wait after the load for ops still under way.
     pub(super) drain: Option<SpanText>,
+    /// The window is over when so many ops have ended in it, if it was not before.
+    #[schemars(range(min = 1, max = OPS_MAX))]
+    pub(super) ops: Option<u64>,
     /// Share of the method's file set (or segment) that is used; 1 is unscaled.
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub(super) workload_scale: Option<f64>,
@@ -218,6 +221,7 @@ impl ProfileTable {
             measure: or(self.measure, measure),
             ramp_down: or(self.ramp_down, Nanos::ZERO),
             drain: or(self.drain, drain),
+            ops: self.ops,
             workload_scale: self.workload_scale.unwrap_or(scale),
             think_scale: self.think_scale.unwrap_or(scale),
             clients_max: self.clients_max,

@@ -29,6 +29,8 @@ pub const SUITE_FORMAT: u32 = 1;
 pub const LADDER_POINTS_MAX: usize = 1_000;
 /// Clients one load point may have: the limit of one generator's descriptors and memory.
 pub const CLIENTS_MAX: u32 = 100_000;
+/// Most ops a window may be asked to have.
+pub const OPS_MAX: u64 = 1_000_000_000_000;
 /// Highest load that may be requested; above what any one host generates.
 pub const RATE_OPS_PER_S_MAX: f64 = 100_000_000.0;
 
@@ -314,6 +316,9 @@ pub struct Profile {
     /// Longest wait after the load for ops still under way.
     #[serde(serialize_with = "span_serde::serialize")]
     pub drain: Nanos,
+    /// The window is over when so many ops have ended in it, if it was not before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
     /// Share of the method's file set (or segment) that is used; 1 is unscaled.
     pub workload_scale: f64,
     /// Share of the method's think time and start delay that is used; 1 is unscaled.

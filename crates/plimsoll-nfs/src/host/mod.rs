@@ -27,6 +27,7 @@ pub const REGISTRATION: Registration = Registration {
     sources: any_source,
     directory: None,
     status: None,
+    connect_to: None,
     refuse_user: Some("NFS knows users by number; leave the name out, this program's own are sent"),
     // GETATTR over TCP.
     calibration: &[Calibration {

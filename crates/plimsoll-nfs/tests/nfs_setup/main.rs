@@ -30,10 +30,7 @@ static RUNS: AtomicU64 = AtomicU64::new(7);
 const ROOMY: u64 = 1 << 30;
 
 fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, SetupError> {
-    let target = ResolvedTarget {
-        url: TargetUrl::parse(url).unwrap(),
-        address: SocketAddr::new(HOST, PORT),
-    };
+    let target = ResolvedTarget::at(TargetUrl::parse(url).unwrap(), SocketAddr::new(HOST, PORT));
     mount_target(host, &target, version)
 }
 
@@ -41,7 +38,7 @@ fn mount_url(host: &Host, url: &str, version: NfsVersion) -> Result<Mounted, Set
 fn mount_at(dial: &dyn Dial, url: &str, version: NfsVersion) -> Result<Mounted, SetupError> {
     let url = TargetUrl::parse(url).unwrap();
     let address = SocketAddr::new(url.host.parse().unwrap(), url.port.unwrap());
-    mount_target(dial, &ResolvedTarget { url, address }, version)
+    mount_target(dial, &ResolvedTarget::at(url, address), version)
 }
 
 fn mount_target(

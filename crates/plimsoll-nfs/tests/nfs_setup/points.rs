@@ -68,10 +68,10 @@ fn a_load_point_finds_its_share_of_files_on_every_server() {
     let stopped = preparation.ready(&open_load(50.0, 4), &host, &mut |_| GoOn::No);
     assert!(matches!(stopped.err(), Some(SetupError::Stopped)));
 
-    let target = ResolvedTarget {
-        url: TargetUrl::parse("nfs://server/export").unwrap(),
-        address: SocketAddr::new(HOST, PORT),
-    };
+    let target = ResolvedTarget::at(
+        TargetUrl::parse("nfs://server/export").unwrap(),
+        SocketAddr::new(HOST, PORT),
+    );
     let clean = || clean_target(&target, &host, &mut |_| GoOn::Yes).unwrap();
     assert!(clean().contains("files below plimsoll-files"));
     assert!(clean().contains("nothing to remove"));

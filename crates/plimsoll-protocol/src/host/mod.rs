@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::net::{OnProgress, Room};
 use crate::{FileSetId, Protocol, ResolvedTarget};
 pub use error::{HostError, HostErrorKind};
-pub use target::Target;
+pub use target::{Target, who_listens};
 
 /// A protocol as the program knows it.
 pub struct Registration {
@@ -42,6 +42,8 @@ pub struct Registration {
     pub directory: Option<DirectoryFileSet>,
     /// A way to ask a server for its own figures, where it has one.
     pub status: Option<StatusOf>,
+    /// `HOST:PORT` or `unix:PATH` to connect to in place of what a URL names.
+    pub connect_to: Option<ConnectTo>,
     /// Why a name or password in a URL is refused.
     pub refuse_user: Option<&'static str>,
     /// What `plimsoll calibrate` measures of servers of known behaviour.
@@ -152,6 +154,9 @@ pub struct Greeting {
 /// From a suite, a profile and the targets to the highest load there is room for.
 pub type AskRoom = fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, HostError>;
 
+/// From a suite to where it has its clients connect.
+pub type ConnectTo = fn(&Suite) -> Result<Option<String>, HostError>;
+
 /// File sets in a directory.
 #[derive(Clone, Copy)]
 pub struct DirectoryFileSet {
@@ -232,7 +237,7 @@ const SOURCES: u8 = 16;
 /// Addresses for clients that use up the ports of one; empty when a target is on another host.
 pub fn local_sources(targets: &[Target]) -> Vec<IpAddr> {
     let local = targets.iter().all(|target| match target.resolved.address.ip() {
-        IpAddr::V4(address) => address.is_loopback(),
+        IpAddr::V4(address) => address.is_loopback() && target.resolved.unix.is_none(),
         IpAddr::V6(_) => false,
     });
     if !local {

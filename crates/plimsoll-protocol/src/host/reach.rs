@@ -1,15 +1,22 @@
 //! Finds the address of a target and whether anybody answers there, before a ladder starts.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_model::target::TargetUrl;
 
+pub use socket2::Socket;
+use socket2::{Domain, SockAddr, Type};
+
 use super::HostError;
+use crate::ResolvedTarget;
 
 /// Longest wait for a first connection: a few retransmissions of the SYN.
 const CONNECT_WAIT: Duration = Duration::from_secs(4);
+/// Begins the path of a Unix socket.
+const UNIX: &str = "unix:";
 
 /// The address of a URL's host.
 pub fn resolve(url: &TargetUrl, default_port: u16) -> Result<SocketAddr, HostError> {
@@ -30,15 +37,63 @@ pub fn resolve(url: &TargetUrl, default_port: u16) -> Result<SocketAddr, HostErr
         .ok_or_else(|| HostError::unusable(format!("{url}: the host name has no address")))
 }
 
-/// Opens one connection, and says exactly why it cannot.
-pub fn connect(target: &str, address: SocketAddr) -> Result<TcpStream, HostError> {
-    TcpStream::connect_timeout(&address, CONNECT_WAIT)
-        .map_err(|e| HostError::unusable(format!("{target}: {}", why_unreachable(address, &e))))
+/// Where a suite has its clients connect in place of what `url` names.
+pub fn resolve_instead(
+    place: &str,
+    url: &TargetUrl,
+    default_port: u16,
+) -> Result<ResolvedTarget, HostError> {
+    if let Some(path) = place.strip_prefix(UNIX) {
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        let unix = Some(PathBuf::from(path));
+        return Ok(ResolvedTarget { url: url.clone(), address, unix });
+    }
+    let wrong = || {
+        HostError::wrong(format!(
+            "{place:?} is no place to connect to; write HOST:PORT, or unix:PATH for a Unix socket"
+        ))
+    };
+    let named = TargetUrl::parse(&format!("{}://{place}", url.scheme)).map_err(|_| wrong())?;
+    if named.path != "/" || named.user.is_some() {
+        return Err(wrong());
+    }
+    Ok(ResolvedTarget::at(url.clone(), resolve(&named, default_port)?))
 }
 
-fn why_unreachable(address: SocketAddr, error: &io::Error) -> String {
+/// Opens one connection, and says exactly why it cannot. No read or write of it takes longer than
+/// `wait`.
+pub fn connect(name: &str, target: &ResolvedTarget, wait: Duration) -> Result<Socket, HostError> {
+    let open = || {
+        let socket = match &target.unix {
+            Some(path) => unix_socket(path)?,
+            None => {
+                let socket = Socket::new(Domain::for_address(target.address), Type::STREAM, None)?;
+                socket.connect_timeout(&target.address.into(), CONNECT_WAIT)?;
+                socket
+            }
+        };
+        socket.set_read_timeout(Some(wait))?;
+        socket.set_write_timeout(Some(wait))?;
+        Ok(socket)
+    };
+    open().map_err(|e: io::Error| {
+        HostError::unusable(format!("{name}: {}", why_unreachable(&target.place(), &e)))
+    })
+}
+
+/// A connection to a Unix socket of this host.
+pub fn unix_socket(path: &Path) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    Ok(socket)
+}
+
+fn why_unreachable(address: &str, error: &io::Error) -> String {
     use io::ErrorKind as Kind;
     match error.kind() {
+        Kind::NotFound => format!(
+            "{address} is not there: no server has made it; start the server, or check the path"
+        ),
         Kind::ConnectionRefused => format!(
             "{address} refuses the connection: no server listens there; start it, or check the port"
         ),
@@ -74,7 +129,8 @@ mod tests {
     #[test]
     fn a_refused_port_is_named_with_the_next_move() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let text = message(connect("http://t/", free).unwrap_err());
+        let target = ResolvedTarget::at(TargetUrl::parse("http://t/").unwrap(), free);
+        let text = message(connect("http://t/", &target, CONNECT_WAIT).unwrap_err());
         assert!(text.starts_with(&format!("http://t/: {free} refuses")), "{text}");
         assert!(text.contains("check the port"), "{text}");
     }
@@ -82,7 +138,7 @@ mod tests {
     /// What, where, what it means and the next move.
     fn check_told(kind: io::ErrorKind, parts: &[&str]) {
         let address: SocketAddr = "192.0.2.17:8080".parse().unwrap();
-        let text = why_unreachable(address, &kind.into());
+        let text = why_unreachable(&address.to_string(), &kind.into());
         for part in [&["192.0.2.17:8080"], parts].concat() {
             assert!(text.contains(part), "{part:?} is not in: {text}");
         }

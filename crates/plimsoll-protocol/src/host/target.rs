@@ -1,7 +1,8 @@
 //! A target of a run, with the process of its server where the run started it.
 
 use plimsoll_model::target::{TargetSpec, TargetUrl};
-use plimsoll_servers::{Confined, Confinement, ServerProcess, listener};
+use plimsoll_servers::listener::{self, Listening};
+use plimsoll_servers::{Confined, Confinement, ServerProcess};
 use tempfile::TempDir;
 
 use super::{HostError, Started};
@@ -32,7 +33,7 @@ impl Target {
     pub fn started(spec: TargetSpec, started: Started) -> Result<Self, HostError> {
         let Started { process, url, files } = started;
         let url = TargetUrl::parse(&url).map_err(|e| HostError::wrong(e.to_string()))?;
-        let resolved = ResolvedTarget { url, address: process.address };
+        let resolved = ResolvedTarget::at(url, process.address);
         Ok(Self { spec, resolved, process: Some(process), confined: None, _files: files })
     }
 
@@ -53,7 +54,15 @@ impl Target {
     pub fn pids(&self) -> Vec<u32> {
         match &self.process {
             Some(process) => vec![process.pid()],
-            None => listener::on(self.resolved.address).map(|l| l.pids).unwrap_or_default(),
+            None => who_listens(&self.resolved).map(|found| found.pids).unwrap_or_default(),
         }
+    }
+}
+
+/// The processes of this host that listen where the target is.
+pub fn who_listens(target: &ResolvedTarget) -> Option<Listening> {
+    match &target.unix {
+        Some(path) => listener::on_unix(path),
+        None => listener::on(target.address),
     }
 }

@@ -38,6 +38,7 @@ pub const REGISTRATION: Registration = Registration {
     sources,
     directory: None,
     status: None,
+    connect_to: None,
     refuse_user: None,
     // READs of one file.
     calibration: &[Calibration {

@@ -58,6 +58,7 @@ const ECHO: Registration = Registration {
     sources: any_source,
     directory: None,
     status: None,
+    connect_to: None,
     refuse_user: Some("echo knows no users; leave the name out"),
     calibration: &[],
 };

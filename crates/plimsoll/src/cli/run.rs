@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::gate::Gate;
-use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
+use plimsoll_model::suite::{LADDER_POINTS_MAX, OPS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
@@ -126,6 +126,10 @@ pub(crate) struct UrlArgs {
     /// them, is the default
     #[arg(long, value_enum, value_name = "HOW", requires = "rate")]
     pub gaps: Option<GapsArg>,
+    /// So many requests in all, without warm-up unless --warm-up asks for one; the window is as
+    /// long as they take, --for at most
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=OPS_MAX))]
+    pub requests: Option<u64>,
     /// Length of the measurement
     #[arg(long = "for", value_name = "SPAN", value_parser = parse_span_arg)]
     pub length: Option<Nanos>,
@@ -162,6 +166,12 @@ pub(crate) struct UrlArgs {
     /// Do not send one request before any load to see whether its answer is a good one
     #[arg(long)]
     pub no_check: bool,
+    /// Connect there, whatever host the URL names
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "unix")]
+    pub connect_to: Option<String>,
+    /// Connect to a Unix socket
+    #[arg(long, value_name = "PATH")]
+    pub unix: Option<PathBuf>,
     /// A new connection for each request
     #[arg(long)]
     pub new_connection: bool,
@@ -187,6 +197,7 @@ impl UrlArgs {
             (!self.rate.is_empty(), "--rate"),
             (self.connections.is_some(), "--connections"),
             (self.gaps.is_some(), "--gaps"),
+            (self.requests.is_some(), "--requests"),
             (self.length.is_some(), "--for"),
             (self.warm_up.is_some(), "--warm-up"),
             (self.timeout.is_some(), "--timeout"),
@@ -198,6 +209,8 @@ impl UrlArgs {
             (!self.cookie.is_empty(), "--cookie"),
             (self.urls.is_some(), "--urls"),
             (self.no_check, "--no-check"),
+            (self.connect_to.is_some(), "--connect-to"),
+            (self.unix.is_some(), "--unix"),
             (self.new_connection, "--new-connection"),
             (self.insecure, "--insecure"),
             (self.cacert.is_some(), "--cacert"),

@@ -1,11 +1,13 @@
 //! Real sockets for set-up: blocking, with a timeout on every step.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
+use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Caller, Channel, ChannelError, Dial, LinkKind, Secret, SourcePort};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -45,18 +47,20 @@ impl Dial for SystemDial {
         source: SourcePort,
     ) -> Result<Box<dyn Channel>, ChannelError> {
         let socket = connected(address, kind, source).map_err(channel_error)?;
-        let buffer = vec![0; READ_BYTES];
         Ok(match kind {
             LinkKind::Stream => {
-                let stream = TcpStream::from(socket);
-                stream.set_nodelay(true).map_err(ChannelError::Failed)?;
-                stream.set_write_timeout(Some(SEND_WAIT)).map_err(ChannelError::Failed)?;
-                Box::new(Stream { stream, buffer, wait: None })
+                socket.set_tcp_nodelay(true).map_err(ChannelError::Failed)?;
+                stream(socket)?
             }
             LinkKind::Datagram => {
+                let buffer = vec![0; READ_BYTES];
                 Box::new(Datagrams { socket: UdpSocket::from(socket), buffer, wait: None })
             }
         })
+    }
+
+    fn dial_unix(&self, path: &Path) -> Result<Box<dyn Channel>, ChannelError> {
+        stream(reach::unix_socket(path).map_err(channel_error)?)
     }
 
     fn caller(&self) -> Caller {
@@ -73,6 +77,11 @@ impl Dial for SystemDial {
     fn stop(&self) -> Arc<AtomicBool> {
         self.signals.flag()
     }
+}
+
+fn stream(socket: Socket) -> Result<Box<dyn Channel>, ChannelError> {
+    socket.set_write_timeout(Some(SEND_WAIT)).map_err(ChannelError::Failed)?;
+    Ok(Box::new(Stream { stream: socket, buffer: vec![0; READ_BYTES], wait: None }))
 }
 
 fn connected(address: SocketAddr, kind: LinkKind, source: SourcePort) -> io::Result<Socket> {
@@ -132,7 +141,7 @@ fn may_reserve_ports() -> bool {
 
 #[derive(Debug)]
 struct Stream {
-    stream: TcpStream,
+    stream: Socket,
     buffer: Vec<u8>,
     wait: Option<Duration>,
 }

@@ -60,7 +60,7 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
     let process = target.process.as_ref();
     TargetDisclosure {
         target: target.name(),
-        address: address.to_string(),
+        address: target.resolved.place(),
         software: process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned)),
         configuration: process.map(|p| p.configuration.clone()),
         cores: process.map(|p| p.cores.clone()).unwrap_or_default(),

@@ -162,6 +162,7 @@ pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
             Purpose::Probe | Purpose::Verify => Nanos::ZERO,
         },
         drain_ns: profile.drain,
+        ops: profile.ops.filter(|_| purpose == Purpose::Ladder),
     }
 }
 
@@ -190,13 +191,20 @@ pub(crate) fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite)
     let whose = if published { "the method" } else { "the full profile" };
     let (own, full) = (suite.profiles.get(name), &method.profiles.full);
     let mut departures = Vec::new();
+    if let Some(ops) = own.ops.filter(|_| own.ops != full.ops) {
+        let ops = grouped(ops as f64);
+        departures
+            .push(format!("measurement of {ops} ops per load point; {whose} has {}", full.measure));
+    }
     let spans = [
         ("warm-up", own.warm_up, full.warm_up),
         ("measurement", own.measure, full.measure),
         ("ramp-down", own.ramp_down, full.ramp_down),
     ];
-    for (what, own, full) in spans {
-        if own != full {
+    for (what, span, full) in spans {
+        let said = what == "measurement" && own.ops.is_some();
+        if span != full && !said {
+            let own = span;
             departures.push(format!("{what} {own} per load point; {whose} has {full}"));
         }
     }

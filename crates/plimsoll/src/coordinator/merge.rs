@@ -300,6 +300,8 @@ pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.pieces += part.pieces;
     sum.piece_ns_total += part.piece_ns_total;
     sum.think_ns_total += part.think_ns_total;
+    sum.last_due = sum.last_due.max(part.last_due);
+    sum.last_sent = sum.last_sent.max(part.last_sent);
     add_ticks(&mut sum.done_by_tick, &part.done_by_tick);
     add_ticks(&mut sum.sent_by_tick, &part.sent_by_tick);
     sum.per_client.extend(part.per_client);

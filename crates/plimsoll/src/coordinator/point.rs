@@ -79,6 +79,9 @@ impl PointDesk<'_> {
         let mut listening = Listening::begin(&self, assignment, &op_names)?;
         let stop = AtomicBool::new(false);
         let driven = self.drive(&mut listening, workload, &stop);
+        if assignment.phases.ops.is_some() {
+            self.watcher.window_over(assignment, listening.started_unix_ns, unix_ns());
+        }
         let point_use = self.watcher.end_point();
         driven?;
         // Between load points nobody is in the way, and set-up wants what it can get.
@@ -212,10 +215,12 @@ impl PointDesk<'_> {
         let Listening { log, slices, totals, panic, times, started_unix_ns, .. } = listening;
         let ended_early = listening.ended_early;
         let (seconds, workers) = slices.into_records();
-        // A point cut short held each phase for as long as its seconds tell.
-        let length = |phase: Phase, planned: Nanos| match ended_early {
-            None => planned,
-            Some(_) => planned.min(held(&seconds, phase)),
+        // A point cut short, or ended by the number of its ops, held each phase for as long as its
+        // seconds tell.
+        let planned_length = ended_early.is_none() && assignment.phases.ops.is_none();
+        let length = |phase: Phase, planned: Nanos| match planned_length {
+            true => planned,
+            false => planned.min(held(&seconds, phase)),
         };
         let (warm_up_ns, measured_ns) = (
             length(Phase::WarmUp, assignment.phases.warm_up_ns),
@@ -240,6 +245,7 @@ impl PointDesk<'_> {
             ended_early,
             resources,
             core_users,
+            ops: assignment.phases.ops,
         };
         self.bundle.finish_point(log, record.clone())?;
         self.records.push(JournalRecord::PointFinished(Box::new(record.clone())));
@@ -399,6 +405,7 @@ mod tests {
                 measure_ns: Nanos::from_secs(3),
                 ramp_down_ns: Nanos::from_secs(1),
                 drain_ns: Nanos::from_secs(1),
+                ops: None,
             },
             seed: 1,
             workers: 1,

@@ -364,7 +364,7 @@ impl<'a> Run<'a> {
                 Ok(preparation.probe(&SystemDial::new(self.signals.clone()))?)
             }
             Work::Fixed(_) => self.setup.targets.iter().try_for_each(|target| {
-                reach::connect(&target.name(), target.resolved.address)?;
+                reach::connect(&target.name(), &target.resolved, LOOK_AGAIN)?;
                 Ok(())
             }),
         }

@@ -11,11 +11,13 @@ use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
-use plimsoll_protocol::host::{Greeting, NeedsFiles, Registration, ServerWish, Target};
+use plimsoll_protocol::host::{
+    Greeting, NeedsFiles, Registration, ServerWish, Target, who_listens,
+};
 use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
 use plimsoll_servers::cores;
-use plimsoll_servers::listener::{self, Listening};
+use plimsoll_servers::listener::Listening;
 
 use super::dial::SystemDial;
 use super::held::Held;
@@ -102,7 +104,7 @@ impl RunSetup {
             None => LadderPlan::of(&suite.ladder),
         };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
-        let addresses = servers::resolve_all(&request.targets, registration)?;
+        let addresses = servers::resolve_all(&request.targets, registration, suite)?;
         let mut placement = settle_placement(request, &addresses)?;
         let held = request.held.clone().unwrap_or_default();
         held.narrow(&mut placement.server_cores)?;
@@ -149,8 +151,11 @@ impl RunSetup {
 
     /// Where the clients connect.
     pub(super) fn endpoints(&self) -> Vec<Endpoint> {
-        let endpoint =
-            |target: &Target| Endpoint { target: target.name(), address: target.resolved.address };
+        let endpoint = |target: &Target| Endpoint {
+            target: target.name(),
+            address: target.resolved.address,
+            unix: target.resolved.unix.clone(),
+        };
         self.targets.iter().map(endpoint).collect()
     }
 }
@@ -181,12 +186,12 @@ pub(crate) fn cores_of_program() -> Result<&'static [u32], Failure> {
 
 fn settle_placement(
     request: &RunRequest,
-    addresses: &[Option<std::net::SocketAddr>],
+    addresses: &[Option<ResolvedTarget>],
 ) -> Result<Placement, Failure> {
     let cores = cores_of_program()?;
     let server = if addresses.iter().any(Option::is_none) {
         ServerPlace::Ours
-    } else if addresses.iter().flatten().any(|address| address.ip().is_loopback()) {
+    } else if addresses.iter().flatten().any(is_here) {
         ServerPlace::SameHost(listening_on(addresses))
     } else {
         ServerPlace::Elsewhere
@@ -197,11 +202,15 @@ fn settle_placement(
     Ok(placement)
 }
 
+fn is_here(target: &ResolvedTarget) -> bool {
+    target.address.ip().is_loopback()
+}
+
 /// What is known of the servers that somebody else placed on this host; nothing, unless each of
 /// them is known.
-fn listening_on(addresses: &[Option<std::net::SocketAddr>]) -> Option<Listening> {
-    let here = addresses.iter().flatten().filter(|address| address.ip().is_loopback());
-    let found = here.map(|address| listener::on(*address)).collect::<Option<Vec<_>>>()?;
+fn listening_on(addresses: &[Option<ResolvedTarget>]) -> Option<Listening> {
+    let here = addresses.iter().flatten().filter(|target| is_here(target));
+    let found = here.map(who_listens).collect::<Option<Vec<_>>>()?;
     found.into_iter().reduce(|mut all, one| {
         if !all.who.contains(&one.who) {
             all.who = format!("{}, {}", all.who, one.who);

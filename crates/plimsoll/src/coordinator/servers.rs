@@ -1,7 +1,6 @@
 //! The servers a run starts itself, and the address each target has in the end.
 
-use std::net::SocketAddr;
-
+use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::{Registration, ServerWish, Target, reach};
@@ -16,12 +15,17 @@ use crate::terminal::Live;
 pub(super) fn resolve_all(
     specs: &[TargetSpec],
     protocol: &Registration,
-) -> Result<Vec<Option<SocketAddr>>, Failure> {
+    suite: &Suite,
+) -> Result<Vec<Option<ResolvedTarget>>, Failure> {
+    let instead = protocol.connect_to.map_or(Ok(None), |of| of(suite))?;
     let resolve = |spec: &TargetSpec| match spec {
         TargetSpec::Url(url) => {
             let port = default_port(url, protocol)?;
             refuse_user(url, protocol)?;
-            Ok(Some(reach::resolve(url, port)?))
+            Ok(Some(match &instead {
+                Some(place) => reach::resolve_instead(place, url, port)?,
+                None => ResolvedTarget::at(url.clone(), reach::resolve(url, port)?),
+            }))
         }
         TargetSpec::Builtin | TargetSpec::Managed(_) => Ok(None),
     };
@@ -53,7 +57,7 @@ fn refuse_user(url: &TargetUrl, protocol: &Registration) -> Result<(), Failure> 
 /// Starts the server of a target if it is ours.
 pub(super) fn start(
     spec: &TargetSpec,
-    address: Option<SocketAddr>,
+    place: Option<ResolvedTarget>,
     protocol: &Registration,
     wish: &ServerWish<'_>,
     (signals, live): (&Signals, &mut Live),
@@ -65,9 +69,8 @@ pub(super) fn start(
              transactions (plimsoll scale transactions builtin: --over threads=1,4), or cores"
         )));
     }
-    let started = match (spec, address) {
-        (TargetSpec::Url(url), Some(address)) => {
-            let resolved = ResolvedTarget { url: url.clone(), address };
+    let started = match (spec, place) {
+        (TargetSpec::Url(_), Some(resolved)) => {
             return Ok(Target::running(spec.clone(), resolved));
         }
         (TargetSpec::Managed(name), _) => {

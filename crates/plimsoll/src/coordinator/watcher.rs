@@ -34,7 +34,9 @@ pub(super) struct PointUse {
 fn watched_server(target: &Target) -> Option<WatchedProcess> {
     let pids = target.pids();
     let port = target.resolved.address.port();
-    (!pids.is_empty()).then(|| WatchedProcess::of("server", pids, vec![port]))
+    // A Unix socket has none.
+    let ports = (port > 0).then_some(port).into_iter().collect();
+    (!pids.is_empty()).then(|| WatchedProcess::of("server", pids, ports))
 }
 
 /// Watches this host, and those of sources, while points run.
@@ -114,8 +116,17 @@ impl Watcher {
 
     /// The point's clock starts at this instant.
     pub(super) fn point_starts(&mut self, assignment: &Assignment, at_unix_ns: u64) {
+        self.window(assignment, at_unix_ns, u64::MAX);
+    }
+
+    /// The window of a point that started then was over at `now`, if not before.
+    pub(super) fn window_over(&mut self, assignment: &Assignment, at_unix_ns: u64, now: u64) {
+        self.window(assignment, at_unix_ns, now);
+    }
+
+    fn window(&mut self, assignment: &Assignment, at_unix_ns: u64, end_max: u64) {
         let begin = at_unix_ns + assignment.phases.warm_up_ns.0;
-        let end = at_unix_ns + assignment.phases.window_end().0;
+        let end = end_max.min(at_unix_ns + assignment.phases.window_end().0);
         self.monitor.point_window(begin, end);
         for (_, remote) in &self.remotes {
             remote.point_window(begin, end);

@@ -41,7 +41,7 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
         )));
     };
     let address = reach::resolve(&url, port)?;
-    let target = ResolvedTarget { url, address };
+    let target = ResolvedTarget::at(url, address);
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
     let dial = SystemDial::new(signals.clone());

@@ -100,7 +100,7 @@ fn through_server(
     let address = reach::resolve(&url, port)?;
     // Without the password.
     let place = url.to_string();
-    let targets = [ResolvedTarget { url, address }];
+    let targets = [ResolvedTarget::at(url, address)];
     let profile = suite.profiles.get(ProfileName::Full);
     let (load, unit) = load_of(suite, profile, peak);
     let is_open = matches!(load, Load::Open { .. });

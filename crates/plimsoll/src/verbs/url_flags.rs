@@ -15,6 +15,10 @@ use crate::exit::Failure;
 pub(crate) const URL_SUITE: &str = "web-url";
 /// Holds the password of `--basic-auth`, where the flag does not.
 const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
+/// Clients of the suite.
+const CLIENTS_DEFAULT: u32 = 64;
+/// A number of requests may take so long.
+const REQUESTS_WITHIN: Nanos = Nanos::from_secs(3_600);
 /// Begins the name of a file in place of a text.
 const FILE_PREFIX: char = '@';
 
@@ -28,7 +32,7 @@ pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Over
         )));
     }
     let mut set = Set(Vec::new());
-    load(url, &mut set);
+    load(url, &mut set)?;
     timings(url, profile, &mut set);
     requests(url, &mut set)?;
     transport(url, &mut set);
@@ -43,8 +47,8 @@ impl Set {
     }
 }
 
-fn load(url: &UrlArgs, set: &mut Set) {
-    if let Some(clients) = url.clients {
+fn load(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
+    if let Some(clients) = clients(url)? {
         set.to("ladder.points", vec![f64::from(clients)]);
     }
     if !url.rate.is_empty() {
@@ -59,14 +63,36 @@ fn load(url: &UrlArgs, set: &mut Set) {
     if let Some(gaps) = url.gaps {
         set.to("load.gaps", gaps.as_str());
     }
+    Ok(())
+}
+
+/// Clients of a closed load, where the suite does not say how many. With fewer requests than
+/// clients some would stand by.
+fn clients(url: &UrlArgs) -> Result<Option<u32>, Failure> {
+    match (url.clients, url.requests.filter(|_| url.rate.is_empty())) {
+        (Some(clients), Some(requests)) if requests < u64::from(clients) => {
+            Err(Failure::wrong(format!(
+                "--requests {requests} --clients {clients}: each client sends one request at \
+                 least; write --clients {requests} or fewer"
+            )))
+        }
+        (None, Some(requests)) if requests < u64::from(CLIENTS_DEFAULT) => {
+            Ok(u32::try_from(requests).ok())
+        }
+        (clients, _) => Ok(clients),
+    }
 }
 
 fn timings(url: &UrlArgs, profile: ProfileName, set: &mut Set) {
     let profile = profile.as_str();
-    if let Some(length) = url.length {
+    if let Some(requests) = url.requests {
+        set.to(&format!("profiles.{profile}.ops"), requests as i64);
+    }
+    let counted = url.requests.is_some();
+    if let Some(length) = url.length.or(counted.then_some(REQUESTS_WITHIN)) {
         set.to(&format!("profiles.{profile}.measure"), span_text(length));
     }
-    if let Some(warm_up) = url.warm_up {
+    if let Some(warm_up) = url.warm_up.or(counted.then_some(Nanos::ZERO)) {
         set.to(&format!("profiles.{profile}.warm_up"), span_text(warm_up));
     }
     if let Some(timeout) = url.timeout {
@@ -98,6 +124,12 @@ fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
 fn transport(url: &UrlArgs, set: &mut Set) {
     if url.no_check {
         set.to("workload.first_check", false);
+    }
+    if let Some(place) = &url.connect_to {
+        set.to("workload.connect_to", place.as_str());
+    }
+    if let Some(path) = &url.unix {
+        set.to("workload.connect_to", format!("unix:{}", absolute(path)));
     }
     if url.new_connection {
         set.to("workload.connections", "per-request");

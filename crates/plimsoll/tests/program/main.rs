@@ -6,6 +6,7 @@
 )]
 
 mod bad_days;
+mod counts;
 mod demo;
 mod gates;
 mod interruption;
@@ -20,3 +21,4 @@ mod support;
 mod told_figures;
 mod tour;
 mod usage;
+mod web_peers;

@@ -52,6 +52,7 @@ pub(super) fn phases(
         measure_ns: measure,
         ramp_down_ns: Nanos::ZERO,
         drain_ns: profile.drain,
+        ops: None,
     }
 }
 
