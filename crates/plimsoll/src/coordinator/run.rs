@@ -16,7 +16,7 @@ use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Profile;
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_monitor::Source;
 use plimsoll_protocol::Work;
 use plimsoll_protocol::host::reach;
@@ -33,7 +33,7 @@ use super::watcher::Watcher;
 use super::{disclose, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::terminal::{Countdown, Live, LoadUnit, finished_line, live_line, note, search_line};
+use crate::terminal::{Countdown, Live, LiveView, LoadUnit, finished_line, note, search_line};
 use asked::{request_of, run_started};
 use search::{Found, planned_loads};
 
@@ -254,8 +254,14 @@ impl<'a> Run<'a> {
             }
         };
         let metric = self.request.suite.metric;
+        let mut view = LiveView::new(title, metric);
+        let ops = assignment.phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
         let mut on_look_up = |second: Option<&super::SecondView>| {
-            live.passing(|| live_line(title, second, metric, &countdown.text()));
+            view.see(second);
+            live.passing_lines(|columns, style| {
+                let left = ops.clone().unwrap_or_else(|| countdown.text());
+                view.lines(&left, columns, style)
+            });
         };
         let desk = PointDesk {
             bundle: &mut self.bundle,

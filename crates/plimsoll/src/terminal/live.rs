@@ -11,8 +11,8 @@ use crate::coordinator::clock::Stopwatch;
 
 /// A live line changes at most this often.
 const REDRAW_PAUSE: Duration = Duration::from_millis(100);
-/// Used when the terminal does not say how wide it is.
-const COLUMNS_DEFAULT: usize = 80;
+/// Used when the terminal does not say how large it is.
+const SIZE_DEFAULT: (usize, usize) = (80, 24);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -26,7 +26,8 @@ enum Mode {
 pub(crate) struct Live {
     mode: Mode,
     style: Style,
-    shown: bool,
+    /// Passing lines that stand there.
+    shown: usize,
     last_draw: Option<Stopwatch>,
 }
 
@@ -38,7 +39,7 @@ impl Live {
             Progress::Auto if io::stderr().is_terminal() => Mode::Live,
             Progress::Auto | Progress::Plain => Mode::Plain,
         };
-        Self { mode, style: stderr_style(), shown: false, last_draw: None }
+        Self { mode, style: stderr_style(), shown: 0, last_draw: None }
     }
 
     /// How to paint what is shown here.
@@ -57,25 +58,45 @@ impl Live {
 
     /// A passing line: the next one takes its place. Nothing in plain mode.
     pub(crate) fn passing(&mut self, text: impl FnOnce() -> String) {
+        self.passing_lines(|columns, _| vec![text().chars().take(columns).collect()]);
+    }
+
+    /// Passing lines, made for so many columns: the next ones take their place. Where the terminal
+    /// has no room for them all, the first stands for them.
+    pub(crate) fn passing_lines(&mut self, lines: impl FnOnce(usize, Style) -> Vec<String>) {
         let too_soon = self.last_draw.is_some_and(|drawn| drawn.elapsed() < REDRAW_PAUSE);
         if self.mode != Mode::Live || too_soon {
             return;
         }
         self.last_draw = Some(Stopwatch::start());
-        let line = cut(&text(), columns());
+        let (columns, rows) = size();
+        // The last column would make some terminals wrap.
+        let mut lines = lines(columns.saturating_sub(1), self.style);
+        if lines.len() >= rows {
+            lines.truncate(1);
+        }
         let mut err = io::stderr().lock();
-        let _ = write!(err, "\r\x1b[K{line}");
+        // Each line over the one before it: a screen that is cleared first would flicker.
+        let _ = write!(err, "{}{}\x1b[J", self.to_first(), lines.join("\x1b[K\r\n"));
         let _ = err.flush();
-        self.shown = true;
+        self.shown = lines.len();
+    }
+
+    /// Moves to the first passing line.
+    fn to_first(&self) -> String {
+        match self.shown {
+            0 | 1 => "\r".to_owned(),
+            lines => format!("\r\x1b[{}A", lines - 1),
+        }
     }
 
     /// Takes the passing line away.
     pub(crate) fn clear(&mut self) {
-        if self.shown {
+        if self.shown > 0 {
             let mut err = io::stderr().lock();
-            let _ = write!(err, "\r\x1b[K");
+            let _ = write!(err, "{}\x1b[J", self.to_first());
             let _ = err.flush();
-            self.shown = false;
+            self.shown = 0;
         }
     }
 }
@@ -86,17 +107,11 @@ impl Drop for Live {
     }
 }
 
-fn columns() -> usize {
-    rustix::termios::tcgetwinsize(io::stderr())
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-        .unwrap_or(COLUMNS_DEFAULT)
-}
-
-/// The first `columns - 1` characters; the last column would make some terminals wrap.
-fn cut(text: &str, columns: usize) -> String {
-    text.chars().take(columns.saturating_sub(1)).collect()
+/// Columns and rows of the terminal.
+fn size() -> (usize, usize) {
+    let said = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let known = said.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    known.map_or(SIZE_DEFAULT, |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Time left of work whose parts take a known time.
@@ -147,11 +162,5 @@ mod tests {
         assert_eq!(left_text(Nanos::from_millis(200)), "1 s left");
         assert_eq!(left_text(Nanos::from_secs(119)), "2 min left");
         assert_eq!(left_text(Nanos::from_secs(9_000)), "2 h 30 min left");
-    }
-
-    #[test]
-    fn a_passing_line_never_wraps() {
-        assert_eq!(cut("µµµµµ", 4), "µµµ");
-        assert_eq!(cut("ab", 80), "ab");
     }
 }

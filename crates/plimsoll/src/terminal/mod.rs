@@ -2,6 +2,7 @@
 //! their place. The only module that writes to the terminal.
 
 mod live;
+mod live_view;
 mod mistake;
 mod point_line;
 mod style;
@@ -11,8 +12,9 @@ use std::io::{self, IsTerminal, Write as _};
 use std::os::fd::AsFd;
 
 pub(crate) use live::{Countdown, Live, left_at_this_rate};
+pub(crate) use live_view::LiveView;
 pub(crate) use mistake::show_failure;
-pub(crate) use point_line::{LoadUnit, finished_line, live_line, search_line};
+pub(crate) use point_line::{LoadUnit, finished_line, search_line};
 use style::Screen;
 pub(crate) use style::Style;
 pub(crate) use summary::summary;

@@ -1,13 +1,11 @@
 //! One load point on one line: while it runs, and when it has finished.
 
 use plimsoll_analysis::search::ProbeOutcome;
-use plimsoll_model::event::Phase;
-use plimsoll_model::result::PointResult;
-use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Profile, Suite};
+use plimsoll_model::result::{Finding, PointResult};
+use plimsoll_model::suite::{Ladder, LoadSpec, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
 
 use super::Style;
-use crate::coordinator::SecondView;
 
 /// What a ladder counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,41 +45,20 @@ impl LoadUnit {
     }
 }
 
-/// While a point runs: its last full second.
-pub(crate) fn live_line(
-    title: &str,
-    second: Option<&SecondView>,
-    metric: Metric,
-    left: &str,
-) -> String {
-    let Some(second) = second else { return format!("{title}, {left}: begins") };
-    let phase = match second.phase {
-        Phase::WarmUp => "warm-up",
-        Phase::Measure => "measuring",
-        Phase::Drain => "draining",
-    };
-    let rate = match metric {
-        Metric::Bytes => BytesPerSec(second.bytes_per_s).to_string(),
-        Metric::Ops | Metric::Logons => format!("{}/s", grouped(second.ops_per_s)),
-    };
-    format!(
-        "{title}, {left}: {phase} {rate}, p50 {}, p99 {}, errors {}, busy {:.0} %",
-        time(second.response_p50_ns),
-        time(second.response_p99_ns),
-        second.errors,
-        second.generator_busy_ratio * 100.0,
-    )
-}
-
 /// When a point of the ladder has finished.
 pub(crate) fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
     let verdict = match (point.reasons.first(), &point.not_counted_because) {
-        (Some(reason), _) => format!("{}: {}", style.bad("invalid"), reason.text),
-        (None, Some(why)) => format!("{}: {}", style.mixed("not counted"), why.text),
+        (Some(reason), _) => format!("{} ({})", style.bad("invalid"), rule_words(reason)),
+        (None, Some(why)) => format!("{} ({})", style.mixed("not counted"), rule_words(why)),
         (None, None) if point.valid => style.good("valid"),
         (None, None) => style.bad("invalid"),
     };
     format!("{}, {verdict}", figures(title, point))
+}
+
+/// The rule alone; the end of the run tells the reason whole.
+fn rule_words(finding: &Finding) -> String {
+    finding.rule.replace('_', " ")
 }
 
 /// When a step of the search has finished. A load that is too much is what a search looks for, no
@@ -114,12 +91,8 @@ fn figures(title: &str, point: &PointResult) -> String {
         (Some(asked), Some(stayed)) if stayed < asked => format!("{stayed} of {asked} clients, "),
         _ => String::new(),
     };
-    let busy = point
-        .generator
-        .cpu_busy_ratio_max
-        .map_or("–".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0));
     format!(
-        "{title}: {clients}{bytes}{ops}/s, p50 {}, p99 {}, {errors} errors, generator {busy}",
+        "{title}: {clients}{bytes}{ops}/s, p50 {}, p99 {}, {errors} errors",
         time(p50),
         time(p99),
     )
@@ -144,8 +117,7 @@ mod tests {
         });
         assert_eq!(
             finished_line("point 1/2", &point, Style::new(false)),
-            "point 1/2: 1,234/s, p50 –, p99 –, 0 errors, generator –, \
-             invalid: achieved 1,234 of 2,000 ops/s"
+            "point 1/2: 1,234/s, p50 –, p99 –, 0 errors, invalid (rate)"
         );
     }
 
@@ -163,7 +135,7 @@ mod tests {
             ..PointResult::default()
         };
         let line = finished_line("point 3/3", &point, Style::new(false));
-        assert!(line.ends_with(", not counted: mean service time 50.00 ms is above"), "{line}");
+        assert!(line.ends_with(", not counted (response cap)"), "{line}");
     }
 
     #[test]
@@ -174,9 +146,9 @@ mod tests {
             ..PointResult::default()
         };
         let line = |point: &PointResult| search_line("probe", point, Style::new(false));
-        assert!(line(&point).ends_with("generator –, held"), "{}", line(&point));
+        assert!(line(&point).ends_with("0 errors, held"), "{}", line(&point));
         let saturating = PointResult { offered_ops_per_s: None, ..point.clone() };
-        assert!(line(&saturating).ends_with("generator –"), "{}", line(&saturating));
+        assert!(line(&saturating).ends_with("0 errors"), "{}", line(&saturating));
         let mut missed = point;
         missed.reasons.push(plimsoll_model::result::Finding {
             rule: "rate".into(),

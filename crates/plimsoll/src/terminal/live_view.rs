@@ -1,0 +1,139 @@
+//! A load point while it runs: how it goes now, and how it went second by second.
+
+use plimsoll_model::event::Phase;
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::{BytesPerSec, grouped};
+
+use super::Style;
+use super::point_line::time;
+use crate::coordinator::SecondView;
+
+/// Seconds that are kept: more than any terminal has columns.
+const SECONDS_MAX: usize = 512;
+/// Before the pictures.
+const LABEL_COLUMNS: usize = 34;
+/// Share of a core from which the generator is shown as a worry.
+const BUSY_WORRY: f64 = 0.9;
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The seconds of one load point so far.
+pub(crate) struct LiveView {
+    title: String,
+    metric: Metric,
+    seconds: Vec<SecondView>,
+    errors: u64,
+}
+
+impl LiveView {
+    /// Nothing has happened yet.
+    pub(crate) fn new(title: &str, metric: Metric) -> Self {
+        Self { title: title.to_owned(), metric, seconds: Vec::new(), errors: 0 }
+    }
+
+    /// Takes in the last full second, each once.
+    pub(crate) fn see(&mut self, last: Option<&SecondView>) {
+        let Some(last) = last.filter(|last| self.seconds.last() != Some(last)) else { return };
+        self.errors += last.errors;
+        self.seconds.push(*last);
+        if self.seconds.len() > SECONDS_MAX {
+            self.seconds.remove(0);
+        }
+    }
+
+    /// Lines of at most `columns`; `left` is how much time there is.
+    pub(crate) fn lines(&self, left: &str, columns: usize, style: Style) -> Vec<String> {
+        let Some(last) = self.seconds.last() else {
+            return vec![cut(&format!("{}, {left}: begins", self.title), columns)];
+        };
+        let phase = match last.phase {
+            Phase::WarmUp => "warm-up",
+            Phase::Measure => "measuring",
+            Phase::Drain => "draining",
+        };
+        let noun = if self.errors == 1 { "error" } else { "errors" };
+        let errors = format!("{} {noun}", grouped(self.errors as f64));
+        let errors = if self.errors > 0 { style.bad(&errors) } else { errors };
+        let busy = format!("generator {:.0} % busy", last.generator_busy_ratio * 100.0);
+        let is_worry = last.generator_busy_ratio > BUSY_WORRY;
+        let busy = if is_worry { style.mixed(&busy) } else { busy };
+        let (rate, rates): (String, fn(&SecondView) -> f64) = match self.metric {
+            Metric::Bytes => (BytesPerSec(last.bytes_per_s).to_string(), |s| s.bytes_per_s),
+            Metric::Ops | Metric::Logons => {
+                (format!("{}/s", grouped(last.ops_per_s)), |s| s.ops_per_s)
+            }
+        };
+        let times =
+            format!("p50 {}  p99 {}", time(last.response_p50_ns), time(last.response_p99_ns));
+        let p99 = |second: &SecondView| second.response_p99_ns.unwrap_or_default() as f64;
+        vec![
+            cut(&format!("{}, {phase}, {left}", self.title), columns),
+            format!("  {errors}  {busy}"),
+            self.picture(&format!("throughput {rate}"), rates, columns),
+            self.picture(&times, p99, columns),
+        ]
+    }
+
+    /// The last seconds, as many as there is room for, as bars from zero.
+    fn picture(&self, label: &str, value: impl Fn(&SecondView) -> f64, columns: usize) -> String {
+        let label = format!("  {label:<width$} ", width = LABEL_COLUMNS - 3);
+        let room = columns.saturating_sub(label.chars().count());
+        let from = self.seconds.len().saturating_sub(room);
+        let values: Vec<f64> = self.seconds[from..].iter().map(value).collect();
+        let most = values.iter().copied().fold(0.0, f64::max);
+        cut(&values.into_iter().fold(label, |line, value| line + &bar(value, most)), columns)
+    }
+}
+
+fn bar(value: f64, most: f64) -> String {
+    let height = if most > 0.0 { value / most * BARS.len() as f64 } else { 0.0 };
+    match height.ceil() as usize {
+        0 => " ".to_owned(),
+        height => BARS[height.min(BARS.len()) - 1].to_string(),
+    }
+}
+
+fn cut(text: &str, columns: usize) -> String {
+    text.chars().take(columns).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(ops_per_s: f64, errors: u64) -> SecondView {
+        SecondView {
+            phase: Phase::Measure,
+            ops_per_s,
+            bytes_per_s: 0.0,
+            errors,
+            response_p50_ns: Some(1_210_000),
+            response_p99_ns: Some(4_860_000),
+            generator_busy_ratio: 0.52,
+        }
+    }
+
+    #[test]
+    fn a_point_is_drawn_second_by_second_and_fits_the_screen() {
+        let mut view = LiveView::new("point 3/10, 2,000 ops/s", Metric::Ops);
+        assert_eq!(
+            view.lines("4 min left", 79, Style::new(false)),
+            ["point 3/10, 2,000 ops/s, 4 min left: begins"]
+        );
+        for n in 0..200 {
+            let now = second(f64::from(n % 9) * 250.0, u64::from(n == 7));
+            view.see(Some(&now));
+            view.see(Some(&now));
+        }
+        let lines = view.lines("4 min left", 79, Style::new(false));
+        assert_eq!(lines[0], "point 3/10, 2,000 ops/s, measuring, 4 min left");
+        assert_eq!(lines[1], "  1 error  generator 52 % busy");
+        assert!(lines[2].starts_with("  throughput 250/s  "), "{}", lines[2]);
+        assert!(lines[2].ends_with("▁▂▃▄▅▆▇█ ▁"), "{}", lines[2]);
+        assert!(lines[3].starts_with("  p50 1.21 ms  p99 4.86 ms  "), "{}", lines[3]);
+        for columns in [10, 40, 79, 119] {
+            let lines = view.lines("4 min left", columns, Style::new(false));
+            let longest = lines.iter().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(columns.max(31)), "{columns}: {lines:?}");
+        }
+    }
+}
