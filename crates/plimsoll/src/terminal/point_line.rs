@@ -105,12 +105,14 @@ pub(super) fn time(ns: Option<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::result::NotCounted;
+
     use super::*;
 
     #[test]
     fn a_finished_point_says_why_it_is_invalid() {
         let mut point = PointResult { achieved_ops_per_s: Some(1234.0), ..PointResult::default() };
-        point.reasons.push(plimsoll_model::result::Finding {
+        point.reasons.push(Finding {
             rule: "rate".into(),
             text: "achieved 1,234 of 2,000 ops/s".into(),
             point: None,
@@ -123,14 +125,14 @@ mod tests {
 
     #[test]
     fn a_point_that_the_suite_does_not_count_is_not_called_invalid() {
-        let above = plimsoll_model::result::Finding {
+        let above = Finding {
             rule: "response_cap".into(),
             text: "mean service time 50.00 ms is above".into(),
             point: Some(3),
         };
         let point = PointResult {
             valid: true,
-            not_counted: Some(plimsoll_model::result::NotCounted::Cap),
+            not_counted: Some(NotCounted::Cap),
             not_counted_because: Some(above),
             ..PointResult::default()
         };
@@ -150,7 +152,7 @@ mod tests {
         let saturating = PointResult { offered_ops_per_s: None, ..point.clone() };
         assert!(line(&saturating).ends_with("0 errors"), "{}", line(&saturating));
         let mut missed = point;
-        missed.reasons.push(plimsoll_model::result::Finding {
+        missed.reasons.push(Finding {
             rule: "rate".into(),
             text: "achieved 1,234 of 2,000 ops/s; ask for less".into(),
             point: None,
