@@ -1,5 +1,5 @@
 //! Circles: modules side by side in a folder, each of which leads to the others. A reader can enter
-//! them nowhere. The list of those that stand may only shrink.
+//! them nowhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,49 +8,19 @@ use crate::Result;
 use crate::invariants::is_test;
 use crate::workspace::{self, Source};
 
-/// Circles that still stand: a folder, and files or folders in it.
-const STANDING: &[(&str, &[&str])] = &[
-    (
-        "crates/plimsoll-analysis/src",
-        &["analyse", "capacity", "limit", "shape", "stated", "summary", "validity"],
-    ),
-    ("crates/plimsoll-calibration/src", &["cases", "open"]),
-    ("crates/plimsoll-model/src", &["assignment", "suite"]),
-    ("crates/plimsoll-model/src", &["event", "result"]),
-    ("crates/plimsoll-monitor/src", &["sampler", "source", "watch"]),
-    ("crates/plimsoll-report/src", &["svg", "view"]),
-    ("crates/plimsoll-report/src/svg", &["bounds", "stacked"]),
-    ("crates/plimsoll-smb/src", &["logon", "parameters"]),
-    ("crates/plimsoll-smb/src/loadfile", &["line", "names", "parse", "problem", "record"]),
-    ("crates/plimsoll-smb/src/prepare", &["clean", "points"]),
-    ("crates/plimsoll-smb/src/script", &["disk_mix", "plan"]),
-    ("crates/plimsoll-smb/src/session", &["chores", "replies"]),
-    ("crates/plimsoll-smb/src/wire", &["bytes", "header"]),
-    ("crates/plimsoll/src", &["certificates", "coordinator", "terminal"]),
-];
-
 /// By folder, which file or folder in it uses which others.
 type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// Every circle that is not listed, and every listed one that has shrunk.
+/// Every circle there is.
 pub fn faults(root: &Path) -> Result<Vec<String>> {
     let mut sources = workspace::sources(root, "crates")?;
     sources.extend(workspace::sources(root, "xtask")?);
     sources.retain(|s| s.path.contains("/src/") && s.path.ends_with(".rs") && !is_test(&s.path));
     let found = circles(&uses(&sources));
-    let listed = |(folder, names): &(String, Vec<String>)| {
-        STANDING.iter().any(|(at, stand)| at == folder && stand == names)
-    };
-    let new = found.iter().filter(|circle| !listed(circle)).map(|(folder, names)| {
+    let told = |(folder, names): &(String, Vec<String>)| {
         format!("{folder}: a circle of {}; let one side own what both need", names.join(", "))
-    });
-    let gone = STANDING
-        .iter()
-        .filter(|(folder, stand)| !found.iter().any(|(at, names)| at == folder && stand == names));
-    let gone = gone.map(|(folder, names)| {
-        format!("{folder}: no circle of {} any more; take it from the list", names.join(", "))
-    });
-    Ok(new.chain(gone).collect())
+    };
+    Ok(found.iter().map(told).collect())
 }
 
 fn uses(sources: &[Source]) -> Uses {

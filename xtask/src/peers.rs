@@ -16,12 +16,16 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 22] = [
+const PEERS: [Peer; 26] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
         tests: "every test against a real nginx, `managed:nginx` among them",
     },
+    Peer { program: "man", packages: &["man-db"], tests: "manual pages" },
+    Peer { program: "bash", packages: &["bash"], tests: "completions" },
+    Peer { program: "zsh", packages: &["zsh"], tests: "completions" },
+    Peer { program: "fish", packages: &["fish"], tests: "completions" },
     Peer {
         program: "caddy",
         packages: &["caddy"],

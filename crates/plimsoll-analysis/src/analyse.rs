@@ -11,11 +11,12 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 use crate::capacity;
 use crate::gate::judge;
 use crate::limit::judge_limits;
+use crate::metric::{bytes_per_s, ops_unit};
 use crate::point::point_result;
 use crate::raw::{PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::stated::{state, state_summary};
-use crate::summary::{bytes_per_s, summarise_run};
+use crate::summary::summarise_run;
 use crate::validity::{
     Evidence, check_capacity, check_counted, check_point, check_run, lateness_limit,
 };
@@ -134,14 +135,6 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         probes: Vec::new(),
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         disclosure: raw.disclosure.clone(),
-    }
-}
-
-/// What an op is called, per second.
-pub(crate) const fn ops_unit(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Ops | Metric::Bytes => Metric::Ops.unit(),
-        Metric::Logons => Metric::Logons.unit(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Results side by side. A ratio is claimed only of figures whose stated intervals do not meet, and
 //! whether that is more than chance takes repeated runs all the same.
 
-use plimsoll_model::result::{Bound, PointResult, RunResult};
+use plimsoll_model::event::Bound;
+use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::{Stated, Time};
 
 /// Two loads this close are the same load point.

@@ -1,7 +1,10 @@
 //! The generator's own health, from what its workers say of themselves.
 
-use plimsoll_model::event::{PointRecord, WorkerHealth};
+use plimsoll_model::assignment::Load;
+use plimsoll_model::event::{OpTimes, PointRecord, WorkerHealth};
 use plimsoll_model::result::GeneratorResult;
+
+use crate::times::quantile_ns;
 
 /// An interval of a worker with its place in the point.
 struct Placed<'a> {
@@ -122,6 +125,37 @@ pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
         pacing: Some(record.pacing.as_str().to_owned()),
         ..GeneratorResult::default()
     }
+}
+
+/// Response p50, and how far the generator's own delays may have moved it. `None` without ops or
+/// without their arrivals.
+pub(crate) fn generator_part_of_p50(total: &OpTimes) -> Option<(f64, f64)> {
+    if total.response.is_empty() || total.response_low.len() != total.response.len() {
+        return None;
+    }
+    let [value, low] = [&total.response, &total.response_low].map(|t| quantile_ns(t, 5_000) as f64);
+    Some((value, (value - low).max(0.0)))
+}
+
+/// Throughput of a closed load, and how far the generator's own delays may have lowered it.
+pub(crate) fn generator_part_of_throughput(
+    record: &PointRecord,
+    total: &OpTimes,
+) -> Option<(f64, f64)> {
+    let Load::Closed { clients, .. } = record.load else { return None };
+    if total.response.is_empty() || total.response_low.len() != total.response.len() {
+        return None;
+    }
+    let seconds = record.measured_ns.as_secs_f64();
+    let value = record.totals.done_in_window as f64 / seconds;
+    let ops = total.response.len() as f64;
+    let answering_ns = total.response.mean() * ops;
+    let own_ns = (total.response.mean() - total.response_low.mean()).max(0.0) * ops;
+    // What the clients' time was spent on; several ops in flight of one client add up.
+    let present_ns = f64::from(clients) * record.measured_ns.0 as f64;
+    let spent_ns = present_ns.max(answering_ns + record.totals.think_ns_total as f64);
+    let rest_ns = (spent_ns - own_ns).max(spent_ns * f64::EPSILON);
+    (value > 0.0).then(|| (value, value * (spent_ns / rest_ns - 1.0)))
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub mod curve;
 mod gate;
 mod health;
 mod limit;
+mod metric;
 pub mod overall;
 mod point;
 pub mod price;

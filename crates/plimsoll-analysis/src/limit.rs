@@ -9,13 +9,14 @@ mod seen;
 mod story;
 
 use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::Bound;
 use plimsoll_model::limit::LimitKind;
-use plimsoll_model::result::{Bound, NotCounted, PointResult};
+use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, grouped};
 
-use crate::analyse::ops_unit;
-use crate::summary::throughput;
+use crate::metric::ops_unit;
+use crate::metric::throughput;
 
 /// Rules whose breach means that the generator, not the server, set the figure.
 const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "generator_error"];

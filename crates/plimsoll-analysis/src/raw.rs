@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::Bound;
 use plimsoll_model::event::{
     JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
 use plimsoll_model::outcome::ErrorSample;
-use plimsoll_model::result::Bound;
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::units::Nanos;
 

@@ -4,8 +4,8 @@
 //! clients' TPS times the number of clients, weighted by request type; the overall score is the
 //! weighted harmonic mean of the mixes.
 
-use plimsoll_model::assignment::OpNames;
 use plimsoll_model::event::PointRecord;
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{Finding, PointResult};
 use plimsoll_model::suite::{Score, Suite};
 

@@ -17,7 +17,7 @@ mod levels;
 mod outcome;
 mod text;
 
-use plimsoll_model::result::Bound;
+use plimsoll_model::event::Bound;
 
 use self::levels::{Ceiling, Level, Purpose, Standing, levels};
 pub use self::outcome::{Holding, ProbeOutcome};

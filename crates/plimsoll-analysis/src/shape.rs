@@ -18,7 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::limit::FALL_MIN_RATIO;
-use crate::summary::throughput;
+use crate::metric::throughput;
 
 pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};

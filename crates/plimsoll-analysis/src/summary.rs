@@ -1,9 +1,10 @@
 //! The headline figures of a run.
 
 use plimsoll_model::result::{PointResult, Summary};
-use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
+use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 
 use crate::limit::{bound_of, limit_text, place_text};
+use crate::metric::{bytes_per_s, throughput};
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
 use crate::score::score_of_run;
@@ -71,20 +72,6 @@ fn took_part(point: &PointResult) -> String {
     }
 }
 
-/// What the suite's headline counts, of one point.
-pub(crate) fn throughput(metric: Metric, point: &PointResult) -> Option<f64> {
-    match metric {
-        Metric::Ops | Metric::Logons => point.achieved_ops_per_s,
-        Metric::Bytes => bytes_per_s(point),
-    }
-}
-
-/// Application bytes moved per second, both ways.
-pub(crate) fn bytes_per_s(point: &PointResult) -> Option<f64> {
-    let bytes = point.bytes_read? + point.bytes_written?;
-    point.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| bytes as f64 / seconds)
-}
-
 /// Mean service time over achieved throughput of the counted points, in the ladder's order.
 fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
     points
@@ -101,8 +88,9 @@ fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::event::Bound;
     use plimsoll_model::event::JournalRecord;
-    use plimsoll_model::result::{Bound, OverallResponse};
+    use plimsoll_model::result::OverallResponse;
     use plimsoll_model::suite::Metric;
 
     use crate::analyse;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::assignment::{Load, OpNames, Pacing, PointId, Purpose};
+use plimsoll_model::assignment::{Load, Pacing, PointId, Purpose};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{
     JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
     WorkerHealth, WorkerTotals,
 };
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{Finding, NotCounted, Verdict};
 use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};

@@ -13,7 +13,7 @@ use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, span_text};
 
 use super::judge;
-use super::open::{Asked, keys, open_case, schedule};
+use super::open::{Asked, keys, no_points, open_case, schedule};
 use super::pauses::Pauses;
 use super::server_log::ServerLog;
 use super::witness;
@@ -276,10 +276,6 @@ fn stall_witness(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> Witness {
 /// The only load point of a run.
 pub(crate) fn only(seen: &[Seen]) -> Result<&Seen, HostError> {
     seen.first().ok_or_else(no_points)
-}
-
-pub(crate) fn no_points() -> HostError {
-    HostError::unusable("a run of the calibration has no load point; keep it with --out and look")
 }
 
 #[cfg(test)]

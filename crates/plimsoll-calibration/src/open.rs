@@ -12,7 +12,6 @@ use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_servers::log::{Scheduled, truths_ns};
 use plimsoll_servers::station::Station;
 
-use super::cases::no_points;
 use super::judge;
 use super::pauses::Pauses;
 use super::readings::{ScheduleSide, Sides, readings};
@@ -201,4 +200,8 @@ fn truths_s(
     let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
     let truths = truths_ns(rows, &schedule_ns)?;
     Some(in_window(schedule, seen).map(|place| truths[place] as f64 / 1e9).collect())
+}
+
+pub(crate) fn no_points() -> HostError {
+    HostError::unusable("a run of the calibration has no load point; keep it with --out and look")
 }

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::assignment::{OpNames, Phases};
+use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{
     Interval, OpCounts, OpTimes, Phase, TargetTotals, UnexpectedCount, WorkerHealth, WorkerTotals,
 };
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 

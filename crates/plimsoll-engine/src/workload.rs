@@ -1,7 +1,7 @@
 //! What a protocol brings to a load point: the only dynamic dispatch, once per worker and load
 //! point.
 
-use plimsoll_model::assignment::OpNames;
+use plimsoll_model::outcome::OpNames;
 
 use crate::worker::Seat;
 

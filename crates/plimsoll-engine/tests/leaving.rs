@@ -87,7 +87,7 @@ fn in_a_shared_schedule_the_rest_of_the_pool_takes_over() {
 struct Shared(Pipeline);
 
 impl plimsoll_engine::workload::Workload for Shared {
-    fn op_names(&self) -> plimsoll_model::assignment::OpNames {
+    fn op_names(&self) -> plimsoll_model::outcome::OpNames {
         self.0.op_names()
     }
     fn run_worker(&self, seat: plimsoll_engine::worker::Seat<'_>) {

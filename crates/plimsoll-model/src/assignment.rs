@@ -235,8 +235,3 @@ pub enum Priority {
     /// As any other.
     Normal,
 }
-
-/// Names of a workload's ops; [`crate::outcome::OpKind`] indexes this list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct OpNames(pub Vec<String>);

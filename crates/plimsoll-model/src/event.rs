@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::assignment::{Assignment, Load, OpNames, Pacing, PointId};
+use crate::assignment::{Assignment, Load, Pacing, PointId};
 use crate::capacity::CapacityAsked;
 use crate::gate::Gates;
+use crate::outcome::OpNames;
 use crate::outcome::{ClientCounts, ErrorSample};
-use crate::result::Bound;
 use crate::units::Nanos;
 
 pub use resources::{CoreUser, ResourceUse};
@@ -276,6 +276,18 @@ impl WorkerTotals {
         }
         of(|counts| counts.ended_in_window).collect()
     }
+}
+
+/// What a headline figure says of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The server's own limit was seen.
+    #[default]
+    Exact,
+    /// The server carried this; where it ends was not reached (the generator, the clients, the
+    /// room for files or the time was the limit).
+    AtLeast,
 }
 
 /// A line of `journal.jsonl`.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Index of an op's name in the workload's list of op names ([`crate::assignment::OpNames`]).
+/// Index of an op's name in the workload's list of op names ([`crate::outcome::OpNames`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpKind(pub u8);
 
@@ -116,6 +116,11 @@ pub struct ErrorSample {
     /// Nanoseconds from the start of the load point.
     pub at_ns: u64,
 }
+
+/// Names of a workload's ops; [`OpKind`] indexes this list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OpNames(pub Vec<String>);
 
 #[cfg(test)]
 mod tests {

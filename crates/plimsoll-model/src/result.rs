@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
-use crate::event::{ResourceUse, UnexpectedCount};
+use crate::event::{Bound, ResourceUse, UnexpectedCount};
 use crate::gate::GateResult;
 use crate::limit::Limit;
 use crate::shape::Shape;
@@ -155,18 +155,6 @@ pub struct Summary {
     /// The shape of throughput over load; absent where the ladder has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Shape>,
-}
-
-/// What a headline figure says of the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// The server's own limit was seen.
-    #[default]
-    Exact,
-    /// The server carried this; where it ends was not reached (the generator, the clients, the
-    /// room for files or the time was the limit).
-    AtLeast,
 }
 
 /// Why a valid load point is left out of the headline. A finding about the server, no fault of

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Bound;
 use crate::limit::Limit;
-use crate::result::Bound;
 
 /// Version of the document.
 pub const SCALING_FORMAT: u32 = 1;

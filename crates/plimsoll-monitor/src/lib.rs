@@ -32,6 +32,7 @@ pub mod sampler;
 pub mod source;
 mod unreadable;
 pub mod watch;
+mod watched;
 
 pub use clock_step::{ClockReading, clock_step_ns};
 pub use core_users::WatchedCores;
@@ -43,6 +44,6 @@ pub use source::{
 };
 pub use unreadable::unreadable;
 pub use watch::{
-    Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor, Scope,
-    WatchedProcess,
+    Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor,
 };
+pub use watched::{Scope, WatchedProcess};

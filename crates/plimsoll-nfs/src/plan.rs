@@ -1,8 +1,8 @@
 //! From a suite and its targets to a preparation for each load point, with everything that
 //! departs from the published method named.
 
-use plimsoll_model::assignment::OpNames;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::{Bytes, grouped};
 

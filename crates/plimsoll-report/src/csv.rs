@@ -1,9 +1,8 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
+use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Evidence, Limit};
-use plimsoll_model::result::{
-    Bound, NotCounted, PointResult, RunResult, TimeIntervals, TimeSummary,
-};
+use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeIntervals, TimeSummary};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 

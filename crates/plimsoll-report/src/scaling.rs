@@ -1,6 +1,6 @@
 //! The page and the table of a scaling.
 
-use plimsoll_model::result::Bound;
+use plimsoll_model::event::Bound;
 use plimsoll_model::scaling::{Scaling, ScalingStep};
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! The page and the table of a scaling.
 
+use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Limit, LimitKind};
-use plimsoll_model::result::Bound;
 use plimsoll_model::scaling::{SCALING_FORMAT, Scaling, ScalingStep};
 use plimsoll_report::{scaling_html, scaling_markdown};
 

@@ -95,7 +95,7 @@ fn a_result_without_intervals_shows_its_values_bare() {
 #[test]
 fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
     let mut run = fixture::valid(3);
-    run.summary.bound = plimsoll_model::result::Bound::AtLeast;
+    run.summary.bound = plimsoll_model::event::Bound::AtLeast;
     let text = plimsoll_report::markdown(std::slice::from_ref(&run));
     assert!(text.contains("highest sustained ops/s: **at least 25,977 ops/s"), "{text}");
     let page = plimsoll_report::html(std::slice::from_ref(&run)).unwrap();

@@ -10,7 +10,8 @@ use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
 
 use super::loadfile::LoadFileSource;
-use super::parameters::{self, Caching, DiskMixModel, Pattern, Signing, SmbWorkload};
+use super::logon::Signing;
+use super::parameters::{self, Caching, DiskMixModel, Pattern, SmbWorkload};
 use super::prepare::{PreparationRequest, SmbPreparation};
 use super::script::{Pacing, ScriptPlan};
 use super::target::SmbTarget;

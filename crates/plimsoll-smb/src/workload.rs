@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_engine::seam::ClientSeat;
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::OpNames;
+use plimsoll_model::outcome::OpNames;
 
 use super::parameters;
 use super::script::{ScriptPlan, SmbScript};

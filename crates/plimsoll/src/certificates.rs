@@ -10,7 +10,7 @@ use plimsoll_model::certificate::{
 };
 use plimsoll_model::disclosure::Host;
 
-use crate::coordinator::clock::utc_stamp;
+use crate::clock::utc_stamp;
 
 /// Keeps a certificate; where it is, or why it is not.
 pub(crate) fn keep(certificate: &Certificate) -> Result<PathBuf, String> {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll_analysis::{PointTimes, RawRun, SecondTimes, analyse};
-use plimsoll_model::assignment::{OpNames, PointId};
+use plimsoll_model::assignment::PointId;
 use plimsoll_model::bundle::{
     BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, write_durably,
 };
 use plimsoll_model::event::{OpTimes, add_times};
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::RunResult;
 use plimsoll_report::ReportError;
 

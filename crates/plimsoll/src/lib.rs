@@ -5,6 +5,7 @@
 
 mod certificates;
 mod cli;
+mod clock;
 mod coordinator;
 mod derive;
 mod exit;
@@ -72,6 +73,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),
         Verb::Published(args) => verbs::published::perform(&args),
+        Verb::Generate(args) => verbs::generate::perform(&args),
     }
 }
 

@@ -4,14 +4,15 @@ use std::mem::take;
 
 use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::capacity::{Capacity, CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
+use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Limit, LimitKind};
-use plimsoll_model::result::{Bound, OverallResponse, PointResult, Summary};
+use plimsoll_model::result::{OverallResponse, PointResult, Summary};
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::units::grouped;
 
 use super::judge::Tried;
 use super::{Answer, Config, Search};
-use crate::analyse::ops_unit;
+use crate::metric::ops_unit;
 use crate::raw::{PointView, RawRun, RunView, profile_named};
 
 /// Makes the tries the points of the run, in order of load. All clients at once asks for no load of

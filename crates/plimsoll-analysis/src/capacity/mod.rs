@@ -25,7 +25,7 @@ mod text;
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::CapacityTry;
-use plimsoll_model::result::Bound;
+use plimsoll_model::event::Bound;
 use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_MAX, Suite};
 
 pub(crate) use self::answer::{order_points, summarise};

@@ -164,8 +164,9 @@ fn resumed(view: &RunView<'_>) -> Option<Finding> {
 mod tests {
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder, check_rule};
+    use plimsoll_model::event::Bound;
     use plimsoll_model::event::JournalRecord;
-    use plimsoll_model::result::{Bound, NotCounted};
+    use plimsoll_model::result::NotCounted;
 
     fn rules(run: &RunBuilder) -> Vec<String> {
         let verdict = analyse(&run.raw()).verdict;

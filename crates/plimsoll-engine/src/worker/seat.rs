@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
-use plimsoll_model::assignment::{Assignment, OpNames};
+use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
+use plimsoll_model::outcome::OpNames;
 
 use crate::driver::epoll::EpollDriver;
 use crate::driver::{Driver, LocalPort, Route};

@@ -13,8 +13,8 @@ use hdrhistogram::serialization::interval_log::{
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializeError, V2DeflateSerializer};
 
 use super::BundleError;
-use crate::assignment::OpNames;
 use crate::event::{OpTimes, Phase, Times};
+use crate::outcome::OpNames;
 use crate::units::{NANOS_PER_SECOND, Nanos};
 
 const FIRST_LINES: &str = "#[Histogram log format version 1.3]\n\

@@ -79,8 +79,8 @@ fn broken(error: impl Display) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assignment::OpNames;
     use crate::bundle::IntervalLog;
+    use crate::outcome::OpNames;
 
     const KIB: usize = 1_024;
     const MIB: usize = 1_024 * KIB;

@@ -7,8 +7,9 @@ use super::{
     BundleError, DISCLOSURE_FILE, INTERVALS_DIR, IntervalEntry, JOURNAL_FILE, Journal, SUITE_FILE,
     read_intervals,
 };
-use crate::assignment::{OpNames, PointId};
+use crate::assignment::PointId;
 use crate::disclosure::Disclosure;
+use crate::outcome::OpNames;
 
 /// A bundle on the disk, complete or not.
 #[derive(Clone, Debug)]

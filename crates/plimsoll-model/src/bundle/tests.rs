@@ -3,11 +3,12 @@
 use std::fs;
 
 use super::*;
-use crate::assignment::{Load, OpNames, Pacing, PointId, Purpose};
+use crate::assignment::{Load, Pacing, PointId, Purpose};
 use crate::disclosure::Disclosure;
 use crate::event::{
     JOURNAL_FORMAT, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, WorkerTotals,
 };
+use crate::outcome::OpNames;
 use crate::suite::{Arrivals, Gaps, Suite};
 use crate::units::{Nanos, OpsPerSec};
 

@@ -10,9 +10,10 @@ use super::{
     JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, REPORT_FILE,
     RESULT_FILE, SUITE_FILE, write_durably,
 };
-use crate::assignment::{OpNames, PointId};
+use crate::assignment::PointId;
 use crate::disclosure::Disclosure;
 use crate::event::{JournalRecord, PointRecord};
+use crate::outcome::OpNames;
 use crate::suite::Suite;
 
 /// The bundle of a run that goes on.

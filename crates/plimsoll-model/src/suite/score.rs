@@ -9,7 +9,7 @@ use super::document::{SuiteError, nearest};
 use super::reader::TableReader;
 use super::shares::WEIGHT_MAX;
 use super::{Ladder, LoadSpec};
-use crate::assignment::OpNames;
+use crate::outcome::OpNames;
 
 /// Lightest weight of a mix, for the same reason. None is zero: a mix that does not count is left
 /// out of the ladder.

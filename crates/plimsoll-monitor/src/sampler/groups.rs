@@ -14,7 +14,7 @@ use crate::parse::{
     parse_throttling,
 };
 use crate::root::Root;
-use crate::watch::{Scope, WatchedProcess};
+use crate::watched::{Scope, WatchedProcess};
 
 pub(super) static GROUPS: Table = Table {
     name: "cgroup",

@@ -29,7 +29,7 @@ pub use table::{Column, Row, Rows, Table, Unit};
 use crate::clock;
 use crate::clock_step::ClockReading;
 use crate::root::Root;
-use crate::watch::WatchedProcess;
+use crate::watched::WatchedProcess;
 
 /// Tables of a sample.
 pub const TABLES: usize = 10;

@@ -6,7 +6,7 @@ use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, share};
 use crate::parse::{NetworkCounters, parse_net_dev};
 use crate::root::Root;
-use crate::watch::WatchedProcess;
+use crate::watched::WatchedProcess;
 
 const BITS_PER_BYTE: f64 = 8.0;
 const BITS_PER_MEGABIT: f64 = 1e6;

@@ -7,7 +7,7 @@ use super::table::{Column, Rows, Table, Unit};
 use super::threads::ThreadsUse;
 use super::tree::{Tree, all_processes};
 use crate::root::Root;
-use crate::watch::WatchedProcess;
+use crate::watched::WatchedProcess;
 
 /// All processes are looked through for descendants, descriptors counted and cores asked for once
 /// in so many samples: all of them walk directories. Children of known processes are looked for at

@@ -9,7 +9,7 @@ use super::table::{Column, Rows, Table, Unit};
 use crate::clock;
 use crate::parse::{SocketQueues, parse_socket_queues};
 use crate::root::Root;
-use crate::watch::WatchedProcess;
+use crate::watched::WatchedProcess;
 
 pub(super) static SOCKETS: Table = Table {
     name: "socket",

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::process::thread_cpu_ns;
-use crate::watch::Scope;
+use crate::watched::Scope;
 
 /// A machine whose counters a test sets.
 struct Machine(TempDir);

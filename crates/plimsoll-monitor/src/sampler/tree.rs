@@ -8,7 +8,7 @@ use super::threads::{Threads, ThreadsUse};
 use crate::parse::{ProcessStat, parse_cpu_numbers, parse_process_stat, parse_status_field};
 use crate::process::{ProcessUse, ticks_to_ns};
 use crate::root::Root;
-use crate::watch::{Scope, WatchedProcess};
+use crate::watched::{Scope, WatchedProcess};
 
 /// Trees with more threads are not looked at thread by thread (measured: 17 µs a thread).
 const THREADS_MAX: u64 = 256;

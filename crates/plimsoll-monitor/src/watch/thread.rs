@@ -12,12 +12,13 @@ use super::outputs::CsvWriters;
 use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
 use super::turns::{self, Turns};
-use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors, WatchedProcess};
+use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors};
 use crate::clock;
 use crate::clock_step::{ClockReading, clock_step_ns};
 use crate::core_users::{CoreScan, WatchedCores};
 use crate::root::Root;
 use crate::sampler::Sampler;
+use crate::watched::WatchedProcess;
 
 /// Before a server that fills the core it shares with the monitor, where that is permitted, and
 /// after the workers: a sample that comes seconds late is of another time than the window.

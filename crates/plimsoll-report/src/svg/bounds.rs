@@ -6,7 +6,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
 use super::draw::{Anchor, Drawing};
-use super::stacked::Place;
+use super::scale::Scale;
 use crate::view::metric;
 
 /// Words closer to each other than this stand back to back.
@@ -122,4 +122,16 @@ pub(crate) fn bounds_legend(run: &RunResult) -> String {
     ];
     let said: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
     said.join(" ")
+}
+
+/// Where a panel stands.
+pub(super) struct Place {
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    /// Where the drawing ends.
+    pub(super) edge: f64,
 }

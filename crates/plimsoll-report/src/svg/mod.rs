@@ -16,10 +16,10 @@ mod timeline;
 pub(crate) use bounds::bounds_legend;
 pub(crate) use course::course_chart;
 pub(crate) use load::{generator_chart, load_chart};
-pub(crate) use percentiles::{percentile_chart, selected_points};
+pub(crate) use percentiles::percentile_chart;
 pub(crate) use resources::{resource_chart, resource_topics};
 pub(crate) use scaling::scaling_chart;
-pub(crate) use timeline::{timeline_chart, timeline_spans, timeline_time};
+pub(crate) use timeline::timeline_chart;
 
 /// Identity and width of one drawing.
 #[derive(Clone, Copy, Debug)]

@@ -7,25 +7,12 @@ use super::Frame;
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, nines, spread, tick_room, tick_text, ticks};
 use crate::text::{TimeUnit, load};
+use crate::view::selected_points;
 
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
 const HEIGHT: f64 = 260.0;
 const TOP: f64 = 26.0;
 const NAME_DIGIT_WIDTH: f64 = 8.6; // of 13 px bold type
-
-/// The points whose distribution is worth a line: the first, a middle and the last valid one. A
-/// run without any valid point shows its invalid ones.
-pub(crate) fn selected_points(run: &RunResult) -> Vec<&PointResult> {
-    let drawn = |p: &&PointResult| p.response_percentiles.len() > 1;
-    let mut points: Vec<_> = run.points.iter().filter(|p| p.valid).filter(drawn).collect();
-    if points.is_empty() {
-        points = run.points.iter().filter(drawn).collect();
-    }
-    let last = points.len().saturating_sub(1);
-    let mut chosen = vec![0, last / 2, last];
-    chosen.dedup();
-    chosen.into_iter().filter_map(|i| points.get(i).copied()).collect()
-}
 
 /// One line per selected point.
 pub(crate) fn percentile_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Panels one above the other on one axis of load.
 
 use super::Frame;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Place};
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, spread, tick_room, tick_text, ticks};
 use super::strip::{Cell, draw_strip};
@@ -81,18 +81,6 @@ const FOOT: f64 = 44.0;
 const LOW: f64 = 90.0;
 const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const LABEL_GAP: f64 = 14.0;
-
-/// Where a panel stands.
-pub(super) struct Place {
-    pub(super) x: Scale,
-    pub(super) y: Scale,
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-    /// Where the drawing ends.
-    edge: f64,
-}
 
 /// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {

@@ -7,6 +7,7 @@ use super::draw::{Anchor, Drawing};
 use super::over_time::used_over_time;
 use super::scale::{Scale, tick_text, ticks};
 use crate::text::TimeUnit;
+use crate::view::timeline_time;
 
 const HEIGHT: f64 = 66.0;
 const GAP: f64 = 34.0;
@@ -15,32 +16,6 @@ const MARGIN: f64 = 8.0;
 
 /// What a panel draws of a second.
 type Value<'a> = &'a dyn Fn(&TimelineSecond) -> Option<f64>;
-
-/// The response time a timeline shows: p99, or what there is instead.
-pub(crate) fn timeline_time(
-    point: &PointResult,
-) -> (&'static str, fn(&TimelineSecond) -> Option<u64>) {
-    let has =
-        |pick: fn(&TimelineSecond) -> Option<u64>| point.timeline.iter().any(|s| pick(s).is_some());
-    if has(|s| s.response_p99_ns) {
-        ("p99", |s| s.response_p99_ns)
-    } else if has(|s| s.response_max_ns) {
-        ("longest", |s| s.response_max_ns)
-    } else {
-        ("p50", |s| s.response_p50_ns)
-    }
-}
-
-/// Seconds grouped so that at most `spans_max` remain: what a drawing or a table has room for.
-pub(crate) fn timeline_spans(
-    seconds: &[TimelineSecond],
-    spans_max: usize,
-) -> Vec<&[TimelineSecond]> {
-    seconds
-        .chunk_by(|a, b| a.phase == b.phase)
-        .flat_map(|phase| phase.chunks(seconds.len().div_ceil(spans_max.max(1)).max(1)))
-        .collect()
-}
 
 /// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run. Nothing
 /// where the window is too short to have a course.

@@ -2,7 +2,8 @@
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{Capacity, CapacitySearch, CapacityTry, LimitFigure, TryStanding};
-use plimsoll_model::result::{Bound, RunResult};
+use plimsoll_model::event::Bound;
+use plimsoll_model::result::RunResult;
 use plimsoll_model::units::{Nanos, grouped};
 use serde::Serialize;
 

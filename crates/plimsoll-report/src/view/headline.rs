@@ -1,6 +1,7 @@
 //! The figures of the first screen.
 
-use plimsoll_model::result::{Bound, PointResult, RunResult};
+use plimsoll_model::event::Bound;
+use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::Bytes;

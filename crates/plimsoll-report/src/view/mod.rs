@@ -3,6 +3,7 @@
 mod budget;
 mod capacity;
 mod disclosure;
+mod drawn;
 mod errors;
 mod headline;
 mod limits;
@@ -24,6 +25,7 @@ use crate::table::{Mark, Table, figures, words};
 use crate::text::{command_line, instant, number};
 
 pub(crate) use disclosure::Section;
+pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::{Figure, headline_point};
 pub(crate) use limits::has_limits;
 pub use limits::limit_name;

@@ -4,10 +4,10 @@ use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
 use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
 
+use super::drawn::{selected_points, timeline_spans, timeline_time};
 use super::errors::class_text;
 use super::limits::{has_limits, limit_name};
 use super::moved::{metric, mib_per_s, ops_unit};
-use crate::svg::{selected_points, timeline_spans, timeline_time};
 use crate::table::{Column, Mark, Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 

@@ -85,13 +85,27 @@ pub(crate) fn parse(text: &str) -> Result<Option<Line<'_>>, Problem> {
         return Err(Problem::TooMuch { found: word.to_owned(), usage: verb.usage() });
     }
     let line = Line { verb, values, status, timestamp };
-    names::check_removal(&line)?;
+    check_removal(&line)?;
     Ok(Some(line))
+}
+
+/// A tree that belongs to all clients must not be removed by one of them.
+fn check_removal(line: &Line<'_>) -> Result<(), Problem> {
+    let name = line.values[0].text();
+    if line.verb != Verb::Deltree || names::is_own(name) {
+        return Ok(());
+    }
+    Err(Problem::Name {
+        found: name.to_owned(),
+        why: "is the tree of all clients, not of one; Deltree a name with client1 in it",
+    })
 }
 
 fn read<'t>(verb: Verb, argument: Argument, word: &'t str) -> Result<Value<'t>, Problem> {
     let max = match argument {
-        Argument::Path(_) | Argument::Mask => return names::read(verb, argument, word),
+        Argument::Path(_) | Argument::Mask => {
+            return names::read(verb, argument, word).map(Value::Text);
+        }
         Argument::Handle | Argument::Word(_) => u64::from(u32::MAX),
         Argument::Long(_) => u64::MAX,
         Argument::Transfer(_) => TRANSFER_BYTES_MAX,

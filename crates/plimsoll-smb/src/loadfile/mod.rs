@@ -6,12 +6,14 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`verb`], [`status`], [`levels`] | the words and numbers of the format |
+//! | `bounds` | how long names, lines and files may be |
 //! | [`names`] | names, and where a client finds them on the share |
 //! | [`line`](mod@line), [`problem`], [`parse`] | text to records, and what can be wrong with it |
 //! | [`record`] | a line in 24 bytes |
 //! | [`equivalent`] | where SMB2 answers otherwise than SMB1 |
 //! | [`replay`] | the script |
 
+mod bounds;
 pub(crate) mod equivalent;
 pub(crate) mod levels;
 pub(crate) mod line;

@@ -6,16 +6,12 @@ use std::collections::HashMap;
 
 use crate::op::PathText;
 
-use super::line::{Line, Value};
+use super::bounds::{NAME_BYTES_MAX, REPLAY_ROOT};
 use super::problem::Problem;
 use super::verb::{Argument, Verb};
 
-/// Where replays live, below the share's root or the URL's path.
-pub(crate) const REPLAY_ROOT: &str = r"plimsoll-files\replay";
 /// What becomes the client's own directory.
 pub(crate) const OWN_MARK: &str = "client1";
-/// Longest name, with the longest client number in it and without [`REPLAY_ROOT`].
-pub(crate) const NAME_BYTES_MAX: usize = PathText::BYTES_MAX - REPLAY_ROOT.len() - 1;
 /// `client4294967296` is so much longer than [`OWN_MARK`].
 const OWN_GROWTH_BYTES_MAX: usize = 9;
 
@@ -26,7 +22,7 @@ pub(crate) fn read<'t>(
     verb: Verb,
     argument: Argument,
     word: &'t str,
-) -> Result<Value<'t>, Problem> {
+) -> Result<Cow<'t, str>, Problem> {
     let refuse = |why| Err(Problem::Name { found: word.to_owned(), why });
     let name = word.trim_start_matches(['\\', '/']);
     let name = match name.contains('/') {
@@ -56,19 +52,7 @@ pub(crate) fn read<'t>(
     if name.len() + own * OWN_GROWTH_BYTES_MAX > NAME_BYTES_MAX {
         return Err(Problem::NameTooLong(word.to_owned()));
     }
-    Ok(Value::Text(name))
-}
-
-/// A tree that belongs to all clients must not be removed by one of them.
-pub(crate) fn check_removal(line: &Line<'_>) -> Result<(), Problem> {
-    let name = line.values[0].text();
-    if line.verb != Verb::Deltree || is_own(name) {
-        return Ok(());
-    }
-    Err(Problem::Name {
-        found: name.to_owned(),
-        why: "is the tree of all clients, not of one; Deltree a name with client1 in it",
-    })
+    Ok(name)
 }
 
 /// The name differs from client to client.

@@ -3,21 +3,13 @@
 use std::io::{BufRead, Read as _};
 
 use super::LoadFile;
+use super::bounds::{LINE_BYTES_MAX, NAMES_BYTES_MAX, RECORDS_MAX};
 use super::line;
 use super::names::PoolBuilder;
 use super::problem::{LoadFileError, Problem};
 use super::record::Record;
 use super::status::Status;
 use super::verb::Verb;
-
-/// Longest line; two of the longest names and four numbers need far less.
-pub(crate) const LINE_BYTES_MAX: usize = 4096;
-/// Most operations of a file: 384 MiB in memory, 16 times the public file.
-pub(crate) const RECORDS_MAX: usize = 16 * 1024 * 1024;
-/// Most text of different names. Numbers of 32 bits point into it.
-pub(crate) const NAMES_BYTES_MAX: usize = 512 * 1024 * 1024;
-/// Most different statuses; a record holds the number of one in a byte.
-pub(crate) const STATUSES_MAX: usize = 256;
 
 impl LoadFile {
     /// Reads a load file to its end; `file` names it in messages.

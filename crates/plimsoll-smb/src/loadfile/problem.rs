@@ -1,7 +1,6 @@
 //! What can be wrong with a load file, and the next move.
 
-use super::names::NAME_BYTES_MAX;
-use super::parse::{LINE_BYTES_MAX, NAMES_BYTES_MAX, RECORDS_MAX, STATUSES_MAX};
+use super::bounds::{LINE_BYTES_MAX, NAME_BYTES_MAX, NAMES_BYTES_MAX, RECORDS_MAX, STATUSES_MAX};
 
 /// A mistake in a load file.
 #[derive(Debug, thiserror::Error)]

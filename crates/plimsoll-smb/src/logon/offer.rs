@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-pub use crate::parameters::{Dialect, Signing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::seal::{Cipher, SigningAlgorithm};
 
 /// Who wants to log on.
@@ -93,4 +95,63 @@ pub struct LogonRequest<'a> {
     pub unc: &'a str,
     /// Differs from logon to logon.
     pub nonce: u64,
+}
+
+/// Versions of the protocol.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[expect(missing_docs, reason = "each is the dialect of its name")]
+pub enum Dialect {
+    #[serde(rename = "2.0.2")]
+    V2_0_2,
+    #[serde(rename = "2.1")]
+    V2_1,
+    #[serde(rename = "3.0")]
+    V3_0,
+    #[serde(rename = "3.0.2")]
+    V3_0_2,
+    #[default]
+    #[serde(rename = "3.1.1")]
+    V3_1_1,
+}
+
+/// When messages are signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signing {
+    /// Offered, done when the server asks for it.
+    #[default]
+    WhenAsked,
+    /// Always.
+    Required,
+    /// Never; a server that requires it is refused.
+    Off,
+}
+
+impl Dialect {
+    /// All, rising, with their names.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("2.0.2", Self::V2_0_2),
+        ("2.1", Self::V2_1),
+        ("3.0", Self::V3_0),
+        ("3.0.2", Self::V3_0_2),
+        ("3.1.1", Self::V3_1_1),
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
+    }
+
+    /// Its number on the wire, MS-SMB2 2.2.3.
+    pub const fn revision(self) -> u16 {
+        match self {
+            Self::V2_0_2 => 0x0202,
+            Self::V2_1 => 0x0210,
+            Self::V3_0 => 0x0300,
+            Self::V3_0_2 => 0x0302,
+            Self::V3_1_1 => 0x0311,
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::super::target::SmbTarget;
 use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT};
 use super::build::{patiently, remove_all};
 use super::ours::{self, RootState};
-use super::points::on_site;
+use super::remote::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share};
 use super::site::Site;

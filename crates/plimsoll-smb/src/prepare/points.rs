@@ -2,7 +2,6 @@
 //! into order for the load; after the last point remove them, if the suite says so.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
@@ -15,10 +14,8 @@ use super::super::session::SmbSite;
 use super::super::target::SmbTarget;
 use super::super::workspace::{Place, Workspace};
 use super::clean::clean;
-use super::remote::{self, Remote};
+use super::remote::{self, Remote, on_site};
 use super::set::{self, CHANNELS, Order};
-use super::share::Share;
-use super::site::Site;
 use super::survey::Depth;
 use super::validate;
 use plimsoll_protocol::content::ContentTable;
@@ -182,21 +179,6 @@ fn validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
         GoOn::Yes => Ok(()),
         GoOn::No => Err(SetupError::Stopped),
     }
-}
-
-/// Does something on a share that is reached through `dial`.
-pub(super) fn on_site<T>(
-    target: &SmbTarget,
-    offer: &Offer,
-    content: &ContentTable,
-    dial: &dyn Dial,
-    work: impl FnOnce(&Site<'_>) -> Result<T, SetupError>,
-) -> Result<T, SetupError> {
-    let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, SetupError> {
-        Ok(Box::new(Remote::open(target, offer, content, dial, Arc::clone(stop))?))
-    };
-    let stop = dial.stop();
-    work(&Site { name: &target.name, stop: &stop, open: &open })
 }
 
 /// Some servers let in a user whom they do not know; what is measured then is a guest's.

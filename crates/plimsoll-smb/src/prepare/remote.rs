@@ -24,6 +24,7 @@ use super::super::wire::query_info::QueryInfoResponse;
 use super::super::wire::read::ReadResponse;
 use super::super::wire::{Command, status};
 use super::share::{Entry, Found, Kind, Share, ShareError};
+use super::site::Site;
 use plimsoll_engine::rng;
 use plimsoll_protocol::blocking::{Blocking, Ended};
 use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
@@ -296,4 +297,19 @@ fn unless_missing<T>(result: Result<T, ShareError>) -> Result<Option<T>, ShareEr
 
 fn is_end_of_listing(error: &ShareError) -> bool {
     matches!(error.status(), Some(status::NO_MORE_FILES | status::NO_SUCH_FILE))
+}
+
+/// Does something on a share that is reached through `dial`.
+pub(super) fn on_site<T>(
+    target: &SmbTarget,
+    offer: &Offer,
+    content: &ContentTable,
+    dial: &dyn Dial,
+    work: impl FnOnce(&Site<'_>) -> Result<T, SetupError>,
+) -> Result<T, SetupError> {
+    let open = |stop: &Arc<AtomicBool>| -> Result<Box<dyn Share>, SetupError> {
+        Ok(Box::new(Remote::open(target, offer, content, dial, Arc::clone(stop))?))
+    };
+    let stop = dial.stop();
+    work(&Site { name: &target.name, stop: &stop, open: &open })
 }

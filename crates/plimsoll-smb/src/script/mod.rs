@@ -4,6 +4,7 @@
 //! nothing, so that a run can be repeated. In closed loads it says itself when a piece of work
 //! begins; in open loads, whose arrivals come when they come, it never thinks.
 
+mod cards;
 mod disk_mix;
 mod echo;
 mod logons;

@@ -7,7 +7,7 @@ use crate::parameters::{SizeTable, SmbWorkload};
 use crate::workspace::Workspace;
 use plimsoll_protocol::draw::Weights;
 
-use super::disk_mix::CardShares;
+use super::cards::CardShares;
 
 /// When a script's ops are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,9 +16,8 @@ use super::super::wire::oplock_break::{
 use super::SmbSession;
 use super::connection::Connection;
 use super::encode::Message;
-use super::failure::Failure;
+use super::failure::{Failure, Stop};
 use super::handles::Held;
-use super::replies::Stop;
 
 /// Waiting and under way; a server that sends breaks without end is not listened to.
 const CHORES_MAX: usize = 4_096;

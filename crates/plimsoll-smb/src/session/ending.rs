@@ -5,9 +5,8 @@ use plimsoll_engine::seam::Io;
 use super::super::op::SmbOp;
 use super::SmbSession;
 use super::connection::Connection;
-use super::failure::{Described, Failure};
+use super::failure::{Described, Failure, Stop};
 use super::in_flight::OpInFlight;
-use super::replies::Stop;
 use super::verdict::{Verdict, verdict};
 
 impl SmbSession {

@@ -18,6 +18,21 @@ const SEE_WHETHER_IT_RUNS: &str = "see whether the server still runs, and what i
 const SEE_WHAT_IT_IS: &str = "see what the server is, and its log";
 const SEE_WHO_IS_BETWEEN: &str = "somebody between here and the server may change messages";
 
+/// Why no further messages of a turn are looked at.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The client is lost.
+    Lost,
+    /// The stream cannot be read on.
+    Stream(FrameError),
+}
+
+impl From<FrameError> for Stop {
+    fn from(error: FrameError) -> Self {
+        Self::Stream(error)
+    }
+}
+
 /// What went wrong.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Failure<'m> {

@@ -6,13 +6,12 @@ use plimsoll_engine::seam::{Io, Link};
 
 use super::super::logon::{Established, LogonProgress};
 use super::super::op::{HandleNo, SmbOp};
-use super::super::wire::frame::FrameError;
 use super::super::wire::header::{Command, Part, Parts, UNSOLICITED};
 use super::super::wire::status;
 use super::chores::Chore;
 use super::connection::{Connected, Connection};
 use super::credits::Credits;
-use super::failure::{self, Failure};
+use super::failure::{self, Failure, Stop};
 use super::handles::Held;
 use super::in_flight::Stage;
 use super::{SmbSession, deltree};
@@ -22,27 +21,12 @@ const CREDITS_PER_OP: u32 = 8;
 /// Credits kept at least.
 const CREDITS_MIN: u32 = 64;
 
-/// Why no further messages of a turn are looked at.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// The client is lost.
-    Lost,
-    /// The stream cannot be read on.
-    Stream(FrameError),
-}
-
 /// The final reply to a command.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub command: Command,
     pub status: u32,
     pub body: Vec<u8>,
-}
-
-impl From<FrameError> for Stop {
-    fn from(error: FrameError) -> Self {
-        Self::Stream(error)
-    }
 }
 
 impl SmbSession {

@@ -1,6 +1,7 @@
 //! Little-endian fields at fixed places, and buffers that a message points to.
 
-use super::header::HEADER_BYTES;
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 64;
 
 /// Why bytes are not the message they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

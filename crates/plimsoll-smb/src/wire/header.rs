@@ -1,9 +1,6 @@
 //! The header before every command, and compounds. MS-SMB2 2.2.1, 3.2.4.1.4
 
-use super::bytes::{WireError, fixed, get, put};
-
-/// Bytes of a header.
-pub const HEADER_BYTES: usize = 64;
+use super::bytes::{HEADER_BYTES, WireError, fixed, get, put};
 
 /// Where the signature lies in a header, for 16 bytes.
 pub const SIGNATURE_AT: usize = 48;

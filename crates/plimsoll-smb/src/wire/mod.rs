@@ -40,12 +40,13 @@ pub mod transform;
 pub mod tree_connect;
 pub mod write;
 
+pub use bytes::HEADER_BYTES;
 pub use bytes::{FileId, FileTime, WireError};
 pub use close::{CloseRequest, CloseResponse, FlushRequest, FlushResponse};
 pub use create::{CreateRequest, CreateResponse, OplockLevel};
 pub use echo::{CancelRequest, EchoRequest, EchoResponse};
 pub use error::ErrorResponse;
-pub use header::{Command, HEADER_BYTES, Header, Part, Parts, chain};
+pub use header::{Command, Header, Part, Parts, chain};
 pub use ioctl::{IoctlRequest, IoctlResponse};
 pub use lock::{LockElement, LockElements, LockRequest, LockResponse};
 pub use negotiate::{NegotiateRequest, NegotiateResponse};

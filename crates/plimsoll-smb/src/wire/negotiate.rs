@@ -4,8 +4,8 @@ mod contexts;
 
 pub use contexts::{NegotiateContext, NegotiateContexts, Words};
 
+use super::bytes::HEADER_BYTES;
 use super::bytes::{FileTime, WireError, buffer, from_header, get, pad8, put, since, structure};
-use super::header::HEADER_BYTES;
 
 /// Bits of a SecurityMode, in NEGOTIATE and SESSION_SETUP.
 pub mod security_mode {

@@ -71,6 +71,8 @@ pub(crate) enum Verb {
     Inventory(InventoryArgs),
     /// Transcribed results of the source reports
     Published(PublishedArgs),
+    /// Manual pages, completions for a shell, and the schema of suite files
+    Generate(GenerateArgs),
 }
 
 /// Flags of every verb that takes a while.
@@ -102,6 +104,28 @@ pub(crate) struct DemoArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[command(subcommand)]
+    pub what: Generated,
+    /// Write files into this directory; of manual pages one for each verb
+    #[arg(long, value_name = "DIR", global = true)]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum Generated {
+    /// The manual page, for man
+    Man,
+    /// Completions, to be sourced by the shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// JSON Schema of suite files, as `plimsoll suites schema` prints it
+    Schema,
 }
 
 #[derive(Debug, Args)]

@@ -11,8 +11,8 @@ use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Caller, Channel, ChannelError, Dial, LinkKind, Secret, SourcePort};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::clock::unix_ns;
 use super::signals::Signals;
+use crate::clock::unix_ns;
 
 /// Where a password may stand that is not to be in a URL.
 const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";

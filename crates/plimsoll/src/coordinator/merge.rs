@@ -8,6 +8,8 @@ use plimsoll_model::event::{
 };
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
+use crate::terminal::SecondView;
+
 /// Slices that may wait for a slow worker; each holds some hundred KiB per op.
 const WAITING_SLICES_MAX: usize = 60;
 
@@ -44,25 +46,6 @@ struct LiveSecond {
     record: SecondRecord,
     response: Times,
     busy_ratio_max: f64,
-}
-
-/// One second for the live line.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SecondView {
-    /// What the ops were for.
-    pub phase: Phase,
-    /// Finished without error.
-    pub ops_per_s: f64,
-    /// Application bytes moved, both ways.
-    pub bytes_per_s: f64,
-    /// Failed.
-    pub errors: u64,
-    /// Median response.
-    pub response_p50_ns: Option<u64>,
-    /// 99th percentile of response.
-    pub response_p99_ns: Option<u64>,
-    /// Busiest worker.
-    pub generator_busy_ratio: f64,
 }
 
 /// A slice that every worker has reported.

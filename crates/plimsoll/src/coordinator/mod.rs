@@ -1,6 +1,5 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
-pub(crate) mod clock;
 pub(crate) mod dial;
 mod disclose;
 mod held;
@@ -20,6 +19,5 @@ pub(crate) mod sources;
 mod watcher;
 
 pub(crate) use held::Held;
-pub(crate) use merge::SecondView;
 pub(crate) use run::{RunEnd, resume, run};
 pub(crate) use run_setup::{RunRequest, cores_of_program};

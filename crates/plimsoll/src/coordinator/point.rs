@@ -10,23 +10,25 @@ use std::time::Duration;
 use plimsoll_analysis::{PointTimes, SecondTimes};
 use plimsoll_engine::agent;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::{Assignment, OpNames};
+use plimsoll_model::assignment::Assignment;
 use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
 use plimsoll_model::event::{
     AgentEvent, JournalRecord, Phase, PointRecord, SecondRecord, WorkerTotals,
 };
 use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::OnClientFailure;
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
 
-use super::clock::unix_ns;
 use super::kept::KeptSlices;
-use super::merge::{FullSlice, SecondView, Slices, add_totals};
+use super::merge::{FullSlice, Slices, add_totals};
 use super::placement::Placement;
 use super::signals::Signals;
 use super::watcher::{PointUse, Watcher};
+use crate::clock::unix_ns;
 use crate::exit::Failure;
+use crate::terminal::SecondView;
 
 /// How often the coordinator looks up from listening.
 const LOOK_UP: Duration = Duration::from_millis(50);

@@ -22,7 +22,6 @@ use plimsoll_protocol::Work;
 use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::SetupError;
 
-use super::clock::{Stopwatch, unix_ns};
 use super::dial::SystemDial;
 use super::ladder::{self, LadderPlan};
 use super::point::{PointDesk, PointEnd};
@@ -31,9 +30,12 @@ use super::setup::setup_shower;
 use super::signals::Signals;
 use super::watcher::Watcher;
 use super::{disclose, sources};
+use crate::clock::{Stopwatch, unix_ns};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::terminal::{Countdown, Live, LiveView, LoadUnit, finished_line, note, search_line};
+use crate::terminal::{
+    Countdown, Live, LiveView, LoadUnit, SecondView, finished_line, note, search_line,
+};
 use asked::{request_of, run_started};
 use search::{Found, planned_loads};
 
@@ -256,7 +258,7 @@ impl<'a> Run<'a> {
         let metric = self.request.suite.metric;
         let mut view = LiveView::new(title, metric);
         let ops = assignment.phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
-        let mut on_look_up = |second: Option<&super::SecondView>| {
+        let mut on_look_up = |second: Option<&SecondView>| {
             view.see(second);
             live.passing_lines(|columns, style| {
                 let left = ops.clone().unwrap_or_else(|| countdown.text());

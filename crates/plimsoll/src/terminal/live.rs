@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 
 use super::{Style, stderr_style};
 use crate::cli::Progress;
-use crate::coordinator::clock::Stopwatch;
+use crate::clock::Stopwatch;
 
 /// A live line changes at most this often.
 const REDRAW_PAUSE: Duration = Duration::from_millis(100);

@@ -6,7 +6,6 @@ use plimsoll_model::units::{BytesPerSec, grouped};
 
 use super::Style;
 use super::point_line::time;
-use crate::coordinator::SecondView;
 
 /// Seconds that are kept: more than any terminal has columns.
 const SECONDS_MAX: usize = 512;
@@ -15,6 +14,25 @@ const LABEL_COLUMNS: usize = 34;
 /// Share of a core from which the generator is shown as a worry.
 const BUSY_WORRY: f64 = 0.9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// One second for the live line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SecondView {
+    /// What the ops were for.
+    pub phase: Phase,
+    /// Finished without error.
+    pub ops_per_s: f64,
+    /// Application bytes moved, both ways.
+    pub bytes_per_s: f64,
+    /// Failed.
+    pub errors: u64,
+    /// Median response.
+    pub response_p50_ns: Option<u64>,
+    /// 99th percentile of response.
+    pub response_p99_ns: Option<u64>,
+    /// Busiest worker.
+    pub generator_busy_ratio: f64,
+}
 
 /// The seconds of one load point so far.
 pub(crate) struct LiveView {

@@ -10,7 +10,8 @@ mod tests;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_model::result::{Bound, Finding, RunResult, Verdict};
+use plimsoll_model::event::Bound;
+use plimsoll_model::result::{Finding, RunResult, Verdict};
 use plimsoll_model::stated::{Stated, gate_text};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, grouped};

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod generate;
 pub(crate) mod inventory;
 pub(crate) mod prepare;
 pub(crate) mod published;

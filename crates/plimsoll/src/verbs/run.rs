@@ -12,7 +12,7 @@ use plimsoll_model::units::Nanos;
 use toml::Value;
 
 use crate::cli::{LadderArgs, Output, Peak, RunArgs, YesNo};
-use crate::coordinator::clock::{unix_ns, utc_stamp};
+use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::sources;
 use crate::coordinator::{RunEnd, RunRequest, run};

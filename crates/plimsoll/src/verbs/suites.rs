@@ -30,7 +30,7 @@ fn list() -> Result<String, Failure> {
 }
 
 /// Schema of the whole format; `[workload]` is that of the protocol, by its name.
-fn schema() -> String {
+pub(crate) fn schema() -> String {
     let mut schema = plimsoll_model::suite::Suite::schema().to_value();
     let workloads: Vec<_> = protocols::all()
         .map(|one| one.protocol)

@@ -9,6 +9,7 @@ mod bad_days;
 mod counts;
 mod demo;
 mod gates;
+mod generate;
 mod interruption;
 mod listening;
 mod monitors;

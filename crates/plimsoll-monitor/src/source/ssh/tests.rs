@@ -7,7 +7,7 @@ use super::*;
 use crate::root::Root;
 use crate::sampler::Sampler;
 use crate::source::middle;
-use crate::watch::WatchedProcess;
+use crate::watched::WatchedProcess;
 
 /// A program in ssh's place that runs `body`, and the source it makes.
 struct FakeSsh {

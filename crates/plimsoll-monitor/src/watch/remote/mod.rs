@@ -16,12 +16,13 @@ use super::outputs::{CsvWriters, Outputs};
 use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
 use super::thread::{NICE, monotonic_at};
-use super::{INTERVAL_DEFAULT, MonitorError, WatchedProcess};
+use super::{INTERVAL_DEFAULT, MonitorError};
 use crate::clock;
 use crate::clock_step::ClockReading;
 use crate::root::Root;
 use crate::sampler::{Sample, Sampler};
 use crate::source::{Fetched, Lost, Source};
+use crate::watched::WatchedProcess;
 use clock_steps::ClockSteps;
 use gaps::Gaps;
 

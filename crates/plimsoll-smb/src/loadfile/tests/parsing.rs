@@ -2,11 +2,12 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
+use crate::loadfile::bounds::{LINE_BYTES_MAX, NAME_BYTES_MAX};
 use crate::loadfile::line::{Line, Value};
-use crate::loadfile::names::{NAME_BYTES_MAX, on_share, own_name};
+use crate::loadfile::names::{on_share, own_name};
 use crate::loadfile::status::Status;
 use crate::loadfile::verb::{Argument, Verb};
-use crate::loadfile::{LoadFile, TRANSFER_BYTES_MAX, levels, line, parse};
+use crate::loadfile::{LoadFile, TRANSFER_BYTES_MAX, levels, line};
 use crate::op::PathText;
 
 fn read(text: &str) -> LoadFile {
@@ -126,7 +127,7 @@ fn a_name_that_leaves_its_place_is_refused() {
 fn a_file_that_is_none_is_refused() {
     assert!(refusal("").contains("a.txt:0: the file holds no operation"));
     assert!(refusal("# only\nSleep 0\n").contains("a.txt:2: the file holds no operation"));
-    let long = format!("Close 1 NT_STATUS_OK\n# {}", "x".repeat(parse::LINE_BYTES_MAX));
+    let long = format!("Close 1 NT_STATUS_OK\n# {}", "x".repeat(LINE_BYTES_MAX));
     assert!(refusal(&long).starts_with("a.txt:2: the line is longer"));
     let message = LoadFile::parse(&b"Mkdir \"\xff\" *"[..], "a.txt").unwrap_err().to_string();
     assert!(message.starts_with("a.txt:1: the line is not UTF-8"), "{message}");

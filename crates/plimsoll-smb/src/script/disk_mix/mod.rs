@@ -13,7 +13,6 @@
 //! closed, and names that must be missing are no name of ours. So are the bytes: reads stay within
 //! what was written.
 
-mod cards;
 mod data;
 mod files;
 mod metadata;
@@ -24,11 +23,10 @@ use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
+use super::cards::{Card, Deck, PerCard};
 use super::plan::ScriptPlan;
 use crate::op::{HandleNo, SmbCall};
 use crate::workspace::{Home, SeedFile};
-pub(super) use cards::CardShares;
-use cards::{Card, Deck, PerCard};
 use files::{Files, Open};
 use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{GOLDEN, Owner, Strata, Stream};

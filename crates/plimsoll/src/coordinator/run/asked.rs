@@ -11,11 +11,11 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
 use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 
-use super::super::clock::unix_ns;
 use super::super::disclose::{HELD, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::ladder;
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
+use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::load_file;
 use crate::secrets::separate;

@@ -7,10 +7,10 @@ use plimsoll_model::event::JournalRecord;
 use plimsoll_model::suite::{LoadSpec, Profile, ProfileName};
 use plimsoll_model::units::Nanos;
 
-use super::super::clock::Stopwatch;
 use super::super::ladder;
 use super::asked::departures;
 use super::{Planned, Run, Stop};
+use crate::clock::Stopwatch;
 use crate::derive;
 use crate::exit::Failure;
 use crate::terminal::{Countdown, Live};

@@ -11,12 +11,12 @@ use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_protocol::Work;
 use plimsoll_protocol::net::Room;
 
-use super::super::clock::Stopwatch;
 use super::super::dial::SystemDial;
 use super::super::run_setup::RunSetup;
 use super::super::{disclose, ladder};
 use super::asked::departures;
 use super::{Planned, Run};
+use crate::clock::Stopwatch;
 use crate::derive;
 use crate::exit::Failure;
 use crate::terminal::{Countdown, Live};

@@ -1,8 +1,9 @@
 use std::path::Path;
 
+use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{
-    Axis, Bound, Finding, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary,
+    Axis, Finding, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary,
     TimeIntervals, TimeSummary, Verdict,
 };
 use plimsoll_model::suite::Metric;

@@ -19,7 +19,7 @@ use toml::Value;
 
 use super::wires;
 use crate::cli::Progress;
-use crate::coordinator::clock::wall_ahead_of_monotonic_ns;
+use crate::clock::wall_ahead_of_monotonic_ns;
 use crate::coordinator::placement::Placement;
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};

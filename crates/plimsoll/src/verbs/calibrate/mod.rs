@@ -13,7 +13,7 @@ use plimsoll_model::certificate::{CERTIFICATE_FORMAT, Certificate, CertifiedHost
 
 use crate::certificates;
 use crate::cli::CalibrateArgs;
-use crate::coordinator::clock::{Stopwatch, unix_ns};
+use crate::clock::{Stopwatch, unix_ns};
 use crate::coordinator::cores_of_program;
 use crate::coordinator::placement::{Placement, ServerPlace, place};
 use crate::coordinator::signals::Signals;
