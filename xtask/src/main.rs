@@ -12,6 +12,7 @@ mod ci;
 mod circles;
 mod command;
 mod coverage;
+mod dist;
 mod faults;
 mod fuzz;
 mod invariants;
@@ -19,6 +20,7 @@ mod licences;
 mod monitors;
 mod mutants;
 mod peers;
+mod pictures;
 mod size;
 mod skips;
 mod style;
@@ -38,6 +40,9 @@ usage: cargo xtask VERB
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
   size [DIR]      lines of product, tests and comments, crate by crate; of another checkout too
+  dist            binary, tar, deb and rpm with their checksums into target/dist; --twice builds
+                  again in another folder and compares
+  pictures        the pictures of the README, from real runs; needs nginx and a Chromium
   licences        licences and sources of every dependency
   fuzz [SECONDS]  every fuzz target, 60 s each; needs cargo-fuzz
   mutants         is a wrong line noticed? a sample of mutants, and on from where it was:
@@ -69,6 +74,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
         ["size", rest @ ..] => size::size(rest),
+        ["dist", rest @ ..] => dist::dist(rest),
+        ["pictures"] => pictures::pictures(),
         ["licences"] => licences::licences(),
         ["attribution", rest @ ..] => attribution::attribution(rest),
         [attribution::STAGED, rest @ ..] => attribution::serve(rest),

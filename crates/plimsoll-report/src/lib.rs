@@ -6,6 +6,7 @@
 //! | [`html`] | one self-contained page, no network, readable without scripts |
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
+//! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`junit`] | verdict and gates, for CI systems |
 //! | [`csv`] | the numbers, unrounded, units in the headers |
 //!
@@ -18,6 +19,7 @@ mod csv;
 mod html;
 mod junit;
 mod markdown;
+mod overview;
 mod scaling;
 mod svg;
 mod table;
@@ -28,5 +30,6 @@ pub use csv::csv;
 pub use html::{ReportError, html};
 pub use junit::junit;
 pub use markdown::markdown;
+pub use overview::overview_html;
 pub use scaling::{scaling_html, scaling_markdown};
 pub use view::limit_name;

@@ -109,6 +109,11 @@ pub(crate) fn report_page(results: &[RunResult]) -> Result<String, Failure> {
     plimsoll_report::html(results).map_err(|e| cannot_render(&e))
 }
 
+/// Runs on one page, each in a directory below the page's.
+pub(crate) fn overview(title: &str, runs: &[(String, &RunResult)]) -> Result<String, Failure> {
+    plimsoll_report::overview_html(title, runs).map_err(|e| cannot_render(&e))
+}
+
 /// Verdicts and gates for CI systems.
 pub(crate) fn junit(results: &[RunResult]) -> Result<String, Failure> {
     plimsoll_report::junit(results).map_err(|e| cannot_render(&e))

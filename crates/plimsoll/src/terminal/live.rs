@@ -26,6 +26,8 @@ enum Mode {
 pub(crate) struct Live {
     mode: Mode,
     style: Style,
+    /// Lasting lines are shown.
+    lasting: bool,
     /// Passing lines that stand there.
     shown: usize,
     last_draw: Option<Stopwatch>,
@@ -39,7 +41,12 @@ impl Live {
             Progress::Auto if io::stderr().is_terminal() => Mode::Live,
             Progress::Auto | Progress::Plain => Mode::Plain,
         };
-        Self { mode, style: stderr_style(), shown: 0, last_draw: None }
+        Self { mode, style: stderr_style(), lasting: true, shown: 0, last_draw: None }
+    }
+
+    /// Passing lines only.
+    pub(crate) fn passing_only(self) -> Self {
+        Self { lasting: false, ..self }
     }
 
     /// How to paint what is shown here.
@@ -49,7 +56,7 @@ impl Live {
 
     /// A lasting line.
     pub(crate) fn line(&mut self, text: &str) {
-        if self.mode == Mode::Silent {
+        if self.mode == Mode::Silent || !self.lasting {
             return;
         }
         self.clear();

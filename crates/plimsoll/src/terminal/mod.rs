@@ -5,6 +5,7 @@ mod live;
 mod live_view;
 mod mistake;
 mod point_line;
+mod story;
 mod style;
 mod summary;
 
@@ -15,6 +16,7 @@ pub(crate) use live::{Countdown, Live, left_at_this_rate};
 pub(crate) use live_view::{LiveView, SecondView};
 pub(crate) use mistake::show_failure;
 pub(crate) use point_line::{LoadUnit, finished_line, search_line};
+pub(crate) use story::story;
 use style::Screen;
 pub(crate) use style::Style;
 pub(crate) use summary::summary;

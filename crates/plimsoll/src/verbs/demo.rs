@@ -1,56 +1,80 @@
 //! `plimsoll demo`: a short tour on the built-in servers.
 
+use std::path::Path;
+
 use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::bundle::write_durably;
+use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::target::TargetSpec;
 
 use crate::cli::{DEFAULT_SEED, DemoArgs};
-use crate::coordinator::RunRequest;
 use crate::coordinator::signals::Signals;
+use crate::coordinator::{RunRequest, run};
+use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::secrets::SecretHeaders;
 use crate::suite_source;
-use crate::terminal;
-use crate::verbs::run::{command_line, default_out, run_and_show};
+use crate::terminal::{self, Live};
+use crate::verbs::run::{command_line, default_out, show_end};
 
-/// The suites of the tour, and how each goes.
-const SUITES: [(&str, &str); 4] = [
-    ("web-static", "a search for its peak, ten load points"),
-    ("nfs-v3", "a search for its peak, ten load points"),
-    ("disk-mix", "sixteen load points of 1 to 60 clients"),
-    ("transactions", "sixteen load points of 1 to 60 clients"),
-];
+/// The suites of the tour.
+const SUITES: [&str; 4] = ["web-static", "nfs-v3", "disk-mix", "transactions"];
+/// The page with all of them.
+const OVERVIEW_FILE: &str = "index.html";
 
-/// Runs each suite on its built-in server and shows where the report is.
+/// Runs each suite on its built-in server, tells each in a line, and shows where the page is.
 pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
     let out = args.out.clone().unwrap_or_else(|| default_out("demo"));
     let signals = Signals::listen()?;
+    terminal::note("The load lines of four servers of our own, about 15 s each:");
     let mut worst = Exit::Valid;
-    for (name, how) in SUITES {
-        terminal::note(&format!("{name}: a server of our own, {how}; about 15 s"));
-        let request = RunRequest {
-            suite: suite_source::find(name, &[])?,
-            headers: SecretHeaders::default(),
-            profile: ProfileName::Demo,
-            targets: vec![TargetSpec::Builtin],
-            seed: DEFAULT_SEED,
-            out: out.join(name),
-            workers: None,
-            pacing: Pacing::Auto,
-            priority: Priority::Auto,
-            loadfile: None,
-            monitors: Vec::new(),
-            statements: Vec::new(),
-            capacity: None,
-            gates: plimsoll_model::gate::Gates::default(),
-            held: None,
-            command: command_line(),
-        };
-        let exit = run_and_show(&request, &signals, args.output)?.exit;
-        worst = worst.max(exit);
-        if exit == Exit::Interrupted {
+    let mut results = Vec::new();
+    for name in SUITES {
+        let mut live = Live::new(args.output.progress).passing_only();
+        let end = run(&request(name, &out)?, &signals, &mut live)?;
+        drop(live);
+        worst = worst.max(end.exit);
+        if args.output.json || end.exit == Exit::Interrupted {
+            show_end(&end, args.output);
+        } else {
+            terminal::print(&terminal::story(&end.result, terminal::stdout_style()));
+        }
+        results.push((name.to_owned(), end.result));
+        if end.exit == Exit::Interrupted {
             break;
         }
     }
+    write_overview(&out, &results)?;
     Ok(worst)
+}
+
+fn request(name: &str, out: &Path) -> Result<RunRequest, Failure> {
+    Ok(RunRequest {
+        suite: suite_source::find(name, &[])?,
+        headers: SecretHeaders::default(),
+        profile: ProfileName::Demo,
+        targets: vec![TargetSpec::Builtin],
+        seed: DEFAULT_SEED,
+        out: out.join(name),
+        workers: None,
+        pacing: Pacing::Auto,
+        priority: Priority::Auto,
+        loadfile: None,
+        monitors: Vec::new(),
+        statements: Vec::new(),
+        capacity: None,
+        gates: plimsoll_model::gate::Gates::default(),
+        held: None,
+        command: command_line(),
+    })
+}
+
+fn write_overview(out: &Path, results: &[(String, RunResult)]) -> Result<(), Failure> {
+    let runs: Vec<_> = results.iter().map(|(name, result)| (name.clone(), result)).collect();
+    let page = out.join(OVERVIEW_FILE);
+    let text = derive::overview("Four servers, four load lines", &runs)?;
+    write_durably(&page, text.as_bytes())?;
+    terminal::note(&format!("Open {}", page.display()));
+    Ok(())
 }

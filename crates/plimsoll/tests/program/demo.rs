@@ -21,11 +21,12 @@ fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
     signal(&demo, Signal::INT);
     let ended = wait_for(demo);
 
-    let reports = [first.join("report.html"), second.join("report.html")];
-    let named: Vec<String> =
-        reports.iter().map(|report| format!("Report: {}", report.display())).collect();
+    let reports = [first.join("report.html"), second.join("report.html"), out.join("index.html")];
     let advice = format!("plimsoll resume {}", second.display());
-    ended.check(4, &[&named[0], &named[1], &advice, "web-static", "(demo)", "nfs-v3"]);
+    let page = format!("Open {}", reports[2].display());
+    ended.check(4, &["web-static  ", &advice, "(demo)", "nfs-v3", &page]);
+    let overview = std::fs::read_to_string(&reports[2]).unwrap();
+    assert!(overview.contains("href=\"web-static/report.html\""), "{overview}");
     for report in reports {
         let text = std::fs::read_to_string(&report).unwrap();
         assert!(text.contains("</html>"), "{} is whole", report.display());
