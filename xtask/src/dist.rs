@@ -63,6 +63,8 @@ fn fill(stage: &Path, binary: &Path, root: &Path, epoch: &str) -> Result<()> {
     fs::create_dir_all(stage).map_err(failed)?;
     let program = stage.join("plimsoll");
     fs::copy(binary, &program).map_err(failed)?;
+    // Cargo forgets to where a package has settings of its own.
+    run(Command::new("strip").arg(&program))?;
     let generate = |what: &[&str], to: &str| {
         run(Command::new(&program).arg("generate").args(what).arg("--output").arg(stage.join(to)))
     };
