@@ -74,6 +74,7 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
         headers: &[],
         connections,
         expected: Statuses::parse(&["2xx".to_owned()]).expect("a real class"),
+        stream: choice & 8 != 0,
     };
     let with_files = choice & 4 == 0;
     let (site, request) = if with_files {

@@ -11,12 +11,12 @@ use crate::{Result, workspace};
 /// What the terminal shows.
 const TERMINAL: &str = "run web-url managed:nginx --rate 1000,2000,4000,8000 --for 5s --warm-up 1s";
 /// What the report tells of.
-const REPORT: &str = "run web-static managed:nginx --peak 4000 --profile quick";
+const REPORT: &str = "run web-url managed:nginx --points 1,2,4,8,16,32,64 --for 5s --warm-up 1s";
 /// Of a picture of the terminal.
-const COLUMNS_MAX: usize = 112;
+const COLUMNS_MAX: usize = 120;
 const CHARACTER: (f64, f64) = (7.8, 18.0);
-/// Of the browser's window: the first screen of the page.
-const WINDOW: &str = "1280,1000";
+/// Of the browser's window: as far as the curve.
+const WINDOW: &str = "1280,1440";
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Makes both; needs nginx and a Chromium.

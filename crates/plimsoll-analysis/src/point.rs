@@ -107,6 +107,9 @@ fn op_results(
         let result = results.entry(name.clone()).or_default();
         result.response_ns = Some(summarise(&op.response, &[]));
         result.service_ns = Some(summarise(&op.service, &[]));
+        let pieces = op.pieces.as_deref();
+        result.first_piece_ns = pieces.map(|pieces| summarise(&pieces.first, &[]));
+        result.piece_gap_ns = pieces.map(|pieces| summarise(&pieces.gap, &[]));
     }
     let wanted = started.op_shares.as_deref().unwrap_or_default();
     let whole: f64 = wanted.iter().sum();

@@ -16,6 +16,7 @@ use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpStatus, Outcom
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
 use crate::fresh::FreshTimes;
+use crate::seam::Piece;
 use crate::ticks::Ticks;
 
 /// Error samples one worker keeps per class and point: enough to see a pattern.
@@ -300,6 +301,19 @@ impl Recorder {
         }
         if failed {
             self.count_failure(outcome, target, due_in_window, flight.due);
+        }
+    }
+
+    /// A piece of the reply to an op in flight arrived, before [`Recorder::boundary`].
+    pub fn piece(&mut self, flight: &Flight, piece: Piece, now: Nanos) {
+        if !self.in_window(flight.due) && self.phase != Phase::WarmUp {
+            return;
+        }
+        let times = &mut self.current.ops[usize::from(flight.kind.0)];
+        let pieces = times.pieces.get_or_insert_default();
+        match piece {
+            Piece::First => pieces.first.saturating_record(now.saturating_sub(flight.due).0),
+            Piece::After(gap) => pieces.gap.saturating_record(gap.0),
         }
     }
 

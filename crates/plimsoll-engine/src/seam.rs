@@ -64,10 +64,24 @@ pub trait Io {
     fn explain(&mut self, detail: fmt::Arguments<'_>);
     /// The op has ended; its done time is the `now` of the call the session is in.
     fn complete(&mut self, ticket: Ticket, outcome: Outcome);
+    /// Bytes of the op's reply have arrived, in the call the session is in: a piece of one that is
+    /// timed piece by piece.
+    fn piece(&mut self, ticket: Ticket, piece: Piece) {
+        let _ = (ticket, piece);
+    }
     /// Bytes came behind the reply of an op of this kind that has completed as
     /// [`plimsoll_model::outcome::OpStatus::Ok`]. Counts as one error more, of class
     /// [`ErrorClass::Surplus`], with the op that the client completed last; once per op at most.
     fn surplus(&mut self, kind: OpKind);
+}
+
+/// Which piece of a reply has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// The first.
+    First,
+    /// One that came so long after the one before it.
+    After(Nanos),
 }
 
 /// A protocol's state machine for one client.

@@ -1,6 +1,6 @@
 //! The op in flight: how far its reply has come, and what becomes of it.
 
-use plimsoll_engine::seam::{Io, Ticket};
+use plimsoll_engine::seam::{Io, Piece, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -23,6 +23,8 @@ pub(super) struct InFlight {
     pub(super) stage: Stage,
     pub(super) discarding: bool,
     pub(super) payload_bytes: u64,
+    /// When the last piece of the body arrived, where pieces are timed.
+    pub(super) piece_at: Option<Nanos>,
     /// Of the request's body.
     pub(super) sent_bytes: u64,
     pub(super) wrong_at: Option<u64>,
@@ -48,9 +50,19 @@ impl InFlight {
             stage: Stage::Head,
             discarding: false,
             payload_bytes: 0,
+            piece_at: None,
             sent_bytes: 0,
             wrong_at: None,
         }
+    }
+
+    /// A piece of the body arrived at `now`.
+    pub(super) fn piece(&mut self, now: Nanos, io: &mut impl Io) {
+        let piece = match self.piece_at.replace(now) {
+            None => Piece::First,
+            Some(before) => Piece::After(now.saturating_sub(before)),
+        };
+        io.piece(self.ticket, piece);
     }
 
     /// Success, or why not; says so in words.

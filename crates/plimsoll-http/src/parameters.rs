@@ -25,6 +25,9 @@ pub struct HttpWorkload {
     pub expect: Vec<String>,
     /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
     pub first_check: bool,
+    /// Time replies piece by piece: the first piece of the body, and the gaps between pieces. Only
+    /// of `urls`.
+    pub stream: bool,
     /// `HOST:PORT` or `unix:PATH` to connect to, in place of what the target's URL names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
@@ -149,6 +152,7 @@ impl Default for HttpWorkload {
             headers: Vec::new(),
             expect: Vec::new(),
             first_check: true,
+            stream: false,
             connect_to: None,
             tls_verify: true,
             tls_ca_file: None,

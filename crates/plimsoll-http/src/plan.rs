@@ -390,7 +390,8 @@ impl<'a> Draft<'a> {
 
     fn frame(&self, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
         let workload = self.workload;
-        site_frame(url, &workload.headers, workload.connections, &workload.expect)
+        let frame = site_frame(url, &workload.headers, workload.connections, &workload.expect)?;
+        Ok(SiteFrame { stream: workload.stream, ..frame })
     }
 }
 
@@ -414,7 +415,7 @@ pub(crate) fn site_frame<'a>(
         reason: format!("{bad:?} is not an HTTP status"),
     })?;
     let base = format!("{}://{host}", url.scheme);
-    Ok(SiteFrame { base, host, headers, connections, expected })
+    Ok(SiteFrame { base, host, headers, connections, expected, stream: false })
 }
 
 /// Names of the ops and the kind of each line: per URL in a short list, else per method.

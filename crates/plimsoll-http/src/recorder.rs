@@ -74,6 +74,7 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
         headers: &[],
         connections,
         expected: Statuses::parse(&expect).expect("the tests name real statuses"),
+        stream: false,
     }
 }
 

@@ -190,7 +190,7 @@ impl HttpSession {
     /// Asks the driver to drop a long body that nobody looks at, all but its last byte: the read
     /// that takes it shows whether more follows, which would else be taken for the next reply.
     fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
-        let wanted = self.capture.is_some();
+        let wanted = self.capture.is_some() || self.site.site.stream;
         let Some(flight) = self.in_flight.as_mut() else { return };
         if wanted || flight.op.verify || flight.discarding {
             return;
@@ -301,7 +301,7 @@ impl Session for HttpSession {
         self.send(link, io);
     }
 
-    fn on_bytes(&mut self, link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
         if bytes.is_empty() {
             return;
         }
@@ -316,7 +316,13 @@ impl Session for HttpSession {
             return self.refuse(link, open.answered, bytes, io);
         };
         flight.begun = true;
-        match self.read(link, bytes, io) {
+        let before = flight.payload_bytes;
+        let read = self.read(link, bytes, io);
+        if self.site.site.stream {
+            let grown = self.in_flight.as_mut().filter(|flight| flight.payload_bytes > before);
+            grown.into_iter().for_each(|flight| flight.piece(now, io));
+        }
+        match read {
             Ok(true) => self.finish(io),
             Ok(false) => {}
             Err(why) => {
@@ -399,6 +405,7 @@ impl Session for HttpSession {
     fn read_limit(&self, link: Link) -> usize {
         let awaits_long_body = self.is_current(link)
             && self.capture.is_none()
+            && !self.site.site.stream
             && self.in_flight.as_ref().is_some_and(|flight| {
                 matches!(flight.stage, Stage::Head)
                     && !flight.op.verify

@@ -25,6 +25,8 @@ pub struct Site {
     pub(super) connections: Connections,
     /// Good statuses.
     pub(super) expected: Statuses,
+    /// Replies are timed piece by piece.
+    pub(super) stream: bool,
     requests: Requests,
 }
 
@@ -78,6 +80,8 @@ pub struct SiteFrame<'a> {
     pub connections: Connections,
     /// Good statuses.
     pub expected: Statuses,
+    /// Replies are timed piece by piece.
+    pub stream: bool,
 }
 
 impl SiteFrame<'_> {
@@ -116,6 +120,7 @@ impl Site {
             base: frame.base,
             connections: frame.connections,
             expected: frame.expected,
+            stream: frame.stream,
             requests,
         }
     }

@@ -17,7 +17,9 @@ use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
 pub use resources::{CoreUser, ResourceUse};
-pub use times::{HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, Times, add_times, new_times};
+pub use times::{
+    HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,
+};
 
 /// Version of the journal's records.
 pub const JOURNAL_FORMAT: u32 = 1;

@@ -390,6 +390,12 @@ pub struct OpResult {
     pub response_ns: Option<TimeSummary>,
     /// done − sent.
     pub service_ns: Option<TimeSummary>,
+    /// First piece of the reply − due, where replies are timed piece by piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_piece_ns: Option<TimeSummary>,
+    /// From each piece of a reply to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece_gap_ns: Option<TimeSummary>,
 }
 
 /// The generator's own health in a point.

@@ -103,6 +103,11 @@ impl<S> Clients<S> {
         })
     }
 
+    /// The op in flight of that ticket.
+    pub(super) fn flight(&self, client: u32, ticket: Ticket) -> Option<Flight> {
+        self.at(client).flights.get(ticket.0 as usize).copied().flatten()
+    }
+
     /// An op goes out.
     #[inline]
     pub(super) fn begin(&mut self, client: u32, flight: Flight) -> Ticket {

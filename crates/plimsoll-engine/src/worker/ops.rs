@@ -11,7 +11,7 @@ use super::recording::{Counted, Recording};
 use super::schedule::{End, Outgoing, Schedules};
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight};
-use crate::seam::{Link, Script, Session, Ticket};
+use crate::seam::{Link, Piece, Script, Session, Ticket};
 
 /// The ops of one worker.
 pub(super) struct Ops<'a, S, C, D> {
@@ -134,6 +134,9 @@ where
         self.produced.keep_details(self.recording.recorder().wants_sample());
         let had_room = self.clients.has_room(client);
         self.clients.call(client, self.connections.links(), &mut self.produced, f);
+        while let Some((ticket, piece)) = self.produced.take_piece() {
+            self.count_piece(client, ticket, piece, now);
+        }
         // What a follow-on adds is no reply of this read.
         let replies = self.produced.ended();
         let mut next = 0;
@@ -256,6 +259,15 @@ where
             session.issue(ticket, op, sent, port);
         });
         true
+    }
+
+    fn count_piece(&mut self, client: u32, ticket: Ticket, piece: Piece, now: Nanos) {
+        if now >= self.recording.boundary() {
+            self.roll_intervals(now);
+        }
+        if let Some(flight) = self.clients.flight(client, ticket) {
+            self.recording.recorder().piece(&flight, piece, now);
+        }
     }
 
     /// An op that was recorded as a success turns out to have failed. Its times and its part of the

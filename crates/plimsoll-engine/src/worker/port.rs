@@ -6,7 +6,7 @@ use plimsoll_model::outcome::{OpKind, Outcome};
 
 use super::links::Links;
 use crate::driver::{Driver, Route};
-use crate::seam::{Io, Link, LinkKind, Ticket};
+use crate::seam::{Io, Link, LinkKind, Piece, Ticket};
 
 /// What a session's calls produced, collected until the session returns.
 #[derive(Default)]
@@ -14,6 +14,7 @@ pub(super) struct Produced {
     completions: Vec<Completion>,
     /// What came behind replies of ops that had ended before.
     surpluses: Vec<Surplus>,
+    pieces: Vec<(Ticket, Piece)>,
     /// Words for the failure that completes next.
     detail: Option<String>,
     /// A further error sample would be kept.
@@ -55,6 +56,10 @@ impl Produced {
     /// All that ended have been dealt with.
     pub(super) fn clear(&mut self) {
         self.completions.clear();
+    }
+
+    pub(super) fn take_piece(&mut self) -> Option<(Ticket, Piece)> {
+        self.pieces.pop()
     }
 
     pub(super) fn take_surplus(&mut self) -> Option<Surplus> {
@@ -107,6 +112,10 @@ impl<D: Driver> Io for Port<'_, D> {
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         let detail = self.produced.detail.take();
         self.produced.completions.push(Completion { ticket, outcome, detail });
+    }
+
+    fn piece(&mut self, ticket: Ticket, piece: Piece) {
+        self.produced.pieces.push((ticket, piece));
     }
 
     fn surplus(&mut self, kind: OpKind) {

@@ -9,7 +9,9 @@ use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_engine::seam::{
+    Io, Link, LinkError, LinkKind, Piece, Session, SessionCounters, Ticket,
+};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use rustls::{ClientConfig, ClientConnection};
@@ -339,6 +341,10 @@ impl<I: Io> Io for TlsIo<'_, I> {
 
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         self.io.complete(ticket, outcome);
+    }
+
+    fn piece(&mut self, ticket: Ticket, piece: Piece) {
+        self.io.piece(ticket, piece);
     }
 
     fn surplus(&mut self, kind: OpKind) {

@@ -53,11 +53,15 @@ pub enum TimeKind {
     ResponseLow,
     /// Service time without them.
     ServiceLow,
+    /// First piece of the reply − due.
+    FirstPiece,
+    /// From one piece to the next.
+    PieceGap,
 }
 
 impl TimeKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Response,
         Self::Service,
         Self::SendLag,
@@ -65,6 +69,8 @@ impl TimeKind {
         Self::ReceiveLag,
         Self::ResponseLow,
         Self::ServiceLow,
+        Self::FirstPiece,
+        Self::PieceGap,
     ];
 
     /// The word for it in a tag.
@@ -77,6 +83,8 @@ impl TimeKind {
             Self::ReceiveLag => "receive_lag",
             Self::ResponseLow => "response_low",
             Self::ServiceLow => "service_low",
+            Self::FirstPiece => "first_piece",
+            Self::PieceGap => "piece_gap",
         }
     }
 
@@ -84,9 +92,10 @@ impl TimeKind {
         Self::ALL.into_iter().find(|k| k.as_str() == word)
     }
 
-    /// That one of an op's histograms.
-    pub const fn of(self, times: &OpTimes) -> &Times {
-        match self {
+    /// That one of an op's histograms, if it holds anything.
+    pub fn of(self, times: &OpTimes) -> Option<&Times> {
+        let pieces = times.pieces.as_deref();
+        let found = match self {
             Self::Response => &times.response,
             Self::Service => &times.service,
             Self::SendLag => &times.send_lag,
@@ -94,11 +103,14 @@ impl TimeKind {
             Self::ReceiveLag => &times.receive_lag,
             Self::ResponseLow => &times.response_low,
             Self::ServiceLow => &times.service_low,
-        }
+            Self::FirstPiece => &pieces?.first,
+            Self::PieceGap => &pieces?.gap,
+        };
+        (!found.is_empty()).then_some(found)
     }
 
     /// That one of an op's histograms, to add to.
-    pub const fn of_mut(self, times: &mut OpTimes) -> &mut Times {
+    pub fn of_mut(self, times: &mut OpTimes) -> &mut Times {
         match self {
             Self::Response => &mut times.response,
             Self::Service => &mut times.service,
@@ -107,6 +119,8 @@ impl TimeKind {
             Self::ReceiveLag => &mut times.receive_lag,
             Self::ResponseLow => &mut times.response_low,
             Self::ServiceLow => &mut times.service_low,
+            Self::FirstPiece => &mut times.pieces.get_or_insert_default().first,
+            Self::PieceGap => &mut times.pieces.get_or_insert_default().gap,
         }
     }
 }
@@ -149,17 +163,13 @@ impl<W: Write> IntervalLog<W> {
     pub fn write(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         for (op_tag, times) in self.op_tags.iter().zip(&slice.ops) {
             for kind in TimeKind::ALL {
-                if kind.of(times).is_empty() {
-                    continue;
-                }
+                let Some(times) = kind.of(times) else { continue };
                 let tag = format!("{}/{op_tag}.{}", slice.phase.as_str(), kind.as_str());
                 let tag = Tag::new(&tag).expect("the name is encoded and the rest is constant");
                 let mut writer = IntervalLogWriterBuilder::new()
                     .begin_log_with(&mut self.out, &mut self.serializer)?;
                 let (start, length) = (duration(slice.start), duration(slice.length));
-                writer
-                    .write_histogram(kind.of(times), start, length, Some(tag))
-                    .map_err(into_io_error)?;
+                writer.write_histogram(times, start, length, Some(tag)).map_err(into_io_error)?;
             }
         }
         Ok(())

@@ -35,10 +35,8 @@ impl SlicePacker {
         let mut bytes = Vec::new();
         for (op, times) in (0..).zip(&slice.ops) {
             for kind in TimeKind::ALL {
-                if kind.of(times).is_empty() {
-                    continue;
-                }
-                let packed = self.0.serialize(kind.of(times), &mut bytes).map_err(broken)?;
+                let Some(times) = kind.of(times) else { continue };
+                let packed = self.0.serialize(times, &mut bytes).map_err(broken)?;
                 parts.push((op, kind, packed as u32));
             }
         }

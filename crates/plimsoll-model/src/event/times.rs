@@ -53,6 +53,30 @@ pub struct OpTimes {
     pub response_low: Times,
     /// The same of service time.
     pub service_low: Times,
+    /// Within ops, where replies are timed piece by piece.
+    pub pieces: Option<Box<PieceTimes>>,
+}
+
+/// Times within ops whose replies come in pieces. A piece is what one read brought of a body.
+#[derive(Clone, Debug)]
+pub struct PieceTimes {
+    /// First piece − due.
+    pub first: Times,
+    /// From each piece to the next.
+    pub gap: Times,
+}
+
+impl PieceTimes {
+    /// Empty histograms.
+    pub fn new() -> Self {
+        Self { first: new_times(), gap: new_times() }
+    }
+}
+
+impl Default for PieceTimes {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl OpTimes {
@@ -66,6 +90,7 @@ impl OpTimes {
             receive_lag: new_times(),
             response_low: new_times(),
             service_low: new_times(),
+            pieces: None,
         }
     }
 
@@ -82,6 +107,7 @@ impl OpTimes {
             &mut self.service_low,
         ];
         all.into_iter().for_each(Histogram::reset);
+        self.pieces = None;
     }
 
     /// Adds each distribution to its like.
@@ -93,6 +119,11 @@ impl OpTimes {
         add_times(&mut self.receive_lag, &other.receive_lag);
         add_times(&mut self.response_low, &other.response_low);
         add_times(&mut self.service_low, &other.service_low);
+        if let Some(pieces) = &other.pieces {
+            let sum = self.pieces.get_or_insert_default();
+            add_times(&mut sum.first, &pieces.first);
+            add_times(&mut sum.gap, &pieces.gap);
+        }
     }
 }
 

@@ -30,12 +30,18 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             figures("max", unit.name()),
             figures("service p50", unit.name()),
             figures("p99", unit.name()),
+            figures("first piece p50", unit.name()),
+            figures("p99", unit.name()),
+            figures("gap p50", unit.name()),
+            figures("p99", unit.name()),
         ],
     );
     let left_out = |op: &OpResult| op.count == 0 && op.wanted_ratio.unwrap_or_default() == 0.0;
     for (name, op) in by_wanted_share(point).into_iter().filter(|(_, op)| !left_out(op)) {
         let (response, service) =
             (op.response_ns.unwrap_or_default(), op.service_ns.unwrap_or_default());
+        let (first, gap) =
+            (op.first_piece_ns.unwrap_or_default(), op.piece_gap_ns.unwrap_or_default());
         let nanos = |n: Option<u64>| unit.text(n.map(|n| n as f64));
         table.push(vec![
             name.clone(),
@@ -50,6 +56,10 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             nanos(response.max),
             nanos(service.p50),
             nanos(service.p99),
+            nanos(first.p50),
+            nanos(first.p99),
+            nanos(gap.p50),
+            nanos(gap.p99),
         ]);
     }
     if point.ops.values().any(left_out) && !table.rows.is_empty() {

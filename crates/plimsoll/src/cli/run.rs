@@ -163,6 +163,10 @@ pub(crate) struct UrlArgs {
     /// method, weight, headers, body
     #[arg(long, value_name = "FILE")]
     pub urls: Option<PathBuf>,
+    /// Time replies piece by piece (server-sent events and other streams): the first piece of the
+    /// body, and the gaps between pieces
+    #[arg(long)]
+    pub stream: bool,
     /// Do not send one request before any load to see whether its answer is a good one
     #[arg(long)]
     pub no_check: bool,
@@ -208,6 +212,7 @@ impl UrlArgs {
             (self.basic_auth.is_some(), "--basic-auth"),
             (!self.cookie.is_empty(), "--cookie"),
             (self.urls.is_some(), "--urls"),
+            (self.stream, "--stream"),
             (self.no_check, "--no-check"),
             (self.connect_to.is_some(), "--connect-to"),
             (self.unix.is_some(), "--unix"),

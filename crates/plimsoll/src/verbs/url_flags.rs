@@ -122,6 +122,9 @@ fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
 }
 
 fn transport(url: &UrlArgs, set: &mut Set) {
+    if url.stream {
+        set.to("workload.stream", true);
+    }
     if url.no_check {
         set.to("workload.first_check", false);
     }

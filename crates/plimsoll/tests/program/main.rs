@@ -18,6 +18,7 @@ mod requests;
 mod search;
 mod secrets;
 mod storage;
+mod streams;
 mod support;
 mod told_figures;
 mod tour;

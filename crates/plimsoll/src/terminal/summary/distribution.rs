@@ -29,11 +29,29 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let fits = extent.columns.is_none_or(|room| times.len() + bytes.len() + 4 <= room);
     let between = if fits { "  " } else { "\n  " };
     let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&format!("{times}{between}{bytes}")));
+    push_pieces(out, point);
     let widest = rows.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     for (bound, share) in &rows {
         let bar = "█".repeat((share / widest * BAR).round() as usize);
         let percent = if *share < 0.1 { "< 0.1 %".to_owned() } else { format!("{share:.1} %") };
         let _ = writeln!(out, "  {:>11}  {bar} {percent}", format!("≤ {bound}"));
+    }
+}
+
+/// Where replies were timed piece by piece.
+fn push_pieces(out: &mut String, point: &PointResult) {
+    for (name, op) in &point.ops {
+        let (Some(first), Some(gap)) = (op.first_piece_ns, op.piece_gap_ns) else { continue };
+        let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
+        let _ = writeln!(
+            out,
+            "  {name}: first piece p50 {} p99 {}, between pieces p50 {} p99 {} max {}",
+            time(first.p50),
+            time(first.p99),
+            time(gap.p50),
+            time(gap.p99),
+            time(gap.max),
+        );
     }
 }
 

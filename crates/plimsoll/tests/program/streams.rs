@@ -1,0 +1,69 @@
+//! Replies that come in pieces: what `--stream` says of a server whose pauses are known.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use crate::support::{plimsoll, result, short};
+
+/// Before the first event, and between events.
+const PAUSE: Duration = Duration::from_millis(40);
+const EVENTS: u32 = 4;
+
+/// Server-sent events to everybody, the head at once.
+fn events(listener: TcpListener) {
+    for stream in listener.incoming().map_while(Result::ok) {
+        std::thread::spawn(move || answer(stream));
+    }
+}
+
+fn answer(mut stream: TcpStream) {
+    let mut buffer = [0; 4096];
+    while let Ok(1..) = stream.read(&mut buffer) {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                    Transfer-Encoding: chunked\r\n\r\n";
+        if stream.write_all(head.as_bytes()).is_err() {
+            return;
+        }
+        for event in 0..EVENTS {
+            std::thread::sleep(PAUSE);
+            let chunk = format!("data: {event}\n\n");
+            let last = if event + 1 == EVENTS { "0\r\n\r\n" } else { "" };
+            let chunk = format!("{:x}\r\n{chunk}\r\n{last}", chunk.len());
+            if stream.write_all(chunk.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_piece_and_the_gaps_between_pieces_are_those_of_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || events(listener));
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--clients", "4", "-n", "40", "--stream"];
+    let run = plimsoll(&short("web-url", &url, &bundle, &more));
+    run.check(run.code.unwrap(), &["GET: first piece p50 ", ", between pieces p50 "]);
+    let get = &result(&bundle)["points"][0]["ops"]["GET"];
+    let ms = |times: &str, figure: &str| get[times][figure].as_f64().unwrap() / 1e6;
+    assert_eq!(get["first_piece_ns"]["n"], 40);
+    assert_eq!(get["piece_gap_ns"]["n"], 40 * u64::from(EVENTS - 1));
+    let pause = PAUSE.as_secs_f64() * 1e3;
+    // Sleeps are late, never early; one that began late may end on time.
+    for (times, name) in [("first_piece_ns", "first piece"), ("piece_gap_ns", "gap")] {
+        let p50 = ms(times, "p50");
+        assert!((pause * 0.9..pause * 2.0).contains(&p50), "{name} {p50} ms, {pause} ms each");
+    }
+    assert!(ms("response_ns", "p50") > pause * f64::from(EVENTS) * 0.95, "{get}");
+    // What was recorded survives the bundle.
+    let again = plimsoll(&["analyse", bundle.to_str().unwrap()]);
+    assert_eq!(again.code, run.code, "{again:?}");
+    assert_eq!(&result(&bundle)["points"][0]["ops"]["GET"], get);
+    // Without the flag nothing is timed within replies.
+    let plain = place.path().join("plain");
+    plimsoll(&short("web-url", &url, &plain, &["--clients", "4", "-n", "8"]));
+    assert_eq!(result(&plain)["points"][0]["ops"]["GET"].get("first_piece_ns"), None);
+}
