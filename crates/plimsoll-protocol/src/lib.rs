@@ -36,7 +36,6 @@ pub mod draw;
 pub mod host;
 pub mod marker;
 pub mod net;
-pub mod ours;
 pub mod percent;
 pub mod surplus;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use super::super::fileset::{EntryName, FileNo, FileSetMarker, MARKER, ROOT};
+use super::super::fileset::{EntryName, FileNo, MARKER, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::super::op::{DirNo, LinkNo, SlotNo};
@@ -16,14 +16,12 @@ use super::super::procedure::reply::Reply;
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Feed, Listing, Remote};
 use super::super::validate;
-use super::export::Export;
-use super::{CHANNELS, window};
+use super::{CHANNELS, ours, window};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
 use plimsoll_protocol::net::{
     Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress, SourcePort,
 };
-use plimsoll_protocol::ours::{self, MARKER_NEW, RootState};
 
 /// Things of others that a message names.
 const FOREIGN_NAMED_MAX: usize = 8;
@@ -44,8 +42,7 @@ pub fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<Cleaned>, SetupError> {
     let mut remote = mounted.remote(dial, dial.stop())?;
-    let looked = ours::look(&mut Export { remote: &mut remote, mounted })?;
-    let RootState::<_, FileSetMarker>::Ours(root, _) = looked else {
+    let ours::RootState::Ours(root, _) = ours::look(&mut remote, mounted)? else {
         return Ok(None);
     };
     let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
@@ -64,12 +61,14 @@ pub fn clean(
     ChannelPool { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
     let mut foreign = sweep.foreign;
     let is_ours = |name: &[u8]| {
-        name == MARKER.as_bytes() || name == MARKER_NEW.as_bytes() || number_of(name, DIR).is_some()
+        name == MARKER.as_bytes()
+            || name == ours::MARKER_NEW.as_bytes()
+            || number_of(name, DIR).is_some()
     };
     foreign.extend(entries.iter().filter(|e| !is_ours(&e.name)).map(|e| path(None, &e.name)));
     // The marker last: a cleaning that was cut short can be done again.
     let mut finish = || {
-        is_gone(remote.remove(&root, MARKER_NEW.as_bytes()))?;
+        is_gone(remote.remove(&root, ours::MARKER_NEW.as_bytes()))?;
         is_gone(remote.remove(&root, MARKER.as_bytes()))?;
         is_gone(remote.remove_dir(&mounted.root, ROOT.as_bytes()))
     };

@@ -11,7 +11,7 @@
 
 mod clean;
 mod directory;
-mod export;
+mod ours;
 mod points;
 mod space;
 
@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plimsoll_model::units::Bytes;
 
 use self::directory::{DirectoryDone, Shared, Tally};
-use self::export::Export;
 use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
@@ -30,7 +29,6 @@ use super::refusal::CallError;
 use super::remote::Remote;
 use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
 use plimsoll_protocol::net::{Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress};
-use plimsoll_protocol::ours;
 
 pub use self::clean::{Cleaned, clean, clean_target};
 pub use self::points::{NfsPreparation, PreparationRequest};
@@ -87,23 +85,26 @@ pub fn open(
     mounted: &Mounted,
     order: &Order<'_>,
 ) -> Result<Opened, SetupError> {
-    let mut export = Export { remote, mounted };
-    let state = ours::look::<_, FileSetMarker>(&mut export)?;
-    if let Some(marker) = state.marker() {
-        ours::check_seed(&export, marker.seed(), order.content.seed())?;
+    let state = ours::look(remote, mounted)?;
+    if let ours::RootState::Ours(_, Some(marker)) = &state {
+        ours::check_seed(marker, order.content.seed(), mounted)?;
     }
-    let empty = || FileSetMarker::new(order.content.seed(), FileSet::new(0));
-    let marker = state.marker().cloned().unwrap_or_else(empty);
-    let need = space::Need::new(order.set, marker.set(), order.growth);
-    space::check(export.remote, mounted, &need)?;
-    let root = ours::open(&mut export, state, &marker)?;
+    let held = set_of(&state);
+    space::check(remote, mounted, &space::Need::new(order.set, held, order.growth))?;
+    let (root, marker) = ours::open(remote, mounted, state, order.content.seed())?;
     Ok(Opened { root, marker })
 }
 
 /// What lies on a server already.
 fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, SetupError> {
-    let state = ours::look::<_, FileSetMarker>(&mut Export { remote, mounted })?;
-    Ok(state.marker().map_or(FileSet::new(0), FileSetMarker::set))
+    Ok(set_of(&ours::look(remote, mounted)?))
+}
+
+fn set_of(state: &ours::RootState) -> FileSet {
+    match state {
+        ours::RootState::Ours(_, Some(marker)) => marker.set(),
+        _ => FileSet::new(0),
+    }
 }
 
 /// Brings the set on a server into the state a load point begins with: every file there with its
@@ -234,8 +235,7 @@ impl Site<'_, '_> {
         self.marker = FileSetMarker::new(self.marker.seed(), FileSet::new(files));
         // A channel of its own: servers close those that were idle for minutes.
         let mut remote = self.mounted.remote(self.dial, self.dial.stop())?;
-        let mut export = Export { remote: &mut remote, mounted: self.mounted };
-        ours::write_marker(&mut export, &self.root, &self.marker)
+        ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
     }
 
     fn finish(mut self, known: Option<&Known>) -> Result<Known, SetupError> {

@@ -2,17 +2,16 @@
 
 use super::super::logon::Offer;
 use super::super::target::SmbTarget;
-use super::super::workspace::{self, ShareMarker};
+use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT};
 use super::build::{patiently, remove_all};
+use super::ours::{self, RootState};
 use super::remote::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share};
-use super::shared::Shared;
 use super::site::Site;
 use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
-use plimsoll_protocol::ours::{self, MARKER, MARKER_NEW, ROOT, RootState};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
 /// Removes our directory from a share; answers in words.
@@ -39,8 +38,7 @@ pub(super) fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<u64>, SetupError> {
     let mut share = site.connection()?;
-    let looked = ours::look::<_, ShareMarker>(&mut Shared { share: &mut *share, site })?;
-    if looked == RootState::Absent {
+    if ours::look(&mut *share, site)? == RootState::Absent {
         return Ok(None);
     }
     let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;

@@ -4,7 +4,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `share`, `remote` | what is asked of a share; a session that asks it |
-//! | `site`, `shared` | a share and how to reach it; our directory on it |
+//! | `site`, `ours` | our directory, and its marker |
 //! | `survey` | what is there of it |
 //! | `build` | the work on one place |
 //! | `set` | all places, with several connections |
@@ -14,11 +14,11 @@
 
 mod build;
 mod clean;
+mod ours;
 mod points;
 mod remote;
 mod set;
 mod share;
-mod shared;
 mod site;
 mod survey;
 mod validate;

@@ -7,14 +7,13 @@ use plimsoll_model::units::Bytes;
 
 use super::super::workspace::{Place, ShareMarker, Workspace};
 use super::build;
+use super::ours::{self, RootState};
 use super::share::Share;
-use super::shared::Shared;
 use super::site::Site;
 use super::survey::{self, Depth, Survey};
 use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{OnProgress, SetupError};
-use plimsoll_protocol::ours;
 
 /// Connections that work on a share at once, when nothing else is said.
 pub(super) const CHANNELS: usize = 4;
@@ -62,11 +61,10 @@ pub(super) fn open(
     progress: &mut OnProgress<'_>,
 ) -> Result<Opened, SetupError> {
     let mut share = site.connection()?;
-    let standing = ours::look::<_, ShareMarker>(&mut Shared { share: &mut *share, site })?;
+    let standing = ours::look(&mut *share, site)?;
     let mut held = 0;
-    if let Some(marker) = standing.marker() {
-        let place = Shared { share: &mut *share, site };
-        ours::check_seed(&place, marker.seed(), order.table.seed())?;
+    if let RootState::Ours(Some(marker)) = &standing {
+        ours::check_seed(marker, order.table.seed(), site)?;
         if marker.is_of(order.table.seed(), order.workspace) {
             held = marker.clients();
         }
@@ -74,7 +72,7 @@ pub(super) fn open(
     let surveys = survey_all(site, order, progress)?;
     let missing = surveys.iter().map(|survey| survey.missing_bytes).sum();
     check_room(&mut *share, site, missing, order.growth.0)?;
-    ours::open(&mut Shared { share: &mut *share, site }, standing, &order.marker(held))?;
+    ours::open(&mut *share, site, &standing, &order.marker(held))?;
     Ok(Opened { surveys, held })
 }
 
@@ -114,8 +112,7 @@ pub(super) fn write(
     let written = write_all(site, order, &opened.surveys, progress)?;
     if order.clients > opened.held {
         let marker = order.marker(order.clients);
-        let share = &mut *site.connection()?;
-        ours::write_marker(&mut Shared { share, site }, &(), &marker)?;
+        ours::write_marker(&mut *site.connection()?, site, &marker)?;
     }
     Ok(written)
 }

@@ -13,12 +13,16 @@ use std::fmt::Write as _;
 pub use marker::ShareMarker;
 pub(crate) use place::{Place, Wanted};
 pub use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
-use plimsoll_protocol::ours::MARKER_NEW;
-pub use plimsoll_protocol::ours::{MARKER, ROOT};
 
 use super::op::{Content, PathText};
 use plimsoll_engine::rng;
 
+/// Directory that holds everything of ours.
+pub const ROOT: &str = "plimsoll-files";
+/// File in [`ROOT`] that says the directory is ours.
+pub const MARKER: &str = ".plimsoll";
+/// The marker in the making; renamed when it is whole.
+pub(crate) const MARKER_NEW: &str = ".plimsoll.new";
 /// Size of the file that the `nic` suite reads.
 pub const NIC_BYTES: u32 = 1_024 * 1_024;
 /// Most clients that names and marker have room for.
