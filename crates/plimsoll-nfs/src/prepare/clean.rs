@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use plimsoll_model::units::Bytes;
-
 use super::super::fileset::{EntryName, FileNo, MARKER, ROOT};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::{Identity, MountRequest, Mounted, mount};
@@ -18,10 +16,8 @@ use super::super::remote::{Feed, Listing, Remote};
 use super::super::validate;
 use super::{CHANNELS, ours, window};
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{
-    Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress, SourcePort,
-};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
+use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError, SourcePort};
 
 /// Things of others that a message names.
 const FOREIGN_NAMED_MAX: usize = 8;
@@ -51,15 +47,18 @@ pub fn clean(
     let dirs: Vec<DirNo> =
         entries.iter().filter_map(|e| number_of(&e.name, DIR)).map(DirNo).collect();
     let files = AtomicU64::new(0);
-    let mut sweep = Sweep { dirs: dirs.len() as u64, foreign: Vec::new(), ended: 0, progress };
+    let (tally, total) = (Tally::default(), dirs.len() as u64);
     let window = window(mounted.kind);
     let each = |remote: &mut Remote, dir: &DirNo| {
-        clean_directory(remote, &root, *dir, window, &files)
-            .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))
+        let foreign = clean_directory(remote, &root, *dir, window, &files)
+            .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))?;
+        tally.step();
+        Ok(foreign)
     };
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
-    ChannelPool { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
-    let mut foreign = sweep.foreign;
+    let pool = ChannelPool { open: &open, channels: CHANNELS };
+    let report = Report { tally: &tally, doing: "removing directories", total, progress };
+    let mut foreign = pool.collect(&dirs, each, report)?.concat();
     let is_ours = |name: &[u8]| {
         name == MARKER.as_bytes()
             || name == ours::MARKER_NEW.as_bytes()
@@ -188,30 +187,6 @@ impl Feed for Removals<'_> {
             Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-}
-
-struct Sweep<'a, 'p> {
-    dirs: u64,
-    foreign: Vec<String>,
-    ended: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl Overseer<Vec<String>> for Sweep<'_, '_> {
-    fn on_done(&mut self, _: usize, foreign: Vec<String>) -> Result<(), SetupError> {
-        self.ended += 1;
-        self.foreign.extend(foreign);
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "removing directories",
-            done: self.ended,
-            total: self.dirs,
-            bytes: Bytes(0),
-        })
     }
 }
 

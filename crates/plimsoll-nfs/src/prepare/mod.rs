@@ -16,19 +16,19 @@ mod points;
 mod space;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_model::units::Bytes;
 
-use self::directory::{DirectoryDone, Shared, Tally};
+use self::directory::{DirectoryDone, Shared};
 use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
 use super::op::{Accessed, DirNo};
 use super::refusal::CallError;
 use super::remote::Remote;
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
+use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError};
 
 pub use self::clean::{Cleaned, clean, clean_target};
 pub use self::points::{NfsPreparation, PreparationRequest};
@@ -133,12 +133,9 @@ pub fn prepare(
         set: order.set,
         root: opened.root,
         marker: opened.marker,
-        tally: &tally,
-        total: jobs.iter().map(Job::files).sum(),
         done: vec![None; jobs.len()],
         complete: 0,
         verifier: None,
-        progress,
     };
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
     let pool = ChannelPool { open: &open, channels: order.channels };
@@ -149,7 +146,9 @@ pub fn prepare(
         };
         done.map_err(|(error, doing)| error.unable_to(&doing, mounted.place()))
     };
-    pool.work(&jobs, each, &mut site)?;
+    let total = jobs.iter().map(Job::files).sum();
+    let report = Report { tally: &tally, doing: "writing files", total, progress };
+    pool.work(&jobs, each, |at, done| site.on_done(at, done), report)?;
     site.finish(known)
 }
 
@@ -210,22 +209,19 @@ fn window(kind: LinkKind) -> usize {
 }
 
 /// The set on one server, while it is worked on.
-struct Site<'a, 'p> {
+struct Site<'a> {
     mounted: &'a Mounted,
     dial: &'a dyn Dial,
     set: FileSet,
     root: OwnedHandle,
     marker: FileSetMarker,
-    tally: &'a Tally,
-    total: u64,
     done: Vec<Option<DirectoryDone>>,
     /// Directories from the first on without a gap.
     complete: u32,
     verifier: Option<[u8; 8]>,
-    progress: &'a mut OnProgress<'p>,
 }
 
-impl Site<'_, '_> {
+impl Site<'_> {
     fn mark(&mut self) -> Result<(), SetupError> {
         let last = DirNo(self.complete.saturating_sub(1));
         let files = if self.complete == 0 { 0 } else { self.set.files_of(last).end };
@@ -240,7 +236,6 @@ impl Site<'_, '_> {
 
     fn finish(mut self, known: Option<&Known>) -> Result<Known, SetupError> {
         self.mark()?;
-        self.tick();
         if let Some(known) = known.filter(|known| known.set.files() >= self.set.files()) {
             return Ok(known.clone());
         }
@@ -253,9 +248,7 @@ impl Site<'_, '_> {
         };
         Ok(Known { set: self.set, handles: Arc::new(handles) })
     }
-}
 
-impl Overseer<DirectoryDone> for Site<'_, '_> {
     fn on_done(&mut self, at: usize, done: DirectoryDone) -> Result<(), SetupError> {
         if let (Some(before), Some(now)) = (self.verifier, done.verifier)
             && before != now
@@ -271,14 +264,5 @@ impl Overseer<DirectoryDone> for Site<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "writing files",
-            done: self.tally.files.load(Ordering::Relaxed),
-            total: self.total,
-            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
-        })
     }
 }

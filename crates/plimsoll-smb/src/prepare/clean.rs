@@ -9,7 +9,7 @@ use super::points::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share};
 use super::site::Site;
-use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
@@ -53,7 +53,8 @@ pub(super) fn clean(
         Ok(files)
     };
     let pool = ChannelPool { open: site.open, channels: CHANNELS };
-    let files = pool.collect(&entries, each, (&tally, "removing workspaces", total), progress)?;
+    let report = Report { tally: &tally, doing: "removing workspaces", total, progress };
+    let files = pool.collect(&entries, each, report)?;
     // The marker last: a cleaning that was cut short can be done again.
     let mut share = site.connection()?;
     let mut finish = || {

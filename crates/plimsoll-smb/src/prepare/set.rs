@@ -11,7 +11,7 @@ use super::ours::{self, RootState};
 use super::share::Share;
 use super::site::Site;
 use super::survey::{self, Depth, Survey};
-use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{OnProgress, SetupError};
 
@@ -135,7 +135,8 @@ fn survey_all(
         Ok(found)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
-    pool.collect(order.places, each, (&tally, "looking at workspaces", total), progress)
+    let report = Report { tally: &tally, doing: "looking at workspaces", total, progress };
+    pool.collect(order.places, each, report)
 }
 
 fn write_all(
@@ -157,7 +158,8 @@ fn write_all(
         build::build(&mut **share, site, *job, &tally)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
-    pool.collect(&jobs, each, (&tally, "writing files", total), progress)?;
+    let report = Report { tally: &tally, doing: "writing files", total, progress };
+    pool.collect(&jobs, each, report)?;
     Ok(Written {
         files: tally.done.load(Ordering::Relaxed),
         bytes: tally.bytes.load(Ordering::Relaxed),
