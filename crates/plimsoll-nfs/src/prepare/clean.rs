@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::super::fileset::{EntryName, FileNo, MARKER, ROOT};
+use super::super::fileset::{EntryName, FileNo};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::super::op::{DirNo, LinkNo, SlotNo};
@@ -14,9 +14,11 @@ use super::super::procedure::reply::Reply;
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Feed, Listing, Remote};
 use super::super::validate;
-use super::{CHANNELS, ours, window};
+use super::ours::{Export, Standing};
+use super::{CHANNELS, window};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, ROOT};
 use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError, SourcePort};
 
 /// Things of others that a message names.
@@ -38,7 +40,8 @@ pub fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<Cleaned>, SetupError> {
     let mut remote = mounted.remote(dial, dial.stop())?;
-    let ours::RootState::Ours(root, _) = ours::look(&mut remote, mounted)? else {
+    let found: Standing = data_set::look(&mut Export(&mut remote, mounted))?;
+    let Standing::Ours(root, _) = found else {
         return Ok(None);
     };
     let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
@@ -60,14 +63,12 @@ pub fn clean(
     let report = Report { tally: &tally, doing: "removing directories", total, progress };
     let mut foreign = pool.collect(&dirs, each, report)?.concat();
     let is_ours = |name: &[u8]| {
-        name == MARKER.as_bytes()
-            || name == ours::MARKER_NEW.as_bytes()
-            || number_of(name, DIR).is_some()
+        name == MARKER.as_bytes() || name == MARKER_NEW.as_bytes() || number_of(name, DIR).is_some()
     };
     foreign.extend(entries.iter().filter(|e| !is_ours(&e.name)).map(|e| path(None, &e.name)));
     // The marker last: a cleaning that was cut short can be done again.
     let mut finish = || {
-        is_gone(remote.remove(&root, ours::MARKER_NEW.as_bytes()))?;
+        is_gone(remote.remove(&root, MARKER_NEW.as_bytes()))?;
         is_gone(remote.remove(&root, MARKER.as_bytes()))?;
         is_gone(remote.remove_dir(&mounted.root, ROOT.as_bytes()))
     };

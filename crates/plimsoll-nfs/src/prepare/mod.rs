@@ -3,8 +3,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `ours` | our directory and its marker |
-//! | `space` | room is looked for before the first byte |
+//! | `ours` | our directory on an export, for what data sets share |
+//! | `space` | what room a set needs |
 //! | `directory` | the work on one directory, pipelined |
 //! | `clean` | the way back |
 //! | `points` | what happens before each load point |
@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 use plimsoll_model::units::Bytes;
 
 use self::directory::{DirectoryDone, Shared};
+use self::ours::{Export, Standing};
 use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
@@ -28,6 +29,7 @@ use super::op::{Accessed, DirNo};
 use super::refusal::CallError;
 use super::remote::Remote;
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
+use plimsoll_protocol::data_set;
 use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError};
 
 pub use self::clean::{Cleaned, clean, clean_target};
@@ -85,26 +87,25 @@ pub fn open(
     mounted: &Mounted,
     order: &Order<'_>,
 ) -> Result<Opened, SetupError> {
-    let state = ours::look(remote, mounted)?;
-    if let ours::RootState::Ours(_, Some(marker)) = &state {
-        ours::check_seed(marker, order.content.seed(), mounted)?;
+    let (export, seed) = (&mut Export(remote, mounted), order.content.seed());
+    let standing: Standing = data_set::look(export)?;
+    if let Some(marker) = standing.marker() {
+        data_set::check_seed(export, marker.seed(), seed)?;
     }
-    let held = set_of(&state);
-    space::check(remote, mounted, &space::Need::new(order.set, held, order.growth))?;
-    let (root, marker) = ours::open(remote, mounted, state, order.content.seed())?;
+    let held = set_of(&standing);
+    space::need(order.set, held, order.growth).check(export)?;
+    let marker = FileSetMarker::new(seed, held);
+    let root = data_set::open(export, standing, &marker)?;
     Ok(Opened { root, marker })
 }
 
 /// What lies on a server already.
 fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, SetupError> {
-    Ok(set_of(&ours::look(remote, mounted)?))
+    Ok(set_of(&data_set::look(&mut Export(remote, mounted))?))
 }
 
-fn set_of(state: &ours::RootState) -> FileSet {
-    match state {
-        ours::RootState::Ours(_, Some(marker)) => marker.set(),
-        _ => FileSet::new(0),
-    }
+fn set_of(standing: &Standing) -> FileSet {
+    standing.marker().map_or(FileSet::new(0), FileSetMarker::set)
 }
 
 /// Brings the set on a server into the state a load point begins with: every file there with its
@@ -231,7 +232,7 @@ impl Site<'_> {
         self.marker = FileSetMarker::new(self.marker.seed(), FileSet::new(files));
         // A channel of its own: servers close those that were idle for minutes.
         let mut remote = self.mounted.remote(self.dial, self.dial.stop())?;
-        ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
+        data_set::write_marker(&mut Export(&mut remote, self.mounted), &self.root, &self.marker)
     }
 
     fn finish(mut self, known: Option<&Known>) -> Result<Known, SetupError> {
