@@ -6,7 +6,7 @@ use super::super::mounting::Mounted;
 use super::super::op::Stability;
 use super::super::refusal::CallError;
 use super::super::remote::{Listing, Remote};
-use plimsoll_protocol::data_set::{self, ROOT, Space, Tree, Words};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, ROOT, Space, Tree, Words};
 use plimsoll_protocol::net::SetupError;
 
 /// What an export has under [`ROOT`].
@@ -48,18 +48,14 @@ impl Tree for Export<'_> {
         Ok(self.0.read(file, 0, bytes)?.data)
     }
 
-    fn write(&mut self, root: &OwnedHandle, name: &str, text: &str) -> Result<(), CallError> {
-        let file = self.0.create(root, name.as_bytes())?;
+    fn replace_marker(&mut self, root: &OwnedHandle, text: &str) -> Result<(), CallError> {
+        let file = self.0.create(root, MARKER_NEW.as_bytes())?;
         self.0.set_size(&file, 0)?;
         let written = self.0.write(&file, 0, text.as_bytes(), Stability::FileSync)?;
-        match written.bytes_of(text.len()) as usize == text.len() {
-            true => Ok(()),
-            false => Err(CallError::Nothing),
+        if written.bytes_of(text.len()) as usize != text.len() {
+            return Err(CallError::Nothing);
         }
-    }
-
-    fn rename(&mut self, root: &OwnedHandle, from: &str, to: &str) -> Result<(), CallError> {
-        self.0.rename(root, from.as_bytes(), to.as_bytes())
+        self.0.rename(root, MARKER_NEW.as_bytes(), MARKER.as_bytes())
     }
 
     fn space(&mut self) -> Result<Space, CallError> {

@@ -21,9 +21,7 @@ use super::ours::Export;
 use super::space::need;
 use super::{CHANNELS, Known, Order};
 use plimsoll_protocol::data_set::{self, Space};
-use plimsoll_protocol::net::{
-    Dial, GoOn, OnProgress, PointPreparation, Room, SetupError, SetupProgress,
-};
+use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, Room, SetupError};
 
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of
 /// today reaches, as far as it can be known beforehand.
@@ -206,11 +204,7 @@ impl Site {
             self.known = None;
         }
         if !self.is_validated {
-            let validating =
-                SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
-            if progress(validating) == GoOn::No {
-                return Err(SetupError::Stopped);
-            }
+            data_set::tell_validating(progress)?;
             validate::validate(&mut remote, &self.mounted, &opened.root)?;
             self.is_validated = true;
         }

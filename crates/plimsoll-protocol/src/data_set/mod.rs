@@ -17,8 +17,10 @@
 
 mod room;
 
+use plimsoll_model::units::Bytes;
+
 use crate::marker::Marker;
-use crate::net::SetupError;
+use crate::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 pub use self::room::{Need, Space, disk_bytes, space_of};
 
@@ -52,10 +54,9 @@ pub trait Tree {
     fn find(&mut self, root: &Self::Root, name: &str) -> Result<Option<Self::File>, Self::Error>;
     /// The first `bytes` of a file, fewer when it has fewer.
     fn read(&mut self, file: &Self::File, bytes: u32) -> Result<Vec<u8>, Self::Error>;
-    /// Makes a file in our directory, or replaces its content, and waits until it is stored.
-    fn write(&mut self, root: &Self::Root, name: &str, text: &str) -> Result<(), Self::Error>;
-    /// Gives a file another name, and takes it from what has it.
-    fn rename(&mut self, root: &Self::Root, from: &str, to: &str) -> Result<(), Self::Error>;
+    /// Replaces [`MARKER`] in one step, so that it is whole at any instant: writes
+    /// [`MARKER_NEW`], waits until it is stored, and renames it.
+    fn replace_marker(&mut self, root: &Self::Root, text: &str) -> Result<(), Self::Error>;
     /// What is free.
     fn space(&mut self) -> Result<Space, Self::Error>;
     /// Where it is, as the user knows it.
@@ -153,13 +154,21 @@ pub fn open<T: Tree, M: Marker + PartialEq>(
     Ok(root)
 }
 
-/// Replaces the marker in one step, so that it is whole at any instant.
+/// Says in the marker what is complete.
 pub fn write_marker<T: Tree>(
     tree: &mut T,
     root: &T::Root,
     marker: &impl Marker,
 ) -> Result<(), SetupError> {
-    tree.write(root, MARKER_NEW, &marker.to_json())
-        .and_then(|()| tree.rename(root, MARKER_NEW, MARKER))
+    tree.replace_marker(root, &marker.to_json())
         .map_err(|e| tree.unable_to("write the marker in plimsoll-files", e))
+}
+
+/// Tells the caller that operations are tried before any is measured.
+pub fn tell_validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
+    let at = SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
+    match progress(at) {
+        GoOn::Yes => Ok(()),
+        GoOn::No => Err(SetupError::Stopped),
+    }
 }

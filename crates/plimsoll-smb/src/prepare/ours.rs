@@ -4,7 +4,7 @@ use super::super::op::PathText;
 use super::super::workspace::{ROOT, ShareMarker, root_path};
 use super::share::{Share, ShareError};
 use super::site::Site;
-use plimsoll_protocol::data_set::{self, Space, Tree, Words};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Space, Tree, Words};
 use plimsoll_protocol::net::SetupError;
 
 /// What a share has under [`ROOT`].
@@ -47,12 +47,10 @@ impl Tree for OnShare<'_> {
         self.0.read(file.as_str(), 0, bytes)
     }
 
-    fn write(&mut self, (): &(), name: &str, text: &str) -> Result<(), ShareError> {
-        self.0.write_text(root_path(name).as_str(), text)
-    }
-
-    fn rename(&mut self, (): &(), from: &str, to: &str) -> Result<(), ShareError> {
-        self.0.rename(root_path(from).as_str(), root_path(to).as_str())
+    fn replace_marker(&mut self, (): &(), text: &str) -> Result<(), ShareError> {
+        let (new, path) = (root_path(MARKER_NEW), root_path(MARKER));
+        self.0.write_text(new.as_str(), text)?;
+        self.0.rename(new.as_str(), path.as_str())
     }
 
     fn space(&mut self) -> Result<Space, ShareError> {
