@@ -24,14 +24,6 @@ pub struct ChannelPool<'a, C> {
     pub channels: usize,
 }
 
-/// What the one place does with results.
-pub trait Overseer<R> {
-    /// Job `at` has ended.
-    fn on_done(&mut self, at: usize, result: R) -> Result<(), SetupError>;
-    /// Called several times a second.
-    fn tick(&mut self) -> GoOn;
-}
-
 /// How far all jobs are, for the caller's eyes.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -48,39 +40,60 @@ impl Tally {
     }
 }
 
+/// What the caller hears while jobs are done.
+pub struct Report<'a, 'p> {
+    /// Who counts.
+    pub tally: &'a Tally,
+    /// In two or three words.
+    pub doing: &'static str,
+    /// Steps in all.
+    pub total: u64,
+    /// Who hears it.
+    pub progress: &'a mut OnProgress<'p>,
+}
+
+impl Report<'_, '_> {
+    fn tell(&mut self) -> GoOn {
+        (self.progress)(SetupProgress {
+            doing: self.doing,
+            done: self.tally.done.load(Ordering::Relaxed),
+            total: self.total,
+            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
+        })
+    }
+}
+
 impl<C> ChannelPool<'_, C> {
-    /// Does all jobs and answers with their results in the order of the jobs. The caller hears how
-    /// far they are as they count it in `tally`: of `total` steps, and `doing` what.
+    /// Does all jobs and answers with their results in the order of the jobs.
     pub fn collect<J: Sync, R: Send>(
         &self,
         jobs: &[J],
         each: impl Fn(&mut C, &J) -> Result<R, SetupError> + Sync,
-        (tally, doing, total): (&Tally, &'static str, u64),
-        progress: &mut OnProgress<'_>,
+        report: Report<'_, '_>,
     ) -> Result<Vec<R>, SetupError> {
-        let results = jobs.iter().map(|_| None).collect();
-        let mut collection = Collection { results, tally, doing, total, progress };
-        if !jobs.is_empty() {
-            self.work(jobs, each, &mut collection)?;
-        }
-        // The caller hears the last figures, whose answer no longer matters.
-        let _: GoOn = collection.tick();
-        Ok(collection.results.into_iter().flatten().collect())
+        let mut results: Vec<Option<R>> = jobs.iter().map(|_| None).collect();
+        let on_done = |at: usize, result| {
+            results[at] = Some(result);
+            Ok(())
+        };
+        self.work(jobs, each, on_done, report)?;
+        Ok(results.into_iter().flatten().collect())
     }
 
-    /// Does all jobs, each on one channel, in about their order. The first failure, or a stop,
-    /// ends all within a tenth of a second.
+    /// Does all jobs, each on one channel, in about their order; `on_done` hears which has ended
+    /// with what. The first failure, or a stop, ends all within a tenth of a second.
     pub fn work<J: Sync, R: Send>(
         &self,
         jobs: &[J],
         each: impl Fn(&mut C, &J) -> Result<R, SetupError> + Sync,
-        overseer: &mut impl Overseer<R>,
+        mut on_done: impl FnMut(usize, R) -> Result<(), SetupError>,
+        mut report: Report<'_, '_>,
     ) -> Result<(), SetupError> {
         let stop = Arc::new(AtomicBool::new(false));
         let bench = Bench { jobs, next: AtomicUsize::new(0), each, stop: &stop };
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
-            for _ in 0..self.channels.clamp(1, jobs.len().max(1)) {
+            for _ in 0..self.channels.max(1).min(jobs.len()) {
                 let (bench, sender) = (&bench, sender.clone());
                 scope.spawn(move || {
                     if let Err(error) = self.one_channel(bench, &sender) {
@@ -91,8 +104,11 @@ impl<C> ChannelPool<'_, C> {
                 });
             }
             drop(sender);
-            oversee(&receiver, &stop, overseer)
-        })
+            oversee(&receiver, &stop, &mut on_done, &mut report)
+        })?;
+        // The caller hears the last figures, whose answer no longer matters.
+        let _: GoOn = report.tell();
+        Ok(())
     }
 
     fn one_channel<J, R, F: Fn(&mut C, &J) -> Result<R, SetupError>>(
@@ -115,30 +131,6 @@ impl<C> ChannelPool<'_, C> {
     }
 }
 
-struct Collection<'a, 'p, R> {
-    results: Vec<Option<R>>,
-    tally: &'a Tally,
-    doing: &'static str,
-    total: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl<R> Overseer<R> for Collection<'_, '_, R> {
-    fn on_done(&mut self, at: usize, result: R) -> Result<(), SetupError> {
-        self.results[at] = Some(result);
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: self.doing,
-            done: self.tally.done.load(Ordering::Relaxed),
-            total: self.total,
-            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
-        })
-    }
-}
-
 /// What lies before all channels.
 struct Bench<'b, J, F> {
     jobs: &'b [J],
@@ -150,12 +142,13 @@ struct Bench<'b, J, F> {
 fn oversee<R>(
     receiver: &Receiver<Result<(usize, R), SetupError>>,
     stop: &AtomicBool,
-    overseer: &mut impl Overseer<R>,
+    on_done: &mut impl FnMut(usize, R) -> Result<(), SetupError>,
+    report: &mut Report<'_, '_>,
 ) -> Result<(), SetupError> {
     let mut failure = None;
     loop {
         let ended = match receiver.recv_timeout(TICK) {
-            Ok(Ok((at, result))) if failure.is_none() => overseer.on_done(at, result),
+            Ok(Ok((at, result))) if failure.is_none() => on_done(at, result),
             // A channel that was told to stop says so, perhaps before the one that made it stop
             // has said why.
             Ok(Ok(_) | Err(SetupError::Stopped)) | Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -163,7 +156,7 @@ fn oversee<R>(
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
         };
         let ended = match ended {
-            Ok(()) if failure.is_none() && overseer.tick() == GoOn::No => Err(SetupError::Stopped),
+            Ok(()) if failure.is_none() && report.tell() == GoOn::No => Err(SetupError::Stopped),
             other => other,
         };
         if let Err(error) = ended {
@@ -177,18 +170,6 @@ fn oversee<R>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Patient;
-
-    impl Overseer<()> for Patient {
-        fn on_done(&mut self, _: usize, (): ()) -> Result<(), SetupError> {
-            Ok(())
-        }
-
-        fn tick(&mut self) -> GoOn {
-            GoOn::Yes
-        }
-    }
 
     #[test]
     fn results_come_in_the_order_of_the_jobs_and_the_last_figures_are_told() {
@@ -205,12 +186,16 @@ mod tests {
         };
         let jobs: Vec<u64> = (0..100).collect();
         let pool = ChannelPool { open: &|_| Ok(()), channels: 3 };
-        let results = pool.collect(&jobs, each, (&tally, "doubling", 100), &mut progress);
+        let report =
+            Report { tally: &tally, doing: "doubling", total: 100, progress: &mut progress };
+        let results = pool.collect(&jobs, each, report);
         assert_eq!(results.unwrap(), (0..100).map(|n| n * 2).collect::<Vec<_>>());
         let (done, bytes) = (100, Bytes(99 * 50));
         assert_eq!(last, Some(SetupProgress { doing: "doubling", done, total: 100, bytes }));
         let none = ChannelPool { open: &|_| panic!("for nothing"), channels: 3 };
-        none.collect(&[], each, (&tally, "doubling", 0), &mut |_| GoOn::No).unwrap();
+        let progress = &mut |_| GoOn::No;
+        let report = Report { tally: &tally, doing: "doubling", total: 0, progress };
+        none.collect(&[], each, report).unwrap();
     }
 
     #[test]
@@ -221,7 +206,9 @@ mod tests {
         sender.send(Err(SetupError::Stopped)).unwrap();
         drop(sender);
         let stop = AtomicBool::new(false);
-        let ended = oversee(&receiver, &stop, &mut Patient);
+        let (tally, progress) = (&Tally::default(), &mut |_| GoOn::Yes);
+        let mut report = Report { tally, doing: "waiting", total: 0, progress };
+        let ended = oversee(&receiver, &stop, &mut |_, ()| Ok(()), &mut report);
         assert!(
             matches!(&ended, Err(SetupError::Unusable(why)) if why == "disk full"),
             "{ended:?}"

@@ -7,6 +7,7 @@
 //! | [`blocking`] | a session that set-up drives over such a channel |
 //! | [`channel_pool`] | several channels at work on one server |
 //! | [`content`], [`marker`] | what the bytes of files are; the file that says they are ours |
+//! | [`data_set`] | our directory on a server, and room in it |
 //! | [`draw`] | draws that keep their shares |
 //! | `host` (a feature) | servers and whatever else needs sockets |
 //! | [`percent`], [`surplus`] | percent-encoding; bytes behind a reply |
@@ -31,6 +32,7 @@ use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
 pub mod blocking;
 pub mod channel_pool;
 pub mod content;
+pub mod data_set;
 pub mod draw;
 #[cfg(feature = "host")]
 pub mod host;

@@ -16,7 +16,7 @@ use crate::segment::Segment;
 use crate::session::{AppSession, AppSite, WorkerSite};
 use crate::wire::Status;
 use plimsoll_protocol::blocking::Blocking;
-use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::net::{ChannelError, Dial, OnProgress, SetupError, SourcePort};
 
 /// Connections that fill segments at once: enough to keep a disk busy that must write each block
@@ -47,7 +47,8 @@ pub(super) fn fill(
             .map_err(|e| e.unable_to("fill the data segments", &at.name))
     };
     let pool = ChannelPool { open: &|stop| Ok(Arc::clone(stop)), channels: CHANNELS };
-    pool.collect(clients, each, (&tally, "filling data segments", chunks), progress).map(drop)
+    let report = Report { tally: &tally, doing: "filling data segments", total: chunks, progress };
+    pool.collect(clients, each, report).map(drop)
 }
 
 fn fill_one(

@@ -16,12 +16,10 @@ pub use content::{Content, SLICE_BYTES_MAX};
 pub use marker::FileSetMarker;
 pub use name::EntryName;
 
+pub use plimsoll_protocol::data_set::{MARKER, ROOT};
+
 use super::op::{Accessed, DirNo, LinkNo, SlotNo};
 
-/// Directory of the export that holds the file set.
-pub const ROOT: &str = "plimsoll-files";
-/// File in [`ROOT`] that says the directory is ours.
-pub const MARKER: &str = ".plimsoll";
 /// Most bytes of one READ or WRITE of the workload (NFSv2's limit, used for both versions).
 pub const BLOCK_BYTES: u32 = 8_192;
 /// Smallest set, 26 MiB: its accessed hundred has every size.

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use plimsoll_model::units::Bytes;
-
-use super::super::fileset::{EntryName, FileNo, MARKER, ROOT};
+use super::super::fileset::{EntryName, FileNo};
 use super::super::handles::OwnedHandle;
 use super::super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::super::op::{DirNo, LinkNo, SlotNo};
@@ -16,12 +14,12 @@ use super::super::procedure::reply::Reply;
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Feed, Listing, Remote};
 use super::super::validate;
-use super::{CHANNELS, ours, window};
+use super::ours::{Export, Standing};
+use super::{CHANNELS, window};
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{
-    Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress, SourcePort,
-};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, ROOT};
+use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError, SourcePort};
 
 /// Things of others that a message names.
 const FOREIGN_NAMED_MAX: usize = 8;
@@ -42,7 +40,8 @@ pub fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<Cleaned>, SetupError> {
     let mut remote = mounted.remote(dial, dial.stop())?;
-    let ours::RootState::Ours(root, _) = ours::look(&mut remote, mounted)? else {
+    let found: Standing = data_set::look(&mut Export(&mut remote, mounted))?;
+    let Standing::Ours(root, _) = found else {
         return Ok(None);
     };
     let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
@@ -51,24 +50,25 @@ pub fn clean(
     let dirs: Vec<DirNo> =
         entries.iter().filter_map(|e| number_of(&e.name, DIR)).map(DirNo).collect();
     let files = AtomicU64::new(0);
-    let mut sweep = Sweep { dirs: dirs.len() as u64, foreign: Vec::new(), ended: 0, progress };
+    let (tally, total) = (Tally::default(), dirs.len() as u64);
     let window = window(mounted.kind);
     let each = |remote: &mut Remote, dir: &DirNo| {
-        clean_directory(remote, &root, *dir, window, &files)
-            .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))
+        let foreign = clean_directory(remote, &root, *dir, window, &files)
+            .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))?;
+        tally.step();
+        Ok(foreign)
     };
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
-    ChannelPool { open: &open, channels: CHANNELS }.work(&dirs, each, &mut sweep)?;
-    let mut foreign = sweep.foreign;
+    let pool = ChannelPool { open: &open, channels: CHANNELS };
+    let report = Report { tally: &tally, doing: "removing directories", total, progress };
+    let mut foreign = pool.collect(&dirs, each, report)?.concat();
     let is_ours = |name: &[u8]| {
-        name == MARKER.as_bytes()
-            || name == ours::MARKER_NEW.as_bytes()
-            || number_of(name, DIR).is_some()
+        name == MARKER.as_bytes() || name == MARKER_NEW.as_bytes() || number_of(name, DIR).is_some()
     };
     foreign.extend(entries.iter().filter(|e| !is_ours(&e.name)).map(|e| path(None, &e.name)));
     // The marker last: a cleaning that was cut short can be done again.
     let mut finish = || {
-        is_gone(remote.remove(&root, ours::MARKER_NEW.as_bytes()))?;
+        is_gone(remote.remove(&root, MARKER_NEW.as_bytes()))?;
         is_gone(remote.remove(&root, MARKER.as_bytes()))?;
         is_gone(remote.remove_dir(&mounted.root, ROOT.as_bytes()))
     };
@@ -188,30 +188,6 @@ impl Feed for Removals<'_> {
             Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-}
-
-struct Sweep<'a, 'p> {
-    dirs: u64,
-    foreign: Vec<String>,
-    ended: u64,
-    progress: &'a mut OnProgress<'p>,
-}
-
-impl Overseer<Vec<String>> for Sweep<'_, '_> {
-    fn on_done(&mut self, _: usize, foreign: Vec<String>) -> Result<(), SetupError> {
-        self.ended += 1;
-        self.foreign.extend(foreign);
-        Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "removing directories",
-            done: self.ended,
-            total: self.dirs,
-            bytes: Bytes(0),
-        })
     }
 }
 

@@ -2,7 +2,7 @@
 //! is asked in a pipeline; a file goes on as soon as its own last reply is there.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::super::fileset::{Content, EntryName, FileNo, FileSet, ROOT};
 use super::super::handles::OwnedHandle;
@@ -13,15 +13,7 @@ use super::super::procedure::reply::Reply;
 use super::super::procedure::results::{Attributes, Kind, Written};
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Entry, Feed, Listing, Remote, Retries};
-
-/// How far all channels are, for the caller's eyes.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    /// Files in order.
-    pub files: AtomicU64,
-    /// Bytes written.
-    pub bytes: AtomicU64,
-}
+use plimsoll_protocol::channel_pool::Tally;
 
 /// What all directories share.
 #[derive(Clone, Copy)]
@@ -300,7 +292,7 @@ impl<'a> Work<'a> {
     }
 
     fn finish_file(&mut self) {
-        self.shared.tally.files.fetch_add(1, Ordering::Relaxed);
+        self.shared.tally.step();
     }
 
     fn call(&self, step: Step) -> Call<'_> {

@@ -3,8 +3,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `ours` | our directory and its marker |
-//! | `space` | room is looked for before the first byte |
+//! | `ours` | our directory on an export, for what data sets share |
+//! | `space` | what room a set needs |
 //! | `directory` | the work on one directory, pipelined |
 //! | `clean` | the way back |
 //! | `points` | what happens before each load point |
@@ -16,19 +16,21 @@ mod points;
 mod space;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_model::units::Bytes;
 
-use self::directory::{DirectoryDone, Shared, Tally};
+use self::directory::{DirectoryDone, Shared};
+use self::ours::{Export, Standing};
 use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
 use super::op::{Accessed, DirNo};
 use super::refusal::CallError;
 use super::remote::Remote;
-use plimsoll_protocol::channel_pool::{ChannelPool, Overseer};
-use plimsoll_protocol::net::{Dial, GoOn, LinkKind, OnProgress, SetupError, SetupProgress};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
+use plimsoll_protocol::data_set;
+use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError};
 
 pub use self::clean::{Cleaned, clean, clean_target};
 pub use self::points::{NfsPreparation, PreparationRequest};
@@ -85,26 +87,25 @@ pub fn open(
     mounted: &Mounted,
     order: &Order<'_>,
 ) -> Result<Opened, SetupError> {
-    let state = ours::look(remote, mounted)?;
-    if let ours::RootState::Ours(_, Some(marker)) = &state {
-        ours::check_seed(marker, order.content.seed(), mounted)?;
+    let (export, seed) = (&mut Export(remote, mounted), order.content.seed());
+    let standing: Standing = data_set::look(export)?;
+    if let Some(marker) = standing.marker() {
+        data_set::check_seed(export, marker.seed(), seed)?;
     }
-    let held = set_of(&state);
-    space::check(remote, mounted, &space::Need::new(order.set, held, order.growth))?;
-    let (root, marker) = ours::open(remote, mounted, state, order.content.seed())?;
+    let held = set_of(&standing);
+    space::need(order.set, held, order.growth).check(export)?;
+    let marker = FileSetMarker::new(seed, held);
+    let root = data_set::open(export, standing, &marker)?;
     Ok(Opened { root, marker })
 }
 
 /// What lies on a server already.
 fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, SetupError> {
-    Ok(set_of(&ours::look(remote, mounted)?))
+    Ok(set_of(&data_set::look(&mut Export(remote, mounted))?))
 }
 
-fn set_of(state: &ours::RootState) -> FileSet {
-    match state {
-        ours::RootState::Ours(_, Some(marker)) => marker.set(),
-        _ => FileSet::new(0),
-    }
+fn set_of(standing: &Standing) -> FileSet {
+    standing.marker().map_or(FileSet::new(0), FileSetMarker::set)
 }
 
 /// Brings the set on a server into the state a load point begins with: every file there with its
@@ -133,12 +134,9 @@ pub fn prepare(
         set: order.set,
         root: opened.root,
         marker: opened.marker,
-        tally: &tally,
-        total: jobs.iter().map(Job::files).sum(),
         done: vec![None; jobs.len()],
         complete: 0,
         verifier: None,
-        progress,
     };
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
     let pool = ChannelPool { open: &open, channels: order.channels };
@@ -149,7 +147,9 @@ pub fn prepare(
         };
         done.map_err(|(error, doing)| error.unable_to(&doing, mounted.place()))
     };
-    pool.work(&jobs, each, &mut site)?;
+    let total = jobs.iter().map(Job::files).sum();
+    let report = Report { tally: &tally, doing: "writing files", total, progress };
+    pool.work(&jobs, each, |at, done| site.on_done(at, done), report)?;
     site.finish(known)
 }
 
@@ -210,22 +210,19 @@ fn window(kind: LinkKind) -> usize {
 }
 
 /// The set on one server, while it is worked on.
-struct Site<'a, 'p> {
+struct Site<'a> {
     mounted: &'a Mounted,
     dial: &'a dyn Dial,
     set: FileSet,
     root: OwnedHandle,
     marker: FileSetMarker,
-    tally: &'a Tally,
-    total: u64,
     done: Vec<Option<DirectoryDone>>,
     /// Directories from the first on without a gap.
     complete: u32,
     verifier: Option<[u8; 8]>,
-    progress: &'a mut OnProgress<'p>,
 }
 
-impl Site<'_, '_> {
+impl Site<'_> {
     fn mark(&mut self) -> Result<(), SetupError> {
         let last = DirNo(self.complete.saturating_sub(1));
         let files = if self.complete == 0 { 0 } else { self.set.files_of(last).end };
@@ -235,12 +232,11 @@ impl Site<'_, '_> {
         self.marker = FileSetMarker::new(self.marker.seed(), FileSet::new(files));
         // A channel of its own: servers close those that were idle for minutes.
         let mut remote = self.mounted.remote(self.dial, self.dial.stop())?;
-        ours::write_marker(&mut remote, self.mounted, &self.root, &self.marker)
+        data_set::write_marker(&mut Export(&mut remote, self.mounted), &self.root, &self.marker)
     }
 
     fn finish(mut self, known: Option<&Known>) -> Result<Known, SetupError> {
         self.mark()?;
-        self.tick();
         if let Some(known) = known.filter(|known| known.set.files() >= self.set.files()) {
             return Ok(known.clone());
         }
@@ -253,9 +249,7 @@ impl Site<'_, '_> {
         };
         Ok(Known { set: self.set, handles: Arc::new(handles) })
     }
-}
 
-impl Overseer<DirectoryDone> for Site<'_, '_> {
     fn on_done(&mut self, at: usize, done: DirectoryDone) -> Result<(), SetupError> {
         if let (Some(before), Some(now)) = (self.verifier, done.verifier)
             && before != now
@@ -271,14 +265,5 @@ impl Overseer<DirectoryDone> for Site<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    fn tick(&mut self) -> GoOn {
-        (self.progress)(SetupProgress {
-            doing: "writing files",
-            done: self.tally.files.load(Ordering::Relaxed),
-            total: self.total,
-            bytes: Bytes(self.tally.bytes.load(Ordering::Relaxed)),
-        })
     }
 }

@@ -12,17 +12,16 @@ use super::super::fileset::{Content, FileSet};
 use super::super::handles::Handles;
 use super::super::mounting::Mounted;
 use super::super::parameters::NfsWorkload;
-use super::super::procedure::results::Space;
 use super::super::remote::Remote;
 use super::super::script::ScriptPlan;
 use super::super::session::NfsSite;
 use super::super::validate;
 use super::super::workload::NfsLoad;
-use super::space::{self, Need};
+use super::ours::Export;
+use super::space::need;
 use super::{CHANNELS, Known, Order};
-use plimsoll_protocol::net::{
-    Dial, GoOn, OnProgress, PointPreparation, Room, SetupError, SetupProgress,
-};
+use plimsoll_protocol::data_set::{self, Space};
+use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, Room, SetupError};
 
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of
 /// today reaches, as far as it can be known beforehand.
@@ -105,7 +104,7 @@ impl NfsPreparation {
     fn load_max(&self, space: &Space, held: FileSet) -> f64 {
         let fits = |ops_per_s: &f64| {
             let set = FileSet::for_load(*ops_per_s, self.workload.mib_per_op_per_s, self.scale);
-            Need::new(set, held, self.growth(*ops_per_s)).fits(space)
+            need(set, held, self.growth(*ops_per_s)).fits(space)
         };
         // To a twentieth, and one below: nothing is known of a server's own needs.
         let loads = std::iter::successors(Some(RATE_OPS_PER_S_MAX), |load| Some(load / 1.05));
@@ -126,9 +125,9 @@ impl PointPreparation for NfsPreparation {
         for site in &self.sites {
             let mut remote = site.mounted.remote(dial, dial.stop())?;
             let held = super::held(&mut remote, &site.mounted)?;
-            let space = space::of(&mut remote, &site.mounted)?;
+            let space = data_set::space_of(&mut Export(&mut remote, &site.mounted))?;
             let load_max_ops_per_s = self.load_max(&space, held) * self.servers();
-            let (free, place) = (Bytes(space.available_bytes), site.mounted.place().to_string());
+            let (free, place) = (Bytes(space.bytes), site.mounted.place().to_string());
             if least.as_ref().is_none_or(|room| load_max_ops_per_s < room.load_max_ops_per_s) {
                 least = Some(Room { load_max_ops_per_s, free, place });
             }
@@ -205,11 +204,7 @@ impl Site {
             self.known = None;
         }
         if !self.is_validated {
-            let validating =
-                SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
-            if progress(validating) == GoOn::No {
-                return Err(SetupError::Stopped);
-            }
+            data_set::tell_validating(progress)?;
             validate::validate(&mut remote, &self.mounted, &opened.root)?;
             self.is_validated = true;
         }

@@ -2,15 +2,16 @@
 
 use super::super::logon::Offer;
 use super::super::target::SmbTarget;
-use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT};
+use super::super::workspace::root_path;
 use super::build::{patiently, remove_all};
-use super::ours::{self, RootState};
+use super::ours::{OnShare, Standing};
 use super::remote::on_site;
 use super::set::CHANNELS;
 use super::share::{Entry, Kind, Share};
 use super::site::Site;
-use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, ROOT};
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
@@ -38,7 +39,8 @@ pub(super) fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<u64>, SetupError> {
     let mut share = site.connection()?;
-    if ours::look(&mut *share, site)? == RootState::Absent {
+    let standing: Standing = data_set::look(&mut OnShare(&mut *share, site))?;
+    if standing == Standing::Absent {
         return Ok(None);
     }
     let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
@@ -53,11 +55,12 @@ pub(super) fn clean(
         Ok(files)
     };
     let pool = ChannelPool { open: site.open, channels: CHANNELS };
-    let files = pool.collect(&entries, each, (&tally, "removing workspaces", total), progress)?;
+    let report = Report { tally: &tally, doing: "removing workspaces", total, progress };
+    let files = pool.collect(&entries, each, report)?;
     // The marker last: a cleaning that was cut short can be done again.
     let mut share = site.connection()?;
     let mut finish = || {
-        for path in [workspace::new_marker_path(), workspace::marker_path()] {
+        for path in [MARKER_NEW, MARKER].map(root_path) {
             share.remove(path.as_str(), Kind::File)?;
         }
         patiently(&mut *share, |share| share.remove(ROOT, Kind::Directory))

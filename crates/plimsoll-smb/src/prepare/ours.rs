@@ -1,96 +1,67 @@
-//! Our directory on a share: is it there, is it ours, what does its marker say.
+//! Our directory on a share, as what all data sets share reaches it.
 
-use super::super::workspace::{self, MARKER, MARKER_NEW, ROOT, ShareMarker};
-use super::share::Share;
+use super::super::op::PathText;
+use super::super::workspace::{ROOT, ShareMarker, root_path};
+use super::share::{Share, ShareError};
 use super::site::Site;
-use plimsoll_protocol::marker::Marker as _;
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Space, Tree, Words};
 use plimsoll_protocol::net::SetupError;
 
-/// A marker is a few hundred bytes.
-const MARKER_BYTES_MAX: u32 = 8192;
-
 /// What a share has under [`ROOT`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RootState {
-    /// Nothing.
-    Absent,
-    /// Our directory. Without a marker when it is empty: its making was cut short.
-    Ours(Option<ShareMarker>),
-}
+pub(super) type Standing = data_set::Standing<(), ShareMarker>;
 
-/// Looks; a directory of somebody else is an error.
-pub(super) fn look(share: &mut dyn Share, site: &Site<'_>) -> Result<RootState, SetupError> {
-    let root = share.find(ROOT).map_err(site.unable_to("look for plimsoll-files"))?;
-    if root.is_none() {
-        return Ok(RootState::Absent);
-    }
-    let path = workspace::marker_path();
-    let found = share
-        .find(path.as_str())
-        .map_err(site.unable_to("look for the marker in plimsoll-files"))?;
-    if found.is_none() {
-        let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
-        if listed.unwrap_or_default().iter().all(|entry| entry.name == MARKER_NEW) {
-            return Ok(RootState::Ours(None));
-        }
-        return Err(SetupError::Wrong(format!(
-            "{}: {ROOT} exists there and carries no {MARKER}, so it is not ours and nothing is \
-             written or removed; move it away, or use another share or directory",
-            site.name
-        )));
-    }
-    let text = share
-        .read(path.as_str(), 0, MARKER_BYTES_MAX)
-        .map_err(site.unable_to("read the marker in plimsoll-files"))?;
-    match ShareMarker::parse(&text) {
-        Ok(marker) => Ok(RootState::Ours(Some(marker))),
-        Err(error) => Err(SetupError::Wrong(format!("{}: {error}", site.name))),
-    }
-}
+/// A share over one connection.
+pub(super) struct OnShare<'a>(pub &'a mut dyn Share, pub &'a Site<'a>);
 
-/// Refuses files of another seed.
-pub(super) fn check_seed(
-    marker: &ShareMarker,
-    seed: u64,
-    site: &Site<'_>,
-) -> Result<(), SetupError> {
-    let held = marker.seed();
-    if held == seed {
-        return Ok(());
-    }
-    Err(SetupError::Wrong(format!(
-        "{}: {ROOT} holds files of seed {held}, not {seed}; use them with --set \
-         workload.file_set_seed={held}, or remove them with plimsoll clean",
-        site.name
-    )))
-}
+impl Tree for OnShare<'_> {
+    type Root = ();
+    type File = PathText;
+    type Error = ShareError;
+    const WORDS: Words = Words {
+        held: ("files", "them"),
+        elsewhere: "share or directory",
+        needed: "the workspaces and what the clients write",
+        less: "ask for fewer clients, or scale the workspaces down with --set \
+               workload.workspace_mib or --profile quick",
+    };
 
-/// Makes the directory where it is missing, and its marker.
-pub(super) fn open(
-    share: &mut dyn Share,
-    site: &Site<'_>,
-    state: &RootState,
-    marker: &ShareMarker,
-) -> Result<(), SetupError> {
-    match state {
-        RootState::Ours(Some(held)) if held == marker => return Ok(()),
-        RootState::Ours(_) => {}
-        RootState::Absent => {
-            share.make_dir(ROOT).map_err(site.unable_to("make plimsoll-files"))?;
-        }
+    fn find_root(&mut self) -> Result<Option<()>, ShareError> {
+        Ok(self.0.find(ROOT)?.map(drop))
     }
-    write_marker(share, site, marker)
-}
 
-/// Replaces the marker in one step, so that it is whole at any instant.
-pub(super) fn write_marker(
-    share: &mut dyn Share,
-    site: &Site<'_>,
-    marker: &ShareMarker,
-) -> Result<(), SetupError> {
-    let (new, path) = (workspace::new_marker_path(), workspace::marker_path());
-    share
-        .write_text(new.as_str(), &marker.to_json())
-        .and_then(|()| share.rename(new.as_str(), path.as_str()))
-        .map_err(site.unable_to("write the marker in plimsoll-files"))
+    fn make_root(&mut self) -> Result<(), ShareError> {
+        self.0.make_dir(ROOT)
+    }
+
+    fn names(&mut self, (): &()) -> Result<Vec<Vec<u8>>, ShareError> {
+        let entries = self.0.list(ROOT)?.unwrap_or_default();
+        Ok(entries.into_iter().map(|entry| entry.name.into_bytes()).collect())
+    }
+
+    fn find(&mut self, (): &(), name: &str) -> Result<Option<PathText>, ShareError> {
+        let path = root_path(name);
+        Ok(self.0.find(path.as_str())?.map(|_| path))
+    }
+
+    fn read(&mut self, file: &PathText, bytes: u32) -> Result<Vec<u8>, ShareError> {
+        self.0.read(file.as_str(), 0, bytes)
+    }
+
+    fn replace_marker(&mut self, (): &(), text: &str) -> Result<(), ShareError> {
+        let (new, path) = (root_path(MARKER_NEW), root_path(MARKER));
+        self.0.write_text(new.as_str(), text)?;
+        self.0.rename(new.as_str(), path.as_str())
+    }
+
+    fn space(&mut self) -> Result<Space, ShareError> {
+        Ok(Space { bytes: self.0.free_bytes()?, files: None })
+    }
+
+    fn place(&self) -> String {
+        self.1.name.to_owned()
+    }
+
+    fn unable_to(&self, doing: &str, error: ShareError) -> SetupError {
+        self.1.unable_to(doing)(error)
+    }
 }

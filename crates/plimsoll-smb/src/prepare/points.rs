@@ -19,7 +19,8 @@ use super::set::{self, CHANNELS, Order};
 use super::survey::Depth;
 use super::validate;
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::net::{Dial, GoOn, OnProgress, PointPreparation, SetupError, SetupProgress};
+use plimsoll_protocol::data_set;
+use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
 
 /// What a client's script makes and has not removed yet, at most: a pass writes 7.7 MB, two fifths
 /// of them to files it made, and removes them as it goes.
@@ -157,7 +158,7 @@ impl SmbPreparation {
         on_site(&site.target, &self.offer, &self.table, dial, |share| {
             let opened = set::open(share, &order, progress)?;
             if self.needs.is_mix() && !site.is_validated {
-                validating(progress)?;
+                data_set::tell_validating(progress)?;
                 let settings = remote::site(&site.target, &self.offer, &self.table);
                 let settings = SmbSite { caching: self.workload.caching, ..settings };
                 let mut as_measured = Remote::open_as(settings, &site.target, dial, dial.stop())?;
@@ -170,14 +171,6 @@ impl SmbPreparation {
         site.is_known = true;
         site.known_clients = site.known_clients.max(clients);
         Ok(())
-    }
-}
-
-fn validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
-    let at = SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
-    match progress(at) {
-        GoOn::Yes => Ok(()),
-        GoOn::No => Err(SetupError::Stopped),
     }
 }
 

@@ -7,12 +7,13 @@ use plimsoll_model::units::Bytes;
 
 use super::super::workspace::{Place, ShareMarker, Workspace};
 use super::build;
-use super::ours::{self, RootState};
+use super::ours::{OnShare, Standing};
 use super::share::Share;
 use super::site::Site;
 use super::survey::{self, Depth, Survey};
-use plimsoll_protocol::channel_pool::{ChannelPool, Tally};
+use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::data_set::{self, Need};
 use plimsoll_protocol::net::{OnProgress, SetupError};
 
 /// Connections that work on a share at once, when nothing else is said.
@@ -61,45 +62,20 @@ pub(super) fn open(
     progress: &mut OnProgress<'_>,
 ) -> Result<Opened, SetupError> {
     let mut share = site.connection()?;
-    let standing = ours::look(&mut *share, site)?;
+    let here = &mut OnShare(&mut *share, site);
+    let standing: Standing = data_set::look(here)?;
     let mut held = 0;
-    if let RootState::Ours(Some(marker)) = &standing {
-        ours::check_seed(marker, order.table.seed(), site)?;
+    if let Some(marker) = standing.marker() {
+        data_set::check_seed(here, marker.seed(), order.table.seed())?;
         if marker.is_of(order.table.seed(), order.workspace) {
             held = marker.clients();
         }
     }
     let surveys = survey_all(site, order, progress)?;
-    let missing = surveys.iter().map(|survey| survey.missing_bytes).sum();
-    check_room(&mut *share, site, missing, order.growth.0)?;
-    ours::open(&mut *share, site, &standing, &order.marker(held))?;
+    let bytes = surveys.iter().map(|survey| survey.missing_bytes).sum();
+    Need { files: 0, bytes, growth: order.growth, spare: SPARE_BYTES }.check(here)?;
+    data_set::open(here, standing, &order.marker(held))?;
     Ok(Opened { surveys, held })
-}
-
-/// Refuses what would not fit: `missing` bytes of files, and `growth` that the clients themselves
-/// will write.
-fn check_room(
-    share: &mut dyn Share,
-    site: &Site<'_>,
-    missing: u64,
-    growth: u64,
-) -> Result<(), SetupError> {
-    if missing == 0 && growth == 0 {
-        return Ok(());
-    }
-    let free = share.free_bytes().map_err(site.unable_to("see how much space is free"))?;
-    let needed = missing.saturating_add(growth).saturating_add(SPARE_BYTES);
-    if free >= needed {
-        return Ok(());
-    }
-    Err(SetupError::Unusable(format!(
-        "{}: the workspaces and what the clients write need {} more, {} are free there; nothing \
-         was written; free some space, ask for fewer clients, or scale the workspaces down with \
-         --set workload.workspace_mib or --profile quick",
-        site.name,
-        Bytes(needed),
-        Bytes(free)
-    )))
 }
 
 /// Brings the places into order.
@@ -112,7 +88,7 @@ pub(super) fn write(
     let written = write_all(site, order, &opened.surveys, progress)?;
     if order.clients > opened.held {
         let marker = order.marker(order.clients);
-        ours::write_marker(&mut *site.connection()?, site, &marker)?;
+        data_set::write_marker(&mut OnShare(&mut *site.connection()?, site), &(), &marker)?;
     }
     Ok(written)
 }
@@ -135,7 +111,8 @@ fn survey_all(
         Ok(found)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
-    pool.collect(order.places, each, (&tally, "looking at workspaces", total), progress)
+    let report = Report { tally: &tally, doing: "looking at workspaces", total, progress };
+    pool.collect(order.places, each, report)
 }
 
 fn write_all(
@@ -157,7 +134,8 @@ fn write_all(
         build::build(&mut **share, site, *job, &tally)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
-    pool.collect(&jobs, each, (&tally, "writing files", total), progress)?;
+    let report = Report { tally: &tally, doing: "writing files", total, progress };
+    pool.collect(&jobs, each, report)?;
     Ok(Written {
         files: tally.done.load(Ordering::Relaxed),
         bytes: tally.bytes.load(Ordering::Relaxed),

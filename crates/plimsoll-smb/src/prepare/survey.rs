@@ -6,6 +6,7 @@ use super::super::workspace::{Place, ROOT, Wanted};
 use super::share::{Found, Kind, Share, ShareError};
 use super::site::Site;
 use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::data_set::disk_bytes;
 use plimsoll_protocol::net::SetupError;
 
 /// Bytes at the end of a file that are compared. The end was written last.
@@ -117,12 +118,6 @@ fn judge(
         }
     }
     Ok((found.bytes > wanted.bytes).then_some(Repair::Cut))
-}
-
-/// Blocks that a file takes.
-fn disk_bytes(bytes: u64) -> u64 {
-    const BLOCK_BYTES: u64 = 4096;
-    bytes.next_multiple_of(BLOCK_BYTES)
 }
 
 /// Servers keep or change the case of names; comparing is done in one case.

@@ -13,16 +13,11 @@ use std::fmt::Write as _;
 pub use marker::ShareMarker;
 pub(crate) use place::{Place, Wanted};
 pub use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
+pub use plimsoll_protocol::data_set::{MARKER, ROOT};
 
 use super::op::{Content, PathText};
 use plimsoll_engine::rng;
 
-/// Directory that holds everything of ours.
-pub const ROOT: &str = "plimsoll-files";
-/// File in [`ROOT`] that says the directory is ours.
-pub const MARKER: &str = ".plimsoll";
-/// The marker in the making; renamed when it is whole.
-pub(crate) const MARKER_NEW: &str = ".plimsoll.new";
 /// Size of the file that the `nic` suite reads.
 pub const NIC_BYTES: u32 = 1_024 * 1_024;
 /// Most clients that names and marker have room for.
@@ -196,14 +191,9 @@ pub fn nic_content(seed: u64) -> Content {
     Content { key: rng::key(&[seed, NIC_HOME]) }
 }
 
-/// Where the marker lies.
-pub fn marker_path() -> PathText {
-    path(format_args!("{ROOT}\\{MARKER}"))
-}
-
-/// Where it is made.
-pub(crate) fn new_marker_path() -> PathText {
-    path(format_args!("{ROOT}\\{MARKER_NEW}"))
+/// Where a file of that name lies in our directory itself.
+pub(crate) fn root_path(name: &str) -> PathText {
+    path(format_args!("{ROOT}\\{name}"))
 }
 
 /// Directory below which the paths of a load file are meant.

@@ -38,7 +38,7 @@ fn names_are_where_the_share_has_them() {
     assert_eq!(text(path_of(Home::Shared, SeedFile(55))), r"plimsoll-files\shared\file55.dat");
     let made = made_path(12_345, MadeFile { number: 9, renames: 1 });
     assert_eq!(text(made), r"plimsoll-files\client12345\work\made000009-1.dat");
-    assert_eq!(text(marker_path()), r"plimsoll-files\.plimsoll");
+    assert_eq!(text(root_path(MARKER)), r"plimsoll-files\.plimsoll");
     assert_eq!(text(nic_path()), r"plimsoll-files\nic.dat");
     assert_eq!(text(replay_root()), r"plimsoll-files\replay");
     assert_eq!(text(missing_name(4)), "none000004.dat");
