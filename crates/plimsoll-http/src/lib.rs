@@ -38,9 +38,9 @@ mod workload;
 #[cfg(test)]
 mod plan_tests;
 #[cfg(test)]
-mod recorder;
-#[cfg(test)]
 mod session_tests;
+#[cfg(test)]
+mod test_io;
 #[cfg(test)]
 mod tls_tests;
 

@@ -6,10 +6,10 @@ use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 
 use super::parameters::Connections::{KeepAlive, PerRequest};
-use super::recorder::*;
 use super::session::{
     CAPTURE_BYTES_MAX, DISCARD_BYTES_MIN, HEAD_READ_BYTES, HttpSession, LINGERING_LINKS_MAX,
 };
+use super::test_io::*;
 use super::wire::head::HEAD_BYTES_MAX;
 use super::wire::request::Method;
 

@@ -13,9 +13,9 @@ use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::op::HttpOp;
 use super::parameters::Connections::{KeepAlive, PerRequest};
-use super::recorder::*;
 use super::session::{HttpSession, LINGERING_LINKS_MAX};
 use super::site::WorkerSite;
+use super::test_io::*;
 use super::tls::{Identity, Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
 
 /// A certificate for `localhost`, and a server that has it.

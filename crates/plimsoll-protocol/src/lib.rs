@@ -10,7 +10,7 @@
 //! | [`data_set`] | our directory on a server, and room in it |
 //! | [`draw`] | draws that keep their shares |
 //! | `host` (a feature) | servers and whatever else needs sockets |
-//! | [`percent`], [`surplus`] | percent-encoding; bytes behind a reply |
+//! | [`percent_encoding`], [`surplus`] | percent-encoding; bytes behind a reply |
 
 #![warn(unreachable_pub)]
 
@@ -38,7 +38,7 @@ pub mod draw;
 pub mod host;
 pub mod marker;
 pub mod net;
-pub mod percent;
+pub mod percent_encoding;
 pub mod surplus;
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.

@@ -1,7 +1,7 @@
 //! Was the load that was asked for the load that was held?
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::{PointRecord, WorkerTotals};
+use plimsoll_model::event::{PointRecord, WorkerHealth, WorkerTotals};
 use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{Nanos, grouped, three_digits};
@@ -209,8 +209,9 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
     }
     let present = (totals.piece_ns_total as f64 + totals.think_ns_total as f64) / window_ns;
     // Those that left were there for a part of the window.
-    let stayed = f64::from(totals.clients_participating).min(clients);
-    let off = (present - present.clamp(stayed, clients)).abs() / clients;
+    let there = clients * had_work(e.view.record);
+    let stayed = f64::from(totals.clients_participating).min(there);
+    let off = (present - present.clamp(stayed, there)).abs() / clients;
     let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64) + last_replies(e);
     if off <= limit || connections::explain(e, stayed - present) {
         return None;
@@ -233,6 +234,20 @@ fn last_replies(e: &Evidence<'_>) -> f64 {
     let record = e.view.record;
     let longest = e.times.filter(|_| record.ops.is_some()).map_or(0, |times| times.response.max());
     longest as f64 / record.measured_ns.0.max(1) as f64
+}
+
+/// The part of a window of a number of ops in which its clients had ops to do: each worker has its
+/// share of them, and one that was faster ends before the others.
+fn had_work(record: &PointRecord) -> f64 {
+    let Some(_) = record.ops else { return 1.0 };
+    let (clients, workers) = (record.load.clients() as usize, record.workers.len());
+    let of_worker = |(worker, healths): (usize, &Vec<WorkerHealth>)| {
+        let ended: u64 = healths.iter().map(|health| health.wall_ns).sum();
+        let worked = ended.saturating_sub(record.warm_up_ns.0).min(record.measured_ns.0);
+        (worker..clients).step_by(workers).count() as f64 * worked as f64
+    };
+    let all: f64 = record.workers.iter().enumerate().map(of_worker).sum();
+    all / (clients.max(1) as f64 * record.measured_ns.0.max(1) as f64)
 }
 
 /// The same law where pieces are longer than the window, by the ops they are made of: each client

@@ -20,9 +20,9 @@ mod encode;
 mod failure;
 
 #[cfg(test)]
-mod recorder;
-#[cfg(test)]
 mod replies;
+#[cfg(test)]
+mod test_io;
 #[cfg(test)]
 mod tests;
 

@@ -149,6 +149,25 @@ fn a_closed_loop_must_account_for_its_clients() {
 }
 
 #[test]
+fn a_worker_that_had_done_its_share_of_a_number_of_ops_has_no_clients_to_account_for() {
+    let half_there = |ops: Option<u64>| {
+        let mut point = PointBuilder::closed(32).build();
+        let record = &mut point.record;
+        let whole = record.workers[0].clone();
+        let half = whole[..whole.len() / 2].to_vec();
+        let half_ns: u64 = half.iter().map(|health| health.wall_ns).sum();
+        let share = (half_ns - record.warm_up_ns.0) as f64 / record.measured_ns.0 as f64;
+        record.workers = vec![whole, half];
+        let window_ns = record.measured_ns.0 as f64;
+        record.totals.piece_ns_total = (16.0 * (1.0 + share) * window_ns) as u64;
+        record.totals.clients_participating = 32;
+        record.ops = ops;
+        point
+    };
+    check_rule("closed_loop", &half_there(None), &half_there(Some(1)));
+}
+
+#[test]
 fn few_cycles_per_client_widen_the_closed_loops_limit() {
     let cycles = |pieces| {
         let mut point = PointBuilder::closed(32).build();

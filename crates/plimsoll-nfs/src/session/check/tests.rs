@@ -5,8 +5,8 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::super::NfsVersion::{self, V2, V3};
-use super::super::recorder::*;
 use super::super::replies::{self, RUN, attributes2, attributes3, read_ok, reply, write_ok};
+use super::super::test_io::*;
 use crate::op::*;
 use crate::wire::rpc::{self, ReplyOutcome};
 use crate::wire::v2::{self, FileKind2, Reply2, Status2};

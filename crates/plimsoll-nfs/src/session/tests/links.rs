@@ -4,7 +4,7 @@ use plimsoll_engine::seam::{Link, LinkError, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
-use super::super::recorder::*;
+use super::super::test_io::*;
 use super::super::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX, replies};
 use super::{ALL, Datagram, Stream, V2, V3};
 use crate::op::*;

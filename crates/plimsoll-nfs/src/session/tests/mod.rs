@@ -6,7 +6,7 @@ use plimsoll_engine::seam::{LinkKind, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use proptest::prelude::*;
 
-use super::recorder::*;
+use super::test_io::*;
 use super::{NfsVersion, replies};
 use crate::op::*;
 
