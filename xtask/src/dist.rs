@@ -12,8 +12,7 @@ const BINARY_BYTES_MAX: u64 = 16 * 1_000_000;
 /// Shells whose completions are packed.
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// Cargo's subcommands that make packages, and the crates they come from.
-const TOOLS: [(&str, &str); 2] =
-    [("cargo-deb", "cargo-deb"), ("cargo-generate-rpm", "cargo-generate-rpm")];
+const TOOLS: [&str; 2] = ["cargo-deb", "cargo-generate-rpm"];
 
 /// Builds, packs, and says what came out; `--twice` builds again elsewhere and compares.
 pub fn dist(rest: &[&str]) -> Result<()> {
@@ -101,10 +100,10 @@ fn tar(dist: &Path, epoch: &str) -> Result<PathBuf> {
 
 /// A deb and an rpm.
 fn packages(root: &Path, dist: &Path, epoch: &str) -> Result<Vec<PathBuf>> {
-    for (tool, krate) in TOOLS {
+    for tool in TOOLS {
         if tool_path(root, tool).is_none() {
             let place = root.join("target/tools");
-            run(cargo().args(["install", "--locked", "--root"]).arg(place).arg(krate))?;
+            run(cargo().args(["install", "--locked", "--root"]).arg(place).arg(tool))?;
         }
     }
     let tool = |name: &str| {

@@ -135,7 +135,8 @@ fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
     lengths.into_iter().filter(enough).filter_map(of_length).reduce(Chance::wider)
 }
 
-fn ratio_parts<'a>(parts: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
+/// Sums of numerators and denominators.
+pub(crate) fn ratio_parts<'a>(parts: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
     parts.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
 }
 

@@ -15,8 +15,7 @@ use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, grouped};
 
-use crate::metric::ops_unit;
-use crate::metric::throughput;
+use crate::metric::{ops_unit, throughput};
 
 /// Rules whose breach means that the generator, not the server, set the figure.
 const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "generator_error"];

@@ -13,9 +13,8 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{HISTOGRAM_DIGITS, OpTimes, PointRecord, Times};
 use plimsoll_model::result::{OverallResponse, PointResult, Summary, TimeIntervals, Uncertainty};
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::Nanos;
 
-use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_share};
+use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_share, ratio_parts};
 use crate::health::generator_part_of_throughput;
 use crate::metric::throughput;
 use crate::overall::{CurvePoint, overall_response};
@@ -67,8 +66,7 @@ pub(crate) fn state(
     let mut stated = Stated::default();
     stated.response = intervals(&response, &mut stated.uncertainty);
     stated.service = intervals(&service, &mut stated.uncertainty);
-    let ops: Vec<f64> = response.slices.iter().map(|slice| slice.n as f64).collect();
-    let parts: Vec<(f64, f64)> = ops.into_iter().zip(slice_lengths_s(record, times)).collect();
+    let parts = slice_parts(record, times);
     if let Some(uncertainty) = achieved(suite, record, total, &parts) {
         stated.achieved = Some(span(&uncertainty));
         // More, not less, is what the generator's part of a throughput leaves open.
@@ -247,7 +245,7 @@ fn achieved(
         // The schedule says how many ops there were, and all were done.
         true => Chance::default(),
         false => {
-            let (ops, length) = parts.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
+            let (ops, length) = ratio_parts(parts.iter());
             let scale = if ops > 0.0 { value / (ops / length) } else { 0.0 };
             let Chance { below, above } = chance_of_rate(parts)?;
             Chance { below: below * scale, above: above * scale }
@@ -257,11 +255,14 @@ fn achieved(
     Some(Uncertainty { value, generator, sample_below, sample_above, resolution: 0.0 })
 }
 
-/// Each slice reaches to where the next begins.
-fn slice_lengths_s(record: &PointRecord, times: &PointTimes) -> Vec<f64> {
+/// Ops and length of each slice, which reaches to where the next begins.
+fn slice_parts(record: &PointRecord, times: &PointTimes) -> Vec<(f64, f64)> {
     let end = record.warm_up_ns.saturating_add(record.measured_ns);
-    let starts: Vec<Nanos> = times.slices().map(|(start, _)| start).chain([end]).collect();
-    starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).as_secs_f64()).collect()
+    let ends = times.slices().map(|(start, _)| start).skip(1).chain([end]);
+    let parts = times.slices().zip(ends).map(|((start, slice), end)| {
+        (slice.response.n as f64, end.saturating_sub(start).as_secs_f64())
+    });
+    parts.collect()
 }
 
 /// The interval of a throughput: the generator's part lies above.

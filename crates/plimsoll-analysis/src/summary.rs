@@ -88,8 +88,7 @@ fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::event::Bound;
-    use plimsoll_model::event::JournalRecord;
+    use plimsoll_model::event::{Bound, JournalRecord};
     use plimsoll_model::result::OverallResponse;
     use plimsoll_model::suite::Metric;
 

@@ -17,9 +17,8 @@ use super::open::{Asked, keys, no_points, open_case, schedule};
 use super::pauses::Pauses;
 use super::server_log::ServerLog;
 use super::witness;
-use crate::Bench;
-use crate::Timing;
 use crate::trial::{Pattern, Seen, Trial};
+use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
 
 /// Rate of the floor: slow enough that everybody sleeps in between.

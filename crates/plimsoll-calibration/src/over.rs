@@ -12,9 +12,8 @@ use super::open::{Asked, Case, constant_name, open_case};
 use super::server_log::ServerLog;
 use super::wire::Wire;
 use super::witness;
-use crate::Bench;
-use crate::Timing;
 use crate::trial::{Pattern, Seen, Trial};
+use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
 
 /// Of the constant delay, and far more servers than are ever busy.

@@ -6,9 +6,8 @@ use plimsoll_model::certificate::{PunctualProbe, PunctualRate};
 use plimsoll_model::units::Nanos;
 
 use super::cases::only;
-use crate::Bench;
-use crate::Timing;
 use crate::trial::{Pattern, Seen, Trial};
+use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
 
 /// Send lag p99 that is still on time.

@@ -11,8 +11,7 @@ use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{
     Interval, OpCounts, OpTimes, Phase, TargetTotals, UnexpectedCount, WorkerHealth, WorkerTotals,
 };
-use plimsoll_model::outcome::OpNames;
-use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
 use crate::fresh::FreshTimes;
@@ -126,7 +125,7 @@ impl Current {
 }
 
 impl DueCounts {
-    /// Nothing has come due yet.
+    /// Nothing has come due yet; of ops, `phases` has what falls to this worker.
     pub fn new(phases: Phases) -> Self {
         Self {
             phases,
@@ -152,9 +151,9 @@ impl DueCounts {
         }
     }
 
-    /// So many ops as were asked for have come due in the window.
-    pub fn are_enough(&self, ops: u64) -> bool {
-        self.due >= ops
+    /// As many ops as the window is to have are due in it.
+    pub fn has_all_ops(&self) -> bool {
+        self.phases.ops.is_some_and(|ops| self.due >= ops)
     }
 
     /// An op that came due will never be sent.

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::assignment::{Assignment, Load, Pacing, PointId};
 use crate::capacity::CapacityAsked;
 use crate::gate::Gates;
-use crate::outcome::OpNames;
-use crate::outcome::{ClientCounts, ErrorSample};
+use crate::outcome::{ClientCounts, ErrorSample, OpNames};
 use crate::units::Nanos;
 
 pub use resources::{CoreUser, ResourceUse};

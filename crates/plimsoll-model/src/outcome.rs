@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Index of an op's name in the workload's list of op names ([`crate::outcome::OpNames`]).
+/// Index of an op's name in the workload's list of op names ([`OpNames`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpKind(pub u8);
 

@@ -23,8 +23,7 @@ use std::sync::Arc;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::suite::nearest;
-use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader};
+use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
 
 use crate::net::{Dial, OnProgress, PointPreparation, SetupError};

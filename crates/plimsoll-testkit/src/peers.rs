@@ -1,8 +1,7 @@
 //! Real programs that tests measure ours against: foreign servers and foreign judges.
 
 #[cfg(feature = "servers")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 

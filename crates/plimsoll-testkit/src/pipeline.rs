@@ -8,8 +8,7 @@ use plimsoll_engine::seam::{
 };
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::outcome::OpNames;
-use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
 use crate::sim::MESSAGE_BYTES;

@@ -2,8 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_model::suite::nearest;
-use plimsoll_model::suite::{Override, Suite, SuiteError};
+use plimsoll_model::suite::{Override, Suite, SuiteError, nearest};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocol::Protocol;
 use plimsoll_protocol::host::{Managed, Reference, Registration};

@@ -172,8 +172,15 @@ pub(crate) fn community(url: &MonitorUrl) -> Result<Option<String>, Failure> {
     }
 }
 
+/// The command line as typed, without what may be secret.
+pub(crate) fn command_line() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1);
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once("plimsoll".to_owned()).chain(kept_arguments(arguments)).collect()
+}
+
 /// The arguments of the command line as bundles keep them.
-pub(crate) fn kept_arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
+fn kept_arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut before = String::new();
     for argument in arguments {

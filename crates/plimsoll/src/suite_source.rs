@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_model::suite::nearest;
-use plimsoll_model::suite::{Override, Suite, SuiteError};
+use plimsoll_model::suite::{Override, Suite, SuiteError, nearest};
 use plimsoll_model::target::shown_of_unreadable;
 
 use crate::exit::Failure;

@@ -6,8 +6,10 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{Nanos, grouped};
 
 use super::{Evidence, MISSING_EVIDENCE, SHORT_WINDOW, core, finding, percent};
-use crate::health::{asked_ratio_max, busy_ratio_max, run_delay_ratio_max};
-use crate::health::{generator_part_of_p50, generator_part_of_throughput};
+use crate::health::{
+    asked_ratio_max, busy_ratio_max, generator_part_of_p50, generator_part_of_throughput,
+    run_delay_ratio_max,
+};
 use crate::times::quantile_ns;
 
 /// Share of response p50 that send lag p99 may be when that is more than the suite's limit.

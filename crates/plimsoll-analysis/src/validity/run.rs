@@ -164,8 +164,7 @@ fn resumed(view: &RunView<'_>) -> Option<Finding> {
 mod tests {
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder, check_rule};
-    use plimsoll_model::event::Bound;
-    use plimsoll_model::event::JournalRecord;
+    use plimsoll_model::event::{Bound, JournalRecord};
     use plimsoll_model::result::NotCounted;
 
     fn rules(run: &RunBuilder) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::iter::{Peekable, Skip, StepBy};
 
-use plimsoll_model::assignment::{Assignment, Load};
+use plimsoll_model::assignment::{Assignment, Load, Phases};
 use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
@@ -35,8 +35,6 @@ pub(super) struct Schedules<C> {
     backlog_ops_max: u64,
     counts: DueCounts,
     load_end: Nanos,
-    /// This worker's part of the ops that the window is to have.
-    ops: Option<u64>,
 }
 
 /// A client as its schedule sees it.
@@ -124,9 +122,11 @@ impl<C: Script> Schedules<C> {
             acting: None,
             backlog_ops: 0,
             backlog_ops_max,
-            counts: DueCounts::new(assignment.phases),
+            counts: DueCounts::new(Phases {
+                ops: assignment.phases.ops.map(|ops| part_of_ops(assignment, worker, ops)),
+                ..assignment.phases
+            }),
             load_end: assignment.phases.load_end(),
-            ops: assignment.phases.ops.map(|ops| part_of_ops(assignment, worker, ops)),
         }
     }
 
@@ -172,7 +172,7 @@ impl<C: Script> Schedules<C> {
 
     /// As many ops as the window is to have are due in it.
     pub(super) fn has_all_ops(&self) -> bool {
-        self.ops.is_some_and(|ops| self.counts.are_enough(ops))
+        self.counts.has_all_ops()
     }
 
     /// Wakes the first schedule whose time has come, if there is one.
@@ -193,7 +193,7 @@ impl<C: Script> Schedules<C> {
         while let Some((index, due)) =
             open.arrivals.next_if(|(_, due)| *due <= now && *due < load_end)
         {
-            if self.ops.is_some_and(|ops| self.counts.are_enough(ops)) {
+            if self.counts.has_all_ops() {
                 return true;
             }
             self.counts.came_due(due);

@@ -18,8 +18,9 @@ use super::procedure;
 use super::procedure::results::Limits;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::Remote;
-use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply};
-use super::wire::mount::{Procedure, UnmountArgs};
+use super::wire::mount::{
+    ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply, Procedure, UnmountArgs,
+};
 use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome, Service};
 use super::wire::text::{Name, Path};
 use super::wire::xdr::{Decode, Words, XdrError, XdrIn};

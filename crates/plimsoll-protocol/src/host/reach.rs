@@ -1,7 +1,7 @@
 //! Finds the address of a target and whether anybody answers there, before a ladder starts.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,11 +66,7 @@ pub fn connect(name: &str, target: &ResolvedTarget, wait: Duration) -> Result<So
     let open = || {
         let socket = match &target.unix {
             Some(path) => unix_socket(path)?,
-            None => {
-                let socket = Socket::new(Domain::for_address(target.address), Type::STREAM, None)?;
-                socket.connect_timeout(&target.address.into(), CONNECT_WAIT)?;
-                socket
-            }
+            None => TcpStream::connect_timeout(&target.address, CONNECT_WAIT)?.into(),
         };
         socket.set_read_timeout(Some(wait))?;
         socket.set_write_timeout(Some(wait))?;

@@ -4,8 +4,9 @@ mod contexts;
 
 pub use contexts::{NegotiateContext, NegotiateContexts, Words};
 
-use super::bytes::HEADER_BYTES;
-use super::bytes::{FileTime, WireError, buffer, from_header, get, pad8, put, since, structure};
+use super::bytes::{
+    FileTime, HEADER_BYTES, WireError, buffer, from_header, get, pad8, put, since, structure,
+};
 
 /// Bits of a SecurityMode, in NEGOTIATE and SESSION_SETUP.
 pub mod security_mode {

@@ -9,8 +9,7 @@ use plimsoll_monitor::Root;
 
 use super::jitter;
 use super::run_setup::{RunRequest, RunSetup};
-use super::server_status;
-use super::sources;
+use super::{server_status, sources};
 use crate::certificates;
 use crate::secrets::{HEADER_FACT, kept_headers};
 use plimsoll_protocol::host::Target;

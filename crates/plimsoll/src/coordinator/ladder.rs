@@ -204,8 +204,7 @@ pub(crate) fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite)
     for (what, span, full) in spans {
         let said = what == "measurement" && own.ops.is_some();
         if span != full && !said {
-            let own = span;
-            departures.push(format!("{what} {own} per load point; {whose} has {full}"));
+            departures.push(format!("{what} {span} per load point; {whose} has {full}"));
         }
     }
     let scales = [

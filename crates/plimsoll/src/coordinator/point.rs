@@ -15,8 +15,7 @@ use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
 use plimsoll_model::event::{
     AgentEvent, JournalRecord, Phase, PointRecord, SecondRecord, WorkerTotals,
 };
-use plimsoll_model::outcome::ErrorSample;
-use plimsoll_model::outcome::OpNames;
+use plimsoll_model::outcome::{ErrorSample, OpNames};
 use plimsoll_model::suite::OnClientFailure;
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
@@ -82,7 +81,7 @@ impl PointDesk<'_> {
         let stop = AtomicBool::new(false);
         let driven = self.drive(&mut listening, workload, &stop);
         if assignment.phases.ops.is_some() {
-            self.watcher.window_over(assignment, listening.started_unix_ns, unix_ns());
+            self.watcher.window(assignment, listening.started_unix_ns, unix_ns());
         }
         let point_use = self.watcher.end_point();
         driven?;
@@ -185,7 +184,7 @@ impl PointDesk<'_> {
         match event {
             AgentEvent::Started { at_unix_ns } => {
                 listening.started_unix_ns = at_unix_ns;
-                self.watcher.point_starts(&listening.assignment, at_unix_ns);
+                self.watcher.window(&listening.assignment, at_unix_ns, u64::MAX);
             }
             AgentEvent::Interval(interval) => {
                 let full = listening.slices.add(*interval);

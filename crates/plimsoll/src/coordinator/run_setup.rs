@@ -25,9 +25,10 @@ use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
 use super::servers;
 use super::signals::Signals;
+use crate::cli::DEFAULT_SEED;
 use crate::exit::{Exit, Failure};
 use crate::protocols;
-use crate::secrets::SecretHeaders;
+use crate::secrets::{SecretHeaders, command_line};
 use crate::terminal::Live;
 
 /// A run as the user wants it.
@@ -65,6 +66,35 @@ pub(crate) struct RunRequest {
     pub held: Option<Held>,
     /// The command line, without passwords.
     pub command: Vec<String>,
+}
+
+impl RunRequest {
+    /// A run of a suite as it stands, nothing besides.
+    pub(crate) fn plain(
+        suite: Suite,
+        profile: ProfileName,
+        target: TargetSpec,
+        out: PathBuf,
+    ) -> Self {
+        Self {
+            out,
+            suite,
+            headers: SecretHeaders::default(),
+            profile,
+            targets: vec![target],
+            seed: DEFAULT_SEED,
+            workers: None,
+            pacing: Pacing::Auto,
+            priority: Priority::Auto,
+            loadfile: None,
+            monitors: Vec::new(),
+            statements: Vec::new(),
+            capacity: None,
+            gates: Gates::default(),
+            held: None,
+            command: command_line(),
+        }
+    }
 }
 
 /// What has been settled.

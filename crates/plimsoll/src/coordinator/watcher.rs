@@ -114,17 +114,8 @@ impl Watcher {
         self.monitor.point_cores(WatchedCores { cores: cores.collect(), own_threads: threads });
     }
 
-    /// The point's clock starts at this instant.
-    pub(super) fn point_starts(&mut self, assignment: &Assignment, at_unix_ns: u64) {
-        self.window(assignment, at_unix_ns, u64::MAX);
-    }
-
-    /// The window of a point that started then was over at `now`, if not before.
-    pub(super) fn window_over(&mut self, assignment: &Assignment, at_unix_ns: u64, now: u64) {
-        self.window(assignment, at_unix_ns, now);
-    }
-
-    fn window(&mut self, assignment: &Assignment, at_unix_ns: u64, end_max: u64) {
+    /// The point's clock starts at `at_unix_ns`; its window is over at `end_max`, if not before.
+    pub(super) fn window(&mut self, assignment: &Assignment, at_unix_ns: u64, end_max: u64) {
         let begin = at_unix_ns + assignment.phases.warm_up_ns.0;
         let end = end_max.min(at_unix_ns + assignment.phases.window_end().0);
         self.monitor.point_window(begin, end);

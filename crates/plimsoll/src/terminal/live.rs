@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plimsoll_model::units::Nanos;
 
+use super::live_view::cut;
 use super::{Style, stderr_style};
 use crate::cli::Progress;
 use crate::clock::Stopwatch;
@@ -65,7 +66,7 @@ impl Live {
 
     /// A passing line: the next one takes its place. Nothing in plain mode.
     pub(crate) fn passing(&mut self, text: impl FnOnce() -> String) {
-        self.passing_lines(|columns, _| vec![text().chars().take(columns).collect()]);
+        self.passing_lines(|columns, _| vec![cut(&text(), columns)]);
     }
 
     /// Passing lines, made for so many columns: the next ones take their place. Where the terminal

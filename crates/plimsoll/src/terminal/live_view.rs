@@ -110,7 +110,8 @@ fn bar(value: f64, most: f64) -> String {
     }
 }
 
-fn cut(text: &str, columns: usize) -> String {
+/// As much of a line as fits.
+pub(super) fn cut(text: &str, columns: usize) -> String {
     text.chars().take(columns).collect()
 }
 
@@ -128,6 +129,12 @@ mod tests {
             response_p99_ns: Some(4_860_000),
             generator_busy_ratio: 0.52,
         }
+    }
+
+    #[test]
+    fn lines_are_cut_between_characters() {
+        assert_eq!(cut("µµµµµ", 3), "µµµ");
+        assert_eq!(cut("ab", 79), "ab");
     }
 
     #[test]

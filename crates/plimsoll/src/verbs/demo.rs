@@ -2,21 +2,19 @@
 
 use std::path::Path;
 
-use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::write_durably;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::target::TargetSpec;
 
-use crate::cli::{DEFAULT_SEED, DemoArgs};
+use crate::cli::DemoArgs;
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::secrets::SecretHeaders;
 use crate::suite_source;
 use crate::terminal::{self, Live};
-use crate::verbs::run::{command_line, default_out, show_end};
+use crate::verbs::run::{default_out, show_end};
 
 /// The suites of the tour.
 const SUITES: [&str; 4] = ["web-static", "nfs-v3", "disk-mix", "transactions"];
@@ -50,24 +48,8 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
 }
 
 fn request(name: &str, out: &Path) -> Result<RunRequest, Failure> {
-    Ok(RunRequest {
-        suite: suite_source::find(name, &[])?,
-        headers: SecretHeaders::default(),
-        profile: ProfileName::Demo,
-        targets: vec![TargetSpec::Builtin],
-        seed: DEFAULT_SEED,
-        out: out.join(name),
-        workers: None,
-        pacing: Pacing::Auto,
-        priority: Priority::Auto,
-        loadfile: None,
-        monitors: Vec::new(),
-        statements: Vec::new(),
-        capacity: None,
-        gates: plimsoll_model::gate::Gates::default(),
-        held: None,
-        command: command_line(),
-    })
+    let suite = suite_source::find(name, &[])?;
+    Ok(RunRequest::plain(suite, ProfileName::Demo, TargetSpec::Builtin, out.join(name)))
 }
 
 fn write_overview(out: &Path, results: &[(String, RunResult)]) -> Result<(), Failure> {

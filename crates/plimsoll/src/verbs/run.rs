@@ -14,12 +14,11 @@ use toml::Value;
 use crate::cli::{LadderArgs, Output, Peak, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
-use crate::coordinator::sources;
-use crate::coordinator::{RunEnd, RunRequest, run};
+use crate::coordinator::{RunEnd, RunRequest, run, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::load_file;
-use crate::secrets::{kept_arguments, separate};
+use crate::secrets::{command_line, separate};
 use crate::suite_source;
 use crate::terminal::{self, Live};
 use crate::verbs::url_flags;
@@ -214,11 +213,4 @@ fn numbered(out: &Path, number: u32) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(format!("-{number}"));
     PathBuf::from(name)
-}
-
-/// The command line as typed, passwords and values of header fields left out.
-pub(crate) fn command_line() -> Vec<String> {
-    let arguments = std::env::args_os().skip(1);
-    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
-    std::iter::once("plimsoll".to_owned()).chain(kept_arguments(arguments)).collect()
 }

@@ -208,7 +208,16 @@ fn lines(file: &Path, what: &str) -> Result<Vec<String>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::suite::Ladder;
+
     use super::*;
+    use crate::suite_source;
+
+    #[test]
+    fn few_requests_are_held_against_the_clients_of_the_suite() {
+        let suite = suite_source::find("web-url", &[]).unwrap();
+        assert_eq!(suite.ladder, Ladder::Points { points: vec![f64::from(CLIENTS_DEFAULT)] });
+    }
 
     #[test]
     fn a_length_in_the_place_of_a_body_is_told_apart() {

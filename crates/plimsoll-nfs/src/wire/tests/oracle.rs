@@ -8,8 +8,7 @@ use proptest::prelude::*;
 
 use super::{Draw, Sample, encoded};
 use crate::wire::rpc::{self, AuthSys, Credential, ReplyHead, ReplyOutcome};
-use crate::wire::xdr::XdrError;
-use crate::wire::xdr::{Decode, XdrIn};
+use crate::wire::xdr::{Decode, XdrError, XdrIn};
 use crate::wire::{mount, portmap, v3};
 
 /// What is written here is read there to the last byte, and written there as here.

@@ -1,7 +1,6 @@
 //! What dialect 3.1.1 negotiates besides. MS-SMB2 2.2.3.1, 2.2.4.1
 
-use super::super::bytes::HEADER_BYTES;
-use super::super::bytes::{WireError, buffer, fixed, get, pad8, put, since};
+use super::super::bytes::{HEADER_BYTES, WireError, buffer, fixed, get, pad8, put, since};
 use super::super::text::Text;
 
 const PREAUTH_INTEGRITY: u16 = 1;

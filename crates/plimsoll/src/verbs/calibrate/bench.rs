@@ -7,7 +7,7 @@ use plimsoll_calibration::judge::run_verdict;
 use plimsoll_calibration::trial::DRAIN;
 use plimsoll_calibration::wire::Start;
 use plimsoll_calibration::{Pattern, Seen, ServerLog, Trial, Wire};
-use plimsoll_model::assignment::{Priority, Purpose};
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Override, ProfileName};
@@ -25,10 +25,8 @@ use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::secrets::SecretHeaders;
 use crate::suite_source;
 use crate::terminal::Live;
-use crate::verbs::run::command_line;
 
 /// The wall clock may move this much against the monotonic one during a run: by way of the wall
 /// clock, windows are laid over the server's log.
@@ -144,23 +142,13 @@ impl Bench<'_> {
             overrides.push(set("load.gaps", Value::from("uniform")));
             overrides.push(set("load.clients", Value::from(i64::from(clients))));
         }
+        let suite = suite_source::parse("calibration.toml", text, &overrides)?;
+        let target = TargetSpec::parse(&trial.wire.url(server))?;
         Ok(RunRequest {
-            suite: suite_source::parse("calibration.toml", text, &overrides)?,
-            headers: SecretHeaders::default(),
-            profile: ProfileName::Standard,
-            targets: vec![TargetSpec::parse(&trial.wire.url(server))?],
             seed: self.seed,
-            out,
             workers: Some(self.placement.workers),
             pacing: trial.pacing.unwrap_or(self.placement.pacing),
-            priority: Priority::Auto,
-            loadfile: None,
-            monitors: Vec::new(),
-            statements: Vec::new(),
-            capacity: None,
-            gates: plimsoll_model::gate::Gates::default(),
-            held: None,
-            command: command_line(),
+            ..RunRequest::plain(suite, ProfileName::Standard, target, out)
         })
     }
 }
