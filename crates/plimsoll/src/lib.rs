@@ -10,6 +10,7 @@ mod coordinator;
 mod derive;
 mod exit;
 mod load_file;
+mod observers;
 mod protocols;
 mod secrets;
 mod slips;

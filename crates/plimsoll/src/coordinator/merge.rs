@@ -8,7 +8,7 @@ use plimsoll_model::event::{
 };
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
-use crate::terminal::SecondView;
+use crate::observers::SecondView;
 
 /// Slices that may wait for a slow worker; each holds some hundred KiB per op.
 const WAITING_SLICES_MAX: usize = 60;
@@ -221,6 +221,7 @@ impl LiveSecond {
         let seconds = Nanos(record.length_ns).as_secs_f64();
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         SecondView {
+            second: record.second,
             phase: record.phase,
             ops_per_s: per_second(record.done.saturating_sub(record.errors)),
             bytes_per_s: per_second(record.bytes_read + record.bytes_written),

@@ -1,6 +1,6 @@
 //! One load point: hands the assignment to the agent, listens, and writes what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -27,7 +27,7 @@ use super::signals::Signals;
 use super::watcher::{PointUse, Watcher};
 use crate::clock::unix_ns;
 use crate::exit::Failure;
-use crate::terminal::SecondView;
+use crate::observers::SecondView;
 
 /// How often the coordinator looks up from listening.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -63,8 +63,8 @@ pub(super) struct PointDesk<'a> {
     pub watcher: &'a mut Watcher,
     /// Cores of the workers and of everything else.
     pub placement: &'a Placement,
-    /// Called about twenty times a second with the last full second.
-    pub on_look_up: &'a mut (dyn FnMut(Option<&SecondView>) + Send),
+    /// Called about twenty times a second, with a second that has become full.
+    pub on_look_up: &'a mut (dyn FnMut(Option<SecondView>) + Send),
 }
 
 impl PointDesk<'_> {
@@ -168,7 +168,7 @@ impl PointDesk<'_> {
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            (self.on_look_up)(listening.last_view.as_ref());
+            (self.on_look_up)(listening.views.pop_front());
         }
         match first_failure {
             Some(failure) => Err(failure),
@@ -271,7 +271,8 @@ struct Listening {
     ended_early: Option<String>,
     panic: Option<String>,
     started_unix_ns: u64,
-    last_view: Option<SecondView>,
+    /// Full seconds that have not been shown yet.
+    views: VecDeque<SecondView>,
 }
 
 impl Listening {
@@ -293,7 +294,7 @@ impl Listening {
             ended_early: None,
             panic: None,
             started_unix_ns: unix_ns(),
-            last_view: None,
+            views: VecDeque::new(),
         })
     }
 
@@ -311,7 +312,7 @@ impl Listening {
     /// Keeps what is full for the end.
     fn keep(&mut self, full: Vec<FullSlice>) -> Result<(), Failure> {
         for FullSlice { slice, view } in full {
-            self.last_view = view.or(self.last_view);
+            self.views.extend(view);
             self.kept.keep(&slice).map_err(|e| cannot_keep(&e))?;
             while self.kept.are_too_many() && self.write_oldest()? {}
         }

@@ -14,6 +14,7 @@ use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest}
 use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Profile;
 use plimsoll_model::units::{Nanos, grouped};
@@ -33,9 +34,8 @@ use super::{disclose, sources};
 use crate::clock::{Stopwatch, unix_ns};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::terminal::{
-    Countdown, Live, LiveView, LoadUnit, SecondView, finished_line, note, search_line,
-};
+use crate::observers::{FinishedPoint, Observers, SecondView};
+use crate::terminal::{Countdown, Live, LiveView, LoadUnit, finished_line, note, search_line};
 use asked::{request_of, run_started};
 use search::{Found, planned_loads};
 
@@ -131,6 +131,9 @@ struct Run<'a> {
     records: Vec<JournalRecord>,
     signals: &'a Signals,
     watcher: Watcher,
+    observers: Observers,
+    /// Load points that were run here, as the report will show them, by stem.
+    judged: BTreeMap<String, PointResult>,
 }
 
 impl<'a> Run<'a> {
@@ -153,6 +156,8 @@ impl<'a> Run<'a> {
             records: Vec::new(),
             signals,
             watcher,
+            observers: Observers::default(),
+            judged: BTreeMap::new(),
         })
     }
 
@@ -188,7 +193,7 @@ impl<'a> Run<'a> {
             Err(failure) => JournalRecord::Aborted { at_unix_ns, reason: failure.to_string() },
         };
         let recorded = self.record_durably(last);
-        let Self { bundle, watcher, setup, .. } = self;
+        let Self { bundle, watcher, setup, mut observers, .. } = self;
         let watched = watcher.stop();
         drop(setup);
         let dir = bundle.dir();
@@ -203,6 +208,10 @@ impl<'a> Run<'a> {
             note(&format!("warning: {problem}"));
         }
         let (result, report) = derive::finish(dir).map_err(|failure| failure.with_bundle(dir))?;
+        observers.tell(|observer| observer.run_finished(&result, &report));
+        for problem in observers.end() {
+            note(&format!("warning: {problem}"));
+        }
         let exit = match stop {
             Ok(Stop::Interrupted) => Exit::Interrupted,
             _ => derive::exit_of(&result),
@@ -258,8 +267,13 @@ impl<'a> Run<'a> {
         let metric = self.request.suite.metric;
         let mut view = LiveView::new(title, metric);
         let ops = assignment.phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
-        let mut on_look_up = |second: Option<&SecondView>| {
-            view.see(second);
+        let observers = &mut self.observers;
+        observers.tell(|observer| observer.point_begins(title));
+        let mut on_look_up = |second: Option<SecondView>| {
+            if let Some(second) = second {
+                view.see(&second);
+                observers.tell(|observer| observer.second(&second));
+            }
             live.passing_lines(|columns, style| {
                 let left = ops.clone().unwrap_or_else(|| countdown.text());
                 view.lines(&left, columns, style)
@@ -276,7 +290,7 @@ impl<'a> Run<'a> {
         match desk.run(&assignment, &*workload)? {
             PointEnd::Interrupted => Ok(None),
             PointEnd::Finished { record, times } => {
-                let judged = self.judge(&record, times);
+                let judged = self.judge(&record, times, &workload.op_names());
                 let (result, style) = (&judged.result, live.style());
                 match (&self.request.capacity, point.purpose) {
                     // The search says what it makes of it.
@@ -326,7 +340,7 @@ impl<'a> Run<'a> {
     }
 
     /// The point as the report will show it.
-    fn judge(&self, record: &PointRecord, times: PointTimes) -> Judged {
+    fn judge(&mut self, record: &PointRecord, times: PointTimes, op_names: &OpNames) -> Judged {
         let stem = record.point.stem();
         let raw = RawRun {
             suite: &self.request.suite,
@@ -334,15 +348,26 @@ impl<'a> Run<'a> {
             histograms: BTreeMap::from([(stem.clone(), times)]),
             disclosure: Some(self.disclosure.clone()),
         };
-        let result = analyse(&raw);
-        let tries = result.summary.capacity_search.map(|search| search.tries).unwrap_or_default();
-        let is_it = |point: &PointResult| point.stem.as_deref() == Some(&stem);
-        if let Some(point) = result.points.iter().find(|point| is_it(point)) {
-            let attempt = tries.into_iter().find(|attempt| attempt.point == point.position);
-            return Judged { result: point.clone(), attempt };
+        let mut run = analyse(&raw);
+        let mut found = None;
+        for point in run.points.iter_mut().chain(&mut run.probes) {
+            match point.stem.as_deref() {
+                Some(of) if of == stem => found = Some(point.clone()),
+                // Only this point's histograms are at hand.
+                Some(of) => *point = self.judged.get(of).unwrap_or(point).clone(),
+                None => {}
+            }
         }
-        let probe = result.probes.into_iter().find(is_it);
-        Judged { result: probe.unwrap_or_default(), attempt: None }
+        let point = found.unwrap_or_default();
+        let is_on_curve = run.points.iter().any(|other| other.stem == point.stem);
+        let tries = run.summary.capacity_search.iter().flat_map(|search| &search.tries);
+        let attempt = tries.filter(|_| is_on_curve).find(|attempt| attempt.point == point.position);
+        let attempt = attempt.cloned();
+        let times = &raw.histograms[&stem];
+        let finished = FinishedPoint { record, times, op_names, point: &point, run: &run };
+        self.observers.tell(|observer| observer.point_finished(&finished));
+        self.judged.insert(stem.clone(), point.clone());
+        Judged { result: point, attempt }
     }
 
     /// Waits until every target answers; false when the user asked for the end.

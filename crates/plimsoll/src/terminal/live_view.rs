@@ -6,6 +6,7 @@ use plimsoll_model::units::{BytesPerSec, grouped};
 
 use super::Style;
 use super::point_line::time;
+use crate::observers::SecondView;
 
 /// Seconds that are kept: more than any terminal has columns.
 const SECONDS_MAX: usize = 512;
@@ -14,25 +15,6 @@ const LABEL_COLUMNS: usize = 34;
 /// Share of a core from which the generator is shown as a worry.
 const BUSY_WORRY: f64 = 0.9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// One second for the live line.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SecondView {
-    /// What the ops were for.
-    pub phase: Phase,
-    /// Finished without error.
-    pub ops_per_s: f64,
-    /// Application bytes moved, both ways.
-    pub bytes_per_s: f64,
-    /// Failed.
-    pub errors: u64,
-    /// Median response.
-    pub response_p50_ns: Option<u64>,
-    /// 99th percentile of response.
-    pub response_p99_ns: Option<u64>,
-    /// Busiest worker.
-    pub generator_busy_ratio: f64,
-}
 
 /// The seconds of one load point so far.
 pub(crate) struct LiveView {
@@ -48,9 +30,8 @@ impl LiveView {
         Self { title: title.to_owned(), metric, seconds: Vec::new(), errors: 0 }
     }
 
-    /// Takes in the last full second, each once.
-    pub(crate) fn see(&mut self, last: Option<&SecondView>) {
-        let Some(last) = last.filter(|last| self.seconds.last() != Some(last)) else { return };
+    /// Takes in one more second.
+    pub(crate) fn see(&mut self, last: &SecondView) {
         self.errors += last.errors;
         self.seconds.push(*last);
         if self.seconds.len() > SECONDS_MAX {
@@ -121,6 +102,7 @@ mod tests {
 
     fn second(ops_per_s: f64, errors: u64) -> SecondView {
         SecondView {
+            second: 0,
             phase: Phase::Measure,
             ops_per_s,
             bytes_per_s: 0.0,
@@ -145,9 +127,7 @@ mod tests {
             ["point 3/10, 2,000 ops/s, 4 min left: begins"]
         );
         for n in 0..200 {
-            let now = second(f64::from(n % 9) * 250.0, u64::from(n == 7));
-            view.see(Some(&now));
-            view.see(Some(&now));
+            view.see(&second(f64::from(n % 9) * 250.0, u64::from(n == 7)));
         }
         let lines = view.lines("4 min left", 79, Style::new(false));
         assert_eq!(lines[0], "point 3/10, 2,000 ops/s, measuring, 4 min left");

@@ -1,0 +1,78 @@
+//! Who looks on while a run goes.
+//!
+//! An observer never holds a run up: what it is told it hands to a thread of its own, through a
+//! queue that is bounded, and drops what does not fit. That it failed is a warning at the end of
+//! the run, never a failure of the run. Its threads keep off the workers' cores as all others of
+//! this program do (`coordinator/point.rs`).
+
+use std::path::Path;
+
+use plimsoll_analysis::PointTimes;
+use plimsoll_model::event::{Phase, PointRecord};
+use plimsoll_model::outcome::OpNames;
+use plimsoll_model::result::{PointResult, RunResult};
+
+/// One full second of a load point, merged over workers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SecondView {
+    /// Counted from the start of the load point.
+    pub second: u32,
+    /// What the ops were for.
+    pub phase: Phase,
+    /// Finished without error.
+    pub ops_per_s: f64,
+    /// Application bytes moved, both ways.
+    pub bytes_per_s: f64,
+    /// Failed.
+    pub errors: u64,
+    /// Median response.
+    pub response_p50_ns: Option<u64>,
+    /// 99th percentile of response.
+    pub response_p99_ns: Option<u64>,
+    /// Busiest worker.
+    pub generator_busy_ratio: f64,
+}
+
+/// A load point that is in the bundle.
+pub(crate) struct FinishedPoint<'a> {
+    /// What was recorded.
+    pub record: &'a PointRecord,
+    /// Its histograms.
+    pub times: &'a PointTimes,
+    /// Names of the ops, in the order of the histograms.
+    pub op_names: &'a OpNames,
+    /// As the report will show it.
+    pub point: &'a PointResult,
+    /// The run as far as it has come.
+    pub run: &'a RunResult,
+}
+
+/// Somebody who looks on.
+pub(crate) trait Observer: Send {
+    /// A load point begins.
+    fn point_begins(&mut self, title: &str);
+    /// A second of it is over. Called while load is sent: it must take no time.
+    fn second(&mut self, second: &SecondView);
+    /// It is over. Called between load points.
+    fn point_finished(&mut self, finished: &FinishedPoint<'_>);
+    /// The run is over; `page` is its report.
+    fn run_finished(&mut self, result: &RunResult, page: &Path);
+    /// Nothing more comes; what went wrong, for the user.
+    fn end(self: Box<Self>) -> Vec<String>;
+}
+
+/// All who look on.
+#[derive(Default)]
+pub(crate) struct Observers(Vec<Box<dyn Observer>>);
+
+impl Observers {
+    /// Tells each of them.
+    pub(crate) fn tell(&mut self, mut what: impl FnMut(&mut dyn Observer)) {
+        self.0.iter_mut().for_each(|observer| what(&mut **observer));
+    }
+
+    /// Nothing more comes; what went wrong.
+    pub(crate) fn end(self) -> Vec<String> {
+        self.0.into_iter().flat_map(Observer::end).collect()
+    }
+}
