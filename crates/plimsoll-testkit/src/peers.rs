@@ -1,7 +1,8 @@
 //! Real programs that tests measure ours against: foreign servers and foreign judges.
 
 #[cfg(feature = "servers")]
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 

@@ -3,8 +3,13 @@
 //! Pacing `auto` decides at each wait. With a core of its own a worker polls while replies are
 //! outstanding or the next op is near: a wakeup costs 38 µs on a virtual machine, which would be in
 //! every time measured. Where nothing has come for a while it sleeps, and wakes early by what its
-//! wakeups are late. Without a core of its own polling would take time from the server, so it
-//! sleeps; as an open load fills the core, it rests between wakeups so that each deals with more.
+//! wakeups are late.
+//!
+//! Where the server may run on any core, a worker does the same for as long as nobody wants its
+//! core: while a light load leaves another core free, the kernel puts the server there. Gaps
+//! between two empty polls tell that somebody else had the core. Then polling would take time from
+//! the server, and it sleeps, for longer each time; as an open load fills the core, it rests
+//! between wakeups so that each deals with more.
 
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
 use plimsoll_model::units::Nanos;
@@ -27,7 +32,15 @@ const PAUSE_MIN: Nanos = Nanos::from_micros(100);
 const REST_MAX: Nanos = Nanos::from_micros(400);
 /// Share of the time at work from which such a worker rests, and at which it rests longest.
 const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
-/// Time over which that share is taken.
+/// An empty poll that takes so long had somebody else on the core.
+const GAP_MIN: Nanos = Nanos::from_micros(50);
+/// Of the time polled, so much in gaps says that the core is wanted.
+const WANTED_RATIO: f64 = 0.03;
+/// Time polled before that is judged.
+const JUDGED_POLLS: Nanos = Nanos::from_millis(10);
+/// A worker whose core is wanted sleeps for so long before it polls again, twice as long each time.
+const SLEEPS: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_secs(5));
+/// Time over which the share at work is taken.
 const REST_SPAN: Nanos = Nanos::from_millis(10);
 
 /// What the worker knows when it decides.
@@ -47,11 +60,31 @@ pub(super) struct Outlook {
     pub(super) gains: bool,
 }
 
+/// Whether a worker may poll.
+#[derive(Debug)]
+enum Polls {
+    Never,
+    Always,
+    WhileNobodyWantsTheCore(Shared),
+}
+
+/// A core that others may want.
+#[derive(Debug)]
+struct Shared {
+    /// Time polled since the core was last judged, and how much of it was in gaps.
+    polled: Nanos,
+    gaps: Nanos,
+    /// It was wanted: no polls before then.
+    sleeps_until: Nanos,
+    /// For how long to sleep when it is wanted again.
+    next_sleep: Nanos,
+}
+
 /// Decides how to wait, by what became of the waits before.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pacing: Pacing,
-    polls: bool,
+    polls: Polls,
     rests: bool,
     /// When something last happened.
     active: Nanos,
@@ -67,8 +100,15 @@ impl Waiting {
     pub(super) fn new(assignment: &Assignment) -> Self {
         let auto = assignment.pacing == Pacing::Auto;
         let open = matches!(assignment.load, Load::Open { .. });
+        let is_pinned = assignment.cores.len() >= assignment.workers as usize;
+        let polls = match assignment.own_cores {
+            _ if !auto => Polls::Never,
+            true => Polls::Always,
+            false if is_pinned => Polls::WhileNobodyWantsTheCore(Shared::new()),
+            false => Polls::Never,
+        };
         Self {
-            polls: auto && assignment.own_cores,
+            polls,
             rests: auto && !assignment.own_cores && open,
             ..Self::by(assignment.pacing)
         }
@@ -78,7 +118,7 @@ impl Waiting {
     fn by(pacing: Pacing) -> Self {
         Self {
             pacing,
-            polls: false,
+            polls: Polls::Never,
             rests: false,
             active: Nanos::ZERO,
             lead: LEAD_MIN,
@@ -95,7 +135,7 @@ impl Waiting {
             return Wait::Poll;
         }
         let until = timer.min(look_up);
-        if self.polls {
+        if self.polls.may_poll(now) {
             let expects = in_flight && now.saturating_sub(self.active) < POLL_FOR_REPLIES;
             let near = timer.saturating_sub(now) <= self.lead;
             return match expects || near {
@@ -119,7 +159,12 @@ impl Waiting {
     pub(super) fn waited(&mut self, wait: Wait, before: Nanos, now: Nanos, ready: usize) {
         let took = now.saturating_sub(before);
         match wait {
-            Wait::Poll => {}
+            Wait::Poll => {
+                if ready == 0 && self.polls.polled(took, now) {
+                    // What was no sleep so far says nothing of how full the core is.
+                    self.span = (now, 0);
+                }
+            }
             Wait::Until(until) | Wait::SleepUntil(until) => {
                 self.woke = now;
                 if ready == 0 {
@@ -163,11 +208,60 @@ impl Waiting {
     }
 }
 
+impl Polls {
+    fn may_poll(&self, now: Nanos) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            Self::WhileNobodyWantsTheCore(core) => now >= core.sleeps_until,
+        }
+    }
+
+    /// An empty poll has ended; true when it told that the core is wanted.
+    fn polled(&mut self, took: Nanos, now: Nanos) -> bool {
+        match self {
+            Self::WhileNobodyWantsTheCore(core) => core.polled(took, now),
+            Self::Never | Self::Always => false,
+        }
+    }
+}
+
+impl Shared {
+    const fn new() -> Self {
+        Self {
+            polled: Nanos::ZERO,
+            gaps: Nanos::ZERO,
+            sleeps_until: Nanos::ZERO,
+            next_sleep: SLEEPS.0,
+        }
+    }
+
+    fn polled(&mut self, took: Nanos, now: Nanos) -> bool {
+        self.polled += took;
+        if took >= GAP_MIN {
+            self.gaps += took;
+        }
+        if self.polled < JUDGED_POLLS {
+            return false;
+        }
+        let is_wanted = self.gaps.0 as f64 > self.polled.0 as f64 * WANTED_RATIO;
+        (self.polled, self.gaps) = (Nanos::ZERO, Nanos::ZERO);
+        if is_wanted {
+            self.sleeps_until = now + self.next_sleep;
+            self.next_sleep = Nanos(self.next_sleep.0 * 2).min(SLEEPS.1);
+        } else {
+            self.next_sleep = Nanos(self.next_sleep.0 - self.next_sleep.0 / 64).max(SLEEPS.0);
+        }
+        is_wanted
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn waiting(pacing: Pacing, polls: bool) -> Waiting {
+    fn waiting(pacing: Pacing, own_core: bool) -> Waiting {
+        let polls = if own_core { Polls::Always } else { Polls::Never };
         Waiting { polls, ..Waiting::by(pacing) }
     }
 
@@ -193,6 +287,52 @@ mod tests {
         assert_ne!(waiting.next(&outstanding(US(4_100), US(9_000))), Wait::Poll, "nothing came");
         waiting.waited(Wait::Poll, US(4_100), US(4_200), 1);
         assert_eq!(waiting.next(&outstanding(US(4_200), US(9_000))), Wait::Poll, "a reply came");
+    }
+
+    /// A worker whose core others may want, after `polls` empty polls that each took `took`.
+    fn shared(polls: u32, took: Nanos) -> (Waiting, Nanos) {
+        let polls_of = Polls::WhileNobodyWantsTheCore(Shared::new());
+        let mut waiting = Waiting { polls: polls_of, ..Waiting::by(Pacing::Auto) };
+        let mut now = Nanos::ZERO;
+        for _ in 0..polls {
+            waiting.waited(Wait::Poll, now, now + took, 0);
+            now += took;
+        }
+        (waiting, now)
+    }
+
+    #[test]
+    fn a_worker_on_a_core_that_others_may_want_polls_until_somebody_does() {
+        let near = |now: Nanos| idle(now, now + US(20));
+        let (mut alone, now) = shared(100_000, US(1));
+        assert_eq!(alone.next(&near(now)), Wait::Poll, "nobody came");
+        // Four milliseconds in a hundred were somebody else's.
+        alone.waited(Wait::Poll, now, now + Nanos::from_millis(4), 0);
+        let now = now + Nanos::from_millis(4);
+        for at in 0..6_000 {
+            alone.waited(Wait::Poll, now + US(at), now + US(at + 1), 0);
+        }
+        let now = now + US(6_000);
+        assert_eq!(alone.next(&near(now)), Wait::Until(now + US(20)), "somebody did");
+        let again = now + SLEEPS.0;
+        assert_eq!(alone.next(&near(again)), Wait::Poll, "for a while only");
+    }
+
+    #[test]
+    fn a_worker_whose_core_is_wanted_again_and_again_sleeps_for_longer_each_time() {
+        let mut now = Nanos::ZERO;
+        let mut core = Shared::new();
+        for expected in [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
+            now = now.max(core.sleeps_until) + Nanos::from_millis(10);
+            assert!(core.polled(Nanos::from_millis(10), now), "all of it was a gap");
+            assert_eq!(core.sleeps_until - now, Nanos::from_millis(expected));
+        }
+        for _ in 0..1_000 {
+            (0..10_000).for_each(|_| {
+                core.polled(US(1), now);
+            });
+        }
+        assert!(core.next_sleep < US(60_000), "forgotten: {:?}", core.next_sleep);
     }
 
     #[test]
