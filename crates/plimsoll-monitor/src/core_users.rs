@@ -98,7 +98,7 @@ impl CoreScan {
                 0 | 1 => 0,
                 _ => self.threads_grown(root, watched, pid),
             };
-            users.push(CoreUser { name: stat.name, pid, cpu_ns, own: false });
+            users.push(CoreUser { name: stat.name, pid, cpu_ns, own: false, server: false });
         }
         users.retain(|user| user.cpu_ns >= least_ns);
         users
@@ -127,7 +127,7 @@ impl CoreScan {
             if watched.cores.contains(&stat.core) {
                 let before_ns = self.threads.get(&thread).copied().unwrap_or_default();
                 let cpu_ns = now_ns.saturating_sub(before_ns);
-                users.push(CoreUser { name: stat.name, pid, cpu_ns, own: true });
+                users.push(CoreUser { name: stat.name, pid, cpu_ns, own: true, server: false });
             }
         }
         users

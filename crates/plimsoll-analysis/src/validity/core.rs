@@ -69,6 +69,13 @@ fn by_a_thread(e: &Evidence<'_>, delayed_ratio: f64) -> String {
              another core",
             percent(share(user.cpu_ns))
         ),
+        Some(user) if user.server => format!(
+            "the server itself ({}, process {}) had a worker's core for {} of the time: give them \
+             different cores (taskset) or hosts, or lower the load",
+            user.name,
+            user.pid,
+            percent(share(user.cpu_ns))
+        ),
         Some(user) => format!(
             "{} (process {}) had a worker's core for {} of the time: end it or keep it off that \
              core",

@@ -107,11 +107,7 @@ impl Waiting {
             false if is_pinned => Polls::WhileNobodyWantsTheCore(Shared::new()),
             false => Polls::Never,
         };
-        Self {
-            polls,
-            rests: auto && !assignment.own_cores && open,
-            ..Self::by(assignment.pacing)
-        }
+        Self { polls, rests: auto && !assignment.own_cores && open, ..Self::by(assignment.pacing) }
     }
 
     /// By this pacing, neither polling nor resting of its own accord.

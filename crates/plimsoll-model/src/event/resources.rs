@@ -14,6 +14,9 @@ pub struct CoreUser {
     pub cpu_ns: u64,
     /// It is this program: another thread than a worker.
     pub own: bool,
+    /// It belongs to the server that is measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub server: bool,
 }
 
 /// Use of one resource over the window of a load point. A resource that could not be watched has

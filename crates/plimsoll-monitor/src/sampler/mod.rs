@@ -154,6 +154,11 @@ impl Sampler {
         self.processes.server_cores()
     }
 
+    /// Whether a process belongs to a server.
+    pub(crate) fn is_of_server(&self, pid: u32) -> bool {
+        self.processes.is_of_server(pid)
+    }
+
     /// Takes a sample; `at` is now. The first one is the base of the rates to come.
     pub fn sample(&mut self, at: ClockReading) -> &Sample {
         let sample = &mut self.sample;

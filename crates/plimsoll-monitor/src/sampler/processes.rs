@@ -84,6 +84,10 @@ impl ProcessSource {
         server.map(|tree| tree.cores.iter().copied().collect()).unwrap_or_default()
     }
 
+    pub(super) fn is_of_server(&self, pid: u32) -> bool {
+        self.trees.iter().any(|tree| tree.follows() && tree.has(pid))
+    }
+
     /// `cpus` are the rows of the processors of the same sample.
     pub(super) fn sample(&mut self, elapsed: Elapsed, cpus: &Rows, rows: &mut Rows) {
         rows.clear();

@@ -131,7 +131,7 @@ impl Tree {
         }
     }
 
-    fn has(&self, pid: u32) -> bool {
+    pub(super) fn has(&self, pid: u32) -> bool {
         self.members.iter().any(|member| member.pid == pid)
     }
 

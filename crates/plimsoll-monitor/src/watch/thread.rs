@@ -82,10 +82,13 @@ impl Cores {
         self.begin = CoreScan::take(root, &self.watched);
     }
 
-    fn end(&mut self, root: &Root) {
-        if let Some(begin) = self.begin.take() {
-            self.users = Some(begin.users(root, &self.watched));
+    fn end(&mut self, root: &Root, sampler: &Sampler) {
+        let Some(begin) = self.begin.take() else { return };
+        let mut users = begin.users(root, &self.watched);
+        for user in &mut users {
+            user.server = !user.own && sampler.is_of_server(user.pid);
         }
+        self.users = Some(users);
     }
 }
 
@@ -201,7 +204,7 @@ impl Watch {
         {
             point.sums.add(sample, own, window);
             if at.monotonic_ns >= window.1 {
-                point.cores.end(&self.root);
+                point.cores.end(&self.root, &self.sampler);
             }
         }
     }
@@ -234,7 +237,7 @@ impl Watch {
         }
         self.writers.flush();
         let Some(mut point) = self.point.take() else { return PointMonitors::default() };
-        point.cores.end(&self.root);
+        point.cores.end(&self.root, &self.sampler);
         let own = point.sums.own_cpu();
         let mut resources = point.sums.resources();
         resources.extend(point.turns.iter().flat_map(Turns::resources));

@@ -120,11 +120,11 @@ pub(crate) struct UrlArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
     pub rate: Vec<f64>,
     /// Connections of an open load at most
-    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub connections: Option<u32>,
     /// How far apart the requests of an open load lie: exponential, as independent users make
     /// them, is the default
-    #[arg(long, value_enum, value_name = "HOW", requires = "rate")]
+    #[arg(long, value_enum, value_name = "HOW")]
     pub gaps: Option<GapsArg>,
     /// So many requests in all, without warm-up unless --warm-up asks for one; the window is as
     /// long as they take, --for at most

@@ -191,7 +191,8 @@ impl PointDesk<'_> {
                 listening.keep(full)?;
             }
             AgentEvent::ErrorSample(sample) => {
-                if listening.samples.keep(&sample) {
+                // What was under way at Ctrl-C failed through nobody.
+                if !self.signals.is_asked() && listening.samples.keep(&sample) {
                     self.record(JournalRecord::ErrorSample { point, sample })?;
                 }
             }

@@ -10,6 +10,7 @@ mod tests;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use plimsoll_model::capacity::TryStanding;
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::{Finding, RunResult, Verdict};
 use plimsoll_model::stated::{Stated, gate_text};
@@ -75,7 +76,8 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
     let summary = &result.summary;
     push_score(out, result, style, extent);
     if !summary.metric.is_empty() {
-        let value = summary.value.map_or("none".to_owned(), |value| value_text(value, result));
+        let none = if is_searched_still(result) { "not known yet" } else { "none" };
+        let value = summary.value.map_or(none.to_owned(), |value| value_text(value, result));
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
     }
     push_capacity(out, result, extent);
@@ -114,6 +116,17 @@ fn push_capacity(out: &mut String, result: &RunResult, extent: &Extent) {
     if let Some(how) = &search.how {
         let _ = writeln!(out, "  {}", extent.headline(how));
     }
+    let within = search.tries.iter().filter(|attempt| attempt.standing == TryStanding::Within);
+    let highest = within.map(|attempt| attempt.load).reduce(f64::max);
+    if let Some(load) = highest.filter(|_| is_searched_still(result)) {
+        let unit = &result.summary.unit;
+        let _ = writeln!(out, "  highest load within the limits so far: {} {unit}", grouped(load));
+    }
+}
+
+/// The search for a capacity was cut short.
+fn is_searched_still(result: &RunResult) -> bool {
+    result.summary.capacity_search.as_ref().is_some_and(|search| search.how.is_none())
 }
 
 /// Before the peak, where the suite has one.

@@ -8,7 +8,7 @@ use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
 use toml::Value;
 
-use crate::cli::{RunArgs, UrlArgs};
+use crate::cli::{Peak, RunArgs, UrlArgs};
 use crate::exit::Failure;
 
 /// The suite that has these flags.
@@ -32,7 +32,9 @@ pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Over
         )));
     }
     let mut set = Set(Vec::new());
-    load(url, &mut set)?;
+    if args.suite == URL_SUITE {
+        load(url, args.ladder.peak, &mut set)?;
+    }
     timings(url, profile, &mut set);
     requests(url, &mut set)?;
     transport(url, &mut set);
@@ -47,13 +49,25 @@ impl Set {
     }
 }
 
-fn load(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
+fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
     if let Some(clients) = clients(url)? {
         set.to("ladder.points", vec![f64::from(clients)]);
     }
-    if !url.rate.is_empty() {
+    // A peak is searched in requests per second.
+    let is_open = !url.rate.is_empty() || peak == Some(Peak::Auto);
+    let of_open_loads =
+        [(url.connections.is_some(), "--connections"), (url.gaps.is_some(), "--gaps")];
+    if let Some((_, flag)) = of_open_loads.iter().find(|(given, _)| *given && !is_open) {
+        return Err(Failure::wrong(format!(
+            "{flag} belongs to an open load: write --rate N beside it, or --peak auto; the number \
+             of connections of a closed load is that of its clients (--clients)"
+        )));
+    }
+    if is_open {
         set.to("load.mode", "open");
         set.to("load.arrivals", "shared");
+    }
+    if !url.rate.is_empty() {
         set.to("ladder.kind", "points");
         set.to("ladder.points", url.rate.clone());
     }

@@ -36,12 +36,20 @@ fn who_had_the_workers_core_is_told_by_name() {
             vec![ResourceUse { name, unit, mean: steal, max: steal, ..ResourceUse::default() }];
         point.verdict().reasons[0].text.clone()
     };
-    let user =
-        |name: &str, own| CoreUser { name: name.into(), pid: 7, cpu_ns: 14_400_000_000, own };
+    let user = |name: &str, own| CoreUser {
+        name: name.into(),
+        pid: 7,
+        cpu_ns: 14_400_000_000,
+        own,
+        server: false,
+    };
     let text = told(Some(vec![user("burn", false)]), 0.0);
     assert!(text.contains("burn (process 7) had a worker's core for 48 % of the time"), "{text}");
     let text = told(Some(vec![user("plimsoll", true)]), 0.0);
     assert!(text.contains("other threads of this program had a worker's core for 48 %"), "{text}");
+    let text = told(Some(vec![CoreUser { server: true, ..user("nginx", false) }]), 0.0);
+    assert!(text.contains("the server itself (nginx, process 7) had a worker's core"), "{text}");
+    assert!(!text.contains("end it"), "a server under test is not to be stopped: {text}");
     let text = told(None, 0.0);
     assert!(text.contains("other programs had a worker's core for 48 % of the time"), "{text}");
     let hypervisor = {

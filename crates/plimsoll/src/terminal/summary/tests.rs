@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use plimsoll_model::assignment::Purpose;
+use plimsoll_model::capacity::{CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
 use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{
@@ -288,4 +290,34 @@ fn the_command_that_goes_on_is_never_cut() {
 fn paint_takes_no_room() {
     assert_eq!(lines_on("\x1b[1;31mabcd\x1b[0m\n\n", 4), 2);
     assert_eq!(lines_on("abcde", 4), 2);
+}
+
+#[test]
+fn a_capacity_that_is_still_searched_is_not_none() {
+    let attempt = |load: f64, standing| CapacityTry {
+        point: 1,
+        load,
+        purpose: Purpose::Probe,
+        standing,
+        passed: true,
+        why: String::new(),
+        figures: Vec::new(),
+    };
+    let tries = vec![attempt(500.0, TryStanding::Within), attempt(900.0, TryStanding::Undecided)];
+    let asked =
+        CapacityAsked { within: "p99<50ms".parse().unwrap(), think: None, users_per_client: 1.0 };
+    let mut result = invalid(Metric::Ops);
+    result.summary = Summary {
+        metric: "capacity within p99<50ms".to_owned(),
+        unit: "ops/s".to_owned(),
+        capacity_search: Some(CapacitySearch { asked, how: None, tries }),
+        ..Summary::default()
+    };
+    let text = summary(&result, None, Style::new(false));
+    assert!(text.contains("capacity within p99<50ms: not known yet"), "{text}");
+    assert!(text.contains("highest load within the limits so far: 500 ops/s"), "{text}");
+    let search = result.summary.capacity_search.as_mut().unwrap();
+    search.how = Some("no load is within the limits".to_owned());
+    let text = summary(&result, None, Style::new(false));
+    assert!(text.contains("capacity within p99<50ms: none"), "{text}");
 }
