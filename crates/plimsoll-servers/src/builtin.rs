@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use plimsoll_model::units::{Nanos, span_text};
 use tempfile::TempDir;
 
 use crate::process::{Facts, Launch, Login, ParentWatch, Process};
@@ -42,6 +43,14 @@ pub struct Builtin {
 }
 
 impl Builtin {
+    /// It does so much work besides for each request.
+    #[must_use]
+    pub fn with_work(mut self, work: Option<Nanos>) -> Self {
+        let flag = work.map(|work| ["--work".into(), span_text(work).into()]);
+        self.arguments.extend(flag.into_iter().flatten());
+        self
+    }
+
     /// A server of `program` on `cores`, of this version, without arguments of its own.
     pub fn new(verb: &'static str, program: PathBuf, cores: &[u32]) -> Self {
         Self {

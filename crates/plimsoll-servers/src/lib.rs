@@ -18,6 +18,7 @@ pub mod process;
 pub mod programs;
 pub mod station;
 mod stop;
+pub mod work;
 
 pub use builtin::{ANNOUNCEMENT, Builtin, PASSWORD_VARIABLE};
 pub use confine::{Confined, Confinement};

@@ -48,7 +48,7 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let mut server = builtin(own_program()?, wish.cores);
     let threads = wish.threads.map(|count| ["--threads".into(), count.to_string().into()]);
     server.arguments = threads.into_iter().flatten().collect();
-    Ok(Started::at_its_url(server.start()?))
+    Ok(Started::at_its_url(server.with_work(wish.work).start()?))
 }
 
 /// The reference server, `serve app` of `program`, with its data in a directory of its own below

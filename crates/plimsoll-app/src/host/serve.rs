@@ -12,6 +12,7 @@ use plimsoll_model::units::{Bytes, Nanos};
 
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{cores, descriptors};
 
 use crate::server::calibrated::{CalibratedConfig, CalibratedServer};
@@ -55,6 +56,7 @@ fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
         memory_bytes: args.memory.map(|limit| limit.0),
         metrics: args.metrics,
         cores: args.cores.clone(),
+        work: Work(args.work.unwrap_or_default()),
         troubles: Troubles::new(console.note),
         ..AppConfig::new(args.listen)
     };
@@ -129,6 +131,10 @@ struct ServeAppArgs {
     /// Cores to use, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Spend so much processor time besides on each transaction, for example 50us: a slower server of
+    /// known speed
+    #[arg(long, value_name = "TIME", value_parser = parse_span_arg, conflicts_with = "calibrated")]
+    work: Option<Nanos>,
     /// Keep the segments in this new or empty directory and remove it at the end
     #[arg(long, value_name = "DIR", hide = true, conflicts_with = "root")]
     temporary_root: Option<PathBuf>,

@@ -42,6 +42,7 @@ use memory::MemoryLimit;
 use metrics::Metrics;
 use multiplexer::Multiplexer;
 use plimsoll_servers::clock::Deadline;
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 use pool::Pool;
 use root::Root;
@@ -98,6 +99,8 @@ pub struct AppConfig {
     pub metrics: Option<SocketAddr>,
     /// Cores to keep to; empty: any.
     pub cores: Vec<u32>,
+    /// Work for each request, besides what it asks for.
+    pub work: Work,
     /// Who hears of failing storage.
     pub troubles: Troubles,
 }
@@ -117,6 +120,7 @@ impl AppConfig {
             memory_bytes: None,
             metrics: None,
             cores: Vec::new(),
+            work: Work::default(),
             troubles: Troubles::unheard(),
         }
     }
@@ -173,6 +177,7 @@ impl AppServer {
                 metrics: Metrics::default(),
                 troubles: config.troubles.clone(),
                 durability: config.durability,
+                besides: config.work,
                 hurry: AtomicBool::new(false),
             },
             segments,

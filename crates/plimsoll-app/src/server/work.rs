@@ -10,6 +10,7 @@ use super::metrics::Metrics;
 use super::segments::{Durability, Segment};
 use super::troubles::Troubles;
 use plimsoll_servers::clock::monotonic_ns;
+use plimsoll_servers::work::Work;
 
 /// Units of work between two looks whether to give up: about a millisecond, see [`WORK_MAX`].
 ///
@@ -25,6 +26,8 @@ pub(super) struct Means {
     pub(super) metrics: Metrics,
     pub(super) troubles: Troubles,
     pub(super) durability: Durability,
+    /// Done for each request, besides what it asks for.
+    pub(super) besides: Work,
     /// Long work is given up.
     pub(super) hurry: AtomicBool,
 }
@@ -44,6 +47,7 @@ pub(super) fn perform(
     means: &Means,
     scratch: &mut Scratch,
 ) -> Result<Done, Status> {
+    means.besides.spend();
     let RequestHeader { size, seed, offset, .. } = *request;
     let payload = exchange.inbox.payload();
     match request.kind {
@@ -130,6 +134,7 @@ mod tests {
             metrics: Metrics::default(),
             troubles: Troubles::unheard(),
             durability: Durability::None,
+            besides: Work::default(),
             hurry: AtomicBool::new(false),
         }
     }

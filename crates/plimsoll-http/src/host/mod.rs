@@ -83,7 +83,7 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
         arguments.extend(["--directories".into(), set.directories.to_string().into()]);
     }
     let server = Builtin { arguments, ..Builtin::new("web", own_program()?, wish.cores) };
-    let process = server.start()?;
+    let process = server.with_work(wish.work).start()?;
     let path = if wish.file_set.is_some() { "" } else { PLAIN_PATH };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::units::Nanos;
 use plimsoll_protocol::DEFAULT_SEED;
-use plimsoll_protocol::host::arguments::parse_rate;
+use plimsoll_protocol::host::arguments::{parse_rate, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::cores;
 use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::work::Work;
 
 use crate::fileset::{self, FileSet, MARKER};
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
@@ -38,7 +40,8 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let config =
         WebConfig { listen: args.listen, content: content(&args), cores: args.cores.clone(), tls };
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
-    let mut server = WebServer::bind(&config)?;
+    let work = Work(args.work.unwrap_or_default());
+    let mut server = WebServer::bind(&config)?.with_work(work);
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
@@ -91,6 +94,10 @@ struct ServeWebArgs {
     /// Cores to use, one thread each, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Spend so much processor time besides on each request, for example 50us: a slower server of
+    /// known speed
+    #[arg(long, value_name = "TIME", value_parser = parse_span_arg)]
+    work: Option<Nanos>,
     /// Hold each reply until a queue of known law would have served it, for example
     /// service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true)]

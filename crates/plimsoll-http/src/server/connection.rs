@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use super::content::{Answers, Body};
 use super::delayed::{Closing, Requests, Witnessed};
 use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::work::Work;
 
 /// What every connection needs; cloning shares it.
 #[derive(Clone)]
@@ -24,6 +25,7 @@ pub(super) struct Connections {
     answers: Arc<Answers>,
     tls: Option<TlsAcceptor>,
     delay: Option<Arc<DelayLaw>>,
+    work: Work,
 }
 
 /// The connections of one thread, so that they can be drained.
@@ -34,12 +36,17 @@ pub(super) struct OpenConnections {
 
 impl Connections {
     pub(super) fn new(answers: Answers, tls: Option<TlsAcceptor>) -> Self {
-        Self { answers: Arc::new(answers), tls, delay: None }
+        Self { answers: Arc::new(answers), tls, delay: None, work: Work::default() }
     }
 
     /// Holds every reply by `law`.
     pub(super) fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
         Self { delay: Some(law), ..self }
+    }
+
+    /// Does so much work besides for each request.
+    pub(super) fn with_work(self, work: Work) -> Self {
+        Self { work, ..self }
     }
 
     /// On a thread that may stay awake on a core of its own, where replies are held, it does.
@@ -59,13 +66,16 @@ impl OpenConnections {
     pub(super) fn start(&self, stream: TcpStream) {
         // Without it a reply in two writes waits for the client's delayed ACK.
         let _ = stream.set_nodelay(true);
-        let answers = Arc::clone(&self.shared.answers);
+        let (answers, work) = (Arc::clone(&self.shared.answers), self.shared.work);
         match &self.shared.delay {
             None => self.serve(
                 stream,
                 service_fn(move |request| {
                     let answers = Arc::clone(&answers);
-                    async move { answers.answer(request).await }
+                    async move {
+                        work.spend();
+                        answers.answer(request).await
+                    }
                 }),
                 None,
             ),

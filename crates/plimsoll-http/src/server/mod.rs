@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use connection::Connections;
 pub use content::{BYTES_MAX, FindBody, WebContent};
 use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 pub use tls::{Pem, TlsSource, self_signed};
 
@@ -75,6 +76,12 @@ impl WebServer {
     #[must_use]
     pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
         Self { connections: self.connections.delayed_by(law), ..self }
+    }
+
+    /// The same server, which does so much work besides for each request.
+    #[must_use]
+    pub fn with_work(self, work: Work) -> Self {
+        Self { connections: self.connections.with_work(work), ..self }
     }
 
     /// Where it listens, with the port the system chose.

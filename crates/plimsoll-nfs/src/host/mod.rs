@@ -42,7 +42,7 @@ pub const REGISTRATION: Registration = Registration {
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let server = Builtin::new("nfs", own_program()?, wish.cores);
-    Ok(Started::at_its_url(server.start()?))
+    Ok(Started::at_its_url(server.with_work(wish.work).start()?))
 }
 
 fn start_ganesha(wish: &ServerWish<'_>) -> Result<Started, HostError> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, Nanos};
 
-use plimsoll_protocol::host::arguments::parse_size;
+use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{cores, descriptors};
 
 use crate::server::{Flush, NfsConfig, NfsFiles, NfsServer};
@@ -35,7 +36,9 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let (portmapper, cores) = (args.portmapper, args.cores.clone());
     descriptors::raise_descriptor_limit();
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
-    let mut server = NfsServer::bind(&NfsConfig { listen: args.listen, files, portmapper, cores })?;
+    let config = NfsConfig { listen: args.listen, files, portmapper, cores };
+    let work = Work(args.work.unwrap_or_default());
+    let mut server = NfsServer::bind(&config)?.with_work(work);
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
@@ -69,6 +72,10 @@ struct ServeNfsArgs {
     /// Cores to use, for example 0,2; one UDP thread each
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Spend so much processor time besides on each call, for example 50us: a slower server of
+    /// known speed
+    #[arg(long, value_name = "TIME", value_parser = parse_span_arg)]
+    work: Option<Nanos>,
     /// Hold each reply to GETATTR until a queue of known law would have served it, for example
     /// service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "root")]

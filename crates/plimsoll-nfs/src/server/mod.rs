@@ -23,6 +23,7 @@ pub use store::directory::Flush;
 use delayed::Departures;
 use error::NfsServerError;
 use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 use store::Store;
 use store::directory::DirectoryStore;
@@ -107,6 +108,12 @@ impl NfsServer {
     #[must_use]
     pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
         Self { delay: Some(law), ..self }
+    }
+
+    /// The same server, which does so much work besides for each call.
+    #[must_use]
+    pub fn with_work(self, work: Work) -> Self {
+        Self { core: self.core.with_work(work), ..self }
     }
 
     /// Where it listens, with the port the system chose.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetUrl;
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_servers::{ANNOUNCEMENT, Builtin, ServerProcess, Stop};
 use tempfile::TempDir;
 
@@ -111,6 +111,8 @@ pub struct ServerWish<'a> {
     pub cores: &'a [u32],
     /// Service threads, where somebody wants to have a number of them.
     pub threads: Option<u32>,
+    /// Work besides for each request, where somebody wants a reference server of known speed.
+    pub work: Option<Nanos>,
     /// The file set it must hold.
     pub file_set: Option<FileSetId>,
 }

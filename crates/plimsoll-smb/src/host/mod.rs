@@ -53,7 +53,7 @@ pub const REGISTRATION: Registration = Registration {
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let server = Builtin::new("smb", own_program()?, wish.cores);
-    Ok(started(Builtin { login: login(wish.suite)?, ..server }.start()?))
+    Ok(started(Builtin { login: login(wish.suite)?, ..server }.with_work(wish.work).start()?))
 }
 
 fn start_samba(wish: &ServerWish<'_>) -> Result<Started, HostError> {

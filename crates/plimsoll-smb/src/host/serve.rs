@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_servers::PASSWORD_VARIABLE;
 
-use plimsoll_protocol::host::arguments::parse_size;
+use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{Login, cores, descriptors};
 
 use crate::server::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
@@ -36,7 +37,8 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let encryption = if args.encrypt { Encryption::Required } else { Encryption::AsClient };
     let (login, cores) = (login(&args)?, args.cores.clone());
     descriptors::raise_descriptor_limit();
-    let config = SmbConfig { listen: args.listen, files, login, encryption, cores };
+    let work = Work(args.work.unwrap_or_default());
+    let config = SmbConfig { listen: args.listen, files, login, encryption, cores, work };
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let server = SmbServer::bind_delayed(&config, law.clone())?;
     let stop = console.listens(
@@ -88,6 +90,10 @@ struct ServeSmbArgs {
     /// Cores to use, one thread each, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Spend so much processor time besides on each read and write, for example 50us: a slower server of
+    /// known speed
+    #[arg(long, value_name = "TIME", value_parser = parse_span_arg, conflicts_with = "root")]
+    work: Option<Nanos>,
     /// Hold each reply to READ until a queue of known law would have served it, for example
     /// service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "root")]

@@ -19,6 +19,7 @@ use directory::DirectoryShare;
 use memory::MemoryShare;
 use plimsoll_servers::delay::DelayLaw;
 use plimsoll_servers::process::Login;
+use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 
 /// Name of the share.
@@ -44,6 +45,8 @@ pub struct SmbConfig {
     pub encryption: Encryption,
     /// Threads, and the cores they keep to; empty: as many as there are cores, on any.
     pub cores: Vec<u32>,
+    /// Besides, for each read and write of files in memory.
+    pub work: Work,
 }
 
 /// Where the files of a server are.
@@ -106,7 +109,7 @@ impl SmbServer {
         if let Some(law) = delay.clone().filter(|_| !config.cores.is_empty()) {
             runtime.spawn(async move { law.keep_awake().await });
         }
-        let mut share = share(&config.files, delay)?;
+        let mut share = share(config, delay)?;
         let mut builder = smb_server::SmbServer::builder()
             .listen(config.listen)
             .max_connections(CONNECTIONS_MAX)
@@ -168,10 +171,10 @@ impl std::fmt::Debug for SmbServer {
     }
 }
 
-fn share(files: &SmbFiles, delay: Option<Arc<DelayLaw>>) -> Result<Share, ServerError> {
-    Ok(match files {
+fn share(config: &SmbConfig, delay: Option<Arc<DelayLaw>>) -> Result<Share, ServerError> {
+    Ok(match &config.files {
         SmbFiles::Memory { bytes_max } => {
-            Share::new(SHARE, MemoryShare::new(*bytes_max).delayed_by(delay))
+            Share::new(SHARE, MemoryShare::new(*bytes_max).delayed_by(delay).with_work(config.work))
         }
         SmbFiles::Directory { root, access } => {
             let directory = LocalFsBackend::new(root)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, Nanos, span_text};
 use plimsoll_servers::Confinement;
 
 use crate::exit::Failure;
@@ -16,6 +16,8 @@ pub(crate) struct Held {
     pub confinement: Confinement,
     /// Service threads.
     pub threads: Option<u32>,
+    /// Work of a reference server besides, for each request.
+    pub work: Option<Nanos>,
 }
 
 impl Held {
@@ -48,7 +50,9 @@ impl fmt::Display for Held {
         };
         let memory = memory_bytes.map(|bytes| format!("{} of memory", Bytes(bytes)));
         let threads = self.threads.map(|threads| format!("{threads} service threads"));
-        let parts: Vec<String> = [cores, memory, threads].into_iter().flatten().collect();
+        let work =
+            self.work.map(|work| format!("{} of work besides on each request", span_text(work)));
+        let parts: Vec<String> = [cores, memory, threads, work].into_iter().flatten().collect();
         f.write_str(&parts.join(", "))
     }
 }
@@ -70,7 +74,7 @@ mod tests {
     #[test]
     fn what_a_server_is_held_to_reads_as_one_line() {
         let confinement = Confinement { quota_cores: Some(0.25), memory_bytes: None };
-        let quarter = Held { cores: Some(1), confinement, threads: None };
+        let quarter = Held { cores: Some(1), confinement, ..Held::default() };
         assert_eq!(quarter.to_string(), "0.25 of one core (quota)");
         let threads = Held { threads: Some(4), ..Held::default() };
         assert_eq!(threads.to_string(), "4 service threads");

@@ -141,7 +141,7 @@ impl RunSetup {
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let cores = &placement.server_cores;
-        let wish = ServerWish { suite, cores, threads: held.threads, file_set };
+        let wish = ServerWish { suite, cores, threads: held.threads, work: held.work, file_set };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
             let mut target = servers::start(spec, address, registration, &wish, (signals, live))?;

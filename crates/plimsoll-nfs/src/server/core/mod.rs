@@ -15,6 +15,8 @@ use crate::wire::rpc::{
 };
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
+use plimsoll_servers::work::Work;
+
 use super::store::{Caller, Object, Store};
 use mount::Mounts;
 pub use portmap::Registered;
@@ -82,6 +84,7 @@ pub struct NfsCore {
     mounts: Mounts,
     replays: Replays,
     registered: Option<Registered>,
+    work: Work,
 }
 
 /// A call whose program and caller are known.
@@ -105,13 +108,19 @@ impl<'a> Turn<'a> {
 impl NfsCore {
     /// Serves `store` as [`EXPORT`].
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, mounts: Mounts::default(), replays: Replays::new(), registered: None }
+        let (mounts, replays) = (Mounts::default(), Replays::new());
+        Self { store, mounts, replays, registered: None, work: Work::default() }
     }
 
     /// Answers for the portmapper as well.
     pub fn with_portmapper(mut self, registered: Registered) -> Self {
         self.registered = Some(registered);
         self
+    }
+
+    /// Does so much work besides for each call.
+    pub fn with_work(self, work: Work) -> Self {
+        Self { work, ..self }
     }
 
     /// Appends the reply to one message; record marking is the caller's.
@@ -142,6 +151,7 @@ impl NfsCore {
     }
 
     fn execute(&self, peer: &Peer, call: &Call<'_>, arguments: XdrIn<'_>, reply: &mut Vec<u8>) {
+        self.work.spend();
         let start = reply.len();
         encode_reply_success(reply, call.xid);
         let dispatched = caller_of(call).and_then(|caller| {

@@ -22,6 +22,7 @@ use node::{Entries, Kind, Node};
 use open::Open;
 use plimsoll_servers::delay::DelayLaw;
 use plimsoll_servers::memory::Budget;
+use plimsoll_servers::work::Work;
 
 /// Bytes of what a share calls an allocation unit.
 const UNIT_BYTES: u64 = 4096;
@@ -36,6 +37,8 @@ pub(super) struct MemoryShare {
     namespace: Mutex<()>,
     /// Holds what is read.
     delay: Option<Arc<DelayLaw>>,
+    /// Done for each read and write.
+    work: Work,
 }
 
 /// The directory a name is in, and the name.
@@ -50,12 +53,24 @@ impl MemoryShare {
         let budget = Arc::new(Budget::new(bytes_max));
         // The root is not charged, so that it exists however little there is.
         let root = Node::root(super::SHARE, &budget);
-        Self { root, budget, last_id: AtomicU64::new(1), namespace: Mutex::new(()), delay: None }
+        Self {
+            root,
+            budget,
+            last_id: AtomicU64::new(1),
+            namespace: Mutex::new(()),
+            delay: None,
+            work: Work::default(),
+        }
     }
 
     /// The same, with reads that are held by `law`.
     pub(super) fn delayed_by(self, law: Option<Arc<DelayLaw>>) -> Self {
         Self { delay: law, ..self }
+    }
+
+    /// The same, with so much work besides for each read and write.
+    pub(super) fn with_work(self, work: Work) -> Self {
+        Self { work, ..self }
     }
 
     fn names(&self) -> MutexGuard<'_, ()> {
@@ -186,7 +201,7 @@ impl ShareBackend for MemoryShare {
             Some(place) => self.find_or_make(&place, &options)?,
             None => (Arc::clone(&self.root), self.root.open(&options)?),
         };
-        Ok((Box::new(Open::of(node, self.delay.clone())), action))
+        Ok((Box::new(Open::of(node, self.delay.clone(), self.work)), action))
     }
 
     async fn unlink(&self, path: &SmbPath) -> SmbResult<()> {

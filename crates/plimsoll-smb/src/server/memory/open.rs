@@ -7,24 +7,30 @@ use smb_server::{Bytes, DirEntry, FileInfo, FileTimes, Handle, SmbResult};
 
 use super::node::Node;
 use plimsoll_servers::delay::{DelayLaw, now_ns};
+use plimsoll_servers::work::Work;
 
 /// An open. It keeps a removed file until it is closed.
-pub(super) struct Open(Arc<Node>, Option<Arc<DelayLaw>>);
+pub(super) struct Open {
+    node: Arc<Node>,
+    delay: Option<Arc<DelayLaw>>,
+    work: Work,
+}
 
 impl Open {
-    /// `delay` holds what is read.
-    pub(super) fn of(node: Arc<Node>, delay: Option<Arc<DelayLaw>>) -> Self {
-        Self(node, delay)
+    /// `delay` holds what is read; `work` is done for each read and write.
+    pub(super) fn of(node: Arc<Node>, delay: Option<Arc<DelayLaw>>, work: Work) -> Self {
+        Self { node, delay, work }
     }
 }
 
 #[async_trait]
 impl Handle for Open {
     async fn read(&self, offset: u64, len: u32) -> SmbResult<Bytes> {
-        let passage = self.1.as_ref().map(|law| (law, law.arrive()));
+        let passage = self.delay.as_ref().map(|law| (law, law.arrive()));
+        self.work.spend();
         let mut bytes = Vec::new();
         {
-            let data = self.0.data()?;
+            let data = self.node.data()?;
             let there = data.size().saturating_sub(offset).min(u64::from(len));
             bytes.reserve_exact(usize::try_from(there).unwrap_or(0));
             data.read(offset, len, &mut bytes);
@@ -38,7 +44,8 @@ impl Handle for Open {
     }
 
     async fn write(&self, offset: u64, data: &[u8]) -> SmbResult<u32> {
-        self.0.write(offset, data)?;
+        self.work.spend();
+        self.node.write(offset, data)?;
         Ok(u32::try_from(data.len()).unwrap_or(u32::MAX))
     }
 
@@ -47,24 +54,24 @@ impl Handle for Open {
     }
 
     async fn stat(&self) -> SmbResult<FileInfo> {
-        Ok(self.0.info())
+        Ok(self.node.info())
     }
 
     async fn set_times(&self, times: FileTimes) -> SmbResult<()> {
-        self.0.set_times(&times);
+        self.node.set_times(&times);
         Ok(())
     }
 
     async fn set_attributes(&self, attributes: u32) -> SmbResult<()> {
-        self.0.set_attributes(attributes)
+        self.node.set_attributes(attributes)
     }
 
     async fn truncate(&self, len: u64) -> SmbResult<()> {
-        self.0.resize(len)
+        self.node.resize(len)
     }
 
     async fn list_dir(&self, pattern: Option<&str>) -> SmbResult<Vec<DirEntry>> {
-        self.0.list(pattern)
+        self.node.list(pattern)
     }
 
     async fn close(self: Box<Self>) -> SmbResult<()> {
@@ -72,10 +79,10 @@ impl Handle for Open {
     }
 
     async fn link_count(&self) -> SmbResult<u32> {
-        Ok(self.0.links())
+        Ok(self.node.links())
     }
 
     async fn dir_is_empty(&self) -> SmbResult<bool> {
-        self.0.is_empty()
+        self.node.is_empty()
     }
 }

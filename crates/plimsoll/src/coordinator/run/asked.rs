@@ -41,8 +41,8 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
     let disclosed = reader.disclosure()?.unwrap_or_default();
     if let Some(held) = setting(&disclosed, HELD) {
         return Err(Failure::wrong(format!(
-            "{}: this is one step of plimsoll scale, whose server was held to {held}; make the \
-             step again: plimsoll scale",
+            "{}: this is one run of plimsoll scale or plimsoll demo, whose server was held to \
+             {held}; make it again as a whole",
             dir.display()
         )));
     }
