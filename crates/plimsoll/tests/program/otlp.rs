@@ -2,6 +2,7 @@
 //! the schema that OpenTelemetry publishes (`otlp/`), and held against the bundle. And collectors on
 //! a bad day.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -17,10 +18,13 @@ const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/otlp");
 const SERVICE: &str = "opentelemetry/proto/collector/metrics/v1/metrics_service.proto";
 const REQUEST: &str = "opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest";
 
-/// Answers every request alike, or never, and keeps what came: head and body.
+/// Head and body of each request.
+type Came = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// Answers every request alike, or never, and keeps what came.
 struct Collector {
     flag: String,
-    came: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    came: Came,
 }
 
 impl Collector {
@@ -28,7 +32,7 @@ impl Collector {
     fn start(answer: Option<&'static [u8]>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let flag = format!("otlp=http://{}", listener.local_addr().unwrap());
-        let came = Arc::<Mutex<Vec<(String, Vec<u8>)>>>::default();
+        let came = Came::default();
         let all = Arc::clone(&came);
         std::thread::spawn(move || {
             for mut stream in listener.incoming().map_while(Result::ok) {
@@ -138,21 +142,31 @@ impl Message {
     fn metric(&self, name: &str) -> &Self {
         self.metrics().find(|metric| metric.text("name") == Some(name)).unwrap()
     }
+}
 
-    /// A quantile read off the buckets of a data point by their definition, in nanoseconds.
-    fn quantile_ns(&self, quantile: f64) -> f64 {
-        let base = 2_f64.powf(2_f64.powf(-self.number("scale")));
-        let positive = self.one("positive");
+/// A quantile of data points taken together, read off their buckets by the definition, in
+/// nanoseconds.
+fn quantile_ns(data: &[&Message], quantile: f64) -> f64 {
+    let scale = data.iter().map(|data| data.number("scale") as i32).min().unwrap();
+    let mut all: BTreeMap<i32, f64> = BTreeMap::new();
+    for data in data {
+        let positive = data.one("positive");
         let counts = positive.fields.iter().filter(|(name, _)| name == "bucket_counts");
-        let mut left = (quantile * self.number("count")).ceil() - self.number("zero_count");
-        for (at, (_, count)) in counts.enumerate() {
-            left -= count.parse::<f64>().unwrap();
-            if left <= 0.0 {
-                return base.powf(positive.number("offset") + at as f64 + 0.5) * 1e9;
-            }
+        for (index, (_, count)) in (positive.number("offset") as i32..).zip(counts) {
+            let index = index >> (data.number("scale") as i32 - scale);
+            *all.entry(index).or_default() += count.parse::<f64>().unwrap();
         }
-        panic!("the buckets hold less than the count")
     }
+    let of_all = |name: &str| data.iter().map(|data| data.number(name)).sum::<f64>();
+    let mut left = (quantile * of_all("count")).ceil() - of_all("zero_count");
+    for (index, count) in all {
+        left -= count;
+        if left <= 0.0 {
+            let base = 2_f64.powf(2_f64.powi(-scale));
+            return base.powf(f64::from(index) + 0.5) * 1e9;
+        }
+    }
+    panic!("the buckets hold less than the count")
 }
 
 /// Both are the same but for rounding.
@@ -162,10 +176,58 @@ fn check_near(theirs: f64, ours: &Value, ratio: f64, what: &str) {
     assert!((theirs - ours).abs() <= ratio * ours.abs(), "{what}: {theirs}, in the bundle {ours}");
 }
 
-/// Holds a request against the load point it is of; how many percentiles were compared.
+/// The load point of the bundle that a data point is of.
 #[track_caller]
-fn check_point(request: &Message, run: &Value) -> u32 {
-    let resource = request.one("resource_metrics").one("resource");
+fn point_of<'r>(data: &Message, run: &'r Value) -> &'r Value {
+    assert_eq!(data.attribute("plimsoll.point.purpose"), Some("ladder"));
+    let position = data.attribute("plimsoll.point.position").unwrap();
+    let point = &run["points"][position.parse::<usize>().unwrap() - 1];
+    let requested = data.attribute("plimsoll.point.requested").unwrap();
+    check_near(requested.parse().unwrap(), &point["requested"], 0.0, "requested");
+    point
+}
+
+/// Holds a request against the load point it is of; which percentiles were compared.
+#[track_caller]
+fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
+    check_resource(request.one("resource_metrics").one("resource"), run);
+    let mut compared = Vec::new();
+    for times in ["response", "service"] {
+        let metric = request.metric(&format!("plimsoll.{times}.duration"));
+        assert_eq!(metric.text("unit"), Some("s"));
+        let histogram = metric.one("exponential_histogram");
+        let temporality = histogram.text("aggregation_temporality");
+        assert_eq!(temporality, Some("AGGREGATION_TEMPORALITY_DELTA"));
+        let times = format!("{times}_ns");
+        let all: Vec<&Message> = histogram.all("data_points").collect();
+        compared.extend(check_times(&all, &point_of(all[0], run)[&times]));
+        for data in all {
+            let op = data.attribute("plimsoll.op").unwrap();
+            compared.extend(check_times(&[data], &point_of(data, run)["ops"][op][&times]));
+            let length_ns = data.number("time_unix_nano") - data.number("start_time_unix_nano");
+            check_near(length_ns / 1e9, &point_of(data, run)["seconds"], 1e-6, "seconds");
+        }
+    }
+    for (name, count) in [("plimsoll.ops", "count"), ("plimsoll.errors", "errors")] {
+        let sum = request.metric(name).one("sum");
+        assert_eq!(sum.text("is_monotonic"), Some("true"));
+        for data in sum.all("data_points") {
+            let op = data.attribute("plimsoll.op").unwrap();
+            check_near(data.number("as_int"), &point_of(data, run)["ops"][op][count], 0.0, name);
+        }
+    }
+    for (name, figure) in [
+        ("plimsoll.throughput.requested", "offered_ops_per_s"),
+        ("plimsoll.throughput.achieved", "achieved_ops_per_s"),
+    ] {
+        let data = request.metric(name).one("gauge").one("data_points");
+        check_near(data.number("as_double"), &point_of(data, run)[figure], 1e-9, name);
+    }
+    compared
+}
+
+#[track_caller]
+fn check_resource(resource: &Message, run: &Value) {
     for (key, value) in [
         ("service.name", "plimsoll"),
         ("service.version", env!("CARGO_PKG_VERSION")),
@@ -177,65 +239,25 @@ fn check_point(request: &Message, run: &Value) -> u32 {
     ] {
         assert_eq!(resource.attribute(key), Some(value), "{key}");
     }
-    let mut compared = 0;
-    for (name, times) in
-        [("plimsoll.response.duration", "response_ns"), ("plimsoll.service.duration", "service_ns")]
-    {
-        let metric = request.metric(name);
-        assert_eq!(metric.text("unit"), Some("s"));
-        let histogram = metric.one("exponential_histogram");
-        let temporality = histogram.text("aggregation_temporality");
-        assert_eq!(temporality, Some("AGGREGATION_TEMPORALITY_DELTA"));
-        for data in histogram.all("data_points") {
-            let op = data.attribute("plimsoll.op").unwrap();
-            let position = data.attribute("plimsoll.point.position").unwrap();
-            assert_eq!(data.attribute("plimsoll.point.purpose"), Some("ladder"));
-            let point = &run["points"][position.parse::<usize>().unwrap() - 1];
-            let ours = &point["ops"][op][times];
-            let what = |figure: &str| format!("{name} of {op} at point {position}, {figure}");
-            check_near(data.number("count"), &ours["n"], 0.0, &what("n"));
-            check_near(
-                data.number("sum") / data.number("count") * 1e9,
-                &ours["mean"],
-                1e-9,
-                "mean",
-            );
-            check_near(data.number("max") * 1e9, &ours["max"], 1e-9, &what("max"));
-            assert!(data.number("min") <= data.number("max"));
-            let length_ns = data.number("time_unix_nano") - data.number("start_time_unix_nano");
-            check_near(length_ns / 1e9, &point["seconds"], 1e-6, &what("seconds"));
-            let requested: f64 =
-                data.attribute("plimsoll.point.requested").unwrap().parse().unwrap();
-            check_near(requested, &point["requested"], 0.0, "requested");
-            for (quantile, figure) in [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99")] {
-                if !ours[figure].is_null() {
-                    check_near(data.quantile_ns(quantile), &ours[figure], 0.005, &what(figure));
-                    compared += 1;
-                }
-            }
-        }
-        let sums = [("plimsoll.ops", "count"), ("plimsoll.errors", "errors")];
-        for (name, count) in sums {
-            let sum = request.metric(name).one("sum");
-            assert_eq!(sum.text("is_monotonic"), Some("true"));
-            for data in sum.all("data_points") {
-                let op = data.attribute("plimsoll.op").unwrap();
-                let position = data.attribute("plimsoll.point.position").unwrap();
-                let point = &run["points"][position.parse::<usize>().unwrap() - 1];
-                check_near(data.number("as_int"), &point["ops"][op][count], 0.0, name);
-            }
-        }
-    }
-    for (name, figure) in [
-        ("plimsoll.throughput.requested", "offered_ops_per_s"),
-        ("plimsoll.throughput.achieved", "achieved_ops_per_s"),
-    ] {
-        let data = request.metric(name).one("gauge").one("data_points");
-        let position = data.attribute("plimsoll.point.position").unwrap();
-        let point = &run["points"][position.parse::<usize>().unwrap() - 1];
-        check_near(data.number("as_double"), &point[figure], 1e-9, name);
-    }
-    compared
+}
+
+/// Holds data points taken together against a distribution of the bundle.
+#[track_caller]
+fn check_times(data: &[&Message], ours: &Value) -> Vec<&'static str> {
+    let of_all = |name: &str| data.iter().map(|data| data.number(name)).sum::<f64>();
+    check_near(of_all("count"), &ours["n"], 0.0, "n");
+    check_near(of_all("sum") / of_all("count") * 1e9, &ours["mean"], 1e-9, "mean");
+    let max = data.iter().map(|data| data.number("max")).fold(0.0, f64::max);
+    check_near(max * 1e9, &ours["max"], 1e-9, "max");
+    assert!(data.iter().all(|data| data.number("min") <= data.number("max")));
+    let known = [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
+    let known = known.into_iter().filter(|(_, figure)| !ours[figure].is_null());
+    known
+        .map(|(quantile, figure)| {
+            check_near(quantile_ns(data, quantile), &ours[figure], 0.005, figure);
+            figure
+        })
+        .collect()
 }
 
 /// The exit code is the verdict's, whatever became of the export.
@@ -246,9 +268,9 @@ fn check_verdict(ended: &Ended, bundle: &Path, points: usize) {
     assert_eq!(points_finished(bundle), points);
 }
 
-/// Runs `suite` with two load points and judges what came; how many percentiles were compared.
+/// Runs `suite` with two load points and judges what came; which percentiles were compared.
 #[track_caller]
-fn check_export(suite: &str, points: &str, measure: &str) -> Option<u32> {
+fn check_export(suite: &str, points: &str, measure: &str) -> Option<Vec<&'static str>> {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let collector = Collector::start(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
@@ -265,13 +287,13 @@ fn check_export(suite: &str, points: &str, measure: &str) -> Option<u32> {
     assert!(!ended.err.contains("warning: --export"), "{}", ended.err);
     let came = collector.came();
     assert_eq!(came.len(), 2, "one request a load point");
-    let mut compared = 0;
+    let mut compared = Vec::new();
     for (head, body) in came {
         assert!(head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{head}");
         for field in ["Content-Type: application/x-protobuf", "api-key: a s3cret", "x-scope: lab"] {
             assert!(head.lines().any(|line| line == field), "{field} is not in {head}");
         }
-        compared += check_point(&Message::read(&body)?, &result(&bundle));
+        compared.extend(check_point(&Message::read(&body)?, &result(&bundle)));
     }
     let kept = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
     assert!(kept.contains(&collector.flag) && !kept.contains("s3cret"));
@@ -280,17 +302,16 @@ fn check_export(suite: &str, points: &str, measure: &str) -> Option<u32> {
 
 #[test]
 fn a_decoder_from_another_house_reads_the_percentiles_of_the_bundle() {
-    // Both percentiles of both times of two points, at least.
-    if let Some(compared) = check_export("web-static", "800,1500", "1500ms") {
-        assert!(compared >= 16, "{compared} percentiles compared");
-    }
+    let Some(compared) = check_export("web-static", "800,1600", "2s") else { return };
+    let of = |figure| compared.iter().filter(|compared| **compared == figure).count();
+    // Of both times of both load points, ops taken together, and of ops by themselves.
+    assert!(of("p99") >= 4 && of("p50") >= 8, "{compared:?}");
 }
 
 #[test]
 fn every_op_of_a_mix_has_its_own_distribution() {
-    if let Some(compared) = check_export("nfs-v3", "200,400", "1s") {
-        assert!(compared >= 20, "{compared} percentiles compared");
-    }
+    let Some(compared) = check_export("nfs-v3", "200,400", "1s") else { return };
+    assert!(compared.len() >= 20, "{compared:?}");
 }
 
 /// A run whose collector is on a bad day: it ends as it would have, with one warning.

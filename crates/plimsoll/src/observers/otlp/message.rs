@@ -21,6 +21,7 @@ use super::super::FinishedPoint;
 use super::exponential::Exponential;
 
 const NAME: &str = "plimsoll";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Each window is a measurement of its own: nothing is counted on from the one before.
 const TEMPORALITY: i32 = AggregationTemporality::Delta as i32;
 
@@ -68,7 +69,7 @@ pub(super) fn request(finished: &FinishedPoint<'_>) -> ExportMetricsServiceReque
         HISTOGRAMS.iter().map(|of| frame.histogram(finished, *of)).collect();
     metrics.extend(SUMS.iter().map(|of| frame.sum(finished.point, *of)));
     metrics.extend(GAUGES.iter().filter_map(|of| frame.gauge(finished.point, *of)));
-    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let version = VERSION.to_owned();
     let scope =
         InstrumentationScope { name: NAME.to_owned(), version, ..InstrumentationScope::default() };
     let scope_metrics = ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() };
@@ -86,19 +87,16 @@ fn resource(run: &RunResult) -> Resource {
         let values = texts.iter().map(|value| any(text(value))).collect();
         Value::ArrayValue(ArrayValue { values })
     };
-    let mut attributes = vec![
-        key("service.name", text(NAME)),
-        key("service.version", text(env!("CARGO_PKG_VERSION"))),
-        key("plimsoll.target", texts(&run.targets)),
-        key("plimsoll.axis.unit", text(&run.axis.unit)),
-    ];
-    let suite = run.suite.as_ref().map(|suite| &suite.name);
     let known = [
-        ("plimsoll.run.id", &run.started.as_ref()),
-        ("plimsoll.suite", &suite),
-        ("plimsoll.profile", &run.profile.as_ref()),
+        ("service.name", Some(NAME)),
+        ("service.version", Some(VERSION)),
+        ("plimsoll.run.id", run.started.as_deref()),
+        ("plimsoll.suite", run.suite.as_ref().map(|suite| suite.name.as_str())),
+        ("plimsoll.profile", run.profile.as_deref()),
+        ("plimsoll.axis.unit", Some(run.axis.unit.as_str())),
     ];
-    attributes.extend(known.iter().filter_map(|(name, value)| Some(key(name, text((**value)?)))));
+    let known = known.into_iter().filter_map(|(name, value)| Some(key(name, text(value?))));
+    let attributes = known.chain([key("plimsoll.target", texts(&run.targets))]).collect();
     Resource { attributes, ..Resource::default() }
 }
 
