@@ -16,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 26] = [
+const PEERS: [Peer; 27] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -84,6 +84,11 @@ const PEERS: [Peer; 26] = [
         program: "python3",
         packages: &["python3"],
         tests: "transactions on a server that shares no line with ours",
+    },
+    Peer {
+        program: "protoc",
+        packages: &["protobuf-compiler"],
+        tests: "what is exported to collectors, read by a decoder from another house",
     },
     Peer {
         program: "unshare",

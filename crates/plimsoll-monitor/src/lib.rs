@@ -40,7 +40,8 @@ pub use inventory::inventory;
 pub use root::Root;
 pub use sampler::ServerProbe;
 pub use source::{
-    Community, MonitorUrl, MonitorUrlError, NginxStatus, Source, SourceError, SourceWish,
+    Community, Lost, MonitorUrl, MonitorUrlError, NginxStatus, Post, Source, SourceError,
+    SourceWish,
 };
 pub use unreadable::unreadable;
 pub use watch::{

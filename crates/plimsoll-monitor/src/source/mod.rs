@@ -33,6 +33,7 @@ use std::time::Duration;
 use plimsoll_model::disclosure::Setting;
 use thiserror::Error;
 
+pub use http::Post;
 pub use nginx::NginxStatus;
 pub use url::{COMMUNITY_LEFT_OUT, Community, MonitorUrl, MonitorUrlError};
 
@@ -182,8 +183,9 @@ pub(crate) struct Fetched {
 }
 
 /// Why a source did not answer, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lost(pub(crate) String);
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Lost(pub(crate) String);
 
 /// The instant between question and answer, by both clocks of this host.
 fn middle(asked: ClockReading, answered_ns: u64) -> ClockReading {

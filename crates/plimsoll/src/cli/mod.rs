@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod capacity;
+mod observers;
 mod run;
 mod scale;
 mod serve;
@@ -14,6 +15,7 @@ use plimsoll_model::suite::Override;
 
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
+pub(crate) use observers::ObserverArgs;
 pub(crate) use run::{LadderArgs, Peak, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;

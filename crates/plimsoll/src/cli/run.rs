@@ -9,7 +9,7 @@ use plimsoll_model::suite::{LADDER_POINTS_MAX, OPS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
-use super::{DEFAULT_SEED, Output};
+use super::{DEFAULT_SEED, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -51,6 +51,8 @@ pub(crate) struct RunArgs {
     /// How workers stand to other programs of this host
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, value_name = "HOW")]
     pub priority: PriorityArg,
+    #[command(flatten)]
+    pub observers: ObserverArgs,
     #[command(flatten)]
     pub gates: GateArgs,
     #[command(flatten)]

@@ -62,12 +62,13 @@ pub(crate) fn run(
 ) -> Result<RunEnd, Failure> {
     BundleWriter::refuse_occupied(&request.out)?;
     let sources = sources::open(&request.monitors)?;
+    let observers = Observers::open(&request.observers)?;
     let setup = RunSetup::prepare(request, None, signals, live)?;
     let disclosure = disclose::disclosure(request, &setup);
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
     let started = run_started(request, &setup);
-    let mut run = Run::new(request, (setup, sources), bundle, disclosure, signals)?;
+    let mut run = Run::new(request, (setup, sources, observers), bundle, disclosure, signals)?;
     run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
     run.complete(live)
@@ -85,6 +86,7 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
     let found = planned_loads(&reader.journal().records);
     let highest = found.and_then(|loads| loads.iter().copied().reduce(f64::max));
     let sources = sources::open(&request.monitors)?;
+    let observers = Observers::open(&request.observers)?;
     let setup = RunSetup::prepare(&request, highest, signals, live)?;
     bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
@@ -92,7 +94,7 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
         None => disclose::disclosure(&request, &setup),
     };
     bundle.write_disclosure(&disclosure)?;
-    let mut run = Run::new(&request, (setup, sources), bundle, disclosure, signals)?;
+    let mut run = Run::new(&request, (setup, sources, observers), bundle, disclosure, signals)?;
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let debug_build = cfg!(debug_assertions);
@@ -139,7 +141,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         request: &'a RunRequest,
-        (setup, sources): (RunSetup, Vec<Source>),
+        (setup, sources, observers): (RunSetup, Vec<Source>, Observers),
         bundle: BundleWriter,
         disclosure: Disclosure,
         signals: &'a Signals,
@@ -156,7 +158,7 @@ impl<'a> Run<'a> {
             records: Vec::new(),
             signals,
             watcher,
-            observers: Observers::default(),
+            observers,
             judged: BTreeMap::new(),
         })
     }
@@ -200,6 +202,7 @@ impl<'a> Run<'a> {
         if let Err(failure) = stop {
             // The first failure is the one to tell; what can be derived still is.
             let _ = derive::finish(dir);
+            see_off(observers, live);
             return Err(failure.with_bundle(dir));
         }
         recorded.map_err(|failure| failure.with_bundle(dir))?;
@@ -209,9 +212,7 @@ impl<'a> Run<'a> {
         }
         let (result, report) = derive::finish(dir).map_err(|failure| failure.with_bundle(dir))?;
         observers.tell(|observer| observer.run_finished(&result, &report));
-        for problem in observers.end() {
-            note(&format!("warning: {problem}"));
-        }
+        see_off(observers, live);
         let exit = match stop {
             Ok(Stop::Interrupted) => Exit::Interrupted,
             _ => derive::exit_of(&result),
@@ -419,6 +420,14 @@ impl<'a> Run<'a> {
             Some(asked) => capacity::phases(self.request.profile, self.profile, asked, purpose),
             None => ladder::phases(self.profile, purpose),
         }
+    }
+}
+
+/// Lets those who looked on go, and tells what went wrong with them.
+fn see_off(observers: Observers, live: &mut Live) {
+    for problem in observers.end() {
+        live.clear();
+        note(&format!("warning: {problem}"));
     }
 }
 

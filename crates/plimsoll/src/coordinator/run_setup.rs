@@ -27,6 +27,7 @@ use super::servers;
 use super::signals::Signals;
 use crate::cli::DEFAULT_SEED;
 use crate::exit::{Exit, Failure};
+use crate::observers::ObserverWishes;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
 use crate::terminal::Live;
@@ -56,6 +57,8 @@ pub(crate) struct RunRequest {
     pub loadfile: Option<InputFile>,
     /// What is watched besides this host.
     pub monitors: Vec<MonitorUrl>,
+    /// Who looks on while the run goes.
+    pub observers: ObserverWishes,
     /// What the user states for the disclosure.
     pub statements: Vec<Setting>,
     /// The limits of the load to be searched; `None` for a run of the suite's ladder.
@@ -88,6 +91,7 @@ impl RunRequest {
             priority: Priority::Auto,
             loadfile: None,
             monitors: Vec::new(),
+            observers: ObserverWishes::default(),
             statements: Vec::new(),
             capacity: None,
             gates: Gates::default(),

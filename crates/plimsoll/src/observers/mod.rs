@@ -5,12 +5,25 @@
 //! the run, never a failure of the run. Its threads keep off the workers' cores as all others of
 //! this program do (`coordinator/point.rs`).
 
+mod otlp;
+
 use std::path::Path;
 
 use plimsoll_analysis::PointTimes;
 use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{PointResult, RunResult};
+
+pub(crate) use otlp::ExportUrl;
+
+use crate::exit::Failure;
+
+/// Who is to look on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ObserverWishes {
+    /// Collectors that finished load points go to.
+    pub exports: Vec<ExportUrl>,
+}
 
 /// One full second of a load point, merged over workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +79,11 @@ pub(crate) trait Observer: Send {
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);
 
 impl Observers {
+    /// All that are wished for, before servers are started and before there is any load.
+    pub(crate) fn open(wishes: &ObserverWishes) -> Result<Self, Failure> {
+        Ok(Self(otlp::open(&wishes.exports)?))
+    }
+
     /// Tells each of them.
     pub(crate) fn tell(&mut self, mut what: impl FnMut(&mut dyn Observer)) {
         self.0.iter_mut().for_each(|observer| what(&mut **observer));

@@ -13,6 +13,7 @@ mod generate;
 mod interruption;
 mod listening;
 mod monitors;
+mod otlp;
 mod own_way;
 mod requests;
 mod search;

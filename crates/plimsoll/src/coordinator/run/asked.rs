@@ -18,6 +18,7 @@ use super::super::sources;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::load_file;
+use crate::observers::ObserverWishes;
 use crate::secrets::separate;
 use crate::suite_source;
 
@@ -65,6 +66,8 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         },
         loadfile,
         monitors: monitors_of(&disclosed)?,
+        // They watched the run that was interrupted; nobody asked for them again.
+        observers: ObserverWishes::default(),
         statements: disclosed.statements,
         capacity: started.capacity.clone(),
         gates: started.gates.clone(),

@@ -1,0 +1,382 @@
+//! Load points handed over to a collector (`--export otlp=URL`): what came is read by protoc, with
+//! the schema that OpenTelemetry publishes (`otlp/`), and held against the bundle. And collectors on
+//! a bad day.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use plimsoll_testkit::peers::require_peer;
+use serde_json::Value;
+
+use crate::support::{Ended, command, plimsoll, points_finished, result, short, wait_for};
+
+const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/otlp");
+const SERVICE: &str = "opentelemetry/proto/collector/metrics/v1/metrics_service.proto";
+const REQUEST: &str = "opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest";
+
+/// Head and body of each request.
+type Came = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// Answers every request alike, or never, and keeps what came.
+struct Collector {
+    flag: String,
+    came: Came,
+}
+
+impl Collector {
+    /// `None` for an answer is none at all.
+    fn start(answer: Option<&'static [u8]>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let flag = format!("otlp=http://{}", listener.local_addr().unwrap());
+        let came = Came::default();
+        let all = Arc::clone(&came);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let all = Arc::clone(&all);
+                std::thread::spawn(move || {
+                    all.lock().unwrap().push(whole(&mut stream));
+                    match answer {
+                        Some(answer) => stream.write_all(answer).unwrap_or_default(),
+                        None => std::thread::park(),
+                    }
+                });
+            }
+        });
+        Self { flag, came }
+    }
+
+    fn came(&self) -> Vec<(String, Vec<u8>)> {
+        self.came.lock().unwrap().clone()
+    }
+}
+
+fn whole(stream: &mut TcpStream) -> (String, Vec<u8>) {
+    let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        if let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            let head = String::from_utf8(received[..end].to_vec()).unwrap();
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            if received.len() >= end + 4 + length.unwrap().parse::<usize>().unwrap() {
+                return (head, received[end + 4..].to_vec());
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(count @ 1..) => received.extend_from_slice(&buffer[..count]),
+            _ => return Default::default(),
+        }
+    }
+}
+
+/// A message as protoc prints it.
+#[derive(Debug, Default)]
+struct Message {
+    fields: Vec<(String, String)>,
+    messages: Vec<(String, Message)>,
+}
+
+impl Message {
+    /// `None` without protoc.
+    fn read(body: &[u8]) -> Option<Self> {
+        let protoc = require_peer("protoc")?;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(body).unwrap();
+        file.rewind().unwrap();
+        let read = Command::new(protoc)
+            .args(["-I", SCHEMA, &format!("--decode={REQUEST}"), SERVICE])
+            .stdin(file)
+            .output()
+            .unwrap();
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        let text = String::from_utf8(read.stdout).unwrap();
+        let mut open = vec![(String::new(), Self::default())];
+        for line in text.lines().map(str::trim) {
+            if let Some(name) = line.strip_suffix(" {") {
+                open.push((name.to_owned(), Self::default()));
+            } else if line == "}" {
+                let message = open.pop().unwrap();
+                open.last_mut().unwrap().1.messages.push(message);
+            } else {
+                let (name, value) = line.split_once(": ").unwrap();
+                let value = value.trim_matches('"').to_owned();
+                open.last_mut().unwrap().1.fields.push((name.to_owned(), value));
+            }
+        }
+        Some(open.pop().unwrap().1)
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
+        self.messages.iter().filter(move |(of, _)| of == name).map(|(_, message)| message)
+    }
+
+    #[track_caller]
+    fn one<'a>(&'a self, name: &'a str) -> &'a Self {
+        self.all(name).next().unwrap_or_else(|| panic!("no {name} in {self:?}"))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(of, _)| of == name).map(|(_, value)| value.as_str())
+    }
+
+    /// What is zero is not sent.
+    fn number(&self, name: &str) -> f64 {
+        self.text(name).map_or(0.0, |text| text.parse().unwrap())
+    }
+
+    /// The value of an attribute, whatever its type.
+    fn attribute(&self, key: &str) -> Option<&str> {
+        let found = self.all("attributes").find(|pair| pair.text("key") == Some(key))?;
+        let value = found.one("value");
+        let first = value.all("array_value").next().map(|array| array.one("values"));
+        first.unwrap_or(value).fields.first().map(|(_, value)| value.as_str())
+    }
+
+    fn metrics(&self) -> impl Iterator<Item = &Self> {
+        self.one("resource_metrics").one("scope_metrics").all("metrics")
+    }
+
+    #[track_caller]
+    fn metric(&self, name: &str) -> &Self {
+        self.metrics().find(|metric| metric.text("name") == Some(name)).unwrap()
+    }
+}
+
+/// A quantile of data points taken together, read off their buckets by the definition, in
+/// nanoseconds.
+fn quantile_ns(data: &[&Message], quantile: f64) -> f64 {
+    let scale = data.iter().map(|data| data.number("scale") as i32).min().unwrap();
+    let mut all: BTreeMap<i32, f64> = BTreeMap::new();
+    for data in data {
+        let positive = data.one("positive");
+        let counts = positive.fields.iter().filter(|(name, _)| name == "bucket_counts");
+        for (index, (_, count)) in (positive.number("offset") as i32..).zip(counts) {
+            let index = index >> (data.number("scale") as i32 - scale);
+            *all.entry(index).or_default() += count.parse::<f64>().unwrap();
+        }
+    }
+    let of_all = |name: &str| data.iter().map(|data| data.number(name)).sum::<f64>();
+    let mut left = (quantile * of_all("count")).ceil() - of_all("zero_count");
+    for (index, count) in all {
+        left -= count;
+        if left <= 0.0 {
+            let base = 2_f64.powf(2_f64.powi(-scale));
+            return base.powf(f64::from(index) + 0.5) * 1e9;
+        }
+    }
+    panic!("the buckets hold less than the count")
+}
+
+/// Both are the same but for rounding.
+#[track_caller]
+fn check_near(theirs: f64, ours: &Value, ratio: f64, what: &str) {
+    let ours = ours.as_f64().unwrap();
+    assert!((theirs - ours).abs() <= ratio * ours.abs(), "{what}: {theirs}, in the bundle {ours}");
+}
+
+/// The load point of the bundle that a data point is of.
+#[track_caller]
+fn point_of<'r>(data: &Message, run: &'r Value) -> &'r Value {
+    assert_eq!(data.attribute("plimsoll.point.purpose"), Some("ladder"));
+    let position = data.attribute("plimsoll.point.position").unwrap();
+    let point = &run["points"][position.parse::<usize>().unwrap() - 1];
+    let requested = data.attribute("plimsoll.point.requested").unwrap();
+    check_near(requested.parse().unwrap(), &point["requested"], 0.0, "requested");
+    point
+}
+
+/// Holds a request against the load point it is of; which percentiles were compared.
+#[track_caller]
+fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
+    check_resource(request.one("resource_metrics").one("resource"), run);
+    let mut compared = Vec::new();
+    for times in ["response", "service"] {
+        let metric = request.metric(&format!("plimsoll.{times}.duration"));
+        assert_eq!(metric.text("unit"), Some("s"));
+        let histogram = metric.one("exponential_histogram");
+        let temporality = histogram.text("aggregation_temporality");
+        assert_eq!(temporality, Some("AGGREGATION_TEMPORALITY_DELTA"));
+        let times = format!("{times}_ns");
+        let all: Vec<&Message> = histogram.all("data_points").collect();
+        compared.extend(check_times(&all, &point_of(all[0], run)[&times]));
+        for data in all {
+            let op = data.attribute("plimsoll.op").unwrap();
+            compared.extend(check_times(&[data], &point_of(data, run)["ops"][op][&times]));
+            let length_ns = data.number("time_unix_nano") - data.number("start_time_unix_nano");
+            check_near(length_ns / 1e9, &point_of(data, run)["seconds"], 1e-6, "seconds");
+        }
+    }
+    for (name, count) in [("plimsoll.ops", "count"), ("plimsoll.errors", "errors")] {
+        let sum = request.metric(name).one("sum");
+        assert_eq!(sum.text("is_monotonic"), Some("true"));
+        for data in sum.all("data_points") {
+            let op = data.attribute("plimsoll.op").unwrap();
+            check_near(data.number("as_int"), &point_of(data, run)["ops"][op][count], 0.0, name);
+        }
+    }
+    for (name, figure) in [
+        ("plimsoll.throughput.requested", "offered_ops_per_s"),
+        ("plimsoll.throughput.achieved", "achieved_ops_per_s"),
+    ] {
+        let data = request.metric(name).one("gauge").one("data_points");
+        check_near(data.number("as_double"), &point_of(data, run)[figure], 1e-9, name);
+    }
+    compared
+}
+
+#[track_caller]
+fn check_resource(resource: &Message, run: &Value) {
+    for (key, value) in [
+        ("service.name", "plimsoll"),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+        ("plimsoll.run.id", run["started"].as_str().unwrap()),
+        ("plimsoll.suite", run["suite"]["name"].as_str().unwrap()),
+        ("plimsoll.profile", "quick"),
+        ("plimsoll.target", run["targets"][0].as_str().unwrap()),
+        ("plimsoll.axis.unit", "ops/s"),
+    ] {
+        assert_eq!(resource.attribute(key), Some(value), "{key}");
+    }
+}
+
+/// Holds data points taken together against a distribution of the bundle.
+#[track_caller]
+fn check_times(data: &[&Message], ours: &Value) -> Vec<&'static str> {
+    let of_all = |name: &str| data.iter().map(|data| data.number(name)).sum::<f64>();
+    check_near(of_all("count"), &ours["n"], 0.0, "n");
+    check_near(of_all("sum") / of_all("count") * 1e9, &ours["mean"], 1e-9, "mean");
+    let max = data.iter().map(|data| data.number("max")).fold(0.0, f64::max);
+    check_near(max * 1e9, &ours["max"], 1e-9, "max");
+    assert!(data.iter().all(|data| data.number("min") <= data.number("max")));
+    let known = [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
+    let known = known.into_iter().filter(|(_, figure)| !ours[figure].is_null());
+    known
+        .map(|(quantile, figure)| {
+            check_near(quantile_ns(data, quantile), &ours[figure], 0.005, figure);
+            figure
+        })
+        .collect()
+}
+
+/// The exit code is the verdict's, whatever became of the export.
+#[track_caller]
+fn check_verdict(ended: &Ended, bundle: &Path, points: usize) {
+    let valid = result(bundle)["verdict"]["valid"] == true;
+    assert_eq!(ended.code, Some(i32::from(!valid)), "{ended:?}");
+    assert_eq!(points_finished(bundle), points);
+}
+
+/// Runs `suite` with two load points and judges what came; which percentiles were compared.
+#[track_caller]
+fn check_export(suite: &str, points: &str, measure: &str) -> Option<Vec<&'static str>> {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let collector = Collector::start(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let measure = format!("profiles.quick.measure={measure}");
+    let more = ["--points", points, "--set", &measure, "--export", &collector.flag];
+    let run = short(suite, "builtin:", &bundle, &more);
+    let started = command(&run)
+        .env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20s3cret,x-scope=lab")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let ended = wait_for(started.unwrap());
+    check_verdict(&ended, &bundle, 2);
+    assert!(!ended.err.contains("warning: --export"), "{}", ended.err);
+    let came = collector.came();
+    assert_eq!(came.len(), 2, "one request a load point");
+    let mut compared = Vec::new();
+    for (head, body) in came {
+        assert!(head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{head}");
+        for field in ["Content-Type: application/x-protobuf", "api-key: a s3cret", "x-scope: lab"] {
+            assert!(head.lines().any(|line| line == field), "{field} is not in {head}");
+        }
+        compared.extend(check_point(&Message::read(&body)?, &result(&bundle)));
+    }
+    let kept = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
+    assert!(kept.contains(&collector.flag) && !kept.contains("s3cret"));
+    Some(compared)
+}
+
+#[test]
+fn a_decoder_from_another_house_reads_the_percentiles_of_the_bundle() {
+    let Some(compared) = check_export("web-static", "800,1600", "2s") else { return };
+    let of = |figure| compared.iter().filter(|compared| **compared == figure).count();
+    // Of both times of both load points, ops taken together, and of ops by themselves.
+    assert!(of("p99") >= 4 && of("p50") >= 8, "{compared:?}");
+}
+
+#[test]
+fn every_op_of_a_mix_has_its_own_distribution() {
+    let Some(compared) = check_export("nfs-v3", "200,400", "1s") else { return };
+    assert!(compared.len() >= 20, "{compared:?}");
+}
+
+/// A run whose collector is on a bad day: it ends as it would have, with one warning.
+#[track_caller]
+fn check_bad_day(flag: &str, said: &[&str]) {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "100,120", "--export", flag];
+    let ended = plimsoll(&short("web-static", "builtin:", &bundle, &more));
+    check_verdict(&ended, &bundle, 2);
+    let warnings: Vec<&str> = ended.err.lines().filter(|line| line.contains("--export")).collect();
+    let [warning] = warnings[..] else { panic!("not one warning: {}", ended.err) };
+    for part in
+        [&["warning: --export", flag, "2 of 2 load points", "the bundle has them"], said].concat()
+    {
+        assert!(warning.contains(part), "{part:?} is not in: {warning}");
+    }
+}
+
+#[test]
+fn a_collector_that_is_absent_changes_nothing_but_a_warning() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    check_bad_day(&format!("otlp=http://{free}/v1/metrics"), &["cannot connect", "refused"]);
+    check_bad_day("otlp=http://no-such-host.invalid:4318/v1/metrics", &["cannot resolve"]);
+}
+
+#[test]
+fn a_collector_that_hangs_changes_nothing_but_a_warning() {
+    let collector = Collector::start(None);
+    check_bad_day(&collector.flag, &["no answer within 2 s of the end"]);
+}
+
+#[test]
+fn a_collector_that_refuses_changes_nothing_but_a_warning() {
+    let failing = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n";
+    check_bad_day(&Collector::start(Some(failing)).flag, &["answers with status 500"]);
+    // Field 1: { field 1: 7 refused, field 2: "too old" }
+    let partial = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n\x0a\x0b\x08\x07\x12\x07too old";
+    check_bad_day(&Collector::start(Some(partial)).flag, &["refused 7 of its figures: too old"]);
+    let garbled = b"SSH-2.0-OpenSSH\r\n\r\n";
+    check_bad_day(&Collector::start(Some(garbled)).flag, &["does not answer in HTTP"]);
+}
+
+#[test]
+fn a_collector_that_cannot_be_read_ends_with_2_before_anything_is_sent_and_tells_no_secret() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    for (flag, said) in [
+        ("prometheus=http://h", "write otlp=http://HOST:4318"),
+        ("otlp=https://ann:s3cret@h", "a collector on this host"),
+        ("otlp=http://ann:s3cret@h", "OTEL_EXPORTER_OTLP_HEADERS"),
+        ("otlp=http://h?key=s3cret", "OTEL_EXPORTER_OTLP_HEADERS"),
+        ("otlp=http://h:s3cret", "no URL with a host"),
+    ] {
+        let ended = plimsoll(&short("web-static", "builtin:", &bundle, &["--export", flag]));
+        ended.check(2, &["--export", said]);
+        assert!(!format!("{}{}", ended.out, ended.err).contains("s3cret"), "{ended:?}");
+    }
+    let run = short("web-static", "builtin:", &bundle, &["--export", "otlp=http://127.0.0.1:1"]);
+    let started = command(&run)
+        .env("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let ended = wait_for(started.unwrap());
+    ended.check(2, &["OTEL_EXPORTER_OTLP_HEADERS, item 1", "NAME=VALUE"]);
+    assert!(!ended.err.contains("s3cret") && !bundle.exists(), "{ended:?}");
+}
