@@ -9,6 +9,8 @@ use crate::units::{decimals, grouped, three_digits, time_unit};
 const WIDE_RATIO: f64 = 1.0 / 3.0;
 /// Digits of the bounds that stand alone: they differ by a third and more.
 const ALONE_DIGITS: usize = 2;
+/// Bounds further apart than so many times stand in a unit each.
+const FAR_APART_RATIO: f64 = 100.0;
 /// More decimals than the figure's that bounds may have, so that they differ.
 const FURTHER_DECIMALS_MAX: usize = 2;
 
@@ -109,8 +111,15 @@ impl Stated {
     pub fn time_parts(&self) -> (String, String) {
         let largest = self.alone().map_or(self.value, |[_, high]| high);
         let (unit_ns, unit) = time_unit(largest);
-        if let Some(bounds) = self.alone() {
-            return (alone_text(bounds.map(|ns| ns / unit_ns)), unit.to_owned());
+        match self.alone() {
+            Some([low, high]) if low > 0.0 && high > FAR_APART_RATIO * low => {
+                let (low_unit_ns, low_unit) = time_unit(low);
+                let low = bound_text(low / low_unit_ns);
+                let number = format!("{low} {low_unit}–{}", bound_text(high / unit_ns));
+                return (number, unit.to_owned());
+            }
+            Some(bounds) => return (alone_text(bounds.map(|ns| ns / unit_ns)), unit.to_owned()),
+            None => {}
         }
         let value = self.value / unit_ns;
         let bounds = self.interval.map(|bounds| bounds.map(|ns| ns / unit_ns));
@@ -161,11 +170,14 @@ impl Stated {
 
 /// Bounds with two digits each: `4.1–6.2`.
 fn alone_text([low, high]: [f64; 2]) -> String {
-    let text = |bound: f64| match decimals(bound, ALONE_DIGITS) {
+    format!("{}–{}", bound_text(low.max(0.0)), bound_text(high))
+}
+
+fn bound_text(bound: f64) -> String {
+    match decimals(bound, ALONE_DIGITS) {
         0 => grouped(bound.round().max(0.0)),
         decimals => format!("{bound:.decimals$}"),
-    };
-    format!("{}–{}", text(low.max(0.0)), text(high))
+    }
 }
 
 /// Bounds with the decimals of the figure they stand behind, and more where they would read alike.
@@ -227,6 +239,7 @@ mod tests {
         assert_eq!(wide.short_time_text(), "4.1–6.2 ms");
         assert_eq!(wide.text_in(1e6), "4.1–6.2");
         assert_eq!(stated(5e6, 0.0, 131.4e6).time_text(), "0–131 ms");
+        assert_eq!(stated(5e6, 8_900.0, 40e6).time_text(), "8.9 µs–40 ms", "each in its unit");
         // A mean keeps its value: what is built on it is shown too.
         let mean = Stated { percentile: false, ..wide };
         assert_eq!(mean.time_text(), "5.00 ms (4.10–6.20)");
