@@ -18,10 +18,11 @@ use plimsoll_protocol::host::{
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::{OnProgress, Room, SetupProgress};
 use plimsoll_protocol::typed_workload;
-use plimsoll_servers::Builtin;
+use plimsoll_servers::{Builtin, ServerError, ServerProcess};
 
 use crate::fileset::{FileSetId, FileSetMarker, MARKER};
 use crate::parameters::{Connections, HttpWorkload};
+use crate::server::caddy::{self, CaddyRequest};
 use crate::server::nginx::{self, NginxRequest};
 use crate::server::self_signed;
 use fetch::{Server, Trusted};
@@ -37,7 +38,10 @@ pub const REGISTRATION: Registration = Registration {
         start: start_reference,
         has_threads: false,
     },
-    managed: &[Managed { name: "nginx", start: start_nginx }],
+    managed: &[
+        Managed { name: "nginx", start: start_nginx },
+        Managed { name: "caddy", start: start_caddy },
+    ],
     greet,
     room,
     sources,
@@ -103,6 +107,34 @@ fn with_certificate(program: PathBuf, cores: &[u32], dir: &Path) -> Result<Built
 }
 
 fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
+    start_with_files(wish, progress, |root| {
+        nginx::start(&NginxRequest {
+            root: root.clone(),
+            cores: wish.cores.to_vec(),
+            tls: None,
+            search: None,
+            remove_when_killed: Some(root),
+        })
+    })
+}
+
+fn start_caddy(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
+    start_with_files(wish, progress, |root| {
+        caddy::start(&CaddyRequest {
+            root: root.clone(),
+            cores: wish.cores.to_vec(),
+            search: None,
+            remove_when_killed: Some(root),
+        })
+    })
+}
+
+/// Starts a server of files that are written for it.
+fn start_with_files(
+    wish: &ServerWish<'_>,
+    progress: &mut OnProgress<'_>,
+    start: impl FnOnce(PathBuf) -> Result<ServerProcess, ServerError>,
+) -> Result<Started, HostError> {
     let files = tempfile::Builder::new().prefix("plimsoll-files-").tempdir().map_err(|e| {
         HostError::unusable(format!("cannot make a directory for the file set: {e}"))
     })?;
@@ -110,13 +142,7 @@ fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<S
         Some(set) => drop(write_files(files.path(), set, progress)?),
         None => write_plain_file(&files.path().join(PLAIN_FILE))?,
     }
-    let process = nginx::start(&NginxRequest {
-        root: files.path().to_owned(),
-        cores: wish.cores.to_vec(),
-        tls: None,
-        search: None,
-        remove_when_killed: Some(files.path().to_owned()),
-    })?;
+    let process = start(files.path().to_owned())?;
     let path = if wish.file_set.is_some() { "" } else { PLAIN_FILE };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: Some(files) })

@@ -3,10 +3,12 @@
 //! them evenly however few they are.
 
 mod beneath;
+pub mod caddy;
 mod connection;
 mod content;
 mod delayed;
 mod error;
+mod foreign;
 pub mod nginx;
 mod tls;
 

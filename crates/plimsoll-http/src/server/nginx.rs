@@ -1,28 +1,23 @@
 //! `managed:nginx`.
 
 use std::fmt::Write as _;
-use std::io::{self, Read, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Resource, geteuid, getrlimit};
 use tempfile::TempDir;
 
 use super::error::CertificateError;
+use super::foreign::{document_root, on_a_free_port, wait_until_it_answers, write};
 use crate::server::{TlsSource, self_signed};
-use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
 use plimsoll_servers::programs::{find_program, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 /// Where packages and source builds put it.
 const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
-/// How long it may take until it answers; it normally takes some 20 ms.
-const START_WAIT: Duration = Duration::from_secs(10);
-/// Another process can take the free port between our looking and nginx's binding.
-const PORT_TRIES: u32 = 3;
 /// Most descriptors worth asking for per worker.
 const DESCRIPTORS_MAX: u64 = 131_072;
 /// The first version that takes `-e`; older ones first try a log file that is root's.
@@ -64,16 +59,9 @@ pub(crate) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
 pub fn start(request: &NginxRequest) -> Result<ServerProcess, ServerError> {
     let program = find(request.search.as_deref())?;
     let build = build_of(&program)?;
-    let root = document_root(&request.root)?;
-    let mut tries = PORT_TRIES;
-    loop {
-        tries -= 1;
-        let address = free_address()?;
-        match start_at(address, &program, &build, &Served { request, root: &root }) {
-            Err(ServerError::Ended { .. }) if tries > 0 && is_taken(address) => {}
-            outcome => return outcome,
-        }
-    }
+    let root = document_root("nginx", &request.root)?;
+    let served = Served { request, root: &root };
+    on_a_free_port(|address| start_at(address, &program, &build, &served))
 }
 
 /// What to serve: the request, with its document root resolved.
@@ -171,20 +159,6 @@ fn arguments(version: &str, scratch: &TempDir) -> Vec<std::ffi::OsString> {
     arguments
 }
 
-/// The absolute path, which must be one that a configuration file can name.
-fn document_root(root: &Path) -> Result<String, ServerError> {
-    let refused = |source| ServerError::Root { path: root.to_owned(), source };
-    let absolute = root.canonicalize().map_err(refused)?;
-    if !absolute.is_dir() {
-        return Err(refused(io::ErrorKind::NotADirectory.into()));
-    }
-    let text = absolute.to_str().filter(|text| !text.contains(['$', '"', '\\', '\n']));
-    text.map(str::to_owned).ok_or_else(|| {
-        let why = "nginx cannot take a path with $, quotes, backslashes or bytes outside UTF-8";
-        refused(io::Error::new(io::ErrorKind::InvalidInput, why))
-    })
-}
-
 fn configuration(
     address: SocketAddr,
     scratch: &Path,
@@ -277,66 +251,6 @@ fn resolved(path: &Path) -> Result<PathBuf, ServerError> {
         ServerError::from(CertificateError::Pem { path, reason })
     };
     path.canonicalize().map_err(refused)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), ServerError> {
-    std::fs::write(path, text)
-        .map_err(|source| ServerError::System { doing: "write a configuration file", source })
-}
-
-fn free_address() -> Result<SocketAddr, ServerError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map_err(|source| ServerError::System { doing: "find a free port", source })
-}
-
-fn is_taken(address: SocketAddr) -> bool {
-    TcpListener::bind(address).is_err()
-}
-
-fn wait_until_it_answers(
-    process: &mut Process,
-    address: SocketAddr,
-    pid_file: &Path,
-    (software, scheme): (&Software, &str),
-) -> Result<(), ServerError> {
-    let deadline = Deadline::after(START_WAIT);
-    let software = || software.to_string();
-    loop {
-        if let Some(status) = process.ended()? {
-            let tail = process.stderr_tail();
-            return Err(ServerError::Ended { software: software(), status, tail });
-        }
-        // The file appears once all sockets are bound: whoever answers from then on is ours.
-        let written = std::fs::read_to_string(pid_file).unwrap_or_default();
-        let is_bound = written.trim().parse() == Ok(process.id());
-        if is_bound && answers(address, scheme, deadline.left()).unwrap_or(false) {
-            return Ok(());
-        }
-        if !deadline.wait_a_step() {
-            let tail = process.stderr_tail();
-            let waited = START_WAIT;
-            return Err(ServerError::Silent { software: software(), waited, tail });
-        }
-    }
-}
-
-/// Whether an HTTP reply begins. With TLS an accepted connection has to do.
-fn answers(address: SocketAddr, scheme: &str, wait: Duration) -> io::Result<bool> {
-    if wait.is_zero() {
-        return Ok(false);
-    }
-    let mut stream = TcpStream::connect_timeout(&address, wait)?;
-    if scheme == "https" {
-        return Ok(true);
-    }
-    stream.set_read_timeout(Some(wait))?;
-    stream.write_all(
-        b"HEAD /plimsoll-fileset.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-    )?;
-    let mut start = [0; 7];
-    stream.read_exact(&mut start)?;
-    Ok(&start == b"HTTP/1.")
 }
 
 #[cfg(test)]

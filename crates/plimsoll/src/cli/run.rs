@@ -16,7 +16,7 @@ pub(crate) struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
-    /// builtin:, or managed:nginx, managed:ganesha, managed:samba; PLIMSOLL_PASSWORD holds the
+    /// builtin:, or managed:nginx, managed:caddy, managed:ganesha, managed:samba; PLIMSOLL_PASSWORD holds the
     /// user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,

@@ -1,0 +1,150 @@
+//! `managed:caddy`.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
+use plimsoll_servers::programs::{find_program, search_path};
+use plimsoll_servers::{ServerError, ServerProcess, Software};
+
+use super::foreign::{document_root, on_a_free_port, wait_until_it_answers, write};
+
+/// Where packages and downloads put it.
+const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
+
+/// What a managed Caddy is to serve, and how.
+#[derive(Clone, Debug)]
+pub struct CaddyRequest {
+    /// Document root.
+    pub root: PathBuf,
+    /// Cores to pin it to; empty: wherever the system puts it.
+    pub cores: Vec<u32>,
+    /// Directories to look for the program in; `None`: `PATH` and where packages put it.
+    pub search: Option<Vec<PathBuf>>,
+    /// A directory of the caller's that is removed when the caller dies without stopping the
+    /// server.
+    pub remove_when_killed: Option<PathBuf>,
+}
+
+/// Starts it and waits until it answers.
+pub fn start(request: &CaddyRequest) -> Result<ServerProcess, ServerError> {
+    let search = search_path(request.search.as_deref(), &USUAL_PLACES);
+    let program = find_program("caddy", &search).ok_or_else(|| {
+        let [first, second] = USUAL_PLACES;
+        ServerError::NotInstalled {
+            name: "caddy",
+            program: "caddy",
+            searched: format!("PATH, {first} or {second}"),
+            install: "apt install caddy",
+        }
+    })?;
+    let version = version_of(&program)?;
+    let root = document_root("Caddy", &request.root)?;
+    on_a_free_port(|address| start_at(address, (&program, &version), &root, request))
+}
+
+fn start_at(
+    address: SocketAddr,
+    (program, version): (&Path, &str),
+    root: &str,
+    request: &CaddyRequest,
+) -> Result<ServerProcess, ServerError> {
+    let scratch = tempfile::Builder::new()
+        .prefix("plimsoll-caddy-")
+        .tempdir()
+        .map_err(|source| ServerError::System { doing: "make a temporary directory", source })?;
+    let place = scratch.path().to_owned();
+    let (file, pid_file) = (place.join("Caddyfile"), place.join("caddy.pid"));
+    let configuration = configuration(address, root);
+    write(&file, &configuration)?;
+    let own = || place.display().to_string();
+    // It keeps certificates and its last configuration there, and asks for no other place of it.
+    let mut environment = vec![("XDG_DATA_HOME", own()), ("XDG_CONFIG_HOME", own())];
+    // Threads that run code at a time. Go would have one for each core of the host.
+    environment.extend(
+        (!request.cores.is_empty()).then(|| ("GOMAXPROCS", request.cores.len().to_string())),
+    );
+    let arguments: [OsString; 7] = [
+        "run".into(),
+        "--adapter".into(),
+        "caddyfile".into(),
+        "--config".into(),
+        file.into(),
+        "--pidfile".into(),
+        pid_file.clone().into(),
+    ];
+    let mut process = Process::start(Launch {
+        program: program.to_owned(),
+        arguments: arguments.into(),
+        environment,
+        cores: &request.cores,
+        scratch: Some(scratch),
+        remove_when_killed: request.remove_when_killed.clone(),
+        parent_watch: ParentWatch::Shell,
+    })?;
+    let software = Software { name: "Caddy".to_owned(), version: version.to_owned() };
+    wait_until_it_answers(&mut process, address, &pid_file, (&software, "http"))?;
+    let (scheme, path, cores) = ("http".to_owned(), "/".to_owned(), request.cores.clone());
+    let facts = Facts { scheme, path, software, configuration, cores };
+    Ok(ServerProcess::new(process, address, facts))
+}
+
+/// `caddy version` writes `v2.6.2 h1:…`, or `2.6.2`.
+fn version_of(program: &Path) -> Result<String, ServerError> {
+    let output = Command::new(program)
+        .arg("version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let first = said.split_whitespace().next().unwrap_or("of unknown version");
+    Ok(first.trim_start_matches('v').to_owned())
+}
+
+/// HTTP/1.1 alone, connections kept for an hour, nothing logged but errors.
+fn configuration(address: SocketAddr, root: &str) -> String {
+    let (host, port) = (address.ip(), address.port());
+    format!(
+        "{{
+	admin off
+	auto_https off
+	log {{
+		level ERROR
+	}}
+	servers {{
+		protocols h1
+		timeouts {{
+			idle 1h
+		}}
+	}}
+}}
+http://:{port} {{
+	bind {host}
+	root * \"{root}\"
+	file_server
+}}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_caddy_says_how_to_get_it() {
+        let request = CaddyRequest {
+            root: ".".into(),
+            cores: vec![],
+            search: Some(vec![]),
+            remove_when_killed: None,
+        };
+        assert_eq!(
+            start(&request).unwrap_err().to_string(),
+            "managed:caddy: no caddy found in PATH, /usr/bin or /usr/local/bin; install it (apt \
+             install caddy) or give a URL"
+        );
+    }
+}
