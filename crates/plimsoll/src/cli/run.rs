@@ -16,8 +16,8 @@ pub(crate) struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
-    /// builtin:, or managed:nginx, managed:caddy, managed:ganesha, managed:samba; PLIMSOLL_PASSWORD holds the
-    /// user's password
+    /// builtin:, or managed:nginx, managed:caddy, managed:ganesha, managed:samba;
+    /// PLIMSOLL_PASSWORD holds the user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     #[command(flatten)]
