@@ -59,6 +59,8 @@ const FLAGS: [(&[&str], &str); 35] = [
     (&["--latency-correction"], "nothing: times count from when a request was due"),
 ];
 
+/// Verbs that make a load.
+const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
 /// Words that other tools have for `run`.
 const RUN_WORDS: [&str; 6] = ["bench", "benchmark", "test", "load", "start", "attack"];
 
@@ -90,7 +92,7 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<String
             let run = run_of(target)?;
             Some(format!("{target} is a target, and the suite is missing; write {run}"))
         }
-        ErrorKind::UnknownArgument => {
+        ErrorKind::UnknownArgument if LOAD_VERBS.contains(&first.as_str()) => {
             let typed = error.get(clap::error::ContextKind::InvalidArg)?.to_string();
             let flag = typed.split('=').next().unwrap_or(&typed);
             of_flag(flag)
@@ -102,6 +104,9 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<String
 /// An answer to one of hey's flags: long names behind one dash, which would be read as a short flag
 /// with a value.
 pub(crate) fn long_behind_one_dash(arguments: &[String]) -> Option<String> {
+    if !arguments.first().is_some_and(|first| LOAD_VERBS.contains(&first.as_str())) {
+        return None;
+    }
     let is_long = |text: &str| text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
     arguments.iter().filter(|argument| is_long(argument)).find_map(|argument| of_flag(argument))
 }
@@ -217,6 +222,7 @@ mod tests {
             assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{typed}: {said:?}");
         }
         assert_eq!(answered("run web-url http://h/ --nonsense"), None);
+        assert_eq!(answered("report runs/a --output x"), None, "no bundle goes there");
         assert_eq!(answered("suites nonsense"), None, "clap names the word itself");
         assert_eq!(answered("run web-url http://h/ -d a=1"), None);
     }
