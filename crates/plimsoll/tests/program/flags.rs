@@ -127,6 +127,19 @@ fn an_open_load_has_the_rate_the_gaps_and_the_connections_it_was_given() {
 }
 
 #[test]
+fn connections_of_an_open_load_are_as_many_as_were_given_where_all_are_needed() {
+    // 200 a second of 60 ms each would take twelve.
+    let accepted = |connections: &str| {
+        let fault = |_: &_| Fault::Late(Duration::from_millis(60));
+        let server = FaultServer::with_fixed_body(10, fault);
+        let flags = ["-n", "20", "--rate", "200", "--connections", connections, "--no-check"];
+        assert_eq!(ask(&server.url(), &flags).measured(), (20, BTreeMap::new()));
+        server.accepted()
+    };
+    assert_eq!(accepted("6") - accepted("3"), 3);
+}
+
+#[test]
 fn several_rates_are_a_ladder_and_each_point_has_its_requests() {
     for peer in WebPeer::all() {
         let asked = ask(&peer.url(""), &["-n", "10", "--rate", "100,0.2k"]);
