@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{Result, circles, command, invariants, licences, style, testing, workspace};
+use crate::{Result, book, circles, command, invariants, licences, style, testing, workspace};
 
 struct Step {
     name: &'static str,
@@ -11,12 +11,13 @@ struct Step {
 }
 
 /// Tests come last: their closing lines are what a reader of the log looks for.
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step { name: "style and invariants", run: style },
     Step { name: "format", run: format },
     Step { name: "licences and sources", run: licences::licences },
     Step { name: "lints", run: lints },
     Step { name: "documentation", run: documentation },
+    Step { name: "book", run: book::book },
     Step { name: "tests", run: || testing::test(&[]) },
 ];
 

@@ -4,15 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{cargo, find, output, run};
-use crate::{Result, workspace};
+use crate::command::{cargo, output, run};
+use crate::{Result, tools, workspace};
 
 /// What a stripped binary may weigh.
 const BINARY_BYTES_MAX: u64 = 16 * 1_000_000;
 /// Shells whose completions are packed.
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
-/// Cargo's subcommands that make packages, and the crates they come from.
-const TOOLS: [&str; 2] = ["cargo-deb", "cargo-generate-rpm"];
 
 /// Builds, packs, and says what came out; `--twice` builds again elsewhere and compares.
 pub fn dist(rest: &[&str]) -> Result<()> {
@@ -100,15 +98,8 @@ fn tar(dist: &Path, epoch: &str) -> Result<PathBuf> {
 
 /// A deb and an rpm.
 fn packages(root: &Path, dist: &Path, epoch: &str) -> Result<Vec<PathBuf>> {
-    for tool in TOOLS {
-        if tool_path(root, tool).is_none() {
-            let place = root.join("target/tools");
-            run(cargo().args(["install", "--locked", "--root"]).arg(place).arg(tool))?;
-        }
-    }
     let tool = |name: &str| {
-        let path = tool_path(root, name).ok_or_else(|| format!("{name} is not installed"))?;
-        let mut command = Command::new(path);
+        let mut command = Command::new(tools::installed(name, &[])?);
         command.current_dir(root).env("SOURCE_DATE_EPOCH", epoch);
         Ok::<_, String>(command)
     };
@@ -121,11 +112,6 @@ fn packages(root: &Path, dist: &Path, epoch: &str) -> Result<Vec<PathBuf>> {
         .args(["--payload-compress", "gzip", "--output"])
         .arg(&rpm))?;
     Ok(vec![deb, rpm])
-}
-
-fn tool_path(root: &Path, name: &str) -> Option<PathBuf> {
-    let ours = root.join("target/tools/bin").join(name);
-    if ours.is_file() { Some(ours) } else { find(name) }
 }
 
 /// A second build, of a copy of the sources in another folder.

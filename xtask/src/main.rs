@@ -7,6 +7,7 @@
 
 mod attribution;
 mod bench;
+mod book;
 mod capacity;
 mod ci;
 mod circles;
@@ -25,6 +26,7 @@ mod size;
 mod skips;
 mod style;
 mod testing;
+mod tools;
 mod workspace;
 
 use std::process::ExitCode;
@@ -40,6 +42,8 @@ usage: cargo xtask VERB
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
   size [DIR]      lines of product, tests and comments, crate by crate; of another checkout too
+  book            docs/ as a book into target/book, and does every link lead somewhere; installs
+                  mdBook below target/tools where there is none
   dist            binary, tar, deb and rpm with their checksums into target/dist; --twice builds
                   again in another folder and compares
   pictures        the pictures of the README, from real runs; needs nginx and a Chromium
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
         ["size", rest @ ..] => size::size(rest),
+        ["book"] => book::book(),
         ["dist", rest @ ..] => dist::dist(rest),
         ["pictures"] => pictures::pictures(),
         ["licences"] => licences::licences(),

@@ -38,11 +38,8 @@ pub struct Source {
 
 /// Every UTF-8 file below `folder` (a path from the root; empty for all), in the order of paths.
 pub fn sources(root: &Path, folder: &str) -> Result<Vec<Source>> {
-    let mut files = Vec::new();
-    collect(&root.join(folder), &mut files)?;
-    files.sort();
     let mut sources = Vec::new();
-    for file in files {
+    for file in files(&root.join(folder))? {
         let bytes = fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let Ok(text) = String::from_utf8(bytes) else { continue };
         let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
@@ -51,13 +48,25 @@ pub fn sources(root: &Path, folder: &str) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
+/// Every file below `folder`, in the order of paths.
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    collect(folder, &mut files)?;
+    files.sort();
+    Ok(files)
+}
+
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     for entry in entries {
         let entry = entry.map_err(|e| format!("{}: {e}", folder.display()))?;
         let kind = entry.file_type().map_err(|e| format!("{}: {e}", entry.path().display()))?;
         let name = entry.file_name();
-        if kind.is_dir() && !MADE.iter().any(|made| name == *made) {
+        // In a worktree `.git` is a file.
+        if MADE.iter().any(|made| name == *made) {
+            continue;
+        }
+        if kind.is_dir() {
             collect(&entry.path(), files)?;
         } else if kind.is_file() {
             files.push(entry.path());

@@ -127,11 +127,20 @@ fn of_status(code: u32, words: &str) -> &'static str {
     }
 }
 
-/// The first words of a reply, without marks of HTML.
+/// The first words of a reply, without marks of HTML. What stands in its head, the title, is
+/// mostly said again in its body.
 fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]).into_owned();
+    let shown = text.split_once("</head>").map_or("", |(_, body)| body);
+    match unmarked(shown) {
+        nothing if nothing.is_empty() => unmarked(&text),
+        said => said,
+    }
+}
+
+fn unmarked(text: &str) -> String {
     let mut plain = String::new();
-    let mut rest = text.as_str();
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once('<') {
         plain.push_str(before);
         plain.push(' ');
@@ -155,7 +164,11 @@ mod tests {
     fn a_page_is_quoted_as_its_words() {
         let page =
             b"<html><head><title>404 Not Found</title></head>\r\n<body>\x1b[31m&nbsp;</body>";
-        assert_eq!(words(page), "404 Not Found [31m&nbsp;");
+        assert_eq!(words(page), "[31m&nbsp;");
+        let nginx = b"<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n\
+                      <center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>";
+        assert_eq!(words(nginx), "404 Not Found nginx");
+        assert_eq!(words(b"<head><title>Gone</title></head><body></body>"), "Gone");
         assert_eq!(words(b""), "");
         assert_eq!(words(&[b'x'; 500]).chars().count(), QUOTED_CHARS_MAX + 1);
     }

@@ -25,6 +25,19 @@ impl TestCertificate {
         }
     }
 
+    /// One for a client, which a server knows it by.
+    pub fn of_client(name: &str) -> Self {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let certificate = parameters.self_signed(&key).unwrap();
+        Self {
+            certificate_pem: certificate.pem(),
+            certificate_der: certificate.der().to_vec(),
+            key_pem: key.serialize_pem(),
+        }
+    }
+
     /// Writes `certificate.pem` and `key.pem` into `directory`.
     pub fn write_into(&self, directory: &Path) {
         std::fs::write(directory.join("certificate.pem"), &self.certificate_pem).unwrap();

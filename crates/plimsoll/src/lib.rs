@@ -30,13 +30,9 @@ use exit::{Exit, Failure};
 /// Runs the command line, with the program's own protocols and `more`.
 pub fn program(more: &'static [&'static Registration]) -> ExitCode {
     protocols::add(more);
-    let cli = match Cli::try_parse() {
+    let cli = match parsed() {
         Ok(cli) => cli,
-        Err(error) => {
-            let arguments = std::env::args_os().skip(1);
-            let arguments: Vec<String> =
-                arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
-            let Some(answer) = slips::answer(&error, &arguments) else { error.exit() };
+        Err(answer) => {
             terminal::show_failure(&Failure::wrong(answer));
             return ExitCode::from(Exit::Wrong as u8);
         }
@@ -53,6 +49,20 @@ pub fn program(more: &'static [&'static Registration]) -> ExitCode {
         Err(_) => Exit::Bug,
     };
     ExitCode::from(exit as u8)
+}
+
+/// The command line, or what to write instead.
+fn parsed() -> Result<Cli, String> {
+    let arguments = std::env::args_os().skip(1);
+    let arguments: Vec<String> =
+        arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    if let Some(answer) = slips::long_behind_one_dash(&arguments) {
+        return Err(answer);
+    }
+    Cli::try_parse().map_err(|error| match slips::answer(&error, &arguments) {
+        Some(answer) => answer,
+        None => error.exit(),
+    })
 }
 
 fn perform(verb: Verb) -> Result<Exit, Failure> {

@@ -2,27 +2,65 @@
 
 use clap::error::ErrorKind;
 use plimsoll_model::suite::nearest;
-use plimsoll_model::target::TargetUrl;
+use plimsoll_model::target::{TargetSpec, TargetUrl};
 
 use crate::protocols;
 use crate::verbs::url_flags::URL_SUITE;
 
-/// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and what is written here.
-const FLAGS: [(&[&str], &str); 12] = [
+/// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and what is written here. The table of
+/// `docs/other-tools.md` says the same at length.
+const FLAGS: [(&[&str], &str); 35] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
     (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
     (&["-q", "-R", "--qps", "--rps"], "--rate N: so many requests per second"),
-    (&["-t", "--threads", "-w"], "--workers N: threads of the generator, one core each"),
+    (&["-i", "--iterations"], "-n N: so many requests in all"),
+    (&["--stage", "--stages"], "--rate 1k,2k,4k: a ladder of loads"),
+    (&["-t"], "--workers N for threads of the generator, --timeout 5s for the wait for a reply"),
+    (&["--threads", "-cpus"], "--workers N: threads of the generator, one core each"),
+    (&["--connect-timeout"], "--timeout 5s: it covers connecting too"),
+    (&["-w"], "nothing: replies under way are always waited for"),
     (&["-s", "--script"], "--urls FILE: requests, one a line, or JSON with headers and body"),
+    (&["-Z", "--urls-from-file"], "--urls FILE: requests, one a line, or JSON with a body each"),
+    (&["--rand-regex-url"], "{{uuid}} or {{int,1,1000}} in the URL"),
+    (&["-e", "--env"], "-H \"Name: env:VARIABLE\""),
     (&["-T", "--content-type"], "-H \"Content-Type: …\""),
     (&["-A", "--accept"], "-H \"Accept: …\""),
+    (&["-U", "--user-agent"], "-H \"User-Agent: …\""),
+    (&["--host", "-host"], "-H \"Host: …\", or --connect-to HOST:PORT to connect elsewhere"),
     (&["-D", "--body-file", "--data-binary"], "--data @FILE: the body of the requests"),
+    (&["-F", "--form"], "--data @FILE -H \"Content-Type: …\": a body as it is to be sent"),
     (&["-X", "--request"], "--method METHOD"),
-    (&["-o", "--output", "-e"], "--out DIR: where the bundle goes"),
-    (&["--latency", "--print"], "nothing: percentiles are always shown"),
-    (&["--disable-keepalive", "--no-keepalive"], "--new-connection: one for each request"),
+    (&["--unix-socket"], "--unix PATH"),
+    (&["--insecure-skip-tls-verify"], "--insecure: any certificate is taken"),
+    (
+        &["--disable-keepalive", "-disable-keepalive", "--no-keepalive", "--no-connection-reuse"],
+        "--new-connection: one for each request",
+    ),
+    (
+        &["--disable-compression", "-disable-compression"],
+        "nothing: compressed replies are not asked for",
+    ),
+    (
+        &["-r", "--redirect", "--max-redirects", "-disable-redirects"],
+        "nothing: redirects are not followed",
+    ),
+    (&["--ipv4", "--ipv6", "--dns", "--no-pre-lookup"], "--connect-to ADDRESS:PORT"),
+    (&["-p", "--http2", "--http-version", "-h2"], "nothing: HTTP/1.1 is what is spoken here"),
+    (&["-x", "--proxy-header", "--aws-sigv4", "--aws-session"], "nothing: there is no such thing"),
+    (
+        &["--burst-delay", "--burst-rate"],
+        "--gaps exponential: requests bunch as those of independent users do",
+    ),
+    (&["-o", "--output", "--db-url"], "--out DIR: where the bundle goes"),
+    (&["--output-format"], "--json: the result for programs"),
+    (&["--no-tui", "--quiet"], "--progress plain, or --progress none"),
+    (&["--debug", "--http-debug"], "nothing: the first request is looked at before any load"),
+    (&["--latency", "--print", "--summary-trend-stats"], "nothing: percentiles are always shown"),
+    (&["--latency-correction"], "nothing: times count from when a request was due"),
 ];
 
+/// Verbs that make a load.
+const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
 /// Words that other tools have for `run`.
 const RUN_WORDS: [&str; 6] = ["bench", "benchmark", "test", "load", "start", "attack"];
 
@@ -33,13 +71,20 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<String
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument if run_of(first).is_some() => {
             Some(format!("{first} is a target; write {}", run_of(first)?))
         }
+        ErrorKind::InvalidSubcommand if protocols::shipped(first).is_some() => {
+            let target = arguments.iter().skip(1).find_map(|text| target_of(text));
+            let target = target.as_deref().unwrap_or("TARGET");
+            Some(format!("{first} is a suite; write plimsoll run {first} {target}"))
+        }
         ErrorKind::InvalidSubcommand if RUN_WORDS.contains(&first.as_str()) => {
             Some(format!("there is no verb {first:?}; write plimsoll run SUITE TARGET"))
         }
         ErrorKind::InvalidSubcommand => {
             let command = <crate::cli::Cli as clap::CommandFactory>::command();
             let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-            let near = nearest(first, verbs.iter().copied())?;
+            // Else the wrong word is one after the verb, and clap names it.
+            let is_verb = verbs.contains(&first.as_str());
+            let near = nearest(first, verbs.iter().copied()).filter(|_| !is_verb)?;
             Some(format!("there is no verb {first:?}; did you mean plimsoll {near}?"))
         }
         ErrorKind::MissingRequiredArgument => {
@@ -47,14 +92,33 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<String
             let run = run_of(target)?;
             Some(format!("{target} is a target, and the suite is missing; write {run}"))
         }
-        ErrorKind::UnknownArgument => {
+        ErrorKind::UnknownArgument if LOAD_VERBS.contains(&first.as_str()) => {
             let typed = error.get(clap::error::ContextKind::InvalidArg)?.to_string();
             let flag = typed.split('=').next().unwrap_or(&typed);
-            let (_, ours) = FLAGS.iter().find(|(theirs, _)| theirs.contains(&flag))?;
-            Some(format!("there is no {flag} here; write {ours}"))
+            of_flag(flag)
         }
         _ => None,
     }
+}
+
+/// An answer to one of hey's flags: long names behind one dash, which would be read as a short flag
+/// with a value.
+pub(crate) fn long_behind_one_dash(arguments: &[String]) -> Option<String> {
+    if !arguments.first().is_some_and(|first| LOAD_VERBS.contains(&first.as_str())) {
+        return None;
+    }
+    let is_long = |text: &str| text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
+    arguments.iter().filter(|argument| is_long(argument)).find_map(|argument| of_flag(argument))
+}
+
+fn of_flag(flag: &str) -> Option<String> {
+    let (_, ours) = FLAGS.iter().find(|(theirs, _)| theirs.contains(&flag))?;
+    Some(format!("there is no {flag} here; write {ours}"))
+}
+
+/// A target as it may be shown: without a password.
+fn target_of(text: &str) -> Option<String> {
+    TargetSpec::parse(text).ok().map(|target| target.to_string())
 }
 
 /// The command for everyday work on a target.
@@ -81,8 +145,53 @@ mod tests {
         answer(&error, &words)
     }
 
+    /// Names of flags in a part of a table's row.
+    fn flags_in(cells: &[&str]) -> Vec<String> {
+        let code = cells.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let flags = code.filter(|text| text.starts_with('-'));
+        flags.map(|text| text.split(' ').next().unwrap_or(text).to_owned()).collect()
+    }
+
     #[test]
-    fn twenty_slips_are_answered_with_the_command_that_was_meant() {
+    fn every_flag_in_the_table_of_other_tools_is_ours_or_answered() {
+        let page = include_str!("../../../docs/other-tools.md");
+        let rows = page.lines().filter(|line| line.starts_with("| "));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
+        let mut theirs: Vec<String> = Vec::new();
+        for row in &rows {
+            theirs.extend(flags_in(if row.len() > 2 { &row[2..] } else { &row[..1] }));
+        }
+        assert!(theirs.len() > 80, "{theirs:?}");
+        for flag in theirs {
+            let line = format!("run web-url http://h/ {flag}");
+            let is_known = ["", " 1", " 1s", " a:1"].iter().any(|value| {
+                let typed = format!("{line}{value}");
+                let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+                let parsed = Cli::try_parse_from([&["plimsoll".to_owned()], &words[..]].concat());
+                let Err(error) = parsed else { return true };
+                // --key wants --cert.
+                let lacks_another = error.kind() == ErrorKind::MissingRequiredArgument;
+                lacks_another
+                    || answer(&error, &words).is_some()
+                    || long_behind_one_dash(&words).is_some()
+            });
+            assert!(is_known, "{flag} is neither a flag here nor answered");
+        }
+    }
+
+    #[test]
+    fn a_long_name_behind_one_dash_is_not_read_as_a_short_flag() {
+        let answered = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            long_behind_one_dash(&words)
+        };
+        let said = answered("run web-url http://h/ -disable-keepalive").unwrap();
+        assert!(said.ends_with("write --new-connection: one for each request"), "{said}");
+        assert_eq!(answered("run web-url http://h/ -da=1 -n5 --host x"), None);
+    }
+
+    #[test]
+    fn slips_are_answered_with_the_command_that_was_meant() {
         for (typed, wanted) in [
             ("http://h/", "plimsoll run web-url http://h/"),
             ("https://h:8443/a -c 10", "plimsoll run web-url https://h:8443/a"),
@@ -92,6 +201,9 @@ mod tests {
             ("run app://h/", "plimsoll run transactions"),
             ("bench web-url http://h/", "plimsoll run SUITE TARGET"),
             ("rnu web-url http://h/", "plimsoll run"),
+            ("web-url http://h/a", "web-url is a suite; write plimsoll run web-url http://h/a"),
+            ("web-static --peak auto managed:nginx", "plimsoll run web-static managed:nginx"),
+            ("nfs-v3", "plimsoll run nfs-v3 TARGET"),
             ("reprot runs/a", "plimsoll report"),
             ("compair a b", "plimsoll compare"),
             ("run web-url http://h/ -c 10", "--clients N"),
@@ -100,7 +212,7 @@ mod tests {
             ("run web-url http://h/ --duration 10s", "--for 30s"),
             ("run web-url http://h/ -q 100", "--rate N"),
             ("run web-url http://h/ -R 100", "--rate N"),
-            ("run web-url http://h/ -t 4", "--workers N"),
+            ("run web-url http://h/ -t 4", "--workers N for threads"),
             ("run web-url http://h/ --latency", "always shown"),
             ("run web-url http://h/ -s post.lua", "--urls FILE"),
             ("run web-url http://h/ -X PUT", "--method METHOD"),
@@ -110,6 +222,8 @@ mod tests {
             assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{typed}: {said:?}");
         }
         assert_eq!(answered("run web-url http://h/ --nonsense"), None);
+        assert_eq!(answered("report runs/a --output x"), None, "no bundle goes there");
+        assert_eq!(answered("suites nonsense"), None, "clap names the word itself");
         assert_eq!(answered("run web-url http://h/ -d a=1"), None);
     }
 }

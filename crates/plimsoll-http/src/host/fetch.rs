@@ -1,6 +1,6 @@
 //! One GET, before any load: is the server there, does TLS work, what does it hold.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::tls::{self, Trust};
 use crate::wire::body::Framing;
 use crate::wire::head;
 use crate::wire::request::{Frame, Method, request};
-use rustls::{ClientConnection, StreamOwned};
+use rustls::{ClientConnection, InvalidMessage, StreamOwned};
 
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::HostError;
@@ -89,30 +89,51 @@ impl Server<'_> {
         stream: Socket,
         trusted: Trusted<'_>,
     ) -> Result<StreamOwned<ClientConnection, Socket>, HostError> {
-        let refused = |why: &dyn std::fmt::Display| {
-            HostError::unusable(format!(
-                "{}: the TLS handshake with {} failed: {why}; check that the port speaks TLS, or \
-                 trust the certificate with --set workload.tls_ca_file=FILE, or accept any with \
-                 --set workload.tls_verify=false",
-                self.target,
-                self.at.place()
-            ))
-        };
         let trust =
             if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
         let config =
             tls::client_config(trust, None).map_err(|e| HostError::unusable(e.to_string()))?;
         let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
-        let connection = ClientConnection::new(config, name).map_err(|e| refused(&e))?;
+        let connection =
+            ClientConnection::new(config, name).map_err(|e| self.refused(&io::Error::other(e)))?;
         let mut stream = StreamOwned::new(connection, stream);
         while stream.conn.is_handshaking() {
             match stream.conn.complete_io(&mut stream.sock) {
-                Ok((0, 0)) => return Err(refused(&"the server closed the connection")),
+                Ok((0, 0)) => return Err(self.refused(&io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
-                Err(e) => return Err(refused(&e)),
+                Err(e) => return Err(self.refused(&e)),
             }
         }
         Ok(stream)
+    }
+
+    /// Why there is no TLS with the server, and what to do.
+    fn refused(&self, why: &io::Error) -> HostError {
+        const SEE: &str = "write http:// if it does not speak TLS, or see what its log says";
+        let (target, place) = (self.target, self.at.place());
+        let tls = why.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let why = match (tls, why.kind()) {
+            (Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)), _) => {
+                format!(
+                    "{place} does not speak TLS, its answer is no TLS message; write http:// instead \
+                 of https://"
+                )
+            }
+            (Some(rustls::Error::InvalidCertificate(why)), _) => format!(
+                "the certificate of {place} is not good: {why}; trust it with --cacert FILE, or \
+                 take any with --insecure (suites other than web-url: --set \
+                 workload.tls_ca_file=FILE, --set workload.tls_verify=false)"
+            ),
+            (None, io::ErrorKind::UnexpectedEof) => {
+                format!("{place} closed the connection in the TLS handshake; {SEE}")
+            }
+            (None, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                let wait = REPLY_WAIT.as_secs();
+                format!("{place} gave no answer to the TLS handshake within {wait} s; {SEE}")
+            }
+            _ => format!("the TLS handshake with {place} failed: {why}; see what its log says"),
+        };
+        HostError::unusable(format!("{target}: {why}"))
     }
 }
 
@@ -150,11 +171,11 @@ fn read_reply(stream: &mut dyn Stream) -> Result<Reply, String> {
 fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<usize, String> {
     let mut buffer = [0; 4096];
     let n = stream.read(&mut buffer).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             format!("no reply within {} s", REPLY_WAIT.as_secs())
         }
         // Servers that skip close_notify end the stream all the same.
-        std::io::ErrorKind::UnexpectedEof => String::new(),
+        io::ErrorKind::UnexpectedEof => String::new(),
         _ => format!("cannot receive: {e}"),
     });
     match n {
@@ -180,7 +201,7 @@ mod tests {
     use super::*;
 
     fn read(reply: &str) -> Result<Reply, String> {
-        let mut stream = std::io::Cursor::new(reply.as_bytes().to_vec());
+        let mut stream = io::Cursor::new(reply.as_bytes().to_vec());
         read_reply(&mut stream)
     }
 

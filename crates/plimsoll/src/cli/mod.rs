@@ -138,6 +138,8 @@ pub(crate) struct SuitesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SuitesAction {
+    /// List them, as `plimsoll suites` alone does
+    List,
     /// Print a shipped suite, a good start for your own
     Show {
         /// Name of the suite
@@ -254,6 +256,8 @@ pub(crate) struct PublishedArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PublishedAction {
+    /// List them, as `plimsoll published` alone does
+    List,
     /// Print one result
     Show {
         /// Name of the result
@@ -280,9 +284,26 @@ mod tests {
         assert!(parse(&["--peak", "-4"]).is_err());
         assert!(parse(&["--for", "0s"]).is_err());
         assert!(parse(&["--clients", "3", "--rate", "3"]).is_err());
+        for wrong in ["0", "-1", "1.5", "100001", "101k"] {
+            assert!(parse(&["--clients", wrong]).is_err(), "{wrong}");
+        }
         assert!(parse(&["--clients", "3", "--points", "3"]).is_err());
         assert!(parse(&["--rate", "3", "--peak", "3"]).is_err());
         assert!(parse(&["--rate", "3", "--steps", "3"]).is_err());
+    }
+
+    #[test]
+    fn loads_may_be_written_short() {
+        let line = ["plimsoll", "run", "s", "t"];
+        let parse = |more: &[&str]| match Cli::parse_from([&line[..], more].concat()).verb {
+            Verb::Run(args) => *args,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(parse(&["--points", "500,1k,2.5k,1M"]).ladder.points, [5e2, 1e3, 2.5e3, 1e6]);
+        assert_eq!(parse(&["--peak", "20k"]).ladder.peak, Some(Peak::At(2e4)));
+        assert_eq!(parse(&["--rate", "1k,2k"]).url.rate, [1e3, 2e3]);
+        let counted = parse(&["--clients", "1k", "-n", "1M"]).url;
+        assert_eq!((counted.clients, counted.requests), (Some(1_000), Some(1_000_000)));
     }
 
     #[test]
@@ -293,6 +314,7 @@ mod tests {
             assert!(run(wrong).is_err() && serve(wrong).is_err(), "{wrong}");
         }
         assert!(run("0.5").is_ok() && serve("0.5").is_ok());
+        assert!(run("1k").is_ok() && serve("2.5k").is_ok());
         assert!(Cli::try_parse_from(["plimsoll", "serve", "web"]).is_ok());
     }
 }

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::gate::Gate;
-use plimsoll_model::suite::{LADDER_POINTS_MAX, OPS_MAX, Override, ProfileName};
+use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
-use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
+use super::values::{
+    parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
+    parse_span_arg,
+};
 use super::{DEFAULT_SEED, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
@@ -90,9 +93,9 @@ pub(crate) enum YesNo {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LadderArgs {
-    /// Load points, for example 500,1000,1500 (ops/s; clients for closed suites,
+    /// Load points, for example 500,1000,1500 or 1k,2.5k (ops/s; clients for closed suites,
     /// think times in seconds for nic)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["peak", "steps"])]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["peak", "steps"], value_parser = parse_point)]
     pub points: Vec<f64>,
     /// Highest load point, or auto to search for the server's peak first
     #[arg(long, value_name = "N|auto", value_parser = parse_peak)]
@@ -116,13 +119,14 @@ pub(crate) enum Peak {
 #[command(next_help_heading = "Options of web-url")]
 pub(crate) struct UrlArgs {
     /// Closed load: so many clients, each sends its next request after the reply
-    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = parse_clients)]
     pub clients: Option<u32>,
-    /// Open load: so many requests per second, whatever the server does; several make a ladder
+    /// Open load: so many requests per second, whatever the server does; several make a ladder;
+    /// 2.5k and 1M may be written
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
     pub rate: Vec<f64>,
     /// Connections of an open load at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = parse_clients)]
     pub connections: Option<u32>,
     /// How far apart the requests of an open load lie: exponential, as independent users make
     /// them, is the default
@@ -130,7 +134,7 @@ pub(crate) struct UrlArgs {
     pub gaps: Option<GapsArg>,
     /// So many requests in all, without warm-up unless --warm-up asks for one; the window is as
     /// long as they take, --for at most
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=OPS_MAX))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_requests)]
     pub requests: Option<u64>,
     /// Length of the measurement
     #[arg(long = "for", value_name = "SPAN", value_parser = parse_span_arg)]

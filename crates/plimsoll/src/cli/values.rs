@@ -1,7 +1,8 @@
 //! Values of flags that need reading.
 
 use plimsoll_model::capacity::Within;
-use plimsoll_model::suite::Override;
+use plimsoll_model::suite::{OPS_MAX, Override};
+use plimsoll_protocol::host::arguments::{parse_count, parse_number};
 pub(super) use plimsoll_protocol::host::arguments::{parse_rate, parse_size, parse_span_arg};
 
 use super::{Over, Peak};
@@ -32,10 +33,27 @@ pub(super) fn parse_peak(text: &str) -> Result<Peak, String> {
     if text == "auto" {
         return Ok(Peak::Auto);
     }
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(Peak::At(value)),
-        _ => Err("write a load above zero, or auto".to_owned()),
+    match parse_number(text) {
+        Some(value) if value.is_finite() && value > 0.0 => Ok(Peak::At(value)),
+        _ => Err("write a load above zero, for example 500 or 2.5k, or auto".to_owned()),
     }
+}
+
+/// Bounds are those of the suite: what a point is depends on its ladder.
+pub(super) fn parse_point(text: &str) -> Result<f64, String> {
+    parse_number(text).ok_or_else(|| "write a number, for example 500 or 2.5k".to_owned())
+}
+
+/// Clients or connections.
+pub(super) fn parse_clients(text: &str) -> Result<u32, String> {
+    const CLIENTS_MAX: u32 = 100_000;
+    let count = u32::try_from(parse_count(text)?).ok().filter(|count| *count <= CLIENTS_MAX);
+    count.ok_or_else(|| format!("write a number up to {CLIENTS_MAX}"))
+}
+
+pub(super) fn parse_requests(text: &str) -> Result<u64, String> {
+    let count = parse_count(text)?;
+    (count <= OPS_MAX).then_some(count).ok_or_else(|| format!("write a number up to {OPS_MAX}"))
 }
 
 /// `cores=0.5,1,2`.

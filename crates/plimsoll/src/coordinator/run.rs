@@ -35,7 +35,9 @@ use crate::clock::{Stopwatch, unix_ns};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::observers::{FinishedPoint, Observers, SecondView};
-use crate::terminal::{Countdown, Live, LiveView, LoadUnit, finished_line, note, search_line};
+use crate::terminal::{
+    Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
+};
 use asked::{request_of, run_started};
 use search::{Found, planned_loads};
 
@@ -234,6 +236,9 @@ impl<'a> Run<'a> {
         let left = loads.len().saturating_sub(done) as u64;
         let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder)));
         let unit = LoadUnit::of(&self.request.suite, self.profile);
+        if let Some(loads) = loads.get(done..).filter(|left| !left.is_empty()) {
+            live.opening(&opening_line(loads, unit, &self.phases(Purpose::Ladder)));
+        }
         for (index, requested) in loads.iter().enumerate().skip(done) {
             let load = ladder::load_at(&self.request.suite, self.profile, *requested);
             let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));
@@ -266,7 +271,7 @@ impl<'a> Run<'a> {
             }
         };
         let metric = self.request.suite.metric;
-        let mut view = LiveView::new(title, metric);
+        let mut view = LiveView::new(title, metric).of_lengths(&assignment.phases);
         let ops = assignment.phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
         let observers = &mut self.observers;
         observers.tell(|observer| observer.point_begins(title));

@@ -64,6 +64,13 @@ impl Live {
         super::note(text);
     }
 
+    /// A lasting line before long work, where no passing line will tell of it.
+    pub(crate) fn opening(&mut self, text: &str) {
+        if self.mode == Mode::Plain {
+            self.line(text);
+        }
+    }
+
     /// A passing line: the next one takes its place. Nothing in plain mode.
     pub(crate) fn passing(&mut self, text: impl FnOnce() -> String) {
         self.passing_lines(|columns, _| vec![cut(&text(), columns)]);

@@ -1,11 +1,12 @@
 //! A load point while it runs: how it goes now, and how it went second by second.
 
+use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::Phase;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped};
 
 use super::Style;
-use super::point_line::time;
+use super::point_line::{lengths, time, warm_up};
 use crate::observers::SecondView;
 
 /// Seconds that are kept: more than any terminal has columns.
@@ -19,6 +20,8 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// The seconds of one load point so far.
 pub(crate) struct LiveView {
     title: String,
+    /// How long warm-up and measurement are; empty where that is not known.
+    lengths: String,
     metric: Metric,
     seconds: Vec<SecondView>,
     errors: u64,
@@ -27,7 +30,18 @@ pub(crate) struct LiveView {
 impl LiveView {
     /// Nothing has happened yet.
     pub(crate) fn new(title: &str, metric: Metric) -> Self {
-        Self { title: title.to_owned(), metric, seconds: Vec::new(), errors: 0 }
+        let (title, lengths) = (title.to_owned(), String::new());
+        Self { title, lengths, metric, seconds: Vec::new(), errors: 0 }
+    }
+
+    /// Says how long its parts are until they are over.
+    pub(crate) fn of_lengths(self, phases: &Phases) -> Self {
+        let lengths = match phases.ops {
+            // The time left is given in them already.
+            Some(_) => warm_up(phases).map_or(String::new(), |text| format!(", {text}")),
+            None => format!(", {}", lengths(phases)),
+        };
+        Self { lengths, ..self }
     }
 
     /// Takes in one more second.
@@ -42,12 +56,14 @@ impl LiveView {
     /// Lines of at most `columns`; `left` is how much time there is.
     pub(crate) fn lines(&self, left: &str, columns: usize, style: Style) -> Vec<String> {
         let Some(last) = self.seconds.last() else {
-            return vec![cut(&format!("{}, {left}: begins", self.title), columns)];
+            let text = format!("{}{}, {left}: begins", self.title, self.lengths);
+            return vec![cut(&text, columns)];
         };
         let phase = match last.phase {
-            Phase::WarmUp => "warm-up",
-            Phase::Measure => "measuring",
-            Phase::Drain => "draining",
+            Phase::WarmUp if self.lengths.is_empty() => ", warm-up",
+            Phase::WarmUp => &self.lengths,
+            Phase::Measure => ", measuring",
+            Phase::Drain => ", draining",
         };
         let noun = if self.errors == 1 { "error" } else { "errors" };
         let errors = format!("{} {noun}", grouped(self.errors as f64));
@@ -65,7 +81,7 @@ impl LiveView {
             format!("p50 {}  p99 {}", time(last.response_p50_ns), time(last.response_p99_ns));
         let p99 = |second: &SecondView| second.response_p99_ns.unwrap_or_default() as f64;
         vec![
-            cut(&format!("{}, {phase}, {left}", self.title), columns),
+            cut(&format!("{}{phase}, {left}", self.title), columns),
             format!("  {errors}  {busy}"),
             self.picture(&format!("throughput {rate}"), rates, columns),
             self.picture(&times, p99, columns),
@@ -98,6 +114,8 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::units::Nanos;
+
     use super::*;
 
     fn second(ops_per_s: f64, errors: u64) -> SecondView {
@@ -117,6 +135,29 @@ mod tests {
     fn lines_are_cut_between_characters() {
         assert_eq!(cut("µµµµµ", 3), "µµµ");
         assert_eq!(cut("ab", 79), "ab");
+    }
+
+    #[test]
+    fn the_lengths_of_warm_up_and_measurement_are_told_until_they_are_over() {
+        let phases = Phases {
+            warm_up_ns: Nanos::from_secs(5),
+            measure_ns: Nanos::from_secs(30),
+            ramp_down_ns: Nanos::ZERO,
+            drain_ns: Nanos::ZERO,
+            ops: None,
+        };
+        let first = |view: &LiveView| view.lines("36 s left", 79, Style::new(false)).swap_remove(0);
+        let title = "point 1/1, 64 clients";
+        let mut view = LiveView::new(title, Metric::Ops).of_lengths(&phases);
+        let said = format!("{title}, 5 s warm-up + 30 s, 36 s left");
+        assert_eq!(first(&view), format!("{said}: begins"));
+        view.see(&SecondView { phase: Phase::WarmUp, ..second(1.0, 0) });
+        assert_eq!(first(&view), said);
+        view.see(&second(1.0, 0));
+        assert_eq!(first(&view), format!("{title}, measuring, 36 s left"));
+        let counted = Phases { ops: Some(9), warm_up_ns: Nanos::ZERO, ..phases };
+        let view = LiveView::new(title, Metric::Ops).of_lengths(&counted);
+        assert_eq!(first(&view), format!("{title}, 36 s left: begins"));
     }
 
     #[test]

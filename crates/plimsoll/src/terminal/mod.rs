@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 pub(crate) use live::{Countdown, Live, left_at_this_rate};
 pub(crate) use live_view::LiveView;
 pub(crate) use mistake::show_failure;
-pub(crate) use point_line::{LoadUnit, finished_line, search_line};
+pub(crate) use point_line::{LoadUnit, finished_line, opening_line, search_line};
 pub(crate) use story::story;
 use style::Screen;
 pub(crate) use style::Style;

@@ -1,6 +1,7 @@
 //! One load point on one line: while it runs, and when it has finished.
 
 use plimsoll_analysis::search::ProbeOutcome;
+use plimsoll_model::assignment::Phases;
 use plimsoll_model::result::{Finding, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
@@ -42,6 +43,41 @@ impl LoadUnit {
                 Self::Clients.text(f64::from(clients))
             ),
         }
+    }
+}
+
+/// Before the first point of a ladder: how much there is to do.
+pub(crate) fn opening_line(loads: &[f64], unit: LoadUnit, phases: &Phases) -> String {
+    let lengths = lengths(phases);
+    match loads {
+        [load] => format!("{}, {lengths}", unit.text(*load)),
+        loads => format!("{} load points, {lengths} each", loads.len()),
+    }
+}
+
+/// `5 s warm-up + 30 s`.
+pub(super) fn lengths(phases: &Phases) -> String {
+    let window = match phases.ops {
+        Some(ops) => format!("{} ops in all", grouped(ops as f64)),
+        None => span(phases.measure_ns),
+    };
+    match warm_up(phases) {
+        Some(warm_up) => format!("{warm_up} + {window}"),
+        None => window,
+    }
+}
+
+/// `5 s warm-up`, where there is one.
+pub(super) fn warm_up(phases: &Phases) -> Option<String> {
+    let length = Some(phases.warm_up_ns).filter(|length| *length > Nanos::ZERO);
+    length.map(|length| format!("{} warm-up", span(length)))
+}
+
+/// `5 s`, for what people write is mostly whole.
+fn span(length: Nanos) -> String {
+    match length.as_secs_f64() {
+        seconds if seconds >= 1.0 && seconds.fract() == 0.0 => format!("{seconds} s"),
+        _ => length.to_string(),
     }
 }
 
@@ -159,6 +195,28 @@ mod tests {
         });
         let line = line(&missed);
         assert!(line.ends_with("not held: achieved 1,234 of 2,000 ops/s"), "{line}");
+    }
+
+    #[test]
+    fn a_ladder_opens_with_what_there_is_to_do() {
+        let phases = Phases {
+            warm_up_ns: Nanos::from_secs(5),
+            measure_ns: Nanos::from_millis(1_500),
+            ramp_down_ns: Nanos::ZERO,
+            drain_ns: Nanos::ZERO,
+            ops: None,
+        };
+        let opening = |phases| opening_line(&[64.0], LoadUnit::Clients, &phases);
+        assert_eq!(opening(phases), "64 clients, 5 s warm-up + 1.50 s");
+        assert_eq!(
+            opening_line(&[1.0, 2.0], LoadUnit::Rate, &phases),
+            "2 load points, 5 s warm-up + 1.50 s each"
+        );
+        let counted = Phases { ops: Some(1_000), ..phases };
+        assert_eq!(opening(counted), "64 clients, 5 s warm-up + 1,000 ops in all");
+        let cold = Phases { warm_up_ns: Nanos::ZERO, ..phases };
+        assert_eq!(opening(cold), "64 clients, 1.50 s");
+        assert_eq!(opening(Phases { ops: Some(5), ..cold }), "64 clients, 5 ops in all");
     }
 
     #[test]

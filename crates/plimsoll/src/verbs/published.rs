@@ -11,7 +11,7 @@ use crate::terminal;
 /// Lists them, or shows one.
 pub(crate) fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
     let text = match &args.action {
-        None => table_text(&catalogue().map_err(failure)?),
+        None | Some(PublishedAction::List) => table_text(&catalogue().map_err(failure)?),
         Some(PublishedAction::Show { name }) => page(&published(name).map_err(failure)?),
     };
     terminal::print(&text);

@@ -9,7 +9,7 @@ use crate::{protocols, suite_source, terminal};
 /// Lists the suites, shows one, or the schema of the format.
 pub(crate) fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
     let text = match &args.action {
-        None => list()?,
+        None | Some(SuitesAction::List) => list()?,
         Some(SuitesAction::Show { name }) => {
             protocols::shipped(name).ok_or_else(|| suite_source::unknown(name))?.to_owned()
         }

@@ -54,12 +54,12 @@ fn a_refused_port_ends_with_3_and_the_address() {
 }
 
 #[test]
-fn a_failed_tls_handshake_ends_with_3_and_says_how_to_trust() {
+fn a_tls_handshake_without_an_answer_ends_with_3_and_says_what_to_write() {
     let place = tempfile::tempdir().unwrap();
     let server = FaultServer::with_fixed_body(1, |_| Fault::None);
     let url = server.url().replace("http://", "https://");
     plimsoll(&short("web-url", &url, &place.path().join("b"), &[]))
-        .check(3, &["TLS handshake", "workload.tls_ca_file"]);
+        .check(3, &["no answer to the TLS handshake", "write http:// if it does not speak TLS"]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_list_and_its_weights_are_counted_alike_by_both_sides() {
 
 #[test]
 fn a_warm_up_that_is_asked_for_comes_on_top() {
-    let Some(peer) = WebPeer::nginx_with("") else { return };
+    let Some(peer) = WebPeer::nginx() else { return };
     let more = ["-n", "200", "--rate", "1000", "--warm-up", "300ms", "--gaps", "uniform"];
     let (_, result) = counted(&peer.url(""), &more);
     assert_eq!(ops(&result["points"][0])["GET"], 200);
@@ -89,7 +89,7 @@ fn another_place_to_connect_to_is_taken_for_the_urls_host() {
         let url = format!("http://localhost:{}/x", peer.port);
         alone(&peer, &url, "GET /x 200", &["-n", "50", "--connect-to", &place], 50);
     }
-    let Some(peer) = WebPeer::nginx_with("") else { return };
+    let Some(peer) = WebPeer::nginx() else { return };
     let place = format!("127.0.0.1:{}", peer.port);
     let url = "http://no-such-host.invalid/x";
     alone(&peer, url, "GET /x 200", &["-n", "50", "--connect-to", &place], 50);
@@ -98,9 +98,9 @@ fn another_place_to_connect_to_is_taken_for_the_urls_host() {
 #[test]
 fn a_unix_socket_is_measured_like_any_server() {
     for peer in WebPeer::all() {
-        let socket = peer.socket();
+        let socket = peer.file("socket");
         let url = format!("http://localhost:{}/x", peer.port);
-        let more = ["-n", "2000", "--unix", socket.to_str().unwrap()];
+        let more = ["-n", "2000", "--unix", &socket];
         let (_, result) = counted(&url, &more);
         let point = &result["points"][0];
         assert_eq!(ops(point)["GET"], 2000);
@@ -126,7 +126,7 @@ fn places_where_nobody_listens_are_told_at_once() {
 
 #[test]
 fn a_time_limit_that_ends_before_the_requests_do_is_a_reason() {
-    let Some(peer) = WebPeer::nginx_with("") else { return };
+    let Some(peer) = WebPeer::nginx() else { return };
     let (run, result) =
         counted(&peer.url(""), &["-n", "100000", "--rate", "500", "--for", "600ms"]);
     assert_eq!(result["points"][0]["valid"], false);

@@ -8,6 +8,7 @@
 mod bad_days;
 mod counts;
 mod demo;
+mod flags;
 mod gates;
 mod generate;
 mod interruption;

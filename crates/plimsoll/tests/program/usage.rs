@@ -106,6 +106,33 @@ fn a_wrong_target_or_flag_says_what_to_write() {
 }
 
 #[test]
+fn what_a_fresh_reader_types_is_done_or_answered() {
+    let alone = plimsoll(&["suites"]);
+    alone.check(0, &["web-url", "plimsoll suites show NAME"]);
+    assert_eq!(plimsoll(&["suites", "list"]).out, alone.out);
+    assert_eq!(plimsoll(&["published", "list"]).out, plimsoll(&["published"]).out);
+    plimsoll(&["suites", "nonsense"]).check(2, &["nonsense", "Usage: plimsoll suites"]);
+    let url = "http://127.0.0.1/a";
+    plimsoll(&["web-url", url])
+        .check(2, &["is a suite", "plimsoll run web-url http://127.0.0.1/a"]);
+    let run = |flags: &[&str]| plimsoll(&[&["run", "web-static", "builtin:"], flags].concat());
+    run(&["--points", "1kk"]).check(2, &["--points", "for example 500 or 2.5k"]);
+    run(&["--peak", "fast"]).check(2, &["--peak", "for example 500 or 2.5k, or auto"]);
+    run(&["--rate", "1G"]).check(2, &["--rate", "for example 500 or 2.5k"]);
+    run(&["--clients", "0.5k", "--peak", "1k"]).check(2, &["--clients", "--peak"]);
+}
+
+#[test]
+fn the_first_line_says_how_long_a_point_will_take() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("b");
+    let mut arguments = vec!["run", "web-url", "builtin:", "--out", out.to_str().unwrap()];
+    arguments.extend(["--rate", "0.1k", "--warm-up", "100ms", "--for", "200ms"]);
+    let first = |ended: &crate::support::Ended| ended.err.lines().next().unwrap().to_owned();
+    assert_eq!(first(&plimsoll(&arguments)), "100 ops/s, 100 ms warm-up + 200 ms");
+}
+
+#[test]
 fn a_user_name_in_a_url_is_refused_and_its_password_not_shown() {
     let ended = plimsoll(&["run", "web-url", "http://ada:hush@127.0.0.1/"]);
     ended.check(2, &["http://ada@127.0.0.1/", "Authorization"]);

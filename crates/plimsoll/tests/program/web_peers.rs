@@ -7,18 +7,58 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_testkit::peers::require_peer;
+use plimsoll_testkit::tls::TestCertificate;
 use rustix::process::Signal;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{signal, wait_until};
 
-/// A server that somebody else has started, on a port and on a Unix socket.
+/// Common name of the client that the servers know.
+pub const CLIENT: &str = "ann";
+/// Header fields that are written down.
+const FIELDS: [&str; 8] = [
+    "accept",
+    "authorization",
+    "content-length",
+    "content-type",
+    "cookie",
+    "x-one",
+    "x-three",
+    "x-two",
+];
+
+/// A server that somebody else has started, on a port, on a Unix socket and, with TLS, on a port
+/// more.
 pub struct WebPeer {
     pub name: &'static str,
     pub port: u16,
+    pub tls_port: u16,
     child: Child,
     place: TempDir,
-    line: fn(&str) -> Option<String>,
+    entry: fn(&Value) -> Option<Seen>,
+}
+
+/// A request as the server saw it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    pub method: String,
+    pub target: String,
+    pub status: u64,
+    pub protocol: String,
+    /// What it was addressed to.
+    pub host: String,
+    /// Tells connections apart.
+    pub connection: String,
+    /// When it was answered, in seconds.
+    pub at_s: f64,
+    pub body: String,
+    /// Those of [`FIELDS`] that were there.
+    pub fields: BTreeMap<String, String>,
+    /// It came over TLS.
+    pub tls: bool,
+    /// What the client's certificate says, where there was one.
+    pub client: String,
 }
 
 impl WebPeer {
@@ -27,17 +67,32 @@ impl WebPeer {
         [Self::nginx(), Self::caddy()].into_iter().flatten().collect()
     }
 
-    /// With `location` in its server besides the page that answers everything.
-    pub fn nginx_with(location: &str) -> Option<Self> {
+    /// The bodies of requests are known only to one that passes them on.
+    pub fn nginx() -> Option<Self> {
         let program = require_peer("nginx")?;
-        let config = |port: u16, place: &Path| {
+        let fields = FIELDS.map(|name| format!("\"{name}\":\"$http_{}\"", name.replace('-', "_")));
+        let fields = fields.join(",");
+        let config = |[port, tls_port]: [u16; 2], place: &Path| {
             let place = place.display();
             format!(
                 "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log stderr;\n\
-                 events {{}}\nhttp {{\nlog_format line '$request_method $request_uri $status';\n\
-                 access_log {place}/log line;\nclient_body_temp_path {place}/body;\n\
+                 events {{}}\nhttp {{\nlog_format seen escape=json '{{\
+                 \"method\":\"$request_method\",\"target\":\"$request_uri\",\"status\":$status,\
+                 \"protocol\":\"$server_protocol\",\"connection\":\"$connection\",\
+                 \"host\":\"$http_host\",\"at_s\":$msec,\"body\":\"$request_body\",\
+                 \"fields\":{{{fields}}},\"tls\":\"$ssl_protocol\",\
+                 \"client\":\"$ssl_client_s_dn\"}}';\n\
+                 access_log {place}/log seen;\nclient_body_temp_path {place}/body;\n\
+                 client_body_buffer_size 64k;\nproxy_temp_path {place}/proxy;\n\
+                 ssl_certificate {place}/certificate.pem;\n\
+                 ssl_certificate_key {place}/key.pem;\n\
+                 ssl_client_certificate {place}/client/certificate.pem;\n\
+                 ssl_verify_client optional;\n\
                  server {{ listen 127.0.0.1:{port}; listen unix:{place}/socket;\n\
-                 location / {{ return 200 \"hello\"; }}\n{location}\n}} }}\n"
+                 listen 127.0.0.1:{tls_port} ssl;\n\
+                 location / {{ proxy_pass http://unix:{place}/inner; }} }}\n\
+                 server {{ listen unix:{place}/inner; access_log off;\n\
+                 location / {{ return 200 \"hello\"; }} }}\n}}\n"
             )
         };
         let arguments = |place: &Path| {
@@ -45,43 +100,47 @@ impl WebPeer {
             let texts = ["-p".into(), place.into(), "-c".into(), config, "-e".into()];
             texts.into_iter().chain(["stderr".into()]).collect()
         };
-        Some(Self::start("nginx", program, config, arguments, |line| Some(line.to_owned())))
+        Some(Self::start("nginx", program, config, arguments, nginx_entry))
     }
 
-    fn nginx() -> Option<Self> {
-        Self::nginx_with("")
-    }
-
+    /// Its log has the fields of its replies, so it says in one what the request's body was.
     fn caddy() -> Option<Self> {
         let program = require_peer("caddy")?;
-        let config = |port: u16, place: &Path| {
+        let config = |[port, tls_port]: [u16; 2], place: &Path| {
             let place = place.display();
             format!(
-                "{{\nadmin off\nauto_https off\n}}\n\
-                 http://localhost:{port}, http://127.0.0.1:{port} {{\n\
-                 bind 127.0.0.1 unix/{place}/socket\nlog {{\noutput file {place}/log\n\
-                 format json\n}}\nrespond \"hello\" 200\n}}\n"
+                "{{\nadmin off\nauto_https off\nservers {{\nlog_credentials\n}}\n}}\n\
+                 (seen) {{\nlog {{\noutput file {place}/log\nformat json\n}}\n\
+                 header X-Body \"{{http.request.body}}\"\nrespond \"hello\" 200\n}}\n\
+                 http://:{port} {{\nbind 127.0.0.1 unix/{place}/socket\nimport seen\n}}\n\
+                 https://localhost:{tls_port} {{\nbind 127.0.0.1\n\
+                 tls {place}/certificate.pem {place}/key.pem {{\nclient_auth {{\n\
+                 mode verify_if_given\ntrusted_ca_cert_file {place}/client/certificate.pem\n\
+                 }}\n}}\nimport seen\n}}\n"
             )
         };
         let arguments = |place: &Path| {
             let config = place.join("config");
             ["run".into(), "--adapter".into(), "caddyfile".into(), "--config".into(), config].into()
         };
-        Some(Self::start("caddy", program, config, arguments, caddy_line))
+        Some(Self::start("caddy", program, config, arguments, caddy_entry))
     }
 
     fn start(
         name: &'static str,
         program: PathBuf,
-        config: impl Fn(u16, &Path) -> String,
+        config: impl Fn([u16; 2], &Path) -> String,
         arguments: impl Fn(&Path) -> Vec<PathBuf>,
-        line: fn(&str) -> Option<String>,
+        entry: fn(&Value) -> Option<Seen>,
     ) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
+        let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [port, tls_port] = free.each_ref().map(|free| free.local_addr().unwrap().port());
         drop(free);
         let place = TempDir::new().unwrap();
-        fs::write(place.path().join("config"), config(port, place.path())).unwrap();
+        TestCertificate::new().write_into(place.path());
+        fs::create_dir(place.path().join("client")).unwrap();
+        TestCertificate::of_client(CLIENT).write_into(&place.path().join("client"));
+        fs::write(place.path().join("config"), config([port, tls_port], place.path())).unwrap();
         let mut command = Command::new(program);
         command
             .args(arguments(place.path()))
@@ -90,35 +149,51 @@ impl WebPeer {
             .env_remove("XDG_DATA_HOME");
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // A port that was free a moment ago may still be held by a child that is being started.
-        wait_until(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self { name, port, child, place, line }
+        for port in [port, tls_port] {
+            wait_until(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        }
+        Self { name, port, tls_port, child, place, entry }
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    pub fn socket(&self) -> PathBuf {
-        self.place.path().join("socket")
+    pub fn tls_url(&self, path: &str) -> String {
+        format!("https://localhost:{}/{path}", self.tls_port)
+    }
+
+    /// Of the folder with its socket, its certificate and key, and in `client` those of a client.
+    pub fn file(&self, name: &str) -> String {
+        self.place.path().join(name).display().to_string()
+    }
+
+    /// Requests in the order of their answers, once there are `total` of them.
+    #[track_caller]
+    pub fn seen(&self, total: u64) -> Vec<Seen> {
+        let mut seen = Vec::new();
+        wait_until("the log is written", || {
+            seen = self.log();
+            seen.len() as u64 >= total
+        });
+        seen.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        seen
     }
 
     /// How often its log has each `METHOD target status`, once it has `total` in all.
+    #[track_caller]
     pub fn log_of(&self, total: u64) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
-        wait_until("the log is written", || {
-            counts = self.log();
-            counts.values().sum::<u64>() >= total
-        });
+        for Seen { method, target, status, .. } in self.seen(total) {
+            *counts.entry(format!("{method} {target} {status}")).or_default() += 1;
+        }
         counts
     }
 
-    fn log(&self) -> BTreeMap<String, u64> {
+    fn log(&self) -> Vec<Seen> {
         let text = fs::read_to_string(self.place.path().join("log")).unwrap_or_default();
-        let mut counts = BTreeMap::new();
-        for line in text.lines().filter_map(self.line) {
-            *counts.entry(line).or_default() += 1;
-        }
-        counts
+        let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        entries.filter_map(|entry| (self.entry)(&entry)).collect()
     }
 }
 
@@ -129,9 +204,44 @@ impl Drop for WebPeer {
     }
 }
 
-fn caddy_line(line: &str) -> Option<String> {
-    let entry: serde_json::Value = serde_json::from_str(line).ok()?;
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn nginx_entry(entry: &Value) -> Option<Seen> {
+    let fields = FIELDS.iter().map(|name| ((*name).to_owned(), text(&entry["fields"][name])));
+    Some(Seen {
+        method: text(&entry["method"]),
+        target: text(&entry["target"]),
+        status: entry["status"].as_u64()?,
+        protocol: text(&entry["protocol"]),
+        host: text(&entry["host"]),
+        connection: text(&entry["connection"]),
+        at_s: entry["at_s"].as_f64()?,
+        body: text(&entry["body"]),
+        fields: fields.filter(|(_, value)| !value.is_empty()).collect(),
+        tls: !text(&entry["tls"]).is_empty(),
+        client: text(&entry["client"]),
+    })
+}
+
+fn caddy_entry(entry: &Value) -> Option<Seen> {
     let request = entry.get("request")?;
-    let (method, uri) = (request.get("method")?.as_str()?, request.get("uri")?.as_str()?);
-    Some(format!("{method} {uri} {}", entry.get("status")?))
+    let headers = request["headers"].as_object()?;
+    let fields = headers.iter().map(|(name, values)| (name.to_lowercase(), text(&values[0])));
+    let tls = &request["tls"];
+    let client = text(&tls["client_common_name"]);
+    Some(Seen {
+        method: text(&request["method"]),
+        target: text(&request["uri"]),
+        status: entry["status"].as_u64()?,
+        protocol: text(&request["proto"]),
+        host: text(&request["host"]),
+        connection: text(&request["remote_port"]),
+        at_s: entry["ts"].as_f64()?,
+        body: text(&entry["resp_headers"]["X-Body"][0]),
+        fields: fields.filter(|(name, _)| FIELDS.contains(&&**name)).collect(),
+        tls: tls.is_object(),
+        client: if client.is_empty() { client } else { format!("CN={client}") },
+    })
 }

@@ -1,0 +1,401 @@
+//! Every flag of `web-url`, as real web servers see what it asks for, and every flag in the table
+//! of other tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use plimsoll_testkit::fault_server::{Fault, FaultServer};
+use serde_json::Value;
+
+use crate::support::{Ended, command, plimsoll, result, wait_for};
+use crate::web_peers::{CLIENT, Seen, WebPeer};
+
+/// Of most runs here.
+const N: u64 = 20;
+
+/// A run of `web-url`, told to be silent.
+struct Asked {
+    ended: Ended,
+    result: Option<Value>,
+}
+
+impl Asked {
+    fn points(&self) -> Vec<&Value> {
+        let result = self.result.as_ref().unwrap_or_else(|| panic!("{:?}", self.ended));
+        result["points"].as_array().unwrap().iter().collect()
+    }
+
+    /// Requests that were measured, and how they failed.
+    fn measured(&self) -> (u64, BTreeMap<String, u64>) {
+        let (mut count, mut errors) = (0, BTreeMap::new());
+        for point in self.points() {
+            let ops = point["ops"].as_object().unwrap().values();
+            count += ops.map(|op| op["count"].as_u64().unwrap()).sum::<u64>();
+            for (class, number) in point["errors"].as_object().unwrap() {
+                *errors.entry(class.clone()).or_default() += number.as_u64().unwrap();
+            }
+        }
+        (count, errors)
+    }
+}
+
+fn ask_with(url: &str, flags: &[&str], input: &str) -> Asked {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let mut arguments = vec!["run", "web-url", url, "--out", bundle.to_str().unwrap()];
+    arguments.extend(["--progress", "none", "--workers", "1"]);
+    arguments.extend(flags);
+    let mut run = command(&arguments);
+    run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = run.spawn().unwrap();
+    // One that ended at once has closed it.
+    let _ = run.stdin.take().unwrap().write_all(input.as_bytes());
+    let ended = wait_for(run);
+    let result = bundle.join("result.json").exists().then(|| result(&bundle));
+    Asked { ended, result }
+}
+
+fn ask(url: &str, flags: &[&str]) -> Asked {
+    ask_with(url, flags, "")
+}
+
+/// What the server's log has of a run of N requests, all of which must succeed; the first is that
+/// of the look before load.
+#[track_caller]
+fn seen(peer: &WebPeer, url: &str, flags: &[&str]) -> Vec<Seen> {
+    let flags = [flags, &["-n", "20"]].concat();
+    let asked = ask(url, &flags);
+    assert_eq!(asked.measured(), (N, BTreeMap::new()), "{} {flags:?}", peer.name);
+    let seen = peer.seen(N + 1);
+    assert_eq!(seen.len() as u64, N + 1, "{} {flags:?}", peer.name);
+    seen
+}
+
+/// The one value that all requests have.
+#[track_caller]
+fn same<T: Ord + Clone + std::fmt::Debug>(seen: &[Seen], part: impl Fn(&Seen) -> T) -> T {
+    let values: BTreeSet<T> = seen.iter().map(part).collect();
+    assert_eq!(values.len(), 1, "{values:?}");
+    values.into_iter().next().unwrap()
+}
+
+fn distinct(seen: &[Seen], part: impl Fn(&Seen) -> String) -> usize {
+    seen.iter().map(part).collect::<BTreeSet<_>>().len()
+}
+
+fn connections(seen: &[Seen]) -> usize {
+    distinct(seen, |one| one.connection.clone())
+}
+
+#[test]
+fn requests_clients_and_new_connections_are_as_many_as_were_asked_for() {
+    // The look before load has a connection of its own.
+    for (flags, wanted) in [
+        (&["--clients", "3"][..], 3 + 1),
+        (&[], 20 + 1),
+        (&["--clients", "3", "--new-connection"], 20 + 1),
+        (&["--rate", "1k", "--connections", "4", "--new-connection"], 20 + 1),
+    ] {
+        for peer in WebPeer::all() {
+            let seen = seen(&peer, &peer.url("a?b=c"), flags);
+            assert_eq!(connections(&seen), wanted, "{} {flags:?}", peer.name);
+            let line =
+                same(&seen, |one| (one.method.clone(), one.target.clone(), one.protocol.clone()));
+            assert_eq!(line, ("GET".into(), "/a?b=c".into(), "HTTP/1.1".into()));
+        }
+    }
+}
+
+#[test]
+fn an_open_load_has_the_rate_the_gaps_and_the_connections_it_was_given() {
+    for peer in WebPeer::all() {
+        let even = |gaps: &str| {
+            let before = peer.seen(0).len();
+            let flags = ["-n", "40", "--rate", "50", "--connections", "4", "--gaps", gaps];
+            assert_eq!(ask(&peer.url(""), &flags).measured().0, 40);
+            let seen = peer.seen(before as u64 + 41).split_off(before + 1);
+            assert!(connections(&seen) <= 4, "{}", peer.name);
+            let gaps_ms = seen.windows(2).map(|two| (two[1].at_s - two[0].at_s) * 1e3);
+            gaps_ms.filter(|gap_ms| (14.0..26.0).contains(gap_ms)).count()
+        };
+        // 20 ms each, but for what a busy host makes of them; of an exponential law 22 % lie there.
+        let (uniform, exponential) = (even("uniform"), even("exponential"));
+        assert!(uniform >= 18 && exponential <= 14, "{}: {uniform} {exponential}", peer.name);
+    }
+}
+
+#[test]
+fn connections_of_an_open_load_are_as_many_as_were_given_where_all_are_needed() {
+    // 200 a second of 60 ms each would take twelve.
+    let accepted = |connections: &str| {
+        let fault = |_: &_| Fault::Late(Duration::from_millis(60));
+        let server = FaultServer::with_fixed_body(10, fault);
+        let flags = ["-n", "20", "--rate", "200", "--connections", connections, "--no-check"];
+        assert_eq!(ask(&server.url(), &flags).measured(), (20, BTreeMap::new()));
+        server.accepted()
+    };
+    assert_eq!(accepted("6") - accepted("3"), 3);
+}
+
+#[test]
+fn several_rates_are_a_ladder_and_each_point_has_its_requests() {
+    for peer in WebPeer::all() {
+        let asked = ask(&peer.url(""), &["-n", "10", "--rate", "100,0.2k"]);
+        let loads: Vec<_> = asked.points().iter().map(|point| point["requested"].clone()).collect();
+        assert_eq!(loads, [100.0, 200.0]);
+        assert_eq!((asked.measured().0, peer.seen(21).len()), (20, 21), "{}", peer.name);
+    }
+}
+
+#[test]
+fn a_window_and_a_warm_up_are_as_long_as_was_asked_for() {
+    for peer in WebPeer::all() {
+        let flags = ["--rate", "100", "--gaps", "uniform", "--warm-up", "200ms", "--for", "300ms"];
+        let (count, errors) = ask(&peer.url(""), &flags).measured();
+        assert!(count.abs_diff(30) <= 1 && errors.is_empty(), "{count} {errors:?}");
+        let all = peer.seen(count + 1).len() as u64;
+        assert!(all.abs_diff(20 + 30 + 1) <= 2, "{}: {all}", peer.name);
+    }
+}
+
+#[test]
+fn any_method_is_in_the_log() {
+    for method in ["HEAD", "DELETE", "OPTIONS", "PATCH", "PURGE"] {
+        for peer in WebPeer::all() {
+            let seen = seen(&peer, &peer.url("m"), &["-m", method, "--timeout", "5s"]);
+            assert_eq!(same(&seen, |one| (one.method.clone(), one.status)), (method.into(), 200));
+        }
+    }
+}
+
+#[test]
+fn a_body_is_sent_as_written_and_drawn_anew_where_it_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("body");
+    let long = format!("{{\"text\": \"ä{}\", \"kept\": \"{{{{uuid}}}}\"}}", "x".repeat(1_500));
+    std::fs::write(&file, &long).unwrap();
+    let at_file = format!("@{}", file.display());
+    let form = "application/x-www-form-urlencoded";
+    for peer in WebPeer::all() {
+        let seen = seen(&peer, &peer.url(""), &["-d", "name=value"]);
+        let sent = same(&seen, |one| (one.method.clone(), one.body.clone(), one.fields.clone()));
+        assert_eq!((&*sent.0, &*sent.1), ("POST", "name=value"), "{}", peer.name);
+        assert_eq!((&*sent.2["content-type"], &*sent.2["content-length"]), (form, "10"));
+    }
+    for peer in WebPeer::all() {
+        let json = "Content-Type: application/json";
+        let seen = seen(&peer, &peer.url(""), &["-m", "PUT", "-d", &at_file, "-H", json]);
+        let sent = same(&seen, |one| (one.method.clone(), one.body.clone(), one.fields.clone()));
+        assert_eq!((&*sent.0, &sent.1), ("PUT", &long), "{}", peer.name);
+        assert_eq!(sent.2["content-type"], "application/json");
+        assert_eq!(sent.2["content-length"], long.len().to_string());
+    }
+    for peer in WebPeer::all() {
+        let seen = seen(&peer, &peer.url("{{int,5,5}}"), &["-d", "id={{uuid}}"]);
+        assert_eq!(distinct(&seen[1..], |one| one.body.clone()), 20, "{}", peer.name);
+        assert_eq!(same(&seen, |one| (one.target.clone(), one.body.len())), ("/5".into(), 39));
+    }
+}
+
+#[test]
+fn fields_users_and_cookies_are_in_the_log_of_every_request() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("fields");
+    std::fs::write(&file, "X-One: 1\n\nX-Two: two words\n").unwrap();
+    let file = file.to_str().unwrap();
+    let flags = [
+        &["-a", "ann:secret", "-b", "s=1", "--cookie", "t=2", "--header-file", file][..],
+        &["-H", "X-Three: 3", "-H", "Accept: text/html", "-H", "Host: other.example"],
+    ]
+    .concat();
+    let wanted = [
+        ("accept", "text/html"),
+        ("authorization", "Basic YW5uOnNlY3JldA=="),
+        ("cookie", "s=1; t=2"),
+        ("x-one", "1"),
+        ("x-three", "3"),
+        ("x-two", "two words"),
+    ];
+    let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    for peer in WebPeer::all() {
+        let seen = seen(&peer, &peer.url(""), &flags);
+        let fields = same(&seen, |one| (one.host.clone(), one.fields.clone()));
+        assert_eq!(fields, ("other.example".into(), BTreeMap::from(wanted.clone())));
+    }
+}
+
+/// Three lines, weights 5, 3 and 2.
+const LIST: &str = "5 GET /a?x=1\n\
+    {\"url\": \"/b\", \"body\": {\"n\": 1}, \"weight\": 3, \"headers\": {\"X-One\": \"1\"}}\n\
+    2 DELETE /c\n";
+
+#[test]
+fn a_list_from_a_file_or_from_standard_input_is_asked_for_by_its_weights() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("list");
+    std::fs::write(&file, LIST).unwrap();
+    for from in [file.to_str().unwrap(), "-"] {
+        for peer in WebPeer::all() {
+            let flags = ["-n", "20", "--clients", "1", "--no-check", "--urls", from];
+            assert_eq!(ask_with(&peer.url(""), &flags, LIST).measured(), (20, BTreeMap::new()));
+            let mut log = BTreeMap::new();
+            for one in peer.seen(20) {
+                let fields = one.fields.get("x-one").is_some_and(|value| value == "1");
+                *log.entry((one.method, one.target, one.body, fields)).or_default() += 1;
+            }
+            let line = |method: &str, target: &str, body: &str, fields: bool| {
+                (method.to_owned(), target.to_owned(), body.to_owned(), fields)
+            };
+            let wanted = BTreeMap::from([
+                (line("GET", "/a?x=1", "", false), 10),
+                (line("POST", "/b", "{\"n\":1}", true), 6),
+                (line("DELETE", "/c", "", false), 4),
+            ]);
+            assert_eq!(log, wanted, "{} from {from}", peer.name);
+        }
+    }
+}
+
+#[test]
+fn no_check_leaves_out_the_look_before_load() {
+    // Of nginx and Caddy the case of lists counts.
+    let failing = FaultServer::with_fixed_body(10, |_| Fault::Status(503));
+    let url = failing.url();
+    let asked = ask(&url, &["-n", "20"]);
+    asked.ended.check(3, &["the first GET ended with status 503", "--no-check"]);
+    assert_eq!(failing.requests(), 1);
+    let asked = ask(&url, &["-n", "20", "--no-check"]);
+    asked.ended.check(1, &[]);
+    assert_eq!(asked.measured(), (20, BTreeMap::from([("status:503".to_owned(), 20)])));
+    assert_eq!(failing.requests(), 21);
+}
+
+#[test]
+fn a_timeout_is_the_longest_a_reply_may_take() {
+    let late = |pause_ms| {
+        let fault = move |_: &_| Fault::Late(Duration::from_millis(pause_ms));
+        let server = FaultServer::with_fixed_body(10, fault);
+        let flags = ["-n", "20", "--timeout", "250ms", "--no-check"];
+        (ask(&server.url(), &flags).measured(), server.requests())
+    };
+    assert_eq!(late(20), ((20, BTreeMap::new()), 20));
+    assert_eq!(late(600), ((20, BTreeMap::from([("timeout".to_owned(), 20)])), 20));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_before_any_load() {
+    let mut server = FaultServer::with_fixed_body(10, |_| Fault::None);
+    server.go_down();
+    ask(&server.url(), &["-n", "20"]).ended.check(3, &["127.0.0.1", "refuses the connection"]);
+    assert_eq!(server.accepted(), 0);
+}
+
+#[test]
+fn pieces_of_streams_are_timed_and_the_requests_are_the_same() {
+    for peer in WebPeer::all() {
+        let asked = ask(&peer.url(""), &["-n", "20", "--stream"]);
+        assert_eq!(asked.points()[0]["ops"]["GET"]["first_piece_ns"]["n"], 20);
+        assert_eq!(peer.seen(21).len(), 21, "{}", peer.name);
+    }
+    let pause = Duration::from_millis(20);
+    let dripping = FaultServer::with_fixed_body(30, move |_| Fault::SlowDrip { bytes: 10, pause });
+    let asked = ask(&dripping.url(), &["-n", "4", "--stream", "--clients", "1"]);
+    let get = &asked.points()[0]["ops"]["GET"];
+    assert!(get["piece_gap_ns"]["n"].as_u64().unwrap() >= 4 * 2, "{get}");
+}
+
+#[test]
+fn another_place_to_connect_to_leaves_the_url_as_it_is() {
+    for peer in WebPeer::all() {
+        let place = format!("127.0.0.1:{}", peer.port);
+        let seen = seen(&peer, "http://no-such-host.invalid/x", &["--connect-to", &place]);
+        assert_eq!(
+            same(&seen, |one| (one.host.clone(), one.target.clone())),
+            ("no-such-host.invalid".into(), "/x".into())
+        );
+    }
+    for peer in WebPeer::all() {
+        let flags = ["--unix", &peer.file("socket")];
+        let seen = seen(&peer, "http://no-such-host.invalid:81/x", &flags);
+        assert_eq!(same(&seen, |one| one.host.clone()), "no-such-host.invalid:81");
+    }
+}
+
+#[test]
+fn certificates_are_checked_trusted_or_taken_as_they_come() {
+    for peer in WebPeer::all() {
+        let url = peer.tls_url("t");
+        ask(&url, &["-n", "20"]).ended.check(3, &["is not good", "--cacert FILE", "--insecure"]);
+        assert_eq!(peer.seen(0), [], "{}", peer.name);
+        let plain = url.replace(&peer.tls_port.to_string(), &peer.port.to_string());
+        let wanted = ["does not speak TLS", "write http:// instead of https://"];
+        ask(&plain, &["-n", "20", "-k"]).ended.check(3, &wanted);
+    }
+    for peer in WebPeer::all() {
+        let seen = seen(&peer, &peer.tls_url("t"), &["-k"]);
+        assert!(same(&seen, |one| one.tls && one.client.is_empty()), "{}", peer.name);
+    }
+    for peer in WebPeer::all() {
+        let seen = seen(&peer, &peer.tls_url("t"), &["--cacert", &peer.file("certificate.pem")]);
+        assert!(same(&seen, |one| one.tls), "{}", peer.name);
+    }
+}
+
+#[test]
+fn the_clients_own_certificate_is_shown_to_the_server() {
+    for peer in WebPeer::all() {
+        let (certificate, key) = (peer.file("client/certificate.pem"), peer.file("client/key.pem"));
+        let together = peer.file("client/both.pem");
+        let texts = [&certificate, &key].map(|file| std::fs::read_to_string(file).unwrap());
+        std::fs::write(&together, texts.concat()).unwrap();
+        let trust = ["--cacert", &peer.file("certificate.pem")];
+        let mut before = 0;
+        for flags in [&["--cert", &*certificate, "--key", &key][..], &["--cert", &together]] {
+            let flags = [&trust, flags, &["-n", "20"]].concat();
+            assert_eq!(ask(&peer.tls_url(""), &flags).measured(), (20, BTreeMap::new()));
+            let seen = peer.seen(before + 21);
+            let client = same(&seen, |one| one.client.clone());
+            assert!(client.contains(&format!("CN={CLIENT}")), "{}: {client:?}", peer.name);
+            before += 21;
+        }
+    }
+}
+
+/// What `plimsoll run --help` says of web-url: the long names of each flag.
+fn flags() -> Vec<(String, Option<String>)> {
+    let help = plimsoll(&["run", "--help"]).out;
+    let part = help.split("Options of web-url:").nth(1).unwrap();
+    let part = part.split("\nOptions of ").next().unwrap();
+    let lines = part.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let words = lines.map(|line| line.split([' ', ',']).filter(|word| word.starts_with('-')));
+    let flags = words.map(|words| words.map(str::to_owned).collect::<Vec<_>>());
+    flags
+        .map(|mut names| (names.pop().unwrap(), names.pop()))
+        .filter(|(long, _)| long.starts_with("--"))
+        .collect()
+}
+
+#[test]
+fn every_flag_has_a_case_here_and_a_row_in_the_table_of_other_tools() {
+    let flags = flags();
+    assert!(flags.len() >= 23, "{flags:?}");
+    let cases = include_str!("flags.rs");
+    let page = include_str!("../../../../docs/other-tools.md");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    let has_row = |flag: &str| {
+        let mut words = rows.iter().flat_map(|row| row.split(|c: char| !is_of_flag(c)));
+        words.any(|word| word == flag)
+    };
+    for (long, short) in &flags {
+        let names = [Some(long), short.as_ref()].into_iter().flatten();
+        let is_used = names.clone().any(|name| cases.contains(&format!("\"{name}\"")));
+        assert!(is_used, "{long} has no case in flags.rs");
+        assert!(names.clone().all(|name| has_row(name)), "{long} has no row in other-tools.md");
+    }
+}
+
+fn is_of_flag(c: char) -> bool {
+    c == '-' || c.is_ascii_alphanumeric()
+}
