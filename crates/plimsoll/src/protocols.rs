@@ -155,7 +155,7 @@ mod tests {
         let near = refusal("http", "ngnix");
         assert_eq!(near, "there is no managed:ngnix; did you mean managed:nginx?");
         let strange = refusal("http", "iis");
-        assert_eq!(strange, "there is no managed:iis; known: nginx, ganesha, samba");
+        assert_eq!(strange, "there is no managed:iis; known: nginx, caddy, ganesha, samba");
         let planned = "managed:caddy is not supported yet; start it yourself and give its URL";
         assert_eq!(refusal("http", "caddy"), planned);
     }
