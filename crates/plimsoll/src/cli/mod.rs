@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod capacity;
+mod observers;
 mod run;
 mod scale;
 mod serve;

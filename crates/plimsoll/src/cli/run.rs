@@ -8,6 +8,7 @@ use plimsoll_model::gate::Gate;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, OPS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
+use super::observers::ObserverArgs;
 use super::values::{parse_override, parse_peak, parse_rate, parse_span_arg};
 use super::{DEFAULT_SEED, Output};
 
@@ -51,6 +52,8 @@ pub(crate) struct RunArgs {
     /// How workers stand to other programs of this host
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, value_name = "HOW")]
     pub priority: PriorityArg,
+    #[command(flatten)]
+    pub observers: ObserverArgs,
     #[command(flatten)]
     pub gates: GateArgs,
     #[command(flatten)]

@@ -62,12 +62,18 @@ pub(crate) fn run(
 ) -> Result<RunEnd, Failure> {
     BundleWriter::refuse_occupied(&request.out)?;
     let sources = sources::open(&request.monitors)?;
+    let observers = Observers::open(&request.observers)?;
+    for greeting in observers.greetings() {
+        live.clear();
+        note(&greeting);
+    }
     let setup = RunSetup::prepare(request, None, signals, live)?;
     let disclosure = disclose::disclosure(request, &setup);
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
     let started = run_started(request, &setup);
     let mut run = Run::new(request, (setup, sources), bundle, disclosure, signals)?;
+    run.observers = observers;
     run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
     run.complete(live)
@@ -200,6 +206,7 @@ impl<'a> Run<'a> {
         if let Err(failure) = stop {
             // The first failure is the one to tell; what can be derived still is.
             let _ = derive::finish(dir);
+            let _ = observers.end();
             return Err(failure.with_bundle(dir));
         }
         recorded.map_err(|failure| failure.with_bundle(dir))?;

@@ -27,6 +27,7 @@ use super::servers;
 use super::signals::Signals;
 use crate::cli::DEFAULT_SEED;
 use crate::exit::{Exit, Failure};
+use crate::observers::ObserverWishes;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
 use crate::terminal::Live;
@@ -64,6 +65,8 @@ pub(crate) struct RunRequest {
     pub gates: Gates,
     /// What the servers of ours are held to; `None`: they may have what there is.
     pub held: Option<Held>,
+    /// Who looks on.
+    pub observers: ObserverWishes,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -92,6 +95,7 @@ impl RunRequest {
             capacity: None,
             gates: Gates::default(),
             held: None,
+            observers: ObserverWishes::default(),
             command: command_line(),
         }
     }

@@ -5,12 +5,24 @@
 //! the run, never a failure of the run. Its threads keep off the workers' cores as all others of
 //! this program do (`coordinator/point.rs`).
 
+mod live;
+
+use std::net::SocketAddr;
 use std::path::Path;
 
 use plimsoll_analysis::PointTimes;
 use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{PointResult, RunResult};
+
+use crate::exit::Failure;
+
+/// Who is to look on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ObserverWishes {
+    /// Where a page shows the run while it goes: an address of loopback.
+    pub live: Option<SocketAddr>,
+}
 
 /// One full second of a load point, merged over workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +61,10 @@ pub(crate) struct FinishedPoint<'a> {
 
 /// Somebody who looks on.
 pub(crate) trait Observer: Send {
+    /// What the user is to know before the run.
+    fn greeting(&self) -> Option<String> {
+        None
+    }
     /// A load point begins.
     fn point_begins(&mut self, title: &str);
     /// A second of it is over. Called while load is sent: it must take no time.
@@ -66,6 +82,20 @@ pub(crate) trait Observer: Send {
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);
 
 impl Observers {
+    /// Opens what is wished for, before servers are started and before there is any load.
+    pub(crate) fn open(wishes: &ObserverWishes) -> Result<Self, Failure> {
+        let mut all: Vec<Box<dyn Observer>> = Vec::new();
+        if let Some(address) = wishes.live {
+            all.push(Box::new(live::LivePage::open(address)?));
+        }
+        Ok(Self(all))
+    }
+
+    /// What the user is to know before the run.
+    pub(crate) fn greetings(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter_map(|observer| observer.greeting())
+    }
+
     /// Tells each of them.
     pub(crate) fn tell(&mut self, mut what: impl FnMut(&mut dyn Observer)) {
         self.0.iter_mut().for_each(|observer| what(&mut **observer));

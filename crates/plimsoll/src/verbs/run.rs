@@ -120,6 +120,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
             unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
         },
         held: None,
+        observers: args.observers.wishes(),
         command: command_line(),
     })
 }

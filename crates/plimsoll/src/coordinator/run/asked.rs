@@ -18,6 +18,7 @@ use super::super::sources;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::load_file;
+use crate::observers::ObserverWishes;
 use crate::secrets::separate;
 use crate::suite_source;
 
@@ -69,6 +70,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         capacity: started.capacity.clone(),
         gates: started.gates.clone(),
         held: None,
+        observers: ObserverWishes::default(),
         command: started.command.clone(),
     })
 }
