@@ -82,17 +82,19 @@ function draw(id, value) {
 // What the reader has opened stays open, and the keyboard stays where it is.
 function showReport(html) {
   const report = at("report");
-  const named = (summary) => summary.closest("section")?.querySelector("h2")?.textContent + summary.textContent;
+  // Numbers in it may have changed.
+  const words = (element) => element.textContent.replace(/\d+/g, "");
+  const named = (element) => (element.closest("section")?.querySelector("h2")?.textContent ?? "") + words(element);
   const open = new Set([...report.querySelectorAll("details[open] > summary")].map(named));
   const stops = () => [...report.querySelectorAll("summary, button, [tabindex]")];
   const held = stops().indexOf(document.activeElement);
-  const name = held < 0 ? null : document.activeElement.textContent;
+  const name = held < 0 ? null : named(document.activeElement);
   report.innerHTML = html;
   for (const summary of report.querySelectorAll("summary")) {
     if (open.has(named(summary))) summary.parentElement.open = true;
   }
   addCopyButtons();
-  if (held >= 0) (stops().find((stop) => stop.textContent === name) ?? stops()[held])?.focus({ preventScroll: true });
+  if (held >= 0) (stops().find((stop) => named(stop) === name) ?? stops()[held])?.focus({ preventScroll: true });
   const heading = report.querySelector("h1");
   if (heading) document.title = `${heading.textContent} · Plimsoll`;
 }

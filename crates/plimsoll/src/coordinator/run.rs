@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_analysis::{PointTimes, RawRun, analyse};
+use plimsoll_analysis::{PointTimes, RawRun, analyse_with};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Phases, PointId, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
 use plimsoll_model::capacity::CapacityTry;
@@ -355,17 +355,11 @@ impl<'a> Run<'a> {
             histograms: BTreeMap::from([(stem.clone(), times)]),
             disclosure: Some(self.disclosure.clone()),
         };
-        let mut run = analyse(&raw);
-        let mut found = None;
-        for point in run.points.iter_mut().chain(&mut run.probes) {
-            match point.stem.as_deref() {
-                Some(of) if of == stem => found = Some(point.clone()),
-                // Only this point's histograms are at hand.
-                Some(of) => *point = self.judged.get(of).unwrap_or(point).clone(),
-                None => {}
-            }
-        }
-        let point = found.unwrap_or_default();
+        // Only this point's histograms are at hand.
+        let run = analyse_with(&raw, &self.judged);
+        let mut points = run.points.iter().chain(&run.probes);
+        let point = points.find(|point| point.stem.as_ref() == Some(&stem));
+        let point = point.cloned().unwrap_or_default();
         let is_on_curve = run.points.iter().any(|other| other.stem == point.stem);
         let tries = run.summary.capacity_search.iter().flat_map(|search| &search.tries);
         let attempt = tries.filter(|_| is_on_curve).find(|attempt| attempt.point == point.position);
