@@ -15,7 +15,7 @@ use crate::gate::judge;
 use crate::limit::judge_limits;
 use crate::metric::{bytes_per_s, ops_unit};
 use crate::point::point_result;
-use crate::raw::{PointView, RawRun, RunView};
+use crate::raw::{KnownPoint, PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::stated::{state, state_summary};
 use crate::summary::summarise_run;
@@ -30,7 +30,7 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
 
 /// The same of a run that goes on: `known` has the load points, by stem, that were derived before.
 /// Their histograms need not be at hand any more.
-pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, PointResult>) -> RunResult {
+pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> RunResult {
     let mut view = RunView::new(raw.journal);
     let mut result = frame(raw, view.started);
     if let Some(departures) = view.departures {
@@ -46,7 +46,7 @@ pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, PointResult>) -> 
     }
     let judged = |points: &[PointView<'_>]| -> Vec<PointResult> {
         let judged = |view: &PointView<'_>| match known.get(&view.record.point.stem()) {
-            Some(point) => placed(point, view.position),
+            Some(point) => placed(&point.result, view.position),
             None => judged_point(raw, started, view),
         };
         points.iter().map(judged).collect()
@@ -60,7 +60,7 @@ pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, PointResult>) -> 
     state_summary(&mut result.summary, raw.suite, &result.points);
     if searched {
         let points = (&result.points[..], &result.probes[..]);
-        capacity::summarise(&mut result.summary, raw, &view, points);
+        capacity::summarise(&mut result.summary, (raw, known), &view, points);
         let capacity = result.summary.capacity.as_ref();
         let bounds = capacity.map(|it| (Some(it.value), it.high));
         let bears = |point: &&PointResult| {
@@ -200,7 +200,10 @@ mod tests {
     fn a_run_analysed_point_by_point_comes_to_the_same() {
         let mut run = RunBuilder::open(&[500.0, 1_000.0, 1_500.0]);
         let whole = analyse(&run.raw());
-        let known = whole.points.iter().map(|point| (point.stem.clone().unwrap(), point.clone()));
+        let known = whole.points.iter().map(|point| {
+            let known = KnownPoint { result: point.clone(), attempt: None };
+            (point.stem.clone().unwrap(), known)
+        });
         let mut known: BTreeMap<_, _> = known.collect();
         let last = known.pop_last().unwrap().0;
         run.histograms.retain(|stem, _| *stem == last);

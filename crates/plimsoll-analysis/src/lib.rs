@@ -48,4 +48,4 @@ pub mod times;
 pub mod validity;
 
 pub use analyse::{analyse, analyse_with};
-pub use raw::{PointTimes, RawRun, SecondTimes};
+pub use raw::{KnownPoint, PointTimes, RawRun, SecondTimes};

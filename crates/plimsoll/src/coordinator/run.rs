@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_analysis::{PointTimes, RawRun, analyse_with};
+use plimsoll_analysis::{KnownPoint, PointTimes, RawRun, analyse_with};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Phases, PointId, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
-use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::Profile;
 use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_monitor::Source;
@@ -139,7 +138,7 @@ struct Run<'a> {
     watcher: Watcher,
     observers: Observers,
     /// Load points that were run here, as the report will show them, by stem.
-    judged: BTreeMap<String, PointResult>,
+    judged: BTreeMap<String, KnownPoint>,
 }
 
 impl<'a> Run<'a> {
@@ -253,7 +252,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs one load point; `None` when the user asked for the end.
-    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<Judged>, Failure> {
+    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<KnownPoint>, Failure> {
         if !self.wait_for_targets(live)? {
             return Ok(None);
         }
@@ -347,7 +346,7 @@ impl<'a> Run<'a> {
     }
 
     /// The point as the report will show it.
-    fn judge(&mut self, record: &PointRecord, times: PointTimes, op_names: &OpNames) -> Judged {
+    fn judge(&mut self, record: &PointRecord, times: PointTimes, op_names: &OpNames) -> KnownPoint {
         let stem = record.point.stem();
         let raw = RawRun {
             suite: &self.request.suite,
@@ -367,8 +366,9 @@ impl<'a> Run<'a> {
         let times = &raw.histograms[&stem];
         let finished = FinishedPoint { record, times, op_names, point: &point, run: &run };
         self.observers.tell(|observer| observer.point_finished(&finished));
-        self.judged.insert(stem.clone(), point.clone());
-        Judged { result: point, attempt }
+        let known = KnownPoint { result: point, attempt };
+        self.judged.insert(stem, known.clone());
+        known
     }
 
     /// Waits until every target answers; false when the user asked for the end.
@@ -421,14 +421,6 @@ impl<'a> Run<'a> {
             None => ladder::phases(self.profile, purpose),
         }
     }
-}
-
-/// A load point that was run.
-struct Judged {
-    /// As the report will show it.
-    result: PointResult,
-    /// Held against the limits, where a capacity is searched.
-    attempt: Option<CapacityTry>,
 }
 
 /// A load point about to be run.

@@ -12,6 +12,7 @@ mod gates;
 mod generate;
 mod interruption;
 mod listening;
+mod live;
 mod monitors;
 mod own_way;
 mod requests;

@@ -77,9 +77,10 @@ struct OpFigures {
 impl PointFigures {
     /// Of a point that is in the bundle.
     pub(super) fn of(finished: &FinishedPoint<'_>) -> Self {
-        let kind = match finished.record.point.purpose {
-            Purpose::Ladder => "ladder",
-            Purpose::Probe | Purpose::Verify => "search",
+        // Where a load is searched, points change places as others are found.
+        let (kind, point) = match finished.record.point.purpose {
+            Purpose::Ladder => ("ladder", finished.point.position),
+            Purpose::Probe | Purpose::Verify => ("search", finished.record.point.ordinal),
         };
         let names = finished.op_names.0.iter().zip(finished.times.window());
         let ops = names.filter_map(|(name, times)| {
@@ -91,7 +92,11 @@ impl PointFigures {
                 errors: result.errors,
                 within: within(response),
                 responses: response.len(),
-                sum_ns: if response.is_empty() { 0.0 } else { response.mean() * response.len() as f64 },
+                sum_ns: if response.is_empty() {
+                    0.0
+                } else {
+                    response.mean() * response.len() as f64
+                },
             })
         });
         let (requested_ops_per_s, clients) = match &finished.record.load {
@@ -99,7 +104,7 @@ impl PointFigures {
             Load::Closed { clients, .. } => (None, Some(*clients)),
         };
         Self {
-            point: format!("kind=\"{kind}\",point=\"{}\"", finished.point.position),
+            point: format!("kind=\"{kind}\",point=\"{point}\""),
             requested_ops_per_s,
             clients,
             achieved_ops_per_s: finished.point.achieved_ops_per_s,
@@ -212,11 +217,7 @@ impl Metrics {
             "99th percentile of response time in that second.",
             now.and_then(|now| now.response_p99_ns).map(|ns| ns as f64 / 1e9),
         );
-        gauge(
-            "plimsoll_now_errors",
-            "Failed in that second.",
-            now.map(|now| now.errors as f64),
-        );
+        gauge("plimsoll_now_errors", "Failed in that second.", now.map(|now| now.errors as f64));
         gauge(
             "plimsoll_now_generator_busy_ratio",
             "Busiest worker of the generator in that second.",
