@@ -196,7 +196,8 @@ mod tests {
             writer.finished(&format!("point {point}/3"), &RunResult::default(), &figures).unwrap();
         }
         let frames = all_after(&shown.borrow(), 0);
-        let of = |name: &str| frames.iter().filter(|f| f.starts_with(&format!("event: {name}\n")));
+        let is = |frame: &str, name: &str| frame.starts_with(&format!("event: {name}\n"));
+        let of = |name: &'static str| frames.iter().filter(move |frame| is(frame, name));
         assert_eq!((of("point").count(), of("second").count(), of("report").count()), (1, 512, 1));
         assert!(of("report").all(|frame| frame.contains("\"point 3/3: finished\"")));
         let last = of("second").next_back().unwrap();
