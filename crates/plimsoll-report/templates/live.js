@@ -7,6 +7,7 @@ const phases = { warm_up: "warm-up", measure: "measuring", drain: "draining" };
 const source = new EventSource("events");
 let seconds = [];
 let failures = 0;
+let drawing = false;
 
 const on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
 // Whoever connects, again or for the first time, is told all.
@@ -23,7 +24,9 @@ on("point", (news) => { at("title").textContent = `${news.title}: begins`; });
 on("second", (second) => {
   seconds.push(second);
   if (seconds.length > SECONDS_MAX) seconds.shift();
-  requestAnimationFrame(showNow);
+  // A page in the background is not drawn, and would put off each second.
+  if (!drawing) requestAnimationFrame(showNow);
+  drawing = true;
 });
 on("report", (news) => {
   showReport(news.html);
@@ -39,6 +42,7 @@ function end(text) {
 }
 
 function showNow() {
+  drawing = false;
   const last = seconds.at(-1);
   if (!last || source.readyState === EventSource.CLOSED) return;
   at("going").hidden = false;
