@@ -358,11 +358,8 @@ fn the_body_of_a_page_is_what_the_report_shows() {
 #[test]
 fn a_run_that_goes_on_has_no_verdict_yet() {
     let mut run = fixture::invalid(30);
-    let of_the_run = |rule: &str| Finding {
-        rule: rule.to_owned(),
-        text: format!("{rule} it is"),
-        point: None,
-    };
+    let of_the_run =
+        |rule: &str| Finding { rule: rule.to_owned(), text: format!("{rule} it is"), point: None };
     run.verdict.reasons.insert(0, of_the_run("interrupted"));
     let body = plimsoll_report::html_body_so_far(&run).unwrap();
     assert!(body.contains("verdict open") && body.contains("Under way: "));

@@ -117,7 +117,9 @@ impl PointFigures {
 fn within(times: &Times) -> Vec<u64> {
     let mut counts = vec![0_u64; BUCKETS_NS.len()];
     for recorded in times.iter_recorded() {
-        let bucket = BUCKETS_NS.partition_point(|bound| *bound < recorded.value_iterated_to());
+        // Of values that the histogram does not tell apart, the least.
+        let value = times.lowest_equivalent(recorded.value_iterated_to());
+        let bucket = BUCKETS_NS.partition_point(|bound| *bound < value);
         if let Some(count) = counts.get_mut(bucket) {
             *count += u64::from(recorded.count_at_value());
         }
