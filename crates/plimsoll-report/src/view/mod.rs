@@ -190,6 +190,10 @@ impl RunView {
     /// the run has not ended.
     pub(crate) fn so_far(run: &RunResult) -> Self {
         let of_points = run.verdict.reasons.iter().filter(|reason| reason.point.is_some());
+        let mut all = Self::new(run);
+        for figure in all.figures.iter_mut().filter(|figure| figure.value == headline::NONE) {
+            "not yet".clone_into(&mut figure.value);
+        }
         Self {
             symbol: "…",
             mood: "open",
@@ -200,7 +204,7 @@ impl RunView {
             reasons: findings(of_points),
             reasons_lead: "Points that must not be relied on:",
             gates: Vec::new(),
-            ..Self::new(run)
+            ..all
         }
     }
 }
