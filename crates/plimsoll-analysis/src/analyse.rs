@@ -1,5 +1,7 @@
 //! The whole result of a run.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::RunStarted;
@@ -13,7 +15,7 @@ use crate::gate::judge;
 use crate::limit::judge_limits;
 use crate::metric::{bytes_per_s, ops_unit};
 use crate::point::point_result;
-use crate::raw::{PointView, RawRun, RunView};
+use crate::raw::{KnownPoint, PointView, RawRun, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::stated::{state, state_summary};
 use crate::summary::summarise_run;
@@ -23,6 +25,12 @@ use crate::validity::{
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
 pub fn analyse(raw: &RawRun<'_>) -> RunResult {
+    analyse_with(raw, &BTreeMap::new())
+}
+
+/// The same of a run that goes on: `known` has the load points, by stem, that were derived before.
+/// Their histograms need not be at hand any more.
+pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> RunResult {
     let mut view = RunView::new(raw.journal);
     let mut result = frame(raw, view.started);
     if let Some(departures) = view.departures {
@@ -37,7 +45,11 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
         capacity::order_points(&mut view, raw.suite);
     }
     let judged = |points: &[PointView<'_>]| -> Vec<PointResult> {
-        points.iter().map(|point| judged_point(raw, started, point)).collect()
+        let judged = |view: &PointView<'_>| match known.get(&view.record.point.stem()) {
+            Some(point) => placed(&point.result, view.position),
+            None => judged_point(raw, started, view),
+        };
+        points.iter().map(judged).collect()
     };
     result.points = judged(&view.ladder);
     result.probes = judged(&view.probes);
@@ -48,7 +60,7 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
     state_summary(&mut result.summary, raw.suite, &result.points);
     if searched {
         let points = (&result.points[..], &result.probes[..]);
-        capacity::summarise(&mut result.summary, raw, &view, points);
+        capacity::summarise(&mut result.summary, (raw, known), &view, points);
         let capacity = result.summary.capacity.as_ref();
         let bounds = capacity.map(|it| (Some(it.value), it.high));
         let bears = |point: &&PointResult| {
@@ -100,6 +112,16 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
     result.generator.lateness_limit_ns =
         totals.as_ref().map(|times| lateness_limit(raw.suite, times).0);
     result
+}
+
+/// A point of a search may move when another is found below it.
+fn placed(point: &PointResult, position: u32) -> PointResult {
+    let mut point = PointResult { position, ..point.clone() };
+    let findings = point.reasons.iter_mut().chain(&mut point.warnings);
+    for finding in findings.chain(&mut point.not_counted_because) {
+        finding.point = finding.point.map(|_| position);
+    }
+    point
 }
 
 fn on_ladder(view: &PointView<'_>) -> bool {
@@ -172,6 +194,23 @@ mod tests {
         assert_eq!(point.timeline.len(), 10 + 30);
         assert!(point.timeline[0].response_p50_ns.is_some());
         assert_eq!(point.timeline[12].phase, "measure");
+    }
+
+    #[test]
+    fn a_run_analysed_point_by_point_comes_to_the_same() {
+        let mut run = RunBuilder::open(&[500.0, 1_000.0, 1_500.0]);
+        let whole = analyse(&run.raw());
+        let known = whole.points.iter().map(|point| {
+            let known = KnownPoint { result: point.clone(), attempt: None };
+            (point.stem.clone().unwrap(), known)
+        });
+        let mut known: BTreeMap<_, _> = known.collect();
+        let last = known.pop_last().unwrap().0;
+        run.histograms.retain(|stem, _| *stem == last);
+        assert_eq!(analyse_with(&run.raw(), &known), whole);
+        let elsewhere = placed(&whole.points[0], 9);
+        assert_eq!(elsewhere.position, 9);
+        assert!(elsewhere.warnings.iter().all(|warning| warning.point == Some(9)));
     }
 
     #[test]

@@ -47,5 +47,5 @@ mod timeline;
 pub mod times;
 pub mod validity;
 
-pub use analyse::analyse;
-pub use raw::{PointTimes, RawRun, SecondTimes};
+pub use analyse::{analyse, analyse_with};
+pub use raw::{KnownPoint, PointTimes, RawRun, SecondTimes};

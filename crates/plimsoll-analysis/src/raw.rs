@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Purpose;
+use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::Bound;
 use plimsoll_model::event::{
     JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
 use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::units::Nanos;
 
@@ -26,6 +28,15 @@ pub struct RawRun<'a> {
     pub histograms: BTreeMap<String, PointTimes>,
     /// `disclosure.json`, when it was written.
     pub disclosure: Option<Disclosure>,
+}
+
+/// A load point that was derived while its histograms were at hand.
+#[derive(Clone, Debug)]
+pub struct KnownPoint {
+    /// As the report shows it.
+    pub result: PointResult,
+    /// Held against the limits, where a capacity is searched.
+    pub attempt: Option<CapacityTry>,
 }
 
 /// One second of a point or a slice of it, merged over workers.

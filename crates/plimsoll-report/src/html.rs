@@ -1,8 +1,8 @@
 //! One self-contained page.
 
-use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
+use minijinja::{Environment, context};
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
@@ -73,16 +73,55 @@ struct Timeline {
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
+    render("report.html", runs, RunView::new)
+}
+
+/// The body of that page for one run, to be put into [`live_page`].
+///
+/// # Errors
+/// When the embedded template does not render, which no result should be able to cause.
+pub fn html_body(run: &RunResult) -> Result<String, ReportError> {
+    render("body.html", std::slice::from_ref(run), RunView::new)
+}
+
+/// The same of a run that goes on: it has no verdict yet.
+///
+/// # Errors
+/// When the embedded template does not render, which no result should be able to cause.
+pub fn html_body_so_far(run: &RunResult) -> Result<String, ReportError> {
+    render("body.html", std::slice::from_ref(run), RunView::so_far)
+}
+
+/// A page that shows the seconds of a run, and the body of its report as it grows. Its script hears
+/// of both by server-sent events from `events` beside it.
+///
+/// # Errors
+/// When the embedded template does not render.
+pub fn live_page() -> Result<String, ReportError> {
+    let mut environment = environment()?;
+    environment.add_template("live.html", include_str!("../templates/live.html"))?;
+    environment.add_global("live_css", Value::from_safe_string(LIVE_STYLE.to_owned()));
+    environment.add_global("live_script", Value::from_safe_string(LIVE_SCRIPT.to_owned()));
+    Ok(environment.get_template("live.html")?.render(context! { title => "Live" })?)
+}
+
+fn render(
+    template: &str,
+    runs: &[RunResult],
+    view: fn(&RunResult) -> RunView,
+) -> Result<String, ReportError> {
     let mut environment = environment()?;
     environment.add_template("report.html", include_str!("../templates/report.html"))?;
+    environment.add_template("body.html", include_str!("../templates/body.html"))?;
     environment.add_template("run.html", include_str!("../templates/run.html"))?;
-    let runs_pages: Vec<_> = runs.iter().enumerate().map(|(i, r)| run_page(i + 1, r)).collect();
-    let title = match runs_pages.as_slice() {
+    let pages = runs.iter().enumerate().map(|(i, run)| run_page(i + 1, run, view(run)));
+    let pages: Vec<_> = pages.collect();
+    let title = match pages.as_slice() {
         [only] => only.view.title.clone(),
         several => format!("Report of {} runs", several.len()),
     };
-    let page = Page { title, runs: runs_pages, comparison: comparison(runs), closing: CLOSING };
-    Ok(environment.get_template("report.html")?.render(Serde(&page))?)
+    let page = Page { title, runs: pages, comparison: comparison(runs), closing: CLOSING };
+    Ok(environment.get_template(template)?.render(Serde(&page))?)
 }
 
 /// What every page has in common.
@@ -99,8 +138,10 @@ pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
 
 const STYLE: &str = include_str!("../templates/style.css");
 const SCRIPT: &str = include_str!("../templates/script.js");
+const LIVE_STYLE: &str = include_str!("../templates/live.css");
+const LIVE_SCRIPT: &str = include_str!("../templates/live.js");
 
-fn run_page(number: usize, run: &RunResult) -> RunPage {
+fn run_page(number: usize, run: &RunResult, mut view: RunView) -> RunPage {
     let id = format!("run{number}");
     let top = run.points.iter().flat_map(|p| &p.timeline).map(|s| s.ops_per_s).fold(0.0, f64::max);
     let timelines = run.points.iter().filter_map(|point| {
@@ -117,7 +158,6 @@ fn run_page(number: usize, run: &RunResult) -> RunPage {
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
     let load = chart(&format!("{id}-load"), |frame| load_chart(frame, run));
-    let mut view = RunView::new(run);
     if load.is_some() {
         view.points = view.points.without_column(LIMIT_COLUMN);
     }

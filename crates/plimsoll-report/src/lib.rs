@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`html`] | one self-contained page, no network, readable without scripts |
+//! | [`live_page`] | a page that a run fills while it goes |
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`overview_html`] | several runs on one page, a curve each |
@@ -27,7 +28,7 @@ mod text;
 mod view;
 
 pub use csv::csv;
-pub use html::{ReportError, html};
+pub use html::{ReportError, html, html_body, html_body_so_far, live_page};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use overview::overview_html;

@@ -99,12 +99,8 @@ impl Page {
 
     fn verdict(&mut self, view: &RunView) {
         self.line(&format!("**{} {}**", view.symbol, escaped(&view.verdict)));
-        let lead = match view.mood == "bad" && !view.points.rows.is_empty() {
-            false => "Why:",
-            true => "Why these figures must not be relied on:",
-        };
         self.findings("Connections were lost:", &view.connections);
-        self.findings(lead, &view.reasons);
+        self.findings(view.reasons_lead, &view.reasons);
         self.findings("Warnings:", &view.warnings);
         if !view.gates.is_empty() {
             self.line("Conditions under which the run fails:");

@@ -12,16 +12,19 @@ addEventListener("afterprint", () => {
     delete d.dataset.forPrint;
   }
 });
-for (const box of document.querySelectorAll(".command")) {
-  if (!navigator.clipboard) break;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "Copy";
-  button.addEventListener("click", () => {
-    navigator.clipboard.writeText(box.querySelector("code").textContent).then(() => {
-      button.textContent = "Copied";
-      setTimeout(() => { button.textContent = "Copy"; }, 1500);
-    }, () => { button.remove(); });
-  });
-  box.append(button);
+function addCopyButtons() {
+  for (const box of document.querySelectorAll(".command")) {
+    if (!navigator.clipboard) break;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", () => {
+      navigator.clipboard.writeText(box.querySelector("code").textContent).then(() => {
+        button.textContent = "Copied";
+        setTimeout(() => { button.textContent = "Copy"; }, 1500);
+      }, () => { button.remove(); });
+    });
+    box.append(button);
+  }
 }
+addCopyButtons();

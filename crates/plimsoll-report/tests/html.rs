@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use plimsoll_model::result::RunResult;
+use plimsoll_model::result::{Finding, RunResult};
 
 const VOID: [&str; 3] = ["meta", "br", "hr"];
 
@@ -333,4 +333,36 @@ fn resources_of_another_host_say_whose_they_are() {
 fn a_window_of_less_than_two_seconds_has_no_drawing_of_seconds() {
     assert!(page(&[fixture::valid(2)]).contains("Second by second"));
     assert!(!page(&[fixture::valid(1)]).contains("Second by second"), "a line needs two");
+}
+
+#[test]
+fn the_live_page_hears_of_its_own_run_and_of_nothing_else() {
+    let page = plimsoll_report::live_page().unwrap();
+    for network in ["src=", "url(", "@import", "fetch(", "XMLHttp", "://", "{{", "{%"] {
+        assert!(!page.contains(network), "{network:?} in the page");
+    }
+    assert_eq!(page.matches("new EventSource(\"events\")").count(), 1);
+    // Seconds come and go without a word; finished points are told to who cannot see them.
+    assert_eq!(page.matches("role=\"status\"").count(), 1);
+    let report = plimsoll_report::html_body(&fixture::valid(30)).unwrap();
+    let filled = page.replace("<div id=\"report\">", &format!("<div id=\"report\">{report}"));
+    unique_ids(&filled);
+}
+
+#[test]
+fn the_body_of_a_page_is_what_the_report_shows() {
+    let run = fixture::invalid(30);
+    assert!(page(std::slice::from_ref(&run)).contains(&plimsoll_report::html_body(&run).unwrap()));
+}
+
+#[test]
+fn a_run_that_goes_on_has_no_verdict_yet() {
+    let mut run = fixture::invalid(30);
+    let of_the_run =
+        |rule: &str| Finding { rule: rule.to_owned(), text: format!("{rule} it is"), point: None };
+    run.verdict.reasons.insert(0, of_the_run("interrupted"));
+    let body = plimsoll_report::html_body_so_far(&run).unwrap();
+    assert!(body.contains("verdict open") && body.contains("Under way: "));
+    assert!(body.contains("Points that must not be relied on:"), "{body}");
+    assert!(!body.contains("interrupted it is") && !body.contains("Invalid (quick)"));
 }

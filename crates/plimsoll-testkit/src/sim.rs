@@ -275,7 +275,7 @@ impl<T: Target> Driver for SimDriver<T> {
 
     fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
         match wait {
-            Wait::Poll => self.now += POLL_COST,
+            Wait::Poll | Wait::Yield => self.now += POLL_COST,
             Wait::SleepUntil(until) => self.now = self.now.max(until),
             Wait::Until(until) => {
                 let next = self.events.peek().map_or(until, |event| event.0.0);

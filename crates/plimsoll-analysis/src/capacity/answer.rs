@@ -1,5 +1,6 @@
 //! From the load points of a bundle to the capacity: the same tries give the same answer.
 
+use std::collections::BTreeMap;
 use std::mem::take;
 
 use plimsoll_model::assignment::{Load, Purpose};
@@ -13,7 +14,7 @@ use plimsoll_model::units::grouped;
 use super::judge::Tried;
 use super::{Answer, Config, Search};
 use crate::metric::ops_unit;
-use crate::raw::{PointView, RawRun, RunView, profile_named};
+use crate::raw::{KnownPoint, PointView, RawRun, RunView, profile_named};
 
 /// Makes the tries the points of the run, in order of load. All clients at once asks for no load of
 /// an open suite and stays a probe.
@@ -35,14 +36,14 @@ pub(crate) fn order_points(view: &mut RunView<'_>, suite: &Suite) {
 /// Puts the capacity in the place of the headline; why there is none, where that is so.
 pub(crate) fn summarise(
     summary: &mut Summary,
-    raw: &RawRun<'_>,
+    (raw, known): (&RawRun<'_>, &BTreeMap<String, KnownPoint>),
     view: &RunView<'_>,
     points: (&[PointResult], &[PointResult]),
 ) {
     let Some(started) = view.started else { return };
     let Some(asked) = &started.capacity else { return };
     let (points, probes) = points;
-    let tries = tries(raw, view, points, asked);
+    let tries = tries((raw, known), view, points, asked);
     let profile = profile_named(&started.profile).unwrap_or(ProfileName::Standard);
     let mut search = Search::new(Config::of(raw.suite, profile));
     if let Some(achieved) = probes.first().and_then(|probe| probe.achieved_ops_per_s) {
@@ -83,7 +84,7 @@ pub(crate) fn summarise(
 
 /// In order of time.
 fn tries(
-    raw: &RawRun<'_>,
+    (raw, known): (&RawRun<'_>, &BTreeMap<String, KnownPoint>),
     view: &RunView<'_>,
     points: &[PointResult],
     asked: &CapacityAsked,
@@ -91,12 +92,16 @@ fn tries(
     let mut pairs: Vec<(&PointView<'_>, &PointResult)> = view.ladder.iter().zip(points).collect();
     pairs.sort_by_key(|(point, _)| point.record.point.ordinal);
     let judged = pairs.into_iter().map(|(point, result)| {
+        let stem = point.record.point.stem();
+        if let Some(attempt) = known.get(&stem).and_then(|known| known.attempt.clone()) {
+            return CapacityTry { point: result.position, ..attempt };
+        }
         let tried = Tried {
             suite: raw.suite,
             within: &asked.within,
             record: point.record,
             result,
-            times: raw.histograms.get(&point.record.point.stem()),
+            times: raw.histograms.get(&stem),
         };
         tried.judge()
     });

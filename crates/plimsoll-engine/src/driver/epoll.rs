@@ -206,6 +206,10 @@ impl Driver for EpollDriver {
     fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
         let timeout = match wait {
             Wait::Poll => Timespec { tv_sec: 0, tv_nsec: 0 },
+            Wait::Yield => {
+                rustix::thread::sched_yield();
+                Timespec { tv_sec: 0, tv_nsec: 0 }
+            }
             Wait::Until(until) => timespec(until.saturating_sub(self.now())),
             Wait::SleepUntil(until) => {
                 let span = timespec(until.saturating_sub(self.now()));

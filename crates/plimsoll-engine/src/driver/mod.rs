@@ -117,6 +117,8 @@ pub struct Ready {
 pub enum Wait {
     /// Not at all.
     Poll,
+    /// For as long as others want this core and have had less of it; then look.
+    Yield,
     /// Until something happens or this instant, whichever is first.
     Until(Nanos),
     /// Until this instant, whatever happens; then look. Coalesces replies and sends alike.

@@ -148,10 +148,11 @@ impl<D: Driver> Connections<D> {
                 self.ready.push(Ready { writable: false, ..event });
             }
         }
-        let sleeps = wait != Wait::Poll;
-        let from = if sleeps && acted { self.now() } else { self.now };
+        // What a poll takes is seen when the next round begins.
+        let is_timed = wait != Wait::Poll;
+        let from = if is_timed && acted { self.now() } else { self.now };
         self.links.driver().wait(wait, &mut self.ready);
-        let to = if sleeps { self.now() } else { from };
+        let to = if is_timed { self.now() } else { from };
         let ready = self.ready.len();
         self.crowded = ready >= CROWD;
         self.looked = self.looking;

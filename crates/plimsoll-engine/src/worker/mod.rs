@@ -176,7 +176,7 @@ where
         let waited = self.ops.connections().wait(wait, acted);
         self.waiting.waited(wait, waited.from, waited.to, waited.ready);
         self.served = waited.ready > 0;
-        if wait != Wait::Poll {
+        if !matches!(wait, Wait::Poll | Wait::Yield) {
             self.ops.recording().slept(waited.to.saturating_sub(waited.from));
         } else if !self.served && !acted {
             self.idle_since = Some(now);

@@ -5,11 +5,11 @@
 //! every time measured. Where nothing has come for a while it sleeps, and wakes early by what its
 //! wakeups are late.
 //!
-//! Where the server may run on any core, a worker does the same for as long as nobody wants its
-//! core: while a light load leaves another core free, the kernel puts the server there. Gaps
-//! between two empty polls tell that somebody else had the core. Then polling would take time from
-//! the server, and it sleeps, for longer each time; as an open load fills the core, it rests
-//! between wakeups so that each deals with more.
+//! Where the server may run on any core, a worker polls too, and lets others on its core have a turn
+//! before each look: while a light load leaves another core free, the kernel puts the server there,
+//! and where it does not, the server is not held up. How long these turns were tells whether the core
+//! is wanted. Then polling would take time from the server, and it sleeps, for longer each time; as
+//! an open load fills the core, it rests between wakeups so that each deals with more.
 
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
 use plimsoll_model::units::Nanos;
@@ -32,12 +32,12 @@ const PAUSE_MIN: Nanos = Nanos::from_micros(100);
 const REST_MAX: Nanos = Nanos::from_micros(400);
 /// Share of the time at work from which such a worker rests, and at which it rests longest.
 const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
-/// An empty poll that takes so long had somebody else on the core.
-const GAP_MIN: Nanos = Nanos::from_micros(50);
-/// Of the time polled, so much in gaps says that the core is wanted.
-const WANTED_RATIO: f64 = 0.03;
-/// Time polled before that is judged.
-const JUDGED_POLLS: Nanos = Nanos::from_millis(10);
+/// A turn that others had on a core that is shared takes as long as this.
+const TURN_MIN: Nanos = Nanos::from_micros(5);
+/// Of the time, so much in such turns says that the core is wanted.
+const WANTED_RATIO: f64 = 0.1;
+/// Time over which that is judged.
+const JUDGED: Nanos = Nanos::from_millis(20);
 /// A worker whose core is wanted sleeps for so long before it polls again, twice as long each time.
 const SLEEPS: (Nanos, Nanos) = (Nanos::from_millis(50), Nanos::from_secs(5));
 /// Time over which the share at work is taken.
@@ -71,9 +71,9 @@ enum Polls {
 /// A core that others may want.
 #[derive(Debug)]
 struct Shared {
-    /// Time polled since the core was last judged, and how much of it was in gaps.
-    polled: Nanos,
-    gaps: Nanos,
+    /// Since when turns of others are counted, and how long they were.
+    since: Nanos,
+    turns: Nanos,
     /// It was wanted: no polls before then.
     sleeps_until: Nanos,
     /// For how long to sleep when it is wanted again.
@@ -131,11 +131,11 @@ impl Waiting {
             return Wait::Poll;
         }
         let until = timer.min(look_up);
-        if self.polls.may_poll(now) {
+        if let Some(poll) = self.polls.poll(now) {
             let expects = in_flight && now.saturating_sub(self.active) < POLL_FOR_REPLIES;
             let near = timer.saturating_sub(now) <= self.lead;
             return match expects || near {
-                true => Wait::Poll,
+                true => poll,
                 false => Wait::Until(look_up.min(timer - self.lead)),
             };
         }
@@ -155,8 +155,9 @@ impl Waiting {
     pub(super) fn waited(&mut self, wait: Wait, before: Nanos, now: Nanos, ready: usize) {
         let took = now.saturating_sub(before);
         match wait {
-            Wait::Poll => {
-                if ready == 0 && self.polls.polled(took, now) {
+            Wait::Poll => {}
+            Wait::Yield => {
+                if self.polls.yielded(took, now) {
                     // What was no sleep so far says nothing of how full the core is.
                     self.span = (now, 0);
                 }
@@ -205,18 +206,22 @@ impl Waiting {
 }
 
 impl Polls {
-    fn may_poll(&self, now: Nanos) -> bool {
+    /// How to poll now, if at all.
+    fn poll(&self, now: Nanos) -> Option<Wait> {
         match self {
-            Self::Never => false,
-            Self::Always => true,
-            Self::WhileNobodyWantsTheCore(core) => now >= core.sleeps_until,
+            Self::Never => None,
+            Self::Always => Some(Wait::Poll),
+            Self::WhileNobodyWantsTheCore(core) => {
+                (now >= core.sleeps_until).then_some(Wait::Yield)
+            }
         }
     }
 
-    /// An empty poll has ended; true when it told that the core is wanted.
-    fn polled(&mut self, took: Nanos, now: Nanos) -> bool {
+    /// Others could have a turn, and had it for so long; true when that tells that the core is
+    /// wanted.
+    fn yielded(&mut self, took: Nanos, now: Nanos) -> bool {
         match self {
-            Self::WhileNobodyWantsTheCore(core) => core.polled(took, now),
+            Self::WhileNobodyWantsTheCore(core) => core.yielded(took, now),
             Self::Never | Self::Always => false,
         }
     }
@@ -225,25 +230,26 @@ impl Polls {
 impl Shared {
     const fn new() -> Self {
         Self {
-            polled: Nanos::ZERO,
-            gaps: Nanos::ZERO,
+            since: Nanos::ZERO,
+            turns: Nanos::ZERO,
             sleeps_until: Nanos::ZERO,
             next_sleep: SLEEPS.0,
         }
     }
 
-    fn polled(&mut self, took: Nanos, now: Nanos) -> bool {
-        self.polled += took;
-        if took >= GAP_MIN {
-            self.gaps += took;
+    fn yielded(&mut self, took: Nanos, now: Nanos) -> bool {
+        if took >= TURN_MIN {
+            self.turns += took;
         }
-        if self.polled < JUDGED_POLLS {
+        let judged = now.saturating_sub(self.since);
+        if judged < JUDGED {
             return false;
         }
-        let is_wanted = self.gaps.0 as f64 > self.polled.0 as f64 * WANTED_RATIO;
-        (self.polled, self.gaps) = (Nanos::ZERO, Nanos::ZERO);
+        let is_wanted = self.turns.0 as f64 > judged.0 as f64 * WANTED_RATIO;
+        (self.since, self.turns) = (now, Nanos::ZERO);
         if is_wanted {
             self.sleeps_until = now + self.next_sleep;
+            self.since = self.sleeps_until;
             self.next_sleep = Nanos(self.next_sleep.0 * 2).min(SLEEPS.1);
         } else {
             self.next_sleep = Nanos(self.next_sleep.0 - self.next_sleep.0 / 64).max(SLEEPS.0);
@@ -285,33 +291,36 @@ mod tests {
         assert_eq!(waiting.next(&outstanding(US(4_200), US(9_000))), Wait::Poll, "a reply came");
     }
 
-    /// A worker whose core others may want, after `polls` empty polls that each took `took`.
-    fn shared(polls: u32, took: Nanos) -> (Waiting, Nanos) {
-        let polls_of = Polls::WhileNobodyWantsTheCore(Shared::new());
-        let mut waiting = Waiting { polls: polls_of, ..Waiting::by(Pacing::Auto) };
-        let mut now = Nanos::ZERO;
-        for _ in 0..polls {
-            waiting.waited(Wait::Poll, now, now + took, 0);
-            now += took;
-        }
-        (waiting, now)
-    }
-
     #[test]
-    fn a_worker_on_a_core_that_others_may_want_polls_until_somebody_does() {
+    fn a_worker_on_a_core_that_others_may_want_polls_until_they_have_long_turns() {
         let near = |now: Nanos| idle(now, now + US(20));
-        let (mut alone, now) = shared(100_000, US(1));
-        assert_eq!(alone.next(&near(now)), Wait::Poll, "nobody came");
-        // Four milliseconds in a hundred were somebody else's.
-        alone.waited(Wait::Poll, now, now + Nanos::from_millis(4), 0);
-        let now = now + Nanos::from_millis(4);
-        for at in 0..6_000 {
-            alone.waited(Wait::Poll, now + US(at), now + US(at + 1), 0);
-        }
-        let now = now + US(6_000);
-        assert_eq!(alone.next(&near(now)), Wait::Until(now + US(20)), "somebody did");
-        let again = now + SLEEPS.0;
-        assert_eq!(alone.next(&near(again)), Wait::Poll, "for a while only");
+        let shared = Polls::WhileNobodyWantsTheCore(Shared::new());
+        let mut waiting = Waiting { polls: shared, ..Waiting::by(Pacing::Auto) };
+        let mut now = Nanos::ZERO;
+        let mut yields = |waiting: &mut Waiting, took: &[Nanos], span: Nanos| {
+            let end = now + span;
+            for took in took.iter().cycle() {
+                waiting.waited(Wait::Yield, now, now + *took, 1);
+                now += *took;
+                if now >= end {
+                    return now;
+                }
+            }
+            now
+        };
+        let at = yields(&mut waiting, &[US(1)], Nanos::from_millis(100));
+        assert_eq!(waiting.next(&near(at)), Wait::Yield, "nobody came");
+        let twentieth = [[US(1); 19].as_slice(), &[US(16)]].concat();
+        let at = yields(
+            &mut waiting,
+            &[twentieth.clone(), vec![US(1); 300]].concat(),
+            Nanos::from_millis(100),
+        );
+        assert_eq!(waiting.next(&near(at)), Wait::Yield, "a light load's server has turns");
+        let at = yields(&mut waiting, &twentieth, Nanos::from_millis(40));
+        assert_eq!(waiting.next(&near(at)), Wait::Until(at + US(20)), "half the time");
+        let again = at + SLEEPS.0;
+        assert_eq!(waiting.next(&near(again)), Wait::Yield, "for a while only");
     }
 
     #[test]
@@ -319,16 +328,16 @@ mod tests {
         let mut now = Nanos::ZERO;
         let mut core = Shared::new();
         for expected in [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
-            now = now.max(core.sleeps_until) + Nanos::from_millis(10);
-            assert!(core.polled(Nanos::from_millis(10), now), "all of it was a gap");
+            now = now.max(core.sleeps_until) + JUDGED;
+            assert!(core.yielded(JUDGED, now), "all of it was others'");
             assert_eq!(core.sleeps_until - now, Nanos::from_millis(expected));
         }
-        for _ in 0..1_000 {
-            (0..10_000).for_each(|_| {
-                core.polled(US(1), now);
-            });
+        now = core.sleeps_until;
+        for _ in 0..1_000_000 {
+            now += US(20);
+            core.yielded(US(1), now);
         }
-        assert!(core.next_sleep < US(60_000), "forgotten: {:?}", core.next_sleep);
+        assert!(core.next_sleep < Nanos::from_millis(60), "forgotten: {:?}", core.next_sleep);
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub(super) fn view(run: &RunResult) -> Option<CapacityView> {
     Some(CapacityView {
         claim: match capacity {
             Some(capacity) => claim(capacity, run.summary.bound, search),
+            None if search.how.is_none() => {
+                format!("The search for a load within {} has not ended.", search.asked.within)
+            }
             None => format!("No load within {} was found.", search.asked.within),
         },
         limit: capacity.map(|capacity| capacity.limit.text.clone()).unwrap_or_default(),

@@ -13,7 +13,7 @@ use crate::table::Mark;
 use crate::text::{ABSENT, load, number, three_digits};
 
 /// Said where no load point earned a value.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 /// What the overall figures are.
 const OVERALL_NOTE: &str = " Overall response is the area under mean service time over achieved \

@@ -55,6 +55,8 @@ pub(crate) struct RunView {
     /// Connections that the server refused or dropped, before all that follows from it.
     pub(crate) connections: Findings,
     pub(crate) reasons: Findings,
+    /// Said before the reasons.
+    pub(crate) reasons_lead: &'static str,
     pub(crate) warnings: Findings,
     /// What became of the conditions under which the run fails, with a sign.
     pub(crate) gates: Vec<(&'static str, String)>,
@@ -146,6 +148,10 @@ impl RunView {
             verdict: verdict(run),
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),
+            reasons_lead: match !run.verdict.valid && !points.rows.is_empty() {
+                true => "Why these figures must not be relied on:",
+                false => "Why:",
+            },
             warnings: findings(warnings),
             gates: run.gates.iter().map(|gate| (gate_sign(gate), gate_text(gate))).collect(),
             capacity: capacity::view(run),
@@ -177,6 +183,28 @@ impl RunView {
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),
             disclosure: run.disclosure.as_ref().map(disclosure::sections).unwrap_or_default(),
             not_verified: run.disclosure.iter().flat_map(|d| d.not_verified.clone()).collect(),
+        }
+    }
+
+    /// Of a run that goes on. What is said of the run as a whole is left out: most of it is that
+    /// the run has not ended.
+    pub(crate) fn so_far(run: &RunResult) -> Self {
+        let of_points = run.verdict.reasons.iter().filter(|reason| reason.point.is_some());
+        let mut all = Self::new(run);
+        for figure in all.figures.iter_mut().filter(|figure| figure.value == headline::NONE) {
+            "not yet".clone_into(&mut figure.value);
+        }
+        Self {
+            symbol: "…",
+            mood: "open",
+            verdict: match run.points.len() + run.probes.len() {
+                1 => "Under way: 1 load point has finished".to_owned(),
+                several => format!("Under way: {several} load points have finished"),
+            },
+            reasons: findings(of_points),
+            reasons_lead: "Points that must not be relied on:",
+            gates: Vec::new(),
+            ..all
         }
     }
 }

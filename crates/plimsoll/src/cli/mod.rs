@@ -15,7 +15,7 @@ use plimsoll_model::suite::Override;
 
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use observers::ObserverArgs;
+use observers::ObserverArgs;
 pub(crate) use run::{LadderArgs, Peak, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;

@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_analysis::{PointTimes, RawRun, analyse};
+use plimsoll_analysis::{KnownPoint, PointTimes, RawRun, analyse_with};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Phases, PointId, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
-use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::Profile;
 use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_monitor::Source;
@@ -65,6 +64,10 @@ pub(crate) fn run(
     BundleWriter::refuse_occupied(&request.out)?;
     let sources = sources::open(&request.monitors)?;
     let observers = Observers::open(&request.observers)?;
+    for greeting in observers.greetings() {
+        live.clear();
+        note(&greeting);
+    }
     let setup = RunSetup::prepare(request, None, signals, live)?;
     let disclosure = disclose::disclosure(request, &setup);
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
@@ -137,7 +140,7 @@ struct Run<'a> {
     watcher: Watcher,
     observers: Observers,
     /// Load points that were run here, as the report will show them, by stem.
-    judged: BTreeMap<String, PointResult>,
+    judged: BTreeMap<String, KnownPoint>,
 }
 
 impl<'a> Run<'a> {
@@ -252,7 +255,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs one load point; `None` when the user asked for the end.
-    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<Judged>, Failure> {
+    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<KnownPoint>, Failure> {
         if !self.wait_for_targets(live)? {
             return Ok(None);
         }
@@ -346,7 +349,7 @@ impl<'a> Run<'a> {
     }
 
     /// The point as the report will show it.
-    fn judge(&mut self, record: &PointRecord, times: PointTimes, op_names: &OpNames) -> Judged {
+    fn judge(&mut self, record: &PointRecord, times: PointTimes, op_names: &OpNames) -> KnownPoint {
         let stem = record.point.stem();
         let raw = RawRun {
             suite: &self.request.suite,
@@ -354,17 +357,11 @@ impl<'a> Run<'a> {
             histograms: BTreeMap::from([(stem.clone(), times)]),
             disclosure: Some(self.disclosure.clone()),
         };
-        let mut run = analyse(&raw);
-        let mut found = None;
-        for point in run.points.iter_mut().chain(&mut run.probes) {
-            match point.stem.as_deref() {
-                Some(of) if of == stem => found = Some(point.clone()),
-                // Only this point's histograms are at hand.
-                Some(of) => *point = self.judged.get(of).unwrap_or(point).clone(),
-                None => {}
-            }
-        }
-        let point = found.unwrap_or_default();
+        // Only this point's histograms are at hand.
+        let run = analyse_with(&raw, &self.judged);
+        let mut points = run.points.iter().chain(&run.probes);
+        let point = points.find(|point| point.stem.as_ref() == Some(&stem));
+        let point = point.cloned().unwrap_or_default();
         let is_on_curve = run.points.iter().any(|other| other.stem == point.stem);
         let tries = run.summary.capacity_search.iter().flat_map(|search| &search.tries);
         let attempt = tries.filter(|_| is_on_curve).find(|attempt| attempt.point == point.position);
@@ -372,8 +369,9 @@ impl<'a> Run<'a> {
         let times = &raw.histograms[&stem];
         let finished = FinishedPoint { record, times, op_names, point: &point, run: &run };
         self.observers.tell(|observer| observer.point_finished(&finished));
-        self.judged.insert(stem.clone(), point.clone());
-        Judged { result: point, attempt }
+        let known = KnownPoint { result: point, attempt };
+        self.judged.insert(stem, known.clone());
+        known
     }
 
     /// Waits until every target answers; false when the user asked for the end.
@@ -434,14 +432,6 @@ fn see_off(observers: Observers, live: &mut Live) {
         live.clear();
         note(&format!("warning: {problem}"));
     }
-}
-
-/// A load point that was run.
-struct Judged {
-    /// As the report will show it.
-    result: PointResult,
-    /// Held against the limits, where a capacity is searched.
-    attempt: Option<CapacityTry>,
 }
 
 /// A load point about to be run.

@@ -5,8 +5,10 @@
 //! the run, never a failure of the run. Its threads keep off the workers' cores as all others of
 //! this program do (`coordinator/point.rs`).
 
+mod live;
 mod otlp;
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use plimsoll_analysis::PointTimes;
@@ -21,6 +23,8 @@ use crate::exit::Failure;
 /// Who is to look on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObserverWishes {
+    /// Where a page shows the run while it goes: an address of loopback.
+    pub live: Option<SocketAddr>,
     /// Collectors that finished load points go to.
     pub exports: Vec<ExportUrl>,
 }
@@ -62,6 +66,10 @@ pub(crate) struct FinishedPoint<'a> {
 
 /// Somebody who looks on.
 pub(crate) trait Observer: Send {
+    /// What the user is to know before the run.
+    fn greeting(&self) -> Option<String> {
+        None
+    }
     /// A load point begins.
     fn point_begins(&mut self, title: &str);
     /// A second of it is over. Called while load is sent: it must take no time.
@@ -79,9 +87,19 @@ pub(crate) trait Observer: Send {
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);
 
 impl Observers {
-    /// All that are wished for, before servers are started and before there is any load.
+    /// Opens what is wished for, before servers are started and before there is any load.
     pub(crate) fn open(wishes: &ObserverWishes) -> Result<Self, Failure> {
-        Ok(Self(otlp::open(&wishes.exports)?))
+        let mut all: Vec<Box<dyn Observer>> = Vec::new();
+        if let Some(address) = wishes.live {
+            all.push(Box::new(live::LivePage::open(address)?));
+        }
+        all.extend(otlp::open(&wishes.exports)?);
+        Ok(Self(all))
+    }
+
+    /// What the user is to know before the run.
+    pub(crate) fn greetings(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter_map(|observer| observer.greeting())
     }
 
     /// Tells each of them.

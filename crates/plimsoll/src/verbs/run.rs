@@ -11,14 +11,13 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{LadderArgs, ObserverArgs, Output, Peak, RunArgs, YesNo};
+use crate::cli::{LadderArgs, Output, Peak, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, run, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::load_file;
-use crate::observers::{ExportUrl, ObserverWishes};
 use crate::secrets::{command_line, separate};
 use crate::suite_source;
 use crate::terminal::{self, Live};
@@ -114,7 +113,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         priority: args.priority.into(),
         loadfile,
         monitors: sources::parse(&args.monitor)?,
-        observers: wishes(&args.observers)?,
+        observers: args.observers.wishes()?,
         statements: statements.iter().map(statement).collect(),
         capacity: None,
         gates: Gates {
@@ -124,10 +123,6 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         held: None,
         command: command_line(),
     })
-}
-
-fn wishes(args: &ObserverArgs) -> Result<ObserverWishes, Failure> {
-    Ok(ObserverWishes { exports: ExportUrl::parse_all(&args.export)? })
 }
 
 /// The ladder the flags ask for. It replaces the file's whole: keys of a ladder of another kind

@@ -13,6 +13,7 @@ mod gates;
 mod generate;
 mod interruption;
 mod listening;
+mod live;
 mod monitors;
 mod otlp;
 mod own_way;

@@ -1,0 +1,262 @@
+//! `--live`: a page that many look at, one of whom stands still, and what Prometheus is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use serde_json::Value;
+use socket2::{Domain, Socket, Type};
+
+use crate::listening::Listening;
+use crate::support::{command, plimsoll, result, short, wait_for};
+
+/// Besides the one who stands still and the one who asks for the figures at the end.
+const VIEWERS: usize = 7;
+
+/// Where a run shows itself.
+struct Page {
+    address: String,
+    path: String,
+}
+
+impl Page {
+    /// Of a run that has just been started; it keeps its standard error.
+    fn of(run: &mut Child) -> Self {
+        let mut line = String::new();
+        let errors = run.stderr.as_mut().unwrap();
+        // Byte by byte: what follows is read at the end.
+        while !line.ends_with('\n') {
+            let mut byte = [0];
+            assert_eq!(errors.read(&mut byte).unwrap(), 1, "it ended after {line:?}");
+            line.push(char::from(byte[0]));
+        }
+        let url = line.trim().strip_prefix("live: http://").expect(&line);
+        let (address, path) = url.split_once('/').unwrap();
+        Self { address: address.to_owned(), path: format!("/{path}") }
+    }
+
+    fn ask(&self, stream: &mut TcpStream, path: &str, host: &str) {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+    }
+
+    /// The whole answer.
+    fn get(&self, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        self.ask(&mut stream, path, host);
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn events(&self) -> String {
+        format!("{}events", self.path)
+    }
+
+    /// Hears events until the stream ends.
+    fn look_on(&self, heard: &Sender<(String, Value)>) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        self.ask(&mut stream, &self.events(), "localhost");
+        let mut kind = String::new();
+        // Chunks end where events do: what lies between are their lengths.
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if let Some(name) = line.strip_prefix("event: ") {
+                name.clone_into(&mut kind);
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                heard.send((kind.clone(), serde_json::from_str(data).unwrap())).unwrap();
+            }
+        }
+    }
+
+    /// Asks for events and reads none of them, with next to no room for what comes.
+    fn stand_still(&self) -> TcpStream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(1).unwrap();
+        let address: std::net::SocketAddr = self.address.parse().unwrap();
+        socket.connect(&address.into()).unwrap();
+        let mut stream = TcpStream::from(socket);
+        self.ask(&mut stream, &self.events(), "127.0.0.1");
+        stream
+    }
+}
+
+fn start(arguments: &[&str]) -> Child {
+    command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn many_look_on_and_see_what_the_result_says() {
+    let target = Listening::start();
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--rate", "100,200", "--for", "1200ms", "--live"];
+    let mut run = start(&short("web-url", &target.url, &bundle, &more));
+    let page = Page::of(&mut run);
+    let still = page.stand_still();
+
+    let shell = page.get(&page.path, &page.address);
+    assert!(shell.starts_with("HTTP/1.1 200 ") && shell.contains("new EventSource(\"events\")"));
+    for field in ["default-src 'none'", "cache-control: no-store", "referrer-policy: no-referrer"] {
+        assert!(shell.contains(field), "{field} is not in {shell}");
+    }
+    let status = |path: &str, host: &str| page.get(path, host)[9..12].parse::<u16>().unwrap();
+    assert_eq!(status("/", "localhost"), 404);
+    assert_eq!(status("/events", "localhost"), 404);
+    assert_eq!(status(&format!("/{}/", "0".repeat(32)), "localhost"), 404);
+    assert_eq!(status(&page.path, "evil.example"), 403);
+    assert_eq!(status(&page.events(), "evil.example"), 403);
+    assert_eq!(status(page.path.trim_end_matches('/'), "localhost"), 308);
+
+    let (ends, over) = channel();
+    thread::scope(|scope| {
+        for viewer in 0..VIEWERS {
+            let (page, ends) = (&page, ends.clone());
+            scope.spawn(move || {
+                let (heard, events) = channel();
+                page.look_on(&heard);
+                drop(heard);
+                ends.send((viewer, events.iter().collect::<Vec<_>>())).unwrap();
+            });
+        }
+        // The first to see the end, while he who stands still is waited for.
+        let (heard, events) = channel();
+        scope.spawn(|| {
+            let (page, heard) = (&page, heard);
+            page.look_on(&heard);
+        });
+        let figures = events.iter().find(|(kind, _)| kind == "over").map(|_| {
+            let text = page.get(&format!("{}metrics", page.path), "127.0.0.1:9090");
+            text.split_once("\r\n\r\n").unwrap().1.to_owned()
+        });
+        check_metrics(&figures.unwrap(), &result(&bundle));
+    });
+    let ended = wait_for(run);
+    assert!(!ended.err.contains("--live"), "{ended:?}");
+    drop((still, ends));
+
+    let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+    let all: Vec<_> = over.iter().collect();
+    assert_eq!(all.len(), VIEWERS);
+    for (_, events) in all {
+        let of = |kind: &'static str| events.iter().filter(move |(of, _)| of == kind);
+        assert!(of("second").count() >= 2, "a second of each point at least");
+        let first = of("report").next().unwrap().1["html"].as_str().unwrap();
+        assert!(first.contains("Under way: 1 load point has finished"), "{first}");
+        // What viewers see at the end is the report, and so the result.
+        let last = of("report").next_back().unwrap().1["html"].as_str().unwrap();
+        assert!(report.contains(last), "the last event is not the report");
+        assert_eq!(events.last().unwrap().0, "over");
+    }
+}
+
+/// Holds every series against the result.
+#[track_caller]
+fn check_metrics(text: &str, result: &Value) {
+    let series = parsed(text);
+    let points = result["points"].as_array().unwrap();
+    assert_eq!(series["plimsoll_points_finished"], points.len() as f64);
+    for point in points {
+        let labels = format!("kind=\"ladder\",point=\"{}\"", point["position"]);
+        let op_labels = format!("{labels},op=\"GET\"");
+        let of = |name: &str, labels: &str| series[&format!("plimsoll_{name}{{{labels}}}")];
+        let op = &point["ops"]["GET"];
+        for (name, labels, expected) in [
+            ("requested_ops_per_second", &labels, &point["requested"]),
+            ("achieved_ops_per_second", &labels, &point["achieved_ops_per_s"]),
+            ("ops_total", &op_labels, &op["count"]),
+            ("errors_total", &op_labels, &op["errors"]),
+            ("response_seconds_count", &op_labels, &op["response_ns"]["n"]),
+        ] {
+            assert_eq!(of(name, labels), expected.as_f64().unwrap(), "{name} of {labels}");
+        }
+        let mean_ns = op["response_ns"]["mean"].as_f64().unwrap();
+        let (sum, count) =
+            (of("response_seconds_sum", &op_labels), of("response_seconds_count", &op_labels));
+        assert!((sum / count * 1e9 / mean_ns - 1.0).abs() < 1e-9);
+        assert_eq!(of("response_seconds_bucket", &format!("{op_labels},le=\"+Inf\"")), count);
+    }
+}
+
+/// Every series by name and labels. Strict: each name is declared once before its series, which
+/// stand together; labels are `name="value"`; values are numbers.
+fn parsed(text: &str) -> BTreeMap<String, f64> {
+    assert!(text.ends_with('\n'));
+    let (mut series, mut declared) = (BTreeMap::new(), BTreeSet::new());
+    let (mut helped, mut family) = (String::new(), (String::new(), String::new()));
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            helped = help.split_once(' ').unwrap().0.to_owned();
+            assert!(declared.insert(helped.clone()), "{helped} is declared twice");
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').unwrap();
+            assert!(name == helped && ["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            family = (name.to_owned(), kind.to_owned());
+        } else {
+            let (name_and_labels, value) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = name_and_labels.split_once('{').unwrap_or((name_and_labels, "}"));
+            let ending = name.strip_prefix(&family.0).expect(line);
+            let endings: &[&str] = match family.1.as_str() {
+                "histogram" => &["_bucket", "_sum", "_count"],
+                _ => &[""],
+            };
+            assert!(endings.contains(&ending), "{line}");
+            let labels = labels.strip_suffix('}').unwrap();
+            for label in labels.split(',').filter(|label| !label.is_empty()) {
+                let (key, value) = label.split_once("=\"").expect(line);
+                assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
+                assert!(
+                    value.strip_suffix('"').is_some_and(|v| !v.contains(['"', '\\'])),
+                    "{line}"
+                );
+            }
+            let value = value.parse::<f64>().expect(line);
+            assert!(value.is_finite() && value >= 0.0, "{line}");
+            let before = series.insert(name_and_labels.to_owned(), value);
+            assert_eq!(before, None, "{line} stands twice");
+        }
+    }
+    series
+}
+
+#[test]
+fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
+    let target = Listening::start();
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--rate", "20", "--for", "3s", "--live", "localhost:0"];
+    let mut run = start(&short("web-url", &target.url, &bundle, &more));
+    let page = Page::of(&mut run);
+    let enter = || {
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        page.ask(&mut stream, &page.events(), "localhost");
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        (String::from_utf8_lossy(&status[9..]).into_owned(), stream)
+    };
+    let mut seated: Vec<_> = (0..32).map(|_| enter()).collect();
+    assert!(seated.iter().all(|(status, _)| status == "200"));
+    assert_eq!(enter().0, "503");
+    seated.pop();
+    crate::support::wait_until("a seat is free", || enter().0 == "200");
+    drop(seated);
+    wait_for(run);
+}
+
+#[test]
+fn a_page_is_refused_before_any_load() {
+    let target = Listening::start();
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let refused = |address: &str| {
+        plimsoll(&short("web-url", &target.url, &bundle, &["--clients", "1", "--live", address]))
+    };
+    refused("0.0.0.0:0").check(2, &["0.0.0.0 is not an address of loopback", "ssh -L"]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(&address).check(3, &["--live", &address, "in use", "name another port"]);
+    assert_eq!(target.connections(), 0);
+    assert!(!bundle.exists());
+}
