@@ -82,6 +82,13 @@ impl EpollDriver {
         Ok(rustix::thread::set_current_timer_slack(Some(one_ns))?)
     }
 
+    /// What is ready within `timeout`, into `events`. EINTR is as good as nothing.
+    fn look(&mut self, timeout: &Timespec) {
+        self.events.clear();
+        let spare = rustix::buffer::spare_capacity(&mut self.events);
+        let _ = epoll::wait(&self.epoll, spare, Some(timeout));
+    }
+
     fn socket(&self, slot: Slot) -> Result<&Socket, LinkError> {
         socket_in(&self.sockets, slot)
     }
@@ -205,11 +212,7 @@ impl Driver for EpollDriver {
 
     fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>) {
         let timeout = match wait {
-            Wait::Poll => Timespec { tv_sec: 0, tv_nsec: 0 },
-            Wait::Yield => {
-                rustix::thread::sched_yield();
-                Timespec { tv_sec: 0, tv_nsec: 0 }
-            }
+            Wait::Poll | Wait::Yield => Timespec { tv_sec: 0, tv_nsec: 0 },
             Wait::Until(until) => timespec(until.saturating_sub(self.now())),
             Wait::SleepUntil(until) => {
                 let span = timespec(until.saturating_sub(self.now()));
@@ -218,11 +221,10 @@ impl Driver for EpollDriver {
                 Timespec { tv_sec: 0, tv_nsec: 0 }
             }
         };
-        self.events.clear();
-        let spare = rustix::buffer::spare_capacity(&mut self.events);
-        // EINTR is as good as nothing ready.
-        if epoll::wait(&self.epoll, spare, Some(&timeout)).is_err() {
-            return;
+        self.look(&timeout);
+        if wait == Wait::Yield && self.events.is_empty() {
+            rustix::thread::sched_yield();
+            self.look(&timeout);
         }
         for event in &self.events {
             let flags = event.flags;

@@ -117,7 +117,7 @@ pub struct Ready {
 pub enum Wait {
     /// Not at all.
     Poll,
-    /// For as long as others want this core and have had less of it; then look.
+    /// Not at all where something has happened; else others on this core have a turn first.
     Yield,
     /// Until something happens or this instant, whichever is first.
     Until(Nanos),

@@ -6,9 +6,8 @@
 //! wakeups are late.
 //!
 //! Where the server may run on any core, a worker polls too, and lets others on its core have a turn
-//! before each look: while a light load leaves another core free, the kernel puts the server there,
-//! and where it does not, the server is not held up. How long these turns were tells whether the core
-//! is wanted. Then polling would take time from the server, and it sleeps, for longer each time; as
+//! where it finds nothing: while a light load leaves another core free, the kernel puts the server there,
+//! and where it does not, the server is not held up. Long turns tell that the core is wanted. Then polling would take time from the server, and it sleeps, for longer each time; as
 //! an open load fills the core, it rests between wakeups so that each deals with more.
 
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
@@ -32,10 +31,11 @@ const PAUSE_MIN: Nanos = Nanos::from_micros(100);
 const REST_MAX: Nanos = Nanos::from_micros(400);
 /// Share of the time at work from which such a worker rests, and at which it rests longest.
 const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
-/// A turn that others had on a core that is shared takes as long as this.
-const TURN_MIN: Nanos = Nanos::from_micros(5);
-/// Of the time, so much in such turns says that the core is wanted.
-const WANTED_RATIO: f64 = 0.1;
+/// A server that answers a request or a few on a core that is shared is done before that; a turn
+/// of this length is somebody's who wants the core.
+const TURN_MIN: Nanos = Nanos::from_micros(100);
+/// Of the time, so much in such turns is enough to sleep.
+const WANTED_RATIO: f64 = 0.05;
 /// Time over which that is judged.
 const JUDGED: Nanos = Nanos::from_millis(20);
 /// A worker whose core is wanted sleeps for so long before it polls again, twice as long each time.
@@ -310,15 +310,15 @@ mod tests {
         };
         let at = yields(&mut waiting, &[US(1)], Nanos::from_millis(100));
         assert_eq!(waiting.next(&near(at)), Wait::Yield, "nobody came");
-        let twentieth = [[US(1); 19].as_slice(), &[US(16)]].concat();
+        let twentieth = [[US(1); 19].as_slice(), &[US(160)]].concat();
         let at = yields(
             &mut waiting,
-            &[twentieth.clone(), vec![US(1); 300]].concat(),
+            &[twentieth.clone(), vec![US(1); 6_000]].concat(),
             Nanos::from_millis(100),
         );
         assert_eq!(waiting.next(&near(at)), Wait::Yield, "a light load's server has turns");
         let at = yields(&mut waiting, &twentieth, Nanos::from_millis(40));
-        assert_eq!(waiting.next(&near(at)), Wait::Until(at + US(20)), "half the time");
+        assert_eq!(waiting.next(&near(at)), Wait::Until(at + US(20)), "nearly all the time");
         let again = at + SLEEPS.0;
         assert_eq!(waiting.next(&near(again)), Wait::Yield, "for a while only");
     }
