@@ -4,27 +4,29 @@ use std::path::Path;
 
 use plimsoll_model::bundle::write_durably;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::suite::ProfileName;
+use plimsoll_model::suite::{Ladder, LoadSpec, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 
 use crate::cli::DemoArgs;
 use crate::coordinator::signals::Signals;
-use crate::coordinator::{Held, RunRequest, run};
+use crate::coordinator::{Held, RunRequest, cores_of_program, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::suite_source;
 use crate::terminal::{self, Live};
 use crate::verbs::run::{default_out, show_end};
 
-/// The suites of the tour, and the work that their servers do besides: each then ends where its
-/// core does, well below what the generator can send.
+/// The suites of the tour, and the work that their servers do besides on one core: it ends each load
+/// line well below what the generator can send.
 const SUITES: [(&str, Nanos); 4] = [
-    ("web-static", Nanos::from_micros(100)),
-    ("nfs-v3", Nanos::from_micros(50)),
-    ("disk-mix", Nanos::from_micros(200)),
-    ("transactions", Nanos::from_micros(150)),
+    ("web-static", Nanos::from_micros(200)),
+    ("nfs-v3", Nanos::from_micros(200)),
+    ("disk-mix", Nanos::from_micros(50)),
+    ("transactions", Nanos::from_micros(50)),
 ];
+/// Load points of a ladder of rates.
+const STEPS: u32 = 10;
 /// The page with all of them.
 const OVERVIEW_FILE: &str = "index.html";
 
@@ -55,9 +57,15 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
 }
 
 fn request(name: &str, work: Nanos, out: &Path) -> Result<RunRequest, Failure> {
-    let suite = suite_source::find(name, &[])?;
+    let mut suite = suite_source::find(name, &[])?;
+    if matches!(suite.load, LoadSpec::Open { .. }) {
+        // A core that spends all its time on that work does so many ops a second, and has other
+        // work too: the last load point is just too much.
+        suite.ladder = Ladder::Peak { peak: 1.0 / work.as_secs_f64(), steps: STEPS };
+    }
+    let cores = (cores_of_program()?.len() > 1).then_some(1);
+    let held = Held { work: Some(work), cores, ..Held::default() };
     let plain = RunRequest::plain(suite, ProfileName::Demo, TargetSpec::Builtin, out.join(name));
-    let held = Held { work: Some(work), ..Held::default() };
     Ok(RunRequest { held: Some(held), ..plain })
 }
 
