@@ -1,5 +1,7 @@
 //! Empty histograms for a worker's next interval, made on another thread: they are a megabyte for
-//! each op kind, and the half millisecond that clearing some of them takes would hold up ops.
+//! each op kind, and the half millisecond that clearing some of them takes would hold up ops. Where
+//! that thread had no turn (its core is the server's, and full), the worker takes memory that the
+//! kernel clears page by page, as it is touched.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -32,24 +34,21 @@ impl FreshTimes {
     /// An empty set of each op kind; made here if none is ready.
     pub fn take(&self) -> Vec<OpTimes> {
         let ready = self.made.as_ref().and_then(|made| made.try_recv().ok());
-        ready.unwrap_or_else(|| make(self.kinds))
+        ready.unwrap_or_else(|| (0..self.kinds).map(|_| OpTimes::new()).collect())
     }
 }
 
 impl Supplier {
     /// Keeps one set ready until the worker is gone.
     pub fn run(self) {
-        while self.made.send(make(self.kinds)).is_ok() {}
+        while self.made.send(touched(self.kinds)).is_ok() {}
     }
 }
 
-fn make(kinds: usize) -> Vec<OpTimes> {
-    let touched = || {
-        let mut times = OpTimes::new();
-        times.clear();
-        times
-    };
-    (0..kinds).map(|_| touched()).collect()
+fn touched(kinds: usize) -> Vec<OpTimes> {
+    let mut all: Vec<OpTimes> = (0..kinds).map(|_| OpTimes::new()).collect();
+    all.iter_mut().for_each(OpTimes::clear);
+    all
 }
 
 #[cfg(test)]

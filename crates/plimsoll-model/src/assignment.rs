@@ -186,6 +186,7 @@ impl Phases {
             20_000.. => 1_000,
             3_000.. => 250,
             1_000.. => 100,
+            500.. => 50,
             _ => 20,
         };
         let slice = Nanos::from_millis(millis).0;
