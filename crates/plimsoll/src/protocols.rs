@@ -94,11 +94,6 @@ pub(crate) fn managed(of: &Registration, name: &str) -> Result<&'static Managed,
             protocol.title
         )));
     }
-    if PLANNED.contains(&name) {
-        return Err(Failure::wrong(format!(
-            "managed:{name} is not supported yet; start it yourself and give its URL"
-        )));
-    }
     let known = || its.iter().chain(&others).map(|(_, server)| server.name);
     let help = match nearest(name, known()) {
         Some(near) => format!("did you mean managed:{near}?"),
@@ -106,9 +101,6 @@ pub(crate) fn managed(of: &Registration, name: &str) -> Result<&'static Managed,
     };
     Err(Failure::wrong(format!("there is no managed:{name}; {help}")))
 }
-
-/// Names of servers that are meant to come.
-const PLANNED: [&str; 1] = ["caddy"];
 
 #[cfg(test)]
 mod tests {
@@ -156,8 +148,6 @@ mod tests {
         assert_eq!(near, "there is no managed:ngnix; did you mean managed:nginx?");
         let strange = refusal("http", "iis");
         assert_eq!(strange, "there is no managed:iis; known: nginx, caddy, ganesha, samba");
-        let planned = "managed:caddy is not supported yet; start it yourself and give its URL";
-        assert_eq!(refusal("http", "caddy"), planned);
     }
 
     #[test]

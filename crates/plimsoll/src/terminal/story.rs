@@ -1,29 +1,49 @@
 //! A run in one line.
 
+use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::{BytesPerSec, grouped};
 use plimsoll_report::limit_name;
 
 use super::Style;
 use super::point_line::time;
-use super::summary::value_text;
 
-/// The headline, how long answers took there, what limited the highest load, and the verdict.
+/// The most that was held, how slow the slowest answers were half way and there, what limited the
+/// highest load, and the verdict.
 pub(crate) fn story(result: &RunResult, style: Style) -> String {
     let suite = result.suite.as_ref().map_or("", |suite| suite.name.as_str());
-    let value = result.summary.value.map_or("no load held".to_owned(), |v| value_text(v, result));
-    let counted = result.points.iter().filter(|point| point.counts());
-    let peak = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
-    let p99 = peak.and_then(|point| point.response_ns.as_ref()).and_then(|times| times.p99);
+    let most = result.summary.value.map_or("no load held".to_owned(), |value| {
+        let bound = if result.summary.bound == Bound::AtLeast { "at least " } else { "" };
+        match result.suite.as_ref().map(|suite| suite.metric) {
+            Some(Metric::Bytes) => format!("{bound}{}", BytesPerSec(value)),
+            _ => format!("{bound}{} {}", grouped(value.round()), result.summary.unit),
+        }
+    });
+    let counted = || result.points.iter().filter(|point| point.counts());
+    let peak = counted().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let half = peak.map_or(0.0, |peak| rate(peak) / 2.0);
+    let off = |point: &PointResult| (rate(point) - half).abs();
+    let half_way = counted().min_by(|a, b| off(a).total_cmp(&off(b)));
     let limit = result.points.last().map(|point| limit_name(&point.limit)).unwrap_or_default();
     let verdict = match result.verdict.valid {
         true => style.good("valid"),
         false => style.bad("invalid"),
     };
-    format!("{suite:<13} {}, p99 {}, limit: {limit}, {verdict}", style.bold(&value), time(p99))
+    format!(
+        "{suite:<13} {}, p99 {} half way and {} there, limit: {limit}, {verdict}",
+        style.bold(&most),
+        p99(half_way),
+        p99(peak)
+    )
 }
 
 fn rate(point: &PointResult) -> f64 {
     point.achieved_ops_per_s.unwrap_or_default()
+}
+
+fn p99(point: Option<&PointResult>) -> String {
+    time(point.and_then(|point| point.response_ns.as_ref()).and_then(|times| times.p99))
 }
 
 #[cfg(test)]
@@ -33,6 +53,9 @@ mod tests {
     #[test]
     fn a_run_without_a_figure_is_told_too() {
         let told = story(&RunResult::default(), Style::new(false));
-        assert_eq!(told, "              no load held, p99 –, limit: , invalid");
+        assert_eq!(
+            told,
+            "              no load held, p99 – half way and – there, limit: , invalid"
+        );
     }
 }

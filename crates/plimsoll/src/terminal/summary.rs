@@ -145,7 +145,7 @@ fn metric(result: &RunResult) -> Metric {
 }
 
 /// The headline; bytes in both units people compare.
-pub(super) fn value_text(value: f64, result: &RunResult) -> String {
+fn value_text(value: f64, result: &RunResult) -> String {
     let bound = match result.summary.bound {
         Bound::Exact => "",
         Bound::AtLeast => "at least ",
