@@ -203,8 +203,8 @@ impl Phases {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
-    /// Decides at each wait: polls while replies are outstanding or the next op is near where the
-    /// worker has a core of its own, sleeps otherwise.
+    /// Decides at each wait: polls while replies are outstanding or the next op is near, unless
+    /// others want the worker's core; sleeps otherwise.
     Auto,
     /// Polls without sleeping: shortest lag, a whole core.
     Spin,

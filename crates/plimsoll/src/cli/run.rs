@@ -284,8 +284,7 @@ impl From<ProfileArg> for ProfileName {
 /// How workers wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PacingArg {
-    /// Decide at each wait: poll where a worker has a core of its own and something is near, else
-    /// sleep
+    /// Decide at each wait: poll where something is near and the core is free for it, else sleep
     Auto,
     /// Poll without sleeping: least lag, a whole core
     Spin,
