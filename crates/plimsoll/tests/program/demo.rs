@@ -45,5 +45,7 @@ fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
         let in_earnest: Vec<&String> = failed.filter(|class| *class != "timeout").collect();
         assert!(in_earnest.is_empty(), "{point}");
     }
-    assert!(!whole["probes"].as_array().unwrap().is_empty(), "the peak was searched");
+    // Where its core would have time for nothing but the work that it does besides.
+    assert_eq!(points[9]["requested"], 5_000.0);
+    assert!(whole["probes"].as_array().unwrap().is_empty(), "no search is needed");
 }

@@ -18,7 +18,7 @@ fn conditions_are_judged_told_and_kept_with_the_run() {
                 "--rate",
                 "100",
                 "--fail-if",
-                "p50@100 > 1ns",
+                "max@100 > 1ns",
                 "--fail-if",
                 "achieved_ops_per_s@100<1",
             ][..],
@@ -27,7 +27,7 @@ fn conditions_are_judged_told_and_kept_with_the_run() {
         .concat();
     let run = plimsoll(&short("web-url", &server.url, &bundle, &flags));
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.out.contains("p50@100 > 1ns: failed"), "{}", run.out);
+    assert!(run.out.contains("max@100 > 1ns: failed"), "{}", run.out);
     assert!(run.out.contains("achieved_ops_per_s@100 < 1: held"), "{}", run.out);
     let states = |bundle: &Path| {
         let gates = result(bundle)["gates"].as_array().unwrap().clone();
@@ -37,7 +37,7 @@ fn conditions_are_judged_told_and_kept_with_the_run() {
     let told = states(&bundle);
     assert_eq!((told.len(), told[0].as_str(), told[1].as_str()), (3, "failed", "held"));
     let xml = std::fs::read_to_string(&junit).unwrap();
-    assert!(xml.contains("name=\"p50@100 &gt; 1ns\""), "{xml}");
+    assert!(xml.contains("name=\"max@100 &gt; 1ns\""), "{xml}");
     // The journal has them, so that a bundle gives the same result again.
     let again = plimsoll(&["analyse", bundle.to_str().unwrap()]);
     assert_eq!(again.code, Some(1), "{again:?}");
