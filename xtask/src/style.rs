@@ -84,7 +84,9 @@ fn declared(line: &str) -> Option<(&str, &str)> {
 /// A path of the author's machine means nothing to a reader: neither the folder the checkout lies
 /// in nor a folder beside it.
 fn foreign_paths(source: &Source, root: &Path) -> Vec<String> {
-    let parent = root.parent().map(|p| format!("{}/", p.display())).filter(|p| p.len() > 2);
+    // A clone below the directory of temporary files says nothing of a workplace.
+    let parent = root.parent().filter(|parent| **parent != std::env::temp_dir());
+    let parent = parent.map(|p| format!("{}/", p.display())).filter(|p| p.len() > 2);
     let beside = concat!("../", "shared");
     let mut faults = Vec::new();
     for (number, line) in source.text.lines().enumerate() {
