@@ -14,6 +14,7 @@ mod error;
 pub mod listener;
 pub mod log;
 pub mod memory;
+pub mod ports;
 pub mod process;
 pub mod programs;
 pub mod station;

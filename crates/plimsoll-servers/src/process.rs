@@ -293,6 +293,31 @@ impl Process {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Waits until it `answers`, which is told how much of `wait` is left. One that ends meanwhile,
+    /// or stays silent, is an error with the end of its error log.
+    pub fn wait_until(
+        &mut self,
+        software: &Software,
+        wait: Duration,
+        answers: impl Fn(Duration) -> bool,
+    ) -> Result<(), ServerError> {
+        let deadline = Deadline::after(wait);
+        loop {
+            let software = || software.to_string();
+            if let Some(status) = self.ended()? {
+                let tail = self.stderr_tail();
+                return Err(ServerError::Ended { software: software(), status, tail });
+            }
+            if answers(deadline.left()) {
+                return Ok(());
+            }
+            if !deadline.wait_a_step() {
+                let tail = self.stderr_tail();
+                return Err(ServerError::Silent { software: software(), waited: wait, tail });
+            }
+        }
+    }
+
     /// Ends it, by force where it takes too long.
     pub fn stop(&mut self) -> Result<ExitStatus, ServerError> {
         if let Some(status) = self.ended()? {

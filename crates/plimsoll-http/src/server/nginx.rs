@@ -10,8 +10,9 @@ use rustix::process::{Resource, geteuid, getrlimit};
 use tempfile::TempDir;
 
 use super::error::CertificateError;
-use super::foreign::{document_root, on_a_free_port, wait_until_it_answers, write};
+use super::foreign::{document_root, wait_until_it_answers, write};
 use crate::server::{TlsSource, self_signed};
+use plimsoll_servers::ports::on_a_free_port;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
 use plimsoll_servers::programs::{find_program, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};

@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::probe::{MOUNT3_MNT, NFS3_NULL, call, xdr_string};
-use plimsoll_servers::clock::Deadline;
+use plimsoll_servers::ports::on_free_ports;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
 use plimsoll_servers::programs::{find_program, plain, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
@@ -30,8 +30,6 @@ const INSTALL: &str = "apt install nfs-ganesha nfs-ganesha-vfs rpcbind";
 const START_WAIT: Duration = Duration::from_secs(30);
 /// How long one look may take.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
-/// Other processes can take free ports between our looking and Ganesha's binding.
-const START_TRIES: u32 = 3;
 /// Looks for a pair of ports that are free for TCP and UDP.
 const PORT_TRIES: u32 = 64;
 
@@ -85,15 +83,9 @@ pub fn start(request: &GaneshaRequest) -> Result<ServerProcess, ServerError> {
         return Err(ServerError::NeedsRoot { name: NAME, why });
     }
     let version = version_of(&programs.ganesha)?;
-    let mut tries = START_TRIES;
-    loop {
-        tries -= 1;
-        let ports = free_ports()?;
-        match start_at(ports, &programs, &version, request) {
-            Err(ServerError::Ended { .. }) if tries > 0 && !ports.are_free() => {}
-            outcome => return outcome,
-        }
-    }
+    on_free_ports(free_ports, Ports::are_free, |ports| {
+        start_at(ports, &programs, &version, request)
+    })
 }
 
 fn find(search: Option<&[PathBuf]>) -> Result<Programs, ServerError> {
@@ -145,7 +137,7 @@ fn start_at(
         parent_watch: ParentWatch::Shell,
     })?;
     let software = Software { name: "NFS-Ganesha".to_owned(), version: version.to_owned() };
-    wait_until_it_answers(&mut process, ports, &export, &software)?;
+    process.wait_until(&software, START_WAIT, |_| is_exported(ports, &export))?;
     let path = format!("{export}?mountport={}", ports.mount.port());
     let cores = request.cores.clone();
     let facts = Facts { scheme: "nfs".to_owned(), path, software, configuration, cores };
@@ -266,29 +258,6 @@ fn free_ports() -> Result<Ports, ServerError> {
         }
     }
     Err(failed(std::io::ErrorKind::AddrNotAvailable.into()))
-}
-
-fn wait_until_it_answers(
-    process: &mut Process,
-    ports: Ports,
-    export: &str,
-    software: &Software,
-) -> Result<(), ServerError> {
-    let deadline = Deadline::after(START_WAIT);
-    let software = || software.to_string();
-    loop {
-        if let Some(status) = process.ended()? {
-            let tail = process.stderr_tail();
-            return Err(ServerError::Ended { software: software(), status, tail });
-        }
-        if is_exported(ports, export) {
-            return Ok(());
-        }
-        if !deadline.wait_a_step() {
-            let tail = process.stderr_tail();
-            return Err(ServerError::Silent { software: software(), waited: START_WAIT, tail });
-        }
-    }
 }
 
 /// Both programs answer and the export can be mounted. Its path, temporary and unique, shows that

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use plimsoll_servers::programs::{find_program, plain, search_path};
 
 use super::probe;
-use plimsoll_servers::clock::Deadline;
+use plimsoll_servers::ports::on_a_free_port;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
@@ -32,8 +32,6 @@ const INSTALL: &str = "apt install samba";
 const START_WAIT: Duration = Duration::from_secs(20);
 /// How long one look may take.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
-/// Another process can take the free port between our looking and Samba's binding.
-const PORT_TRIES: u32 = 3;
 /// Name of the share.
 const SHARE: &str = "share";
 /// Directories Samba keeps its state in, each below the server's own.
@@ -113,15 +111,7 @@ pub fn start(request: &SambaRequest) -> Result<ServerProcess, ServerError> {
         return Err(ServerError::BadUser { user: login.user.clone() });
     }
     let version = version_of(&programs.smbd)?;
-    let mut tries = PORT_TRIES;
-    loop {
-        tries -= 1;
-        let address = free_address()?;
-        match start_at(address, &programs, &version, request) {
-            Err(ServerError::Ended { .. }) if tries > 0 && is_taken(address) => {}
-            outcome => return outcome,
-        }
-    }
+    on_a_free_port(|address| start_at(address, &programs, &version, request))
 }
 
 fn find(request: &SambaRequest) -> Result<Programs, ServerError> {
@@ -159,7 +149,12 @@ fn start_at(
     let (guid, share) = (scratch.guid, scratch.root.join(SHARE));
     let mut process = Process::start(launch(programs, &configuration_file, scratch, request))?;
     let software = Software { name: "Samba".to_owned(), version: version.to_owned() };
-    wait_until_it_answers(&mut process, address, guid, &software)?;
+    // Its GUID shows that it is ours that answers.
+    process.wait_until(
+        &software,
+        START_WAIT,
+        |_| matches!(probe::server_guid(address, PROBE_WAIT), Ok(Some(found)) if found == guid),
+    )?;
     let (path, cores) = (format!("/{SHARE}"), request.cores.clone());
     let facts = Facts { scheme: "smb".to_owned(), path, software, configuration, cores };
     let mut server = ServerProcess::new(process, address, facts);
@@ -373,40 +368,6 @@ fn version_of(program: &Path) -> Result<String, ServerError> {
     let said = String::from_utf8_lossy(&output.stdout);
     let version = said.trim().strip_prefix("Version ");
     Ok(version.unwrap_or("of unknown version").to_owned())
-}
-
-fn free_address() -> Result<SocketAddr, ServerError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map_err(|source| ServerError::System { doing: "find a free port", source })
-}
-
-fn is_taken(address: SocketAddr) -> bool {
-    TcpListener::bind(address).is_err()
-}
-
-/// Its GUID shows that it is ours that answers.
-fn wait_until_it_answers(
-    process: &mut Process,
-    address: SocketAddr,
-    guid: [u8; 16],
-    software: &Software,
-) -> Result<(), ServerError> {
-    let deadline = Deadline::after(START_WAIT);
-    let software = || software.to_string();
-    loop {
-        if let Some(status) = process.ended()? {
-            let tail = process.stderr_tail();
-            return Err(ServerError::Ended { software: software(), status, tail });
-        }
-        if matches!(probe::server_guid(address, PROBE_WAIT), Ok(Some(found)) if found == guid) {
-            return Ok(());
-        }
-        if !deadline.wait_a_step() {
-            let tail = process.stderr_tail();
-            return Err(ServerError::Silent { software: software(), waited: START_WAIT, tail });
-        }
-    }
 }
 
 #[cfg(test)]

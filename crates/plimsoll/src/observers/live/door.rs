@@ -4,9 +4,7 @@
 //! host. The token keeps both out: nobody else knows the way. That `Host` names loopback keeps out
 //! pages whose own name was made to lead here (DNS rebinding), even if they learnt the token.
 
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{Request, State};
@@ -18,6 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plimsoll_servers::process::random_hex;
 use sha2::{Digest as _, Sha256};
 
 /// Nobody guesses 128 bits.
@@ -38,12 +37,7 @@ pub(super) struct Door {
 impl Door {
     /// With a token drawn for this run. `page` is all that will ever run a script or be styled.
     pub(super) fn new(at: SocketAddr, page: &str) -> io::Result<Self> {
-        let mut bits = [0; TOKEN_BYTES];
-        File::open("/dev/urandom")?.read_exact(&mut bits)?;
-        let mut token = String::with_capacity(2 * TOKEN_BYTES);
-        for byte in bits {
-            let _ = write!(token, "{byte:02x}");
-        }
+        let token = random_hex(TOKEN_BYTES).map_err(io::Error::other)?;
         let policy = HeaderValue::from_str(&policy(page)).map_err(io::Error::other)?;
         Ok(Self { at, token, policy })
     }

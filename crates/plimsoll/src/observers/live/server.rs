@@ -35,7 +35,7 @@ const BACKLOG: i32 = 64;
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 /// What is held for a connection besides.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Whoever connects says what he wants within this time.
+/// Whoever connects says what is wanted within this time.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
 /// At the end viewers have this long to take the report; who has not by then has its file.
 const LINGER: Duration = Duration::from_secs(2);
