@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::times::{quantile_ns, t_95};
 
 /// Steps per doubling of the coarse histograms.
-const STEPS: u64 = 128;
+pub(crate) const STEPS: u64 = 128;
 /// Fewer blocks say too little of how they vary.
 const BLOCKS_MIN: usize = 5;
 /// Slices from which blocks are drawn again and again.
@@ -57,6 +57,11 @@ impl Coarse {
         }
     }
 
+    /// Bucket and count, in order.
+    pub(crate) fn counts(&self) -> &[(u16, u32)] {
+        &self.counts
+    }
+
     fn at_most(&self, bucket: u16) -> u64 {
         let below = self.counts.iter().take_while(|(at, _)| *at <= bucket);
         below.map(|(_, count)| u64::from(*count)).sum()
@@ -71,6 +76,15 @@ fn bucket_of(ns: u64) -> u16 {
     let log = u64::from(ns.ilog2());
     let step = (ns >> (log - 7)) & (STEPS - 1);
     ((log - 6) * STEPS + step) as u16
+}
+
+/// The shortest time of a bucket.
+pub(crate) fn lower_edge_ns(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    match bucket / STEPS {
+        0 => bucket,
+        doubling => (STEPS + bucket % STEPS) << (doubling - 1),
+    }
 }
 
 /// How far chance may have moved a figure, 95 %: to either side.

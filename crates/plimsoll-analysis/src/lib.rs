@@ -29,6 +29,7 @@ pub mod compare;
 pub mod curve;
 mod gate;
 mod health;
+mod heat;
 mod limit;
 mod metric;
 pub mod overall;

@@ -9,6 +9,7 @@ use plimsoll_model::result::{OpResult, PointResult, TargetResult};
 
 use crate::bursts::bursts;
 use crate::health::generator_result;
+use crate::heat::response_over_time;
 use crate::raw::{PointTimes, PointView};
 use crate::timeline::timeline;
 use crate::times::{percentile_series, summarise};
@@ -71,6 +72,7 @@ pub(crate) fn point_result(
         result.generator.lateness_ns =
             Some(summarise(&total.lateness, &times.batches(|s| s.lateness)));
         result.response_percentiles = percentile_series(&total.response);
+        result.response_over_time = response_over_time(record, times);
     }
     result
 }

@@ -293,6 +293,9 @@ pub struct PointResult {
     pub arrived_stamped_ratio: Option<f64>,
     /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
     pub response_percentiles: Vec<(f64, u64)>,
+    /// How response times lay within the window, for a heat map; absent without times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_over_time: Option<ResponseOverTime>,
     /// By op name.
     pub ops: BTreeMap<String, OpResult>,
     /// By error class.
@@ -368,6 +371,20 @@ pub struct TimeSummary {
     pub p999: Option<u64>,
     /// Longest.
     pub max: Option<u64>,
+}
+
+/// Response times of the ops that ended within the window, counted in spans of time and buckets of
+/// length. Of bounded size: long windows have longer spans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseOverTime {
+    /// Begin of each span, from the begin of the window, and end of the last.
+    pub starts_ns: Vec<u64>,
+    /// Lower edge of each bucket, from that of the shortest time to that of the longest, and upper
+    /// edge of the last.
+    pub edges_ns: Vec<u64>,
+    /// Ops, by span and then by bucket.
+    pub counts: Vec<Vec<u64>>,
 }
 
 /// One op of a point.
