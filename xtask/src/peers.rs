@@ -16,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 27] = [
+const PEERS: [Peer; 28] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -74,6 +74,11 @@ const PEERS: [Peer; 27] = [
         program: "tshark",
         packages: &["tshark"],
         tests: "op counts compared with those of a capture",
+    },
+    Peer {
+        program: "chromium",
+        packages: &["chromium"],
+        tests: "a report's page as a browser lays it out",
     },
     Peer {
         program: "strace",

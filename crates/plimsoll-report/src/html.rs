@@ -7,13 +7,14 @@ use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
 use crate::svg::{
-    Frame, bounds_legend, course_chart, generator_chart, load_chart, percentile_chart,
-    resource_chart, resource_topics, timeline_chart,
+    Frame, bounds_legend, course_chart, generator_chart, heat_chart, ops_chart, percentile_chart,
+    resource_chart, resource_topics, response_chart, throughput_chart, timeline_chart,
 };
 use crate::table::{Mark, Table};
 use crate::view::{CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
 
 const WIDE: f64 = 1000.0;
+const HALF: f64 = 488.0;
 const NARROW: f64 = 348.0; // a telephone of 380 px less the margins of the page
 const SMALL: f64 = 320.0;
 
@@ -37,10 +38,13 @@ struct Page {
 struct RunPage {
     id: String,
     view: RunView,
-    load: Option<Chart>,
+    throughput: Option<Chart>,
     /// What the marks of its curve are.
     legend: String,
     course: Option<Chart>,
+    response: Option<Chart>,
+    heat: Option<Chart>,
+    ops: Option<Chart>,
     resources: Vec<Small>,
     percentiles: Option<Chart>,
     generator: Option<Chart>,
@@ -67,6 +71,36 @@ struct Timeline {
     drawing: Value,
     table: Table,
 }
+
+macro_rules! sections {
+    ($($name:literal),* $(,)?) => {
+        [$((
+            concat!("run/", $name, ".html"),
+            include_str!(concat!("../templates/run/", $name, ".html")),
+        )),*]
+    };
+}
+
+/// The parts of a run's page. Their order, titles and conditions stand in `run.html`.
+const SECTIONS: &[(&str, &str)] = &sections![
+    "front",
+    "capacity",
+    "curve",
+    "response",
+    "heat",
+    "ops",
+    "points",
+    "limits",
+    "op-tables",
+    "errors",
+    "percentiles",
+    "seconds",
+    "resources",
+    "uncertainty",
+    "generator",
+    "search",
+    "disclosure",
+];
 
 /// Renders the runs, one after another, as one page that needs neither network nor scripts.
 ///
@@ -114,6 +148,9 @@ fn render(
     environment.add_template("report.html", include_str!("../templates/report.html"))?;
     environment.add_template("body.html", include_str!("../templates/body.html"))?;
     environment.add_template("run.html", include_str!("../templates/run.html"))?;
+    for &(name, template) in SECTIONS {
+        environment.add_template(name, template)?;
+    }
     let pages = runs.iter().enumerate().map(|(i, run)| run_page(i + 1, run, view(run)));
     let pages: Vec<_> = pages.collect();
     let title = match pages.as_slice() {
@@ -136,7 +173,11 @@ pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-const STYLE: &str = include_str!("../templates/style.css");
+const STYLE: &str = concat!(
+    include_str!("../templates/palette.css"),
+    include_str!("../templates/style.css"),
+    include_str!("../templates/chart.css"),
+);
 const SCRIPT: &str = include_str!("../templates/script.js");
 const LIVE_STYLE: &str = include_str!("../templates/live.css");
 const LIVE_SCRIPT: &str = include_str!("../templates/live.js");
@@ -157,18 +198,22 @@ fn run_page(number: usize, run: &RunResult, mut view: RunView) -> RunPage {
         let title = format!("Point {} · {load}{judged}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
-    let load = chart(&format!("{id}-load"), |frame| load_chart(frame, run));
-    if load.is_some() {
+    let named = |name: &str| format!("{id}-chart-{name}");
+    let throughput = half(&named("throughput"), |frame| throughput_chart(frame, run));
+    if throughput.is_some() {
         view.points = view.points.without_column(LIMIT_COLUMN);
     }
     RunPage {
         view,
-        load,
+        throughput,
         legend: bounds_legend(run),
-        course: chart(&format!("{id}-course"), |frame| course_chart(frame, run)),
+        course: half(&named("course"), |frame| course_chart(frame, run)),
+        response: half(&named("response"), |frame| response_chart(frame, run)),
+        percentiles: half(&named("percentiles"), |frame| percentile_chart(frame, run)),
+        heat: chart(&named("heat"), |frame| heat_chart(frame, run)),
+        ops: chart(&named("ops"), |frame| ops_chart(frame, run)),
         resources: resources(&id, run),
-        percentiles: chart(&format!("{id}-percentiles"), |frame| percentile_chart(frame, run)),
-        generator: chart(&format!("{id}-generator"), |frame| generator_chart(frame, run)),
+        generator: chart(&named("generator"), |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),
         id,
     }
@@ -184,9 +229,19 @@ fn resources(id: &str, run: &RunResult) -> Vec<Small> {
     drawn.collect()
 }
 
+/// A chart as wide as the page.
 pub(crate) fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
+    chart_of(WIDE, id, draw)
+}
+
+/// One that stands beside another.
+fn half(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
+    chart_of(HALF, id, draw)
+}
+
+fn chart_of(width: f64, id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
     let at = |id: &str, width| draw(Frame { id, width }).map(Value::from_safe_string);
-    let wide = at(id, WIDE)?;
+    let wide = at(id, width)?;
     let narrow = at(&format!("{id}-narrow"), NARROW)?;
     Some(Chart { wide, narrow })
 }

@@ -9,6 +9,7 @@
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`junit`] | verdict and gates, for CI systems |
+//! | [`charts`] | each chart as an SVG file of its own |
 //! | [`csv`] | the numbers, unrounded, units in the headers |
 //!
 //! Text in a result is untrusted, since error samples hold what a server sent: it is escaped on
@@ -30,7 +31,8 @@ mod view;
 pub use csv::csv;
 pub use html::{ReportError, html, html_body, html_body_so_far, live_page};
 pub use junit::junit;
-pub use markdown::markdown;
+pub use markdown::{markdown, markdown_with_charts};
 pub use overview::overview_html;
 pub use scaling::{scaling_html, scaling_markdown};
+pub use svg::charts;
 pub use view::limit_name;

@@ -8,7 +8,17 @@ use crate::view::{CLOSING, FindingView, Findings, RunView, Section, comparison};
 /// Renders the runs as Markdown with tables (GitHub's dialect). Text of the result is escaped, so
 /// that nothing a server sent becomes markup.
 pub fn markdown(runs: &[RunResult]) -> String {
-    let mut page = Page::default();
+    page(runs, Vec::new())
+}
+
+/// The same of one run, with pictures: `place` is where the files of [`crate::charts`] lie, as the
+/// page sees them.
+pub fn markdown_with_charts(run: &RunResult, place: &str) -> String {
+    page(std::slice::from_ref(run), pictures_of(run, place))
+}
+
+fn page(runs: &[RunResult], pictures: Vec<String>) -> String {
+    let mut page = Page { pictures, ..Page::default() };
     if runs.len() != 1 {
         page.line(&format!("# Report of {} runs", runs.len()));
         page.table(&comparison(runs));
@@ -27,6 +37,24 @@ struct Page {
     text: String,
     /// Hashes in front of the title of a run.
     level: usize,
+    /// What stands in place of the page's first charts.
+    pictures: Vec<String>,
+}
+
+/// The charts that stand before the details, in their order.
+fn pictures_of(run: &RunResult, place: &str) -> Vec<String> {
+    let shown = [
+        ("throughput.svg", "Throughput over load"),
+        ("response-over-throughput.svg", "Response time over throughput"),
+        ("response.svg", "Response time over load"),
+        ("response-over-time.svg", "Response time across the run"),
+        ("ops.svg", "Ops by kind over load"),
+    ];
+    let charts = crate::svg::charts(run);
+    let is_drawn = |file: &str| charts.iter().any(|(name, _)| name == file);
+    let place = place.trim_end_matches('/').replace(['<', '>', '\n', '\r'], "");
+    let drawn = shown.into_iter().filter(|(file, _)| is_drawn(file));
+    drawn.map(|(file, title)| format!("![{title}](<{place}/{file}>)")).collect()
 }
 
 impl Page {
@@ -57,6 +85,10 @@ impl Page {
         self.list(view.targets.iter().map(|t| format!("Target {}", code(t))));
         self.verdict(view);
         self.figures(view);
+        self.warnings(view);
+        for picture in std::mem::take(&mut self.pictures) {
+            self.line(&picture);
+        }
         self.capacity(view);
         if !view.points.rows.is_empty() {
             self.heading(1, "Load points");
@@ -87,6 +119,11 @@ impl Page {
             self.heading(1, "Ops of each point");
             view.ops.iter().for_each(|table| self.table(table));
         }
+        if !view.budget.rows.is_empty() {
+            self.heading(1, "What the stated intervals are made of");
+            self.table(&view.budget);
+            self.line(&escaped(view.budget_note));
+        }
         if !view.probes.rows.is_empty() || !view.peak_search.is_empty() {
             self.heading(1, "Search for the peak");
             if !view.peak_search.is_empty() {
@@ -101,10 +138,24 @@ impl Page {
         self.line(&format!("**{} {}**", view.symbol, escaped(&view.verdict)));
         self.findings("Connections were lost:", &view.connections);
         self.findings(view.reasons_lead, &view.reasons);
-        self.findings("Warnings:", &view.warnings);
+        if !view.executive.is_empty() {
+            self.line(&escaped(&view.executive.join(" ")));
+        }
+    }
+
+    /// Behind the headline, and folded where there is more than one.
+    fn warnings(&mut self, view: &RunView) {
         if !view.gates.is_empty() {
             self.line("Conditions under which the run fails:");
             self.list(view.gates.iter().map(|(sign, text)| format!("{sign} {}", escaped(text))));
+        }
+        match view.warnings.first.len() + view.warnings.rest.len() {
+            0 => {}
+            1 => self.findings("Warning:", &view.warnings),
+            n => {
+                let all = view.warnings.first.iter().chain(&view.warnings.rest);
+                self.folded(&format!("{n} warnings"), all);
+            }
         }
     }
 
@@ -113,7 +164,18 @@ impl Page {
             return;
         }
         self.line(lead);
-        self.list(findings.first.iter().chain(&findings.rest).map(finding));
+        self.list(findings.first.iter().map(finding));
+        if !findings.rest.is_empty() {
+            let more = format!("{} more of the same at other load points", findings.rest.len());
+            self.folded(&more, findings.rest.iter());
+        }
+    }
+
+    /// What GitHub shows when it is clicked at.
+    fn folded<'f>(&mut self, summary: &str, findings: impl Iterator<Item = &'f FindingView>) {
+        self.line(&format!("<details><summary>{summary}</summary>"));
+        self.list(findings.map(finding));
+        self.line("</details>");
     }
 
     fn figures(&mut self, view: &RunView) {
@@ -123,17 +185,14 @@ impl Page {
             format!("{}: {weight}{}{weight}", escaped(&f.label), escaped(figure.trim()))
         }));
         self.line(&escaped(&view.figures_note));
-        if !view.budget.rows.is_empty() {
-            self.table(&view.budget);
-            self.line(&escaped(view.budget_note));
-        }
-        if !view.limit.is_empty() {
-            self.line(&format!("What limited it: {}", escaped(&view.limit)));
-        }
         self.list(view.facts.iter().map(|(n, v)| format!("{}: {}", escaped(n), escaped(v))));
         if !view.departures.is_empty() {
             self.line("Departures from the published method:");
             self.list(view.departures.iter().map(|d| escaped(d)));
+        }
+        if !view.command.is_empty() {
+            self.line("To repeat it:");
+            self.fenced(&view.command);
         }
     }
 
@@ -177,11 +236,8 @@ impl Page {
     }
 
     fn disclosure(&mut self, view: &RunView) {
-        if !view.command.is_empty() || !view.disclosure.is_empty() {
+        if !view.disclosure.is_empty() || !view.not_verified.is_empty() {
             self.heading(1, "Disclosure");
-        }
-        if !view.command.is_empty() {
-            self.fenced(&view.command);
         }
         view.disclosure.iter().for_each(|section| self.section(section));
         if !view.not_verified.is_empty() {

@@ -88,7 +88,7 @@ function showReport(html) {
   const report = at("report");
   // Numbers in it may have changed.
   const words = (element) => element.textContent.replace(/\d+/g, "");
-  const named = (element) => (element.closest("section")?.querySelector("h2")?.textContent ?? "") + words(element);
+  const named = (element) => (element.closest(".section, section")?.querySelector("h2")?.textContent ?? "") + words(element);
   const open = new Set([...report.querySelectorAll("details[open] > summary")].map(named));
   const stops = () => [...report.querySelectorAll("summary, button, [tabindex]")];
   const held = stops().indexOf(document.activeElement);

@@ -36,7 +36,7 @@ pub(crate) fn course_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> 
     let rate_unit = if metric(run) == Metric::Bytes { "MiB/s" } else { ops_unit(run) };
     let panel = Panel {
         title: format!("Mean {quantity} time, {}", unit.name()),
-        height: 220.0,
+        height: 240.0,
         top: largest(&dots)
             .min(unit.of(counted))
             .max(near_cap.map_or(0.0, |cap| unit.of(cap * 1.1))),

@@ -53,6 +53,25 @@ impl Drawing {
         ));
     }
 
+    /// Areas of one kind, each by its corner and size, as one mark.
+    pub(super) fn areas(&mut self, class: &str, areas: &[((f64, f64), (f64, f64))], tip: &str) {
+        if areas.is_empty() {
+            return;
+        }
+        let mut path = String::with_capacity(areas.len() * 24);
+        let c = coordinate;
+        for ((x, y), (width, height)) in areas {
+            let (width, height) = (c(width.max(0.0)), c(height.max(0.0)));
+            let piece = format!("M{} {}h{width}v{height}h-{width}z", c(*x), c(*y));
+            path.push_str(&piece);
+        }
+        let tip = match tip {
+            "" => String::new(),
+            tip => format!("<title>{}</title>", escaped(tip)),
+        };
+        self.write(format_args!("<path class=\"{class}\" d=\"{path}\">{tip}</path>\n"));
+    }
+
     /// An area that tells what it stands for when pointed at.
     pub(super) fn cell(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tip: &str) {
         self.write(format_args!(

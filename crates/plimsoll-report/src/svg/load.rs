@@ -7,7 +7,7 @@ use plimsoll_model::units::BytesPerSec;
 use super::Frame;
 use super::bounds::Bounds;
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
-use super::strip::cells;
+use super::strip::{Cell, cells};
 use crate::table::Mark;
 use crate::text::{TimeUnit, axis_name, number, percent, three_digits};
 use crate::view::{has_limits, metric, ops_unit};
@@ -24,10 +24,34 @@ pub(super) const CAP: &str = "cap: not counted above";
 /// One point has no course over load; the tables say what there is to say of it.
 const POINTS_MIN: usize = 2;
 
-/// Achieved rate and response times over load.
+/// What stands below the throughput.
+const STRIP: &str = "What limited each load point";
+
+/// Achieved rate over load, with what limited each point.
+pub(crate) fn throughput_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    let strip = has_limits(run).then(|| (STRIP, cells(run)));
+    over_load(frame, run, ("Throughput over load", vec![throughput(run)?], strip))
+}
+
+/// Response times over load, on a logarithmic scale.
+pub(crate) fn response_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    over_load(frame, run, ("Response time over load", vec![response(run)?], None))
+}
+
+/// Both in one drawing.
 pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    let panels: Vec<Panel> =
-        [throughput(run), capped_service(run), response(run)].into_iter().flatten().collect();
+    let panels = [throughput(run), response(run)].into_iter().flatten().collect();
+    let strip = has_limits(run).then(|| (STRIP, cells(run)));
+    over_load(frame, run, ("Throughput and response time over load", panels, strip))
+}
+
+type Strip = Option<(&'static str, Vec<Cell>)>;
+
+fn over_load(
+    frame: Frame<'_>,
+    run: &RunResult,
+    (title, panels, strip): (&str, Vec<Panel>, Strip),
+) -> Option<String> {
     if panels.is_empty() || run.points.len() < POINTS_MIN {
         return None;
     }
@@ -42,9 +66,7 @@ pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
         run.points.len(),
         count(Mark::Invalid),
     );
-    let title = "Throughput and response time over load".to_owned();
-    let strip = has_limits(run).then(|| ("What limited each load point", cells(run)));
-    Some(draw(frame, &Stack { title, panels, strip, ..base(run, desc) }))
+    Some(draw(frame, &Stack { title: title.to_owned(), panels, strip, ..base(run, desc) }))
 }
 
 /// Busy share of the busiest worker and lag of sending over load.
@@ -101,6 +123,7 @@ fn throughput(run: &RunResult) -> Option<Panel> {
         guides: Vec::from_iter(same_unit.then_some(Guide::Diagonal("achieved = requested"))),
         peak: peak(run),
         bounds: Bounds::of(run),
+        ..Panel::default()
     })
 }
 
@@ -119,26 +142,6 @@ fn bytes_moved(run: &RunResult) -> Option<Panel> {
     })
 }
 
-/// What a suite with a response cap judges and averages, with the cap where it is near.
-fn capped_service(run: &RunResult) -> Option<Panel> {
-    let cap_ms = run.suite.as_ref()?.response_cap_ms?;
-    let mean_ms = |p: &PointResult| Some(p.service_ns?.mean? / 1e6);
-    let dots = dots(run, mean_ms, |v| format!("{} ms", three_digits(v)));
-    let seen = largest(&dots);
-    let counted = cap(run, mean_ms).unwrap_or(seen);
-    let near = is_near(cap_ms, counted);
-    let top = if near { counted.max(cap_ms * 1.1) } else { seen.min(counted) };
-    let guides = Vec::from_iter(near.then_some(Guide::Level(cap_ms, CAP)));
-    (seen > 0.0).then(|| Panel {
-        title: "Mean service time, ms".to_owned(),
-        height: 160.0,
-        top,
-        series: vec![Series { class: "s1", label: "mean".to_owned(), dots }],
-        guides,
-        ..Panel::default()
-    })
-}
-
 /// A response cap is near what the counted points need, the axis of which ends at `counted`.
 pub(super) fn is_near(cap: f64, counted: f64) -> bool {
     cap <= counted / HEADROOM * CAP_SHOWN_MAX
@@ -149,19 +152,14 @@ type Pick = fn(&TimeSummary) -> Option<u64>;
 fn response(run: &RunResult) -> Option<Panel> {
     let picks: [(&'static str, &str, Pick); 3] =
         [("s1", "p50", |t| t.p50), ("s2", "p95", |t| t.p95), ("s3", "p99", |t| t.p99)];
-    let all = run.points.iter().filter_map(|p| p.response_ns);
-    let means = run.points.iter().filter_map(|p| p.service_ns?.mean);
-    let largest_nanos =
-        all.flat_map(|t| [t.p50, t.p95, t.p99]).flatten().map(|n| n as f64).chain(means);
-    let cap = cap(run, |p| p.response_ns.and_then(|t| t.p99.or(t.p95).or(t.p50)).map(|n| n as f64));
-    let unit = TimeUnit::for_largest(cap.unwrap_or_else(|| largest_nanos.fold(0.0, f64::max)));
-    let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
+    let text = |v: f64| plimsoll_model::units::Nanos(v.round() as u64).to_string();
+    let above_zero = |value: Option<f64>| value.filter(|value| *value > 0.0);
     let mut series: Vec<Series> = picks
         .into_iter()
         .map(|(class, label, pick)| Series {
             class,
             label: label.to_owned(),
-            dots: dots(run, |p| Some(unit.of(pick(&p.response_ns?)? as f64)), text),
+            dots: dots(run, |p| above_zero(Some(pick(&p.response_ns?)? as f64)), text),
         })
         .filter(|s| !s.dots.is_empty())
         .collect();
@@ -170,14 +168,16 @@ fn response(run: &RunResult) -> Option<Panel> {
         if run.points.iter().all(|p| p.response_ns.is_none()) {
             quantity = "Service time";
         }
-        let dots = dots(run, |p| Some(unit.of(mean(p)?)), text);
+        let dots = dots(run, |p| above_zero(mean(p)), text);
         series.push(Series { class: "s1", label: "mean".to_owned(), dots });
     }
-    let seen = series.iter().map(|s| largest(&s.dots)).fold(0.0, f64::max);
-    (seen > 0.0).then(|| Panel {
-        title: format!("{quantity}, {}", unit.name()),
+    let times = || series.iter().flat_map(|s| &s.dots).map(|dot| dot.y);
+    let (floor, top) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    Some(Panel {
+        title: format!("{quantity}, log scale"),
         height: 240.0,
-        top: cap.map_or(seen, |c| seen.min(unit.of(c))),
+        top,
+        floor_ns: Some(floor),
         series,
         ..Panel::default()
     })

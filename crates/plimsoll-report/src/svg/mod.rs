@@ -1,9 +1,13 @@
-//! Charts as inline SVG: measured dots, zero-based axes, labels at the lines themselves.
+//! Charts as inline SVG: measured dots, labels at the lines themselves. Axes begin at
+//! zero, those of response times are logarithmic.
 
 mod bounds;
 mod course;
 mod draw;
+mod file;
+mod heat;
 mod load;
+mod ops;
 mod over_time;
 mod percentiles;
 mod resources;
@@ -15,7 +19,10 @@ mod timeline;
 
 pub(crate) use bounds::bounds_legend;
 pub(crate) use course::course_chart;
-pub(crate) use load::{generator_chart, load_chart};
+pub use file::charts;
+pub(crate) use heat::heat_chart;
+pub(crate) use load::{generator_chart, load_chart, response_chart, throughput_chart};
+pub(crate) use ops::ops_chart;
 pub(crate) use percentiles::percentile_chart;
 pub(crate) use resources::{resource_chart, resource_topics};
 pub(crate) use scaling::scaling_chart;

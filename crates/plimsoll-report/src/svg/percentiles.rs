@@ -5,12 +5,13 @@ use plimsoll_model::units::Nanos;
 
 use super::Frame;
 use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, nines, spread, tick_room, tick_text, ticks};
-use crate::text::{TimeUnit, load};
+use super::scale::{Scale, log_ticks, nines, spread, tick_room, time_tick_text};
+use super::stacked::{log_scale, named, upright};
+use crate::text::load;
 use crate::view::selected_points;
 
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
-const HEIGHT: f64 = 260.0;
+const HEIGHT: f64 = 240.0;
 const TOP: f64 = 26.0;
 const NAME_DIGIT_WIDTH: f64 = 8.6; // of 13 px bold type
 
@@ -19,26 +20,26 @@ pub(crate) fn percentile_chart(frame: Frame<'_>, run: &RunResult) -> Option<Stri
     let points = selected_points(run);
     let lines: Vec<Vec<(f64, u64)>> = points.iter().map(|p| measured(p)).collect();
     let all = || lines.iter().flatten();
-    let top_nanos = all().map(|(_, n)| *n).max()? as f64;
+    let nanos = || all().map(|(_, nanos)| *nanos);
+    let (shortest, slowest) = (nanos().min()?, nanos().max()?);
     let rarest = all().map(|(p, _)| nines(*p)).fold(1.0, f64::max);
-    let unit = TimeUnit::for_largest(top_nanos);
-    let y_ticks = ticks(unit.of(top_nanos), 5);
+    let y_ticks = named(log_ticks(shortest as f64, slowest as f64), time_tick_text);
     let room = if frame.is_narrow() { 36.0 } else { 60.0 };
     let longest = points.iter().map(|p| name(run, p).chars().count()).max().unwrap_or(0);
     let margin = (longest as f64 * NAME_DIGIT_WIDTH + 12.0).min(frame.width / 3.0);
     let (left, right) = (tick_room(&y_ticks).max(room), frame.width - margin);
     let bottom = TOP + HEIGHT;
     let x = Scale::new(rarest, left, right);
-    let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, TOP);
+    let y = log_scale(&y_ticks, bottom, TOP);
 
     let mut drawing = Drawing::new();
-    let title = format!("Response time, {}", unit.name());
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &title);
-    axes(&mut drawing, (x, y), &y_ticks, (left, right, bottom));
+    let title = "Response time by percentile, log scale";
+    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, title);
+    upright(&mut drawing, (y, &y_ticks), (left, right));
+    draw_percentiles(&mut drawing, x, bottom);
     let mut ends = Vec::new();
     for ((point, line), class) in points.iter().zip(&lines).zip(CLASSES) {
-        let pixels: Vec<_> =
-            line.iter().map(|(p, n)| (x.at(nines(*p)), y.at(unit.of(*n as f64)))).collect();
+        let pixels: Vec<_> = line.iter().map(|(p, n)| (x.at(nines(*p)), y.at(*n as f64))).collect();
         drawing.polyline(&format!("curve {class}"), &pixels);
         for ((p, n), at) in line.iter().zip(&pixels) {
             let tip = format!("point {}: p{p} {}", point.position, Nanos(*n));
@@ -60,18 +61,7 @@ fn measured(point: &PointResult) -> Vec<(f64, u64)> {
     point.response_percentiles.iter().filter(on_scale).copied().collect()
 }
 
-fn axes(
-    drawing: &mut Drawing,
-    (x, y): (Scale, Scale),
-    y_ticks: &[f64],
-    (left, right, bottom): (f64, f64, f64),
-) {
-    for tick in y_ticks {
-        let class = if *tick == 0.0 { "base" } else { "grid" };
-        let at = y.at(*tick);
-        drawing.line(class, (left, at), (right, at));
-        drawing.text("tick", (left - 8.0, at + 4.0), Anchor::End, &tick_text(*tick));
-    }
+fn draw_percentiles(drawing: &mut Drawing, x: Scale, bottom: f64) {
     for percentile in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999] {
         if nines(percentile) <= x.max() + 1e-9 {
             let at = x.at(nines(percentile));

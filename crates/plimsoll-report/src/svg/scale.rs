@@ -1,8 +1,10 @@
 //! From values to pixels.
 
-/// A linear scale from zero.
+/// A linear scale from zero, or a logarithmic one from where it begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
+    /// Of a logarithmic scale.
+    min: Option<f64>,
     max: f64,
     from: f64,
     to: f64,
@@ -11,11 +13,22 @@ pub(super) struct Scale {
 impl Scale {
     /// Zero at pixel `from`, `max` at pixel `to`.
     pub(super) fn new(max: f64, from: f64, to: f64) -> Self {
-        Self { max: if max.is_finite() && max > 0.0 { max } else { 1.0 }, from, to }
+        Self { min: None, max: if max.is_finite() && max > 0.0 { max } else { 1.0 }, from, to }
+    }
+
+    /// Equal ratios are equal steps; both ends are above zero.
+    pub(super) fn log((min, max): (f64, f64), from: f64, to: f64) -> Self {
+        let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
+        let max = if max.is_finite() && max > min { max } else { min * 10.0 };
+        Self { min: Some(min), max, from, to }
     }
 
     pub(super) fn at(self, value: f64) -> f64 {
-        self.from + (self.to - self.from) * value / self.max
+        let share = match self.min {
+            None => value / self.max,
+            Some(min) => (value.max(min) / min).ln() / (self.max / min).ln(),
+        };
+        self.from + (self.to - self.from) * share
     }
 
     pub(super) fn max(self) -> f64 {
@@ -37,6 +50,34 @@ pub(super) fn ticks(max: f64, about: u32) -> Vec<f64> {
     (0..=steps).map(|i| f64::from(i) * step).collect()
 }
 
+/// Ticks of a logarithmic scale that holds both values: powers of ten, with 2 and 5 times them
+/// where there are few.
+pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
+    let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
+    let max = if max.is_finite() { max.max(min) } else { min };
+    let steps: &[f64] = if max / min < 30.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let powers = min.log10().floor() as i32..=max.log10().ceil() as i32;
+    let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    let all: Vec<f64> = all.collect();
+    let first = all.iter().rposition(|tick| *tick <= min * 1.000_001).unwrap_or(0);
+    let last = all.iter().position(|tick| *tick >= max * 0.999_999).unwrap_or(all.len() - 1);
+    match first < last {
+        true => all[first..=last].to_vec(),
+        false => vec![all[first], all[first] * 10.0],
+    }
+}
+
+/// A tick of times in nanoseconds, with its unit.
+pub(super) fn time_tick_text(nanos: f64) -> String {
+    let (size, unit) = match nanos {
+        n if n < 999.0 => (1.0, "ns"),
+        n if n < 999e3 => (1e3, "µs"),
+        n if n < 999e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{}\u{a0}{unit}", tick_text(nanos / size))
+}
+
 /// The shortest text of a tick.
 pub(super) fn tick_text(value: f64) -> String {
     if value >= 1000.0 {
@@ -50,9 +91,9 @@ pub(super) fn tick_text(value: f64) -> String {
 }
 
 /// Room that the texts of ticks need left of an axis.
-pub(super) fn tick_room(ticks: &[f64]) -> f64 {
+pub(super) fn tick_room(ticks: &[(f64, String)]) -> f64 {
     const DIGIT_WIDTH: f64 = 7.6; // of 12 px type, the widest of the system fonts
-    let longest = ticks.iter().map(|t| tick_text(*t).chars().count()).max().unwrap_or(0);
+    let longest = ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
     longest as f64 * DIGIT_WIDTH + 10.0
 }
 
@@ -92,6 +133,18 @@ mod tests {
             let ticks = ticks(max, 5);
             assert!(*ticks.last().unwrap() >= max * 0.999_999 && ticks.len() <= 8, "{max}");
         }
+    }
+
+    #[test]
+    fn a_logarithmic_scale_has_ticks_around_its_values() {
+        assert_eq!(log_ticks(3e5, 7e8), [1e5, 1e6, 1e7, 1e8, 1e9]);
+        assert_eq!(log_ticks(3e5, 7e5), [2e5, 5e5, 1e6]);
+        assert_eq!(log_ticks(1e6, 1e6), [1e6, 1e7]);
+        assert_eq!(log_ticks(f64::NAN, 0.0), [1.0, 10.0]);
+        let scale = Scale::log((1e5, 1e9), 400.0, 0.0);
+        assert_eq!([1e5, 1e7, 1e9, 0.0].map(|v| scale.at(v).round()), [400.0, 200.0, 0.0, 400.0]);
+        let texts = [1e5, 2e6, 1e9, 5e10].map(time_tick_text);
+        assert_eq!(texts, ["100\u{a0}µs", "2\u{a0}ms", "1\u{a0}s", "50\u{a0}s"]);
     }
 
     #[test]

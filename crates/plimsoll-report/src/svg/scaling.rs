@@ -37,8 +37,7 @@ pub(crate) fn scaling_chart(frame: Frame<'_>, scaling: &Scaling) -> Option<Strin
         top,
         series: vec![Series { class, label: label.to_owned(), dots }],
         guides: Vec::from_iter(guide),
-        peak: None,
-        bounds: None,
+        ..Panel::default()
     };
     let straight = Some(Guide::Diagonal("straight growth"));
     let panels = vec![

@@ -3,7 +3,7 @@
 use super::Frame;
 use super::bounds::{Bounds, Place};
 use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, spread, tick_room, tick_text, ticks};
+use super::scale::{Scale, log_ticks, spread, tick_room, tick_text, ticks, time_tick_text};
 use super::strip::{Cell, draw_strip};
 use crate::table::Mark;
 
@@ -48,6 +48,8 @@ pub(super) struct Panel {
     pub(super) height: f64,
     /// The axis reaches at least here; values beyond are marked by arrows.
     pub(super) top: f64,
+    /// Lowest value of a panel of times in nanoseconds on a logarithmic axis; others begin at zero.
+    pub(super) floor_ns: Option<f64>,
     pub(super) series: Vec<Series>,
     pub(super) guides: Vec<Guide>,
     /// Position of the point with the highest throughput, where the panel shows that.
@@ -61,6 +63,33 @@ impl Panel {
     fn is_low(&self) -> bool {
         self.height < LOW
     }
+
+    /// From the bottom up.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        let about = if self.is_low() { 3 } else { 4 };
+        match self.floor_ns {
+            Some(floor) => named(log_ticks(floor, self.top), time_tick_text),
+            None => named(ticks(self.top, about), tick_text),
+        }
+    }
+
+    fn scale(&self, ticks: &[(f64, String)], bottom: f64, top: f64) -> Scale {
+        match self.floor_ns {
+            Some(_) => log_scale(ticks, bottom, top),
+            None => Scale::new(ticks.last().map_or(1.0, |(value, _)| *value), bottom, top),
+        }
+    }
+}
+
+/// Ticks with their texts.
+pub(super) fn named(ticks: Vec<f64>, text: fn(f64) -> String) -> Vec<(f64, String)> {
+    ticks.into_iter().map(|tick| (tick, text(tick))).collect()
+}
+
+/// The scale that its ticks span.
+pub(super) fn log_scale(ticks: &[(f64, String)], bottom: f64, top: f64) -> Scale {
+    let end = |tick: Option<&(f64, String)>| tick.map_or(1.0, |(value, _)| *value);
+    Scale::log((end(ticks.first()), end(ticks.last())), bottom, top)
 }
 
 /// A set of panels with the axis they share.
@@ -85,8 +114,7 @@ const LABEL_GAP: f64 = 14.0;
 /// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
-    let y_ticks = |panel: &Panel| ticks(panel.top, if panel.is_low() { 3 } else { 4 });
-    let left = stack.panels.iter().map(|p| tick_room(&y_ticks(p))).fold(room, f64::max);
+    let left = stack.panels.iter().map(|p| tick_room(&p.ticks())).fold(room, f64::max);
     let names = stack.panels.iter().flat_map(|p| &p.series).map(|s| s.label.chars().count());
     let name = names.max().unwrap_or(0) as f64 * NAME_DIGIT_WIDTH + 12.0;
     let right = frame.width - name.max(margin);
@@ -97,9 +125,9 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let mut top = 0.0;
     for panel in &stack.panels {
         top += TITLE_HEIGHT;
-        let y_ticks = y_ticks(panel);
+        let y_ticks = panel.ticks();
         let bottom = top + panel.height;
-        let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), bottom, top);
+        let y = panel.scale(&y_ticks, bottom, top);
         let place = Place { x, y, left, right, top, bottom, edge: frame.width };
         let class = if panel.is_low() { "panel small" } else { "panel" };
         if let Some(bounds) = &panel.bounds {
@@ -123,13 +151,22 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     drawing.finish(frame.id, (frame.width, bottom + FOOT), &stack.title, &stack.desc)
 }
 
-fn axes(drawing: &mut Drawing, place: &Place, (x_ticks, y_ticks): (&[f64], &[f64])) {
-    for tick in y_ticks {
-        let y = place.y.at(*tick);
-        let class = if *tick == 0.0 { "base" } else { "grid" };
-        drawing.line(class, (place.left, y), (place.right, y));
-        drawing.text("tick", (place.left - 8.0, y + 4.0), Anchor::End, &tick_text(*tick));
+/// Grid and texts of an upright axis, from its lowest tick up.
+pub(super) fn upright(
+    drawing: &mut Drawing,
+    (y, ticks): (Scale, &[(f64, String)]),
+    (left, right): (f64, f64),
+) {
+    for (number, (tick, text)) in ticks.iter().enumerate() {
+        let at = y.at(*tick);
+        let class = if number == 0 { "base" } else { "grid" };
+        drawing.line(class, (left, at), (right, at));
+        drawing.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
     }
+}
+
+fn axes(drawing: &mut Drawing, place: &Place, (x_ticks, y_ticks): (&[f64], &[(f64, String)])) {
+    upright(drawing, (place.y, y_ticks), (place.left, place.right));
     for tick in x_ticks {
         let x = place.x.at(*tick);
         drawing.line("base", (x, place.bottom), (x, place.bottom + 4.0));

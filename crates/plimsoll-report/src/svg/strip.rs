@@ -116,25 +116,31 @@ fn draw_key(
     if cells.is_empty() { top } else { top + KEY_LINE }
 }
 
-/// Each cell reaches to the middle between its load and its neighbours'; points of the same load
-/// share its room.
-fn placed<'c>(cells: &'c [Cell], x: Scale, (left, right): (f64, f64)) -> Vec<Placed<'c>> {
-    let loads: Vec<&[Cell]> = cells.chunk_by(|a, b| a.x == b.x).collect();
-    let at = |i: usize| x.at(loads[i][0].x);
-    let mut placed = Vec::with_capacity(cells.len());
-    for (i, same) in loads.iter().enumerate() {
+fn placed<'c>(cells: &'c [Cell], x: Scale, edges: (f64, f64)) -> Vec<Placed<'c>> {
+    let loads: Vec<f64> = cells.iter().map(|cell| cell.x).collect();
+    let spans = spans(&loads, x, edges);
+    cells.iter().zip(spans).map(|(cell, (from, to))| Placed { cell, from, to }).collect()
+}
+
+/// Pixels of each load, in rising order: each reaches to the middle between itself and its
+/// neighbours; points of the same load share its room.
+pub(super) fn spans(loads: &[f64], x: Scale, (left, right): (f64, f64)) -> Vec<(f64, f64)> {
+    let groups: Vec<&[f64]> = loads.chunk_by(|a, b| a == b).collect();
+    let at = |i: usize| x.at(groups[i][0]);
+    let mut spans = Vec::with_capacity(loads.len());
+    for (i, same) in groups.iter().enumerate() {
         let before = (i > 0).then(|| (at(i) - at(i - 1)) / 2.0);
-        let after = (i + 1 < loads.len()).then(|| (at(i + 1) - at(i)) / 2.0);
+        let after = (i + 1 < groups.len()).then(|| (at(i + 1) - at(i)) / 2.0);
         let alone = (right - left) / 2.0;
         let from = (at(i) - before.or(after).unwrap_or(alone)).max(left);
         let to = (at(i) + after.or(before).unwrap_or(alone)).min(right);
         let share = (to - from) / same.len() as f64;
-        placed.extend(same.iter().enumerate().map(|(k, cell)| {
+        spans.extend((0..same.len()).map(|k| {
             let from = from + share * k as f64;
-            Placed { cell, from, to: from + share }
+            (from, from + share)
         }));
     }
-    placed
+    spans
 }
 
 fn span(group: &[Placed<'_>]) -> f64 {
@@ -146,7 +152,7 @@ fn span(group: &[Placed<'_>]) -> f64 {
 }
 
 /// As much of a name as there is room for; tip and table have the whole.
-fn cut(label: &str, room: f64) -> String {
+pub(super) fn cut(label: &str, room: f64) -> String {
     let fits = (room / CHAR_WIDTH) as usize;
     match label.chars().count() > fits {
         true => label.chars().take(fits.saturating_sub(1)).chain(['…']).collect(),

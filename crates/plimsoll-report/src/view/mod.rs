@@ -5,6 +5,7 @@ mod capacity;
 mod disclosure;
 mod drawn;
 mod errors;
+mod executive;
 mod headline;
 mod limits;
 mod moved;
@@ -60,6 +61,8 @@ pub(crate) struct RunView {
     pub(crate) warnings: Findings,
     /// What became of the conditions under which the run fails, with a sign.
     pub(crate) gates: Vec<(&'static str, String)>,
+    /// What a reader in a hurry must know, a sentence each.
+    pub(crate) executive: Vec<String>,
     /// In runs that search one.
     pub(crate) capacity: Option<capacity::CapacityView>,
     pub(crate) figures: Vec<Figure>,
@@ -92,6 +95,8 @@ pub(crate) struct RunView {
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
     pub(crate) error_samples: Vec<(String, Vec<String>)>,
+    /// Of the point the headline speaks of, where there are several kinds of op.
+    pub(crate) op_mix: Table,
     pub(crate) ops: Vec<Table>,
     pub(crate) per_target: Table,
     pub(crate) percentiles: Table,
@@ -154,6 +159,7 @@ impl RunView {
             },
             warnings: findings(warnings),
             gates: run.gates.iter().map(|gate| (gate_sign(gate), gate_text(gate))).collect(),
+            executive: executive::sentences(run),
             capacity: capacity::view(run),
             figures,
             figures_note,
@@ -176,6 +182,7 @@ impl RunView {
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),
             error_samples: errors::error_samples(run),
+            op_mix: shares::op_mix(run),
             ops: shares::ops_tables(run),
             per_target: shares::per_target_table(run),
             percentiles: points::percentiles_table(run),
@@ -204,6 +211,7 @@ impl RunView {
             reasons: findings(of_points),
             reasons_lead: "Points that must not be relied on:",
             gates: Vec::new(),
+            executive: Vec::new(),
             ..all
         }
     }

@@ -2,6 +2,7 @@
 
 use plimsoll_model::result::{OpResult, PointResult, RunResult};
 
+use super::headline::headline_point;
 use super::moved::ops_unit;
 use crate::table::{Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number};
@@ -64,6 +65,43 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
     }
     if point.ops.values().any(left_out) && !table.rows.is_empty() {
         table.caption.push_str(" · ops that never came are left out");
+    }
+    table.without_empty_columns()
+}
+
+/// The ops of the point the headline speaks of, in few columns; empty for one kind of op.
+pub(super) fn op_mix(run: &RunResult) -> Table {
+    let point =
+        headline_point(run).filter(|p| p.ops.values().filter(|op| op.count > 0).count() > 1);
+    let Some(point) = point else { return Table::default() };
+    let times = || point.ops.values().filter_map(|op| op.response_ns?.p50);
+    let unit = TimeUnit::for_largest(times().max().unwrap_or(0).max(1_000_000) as f64);
+    let load = load(point.requested, &run.axis);
+    let columns = vec![
+        words("op"),
+        figures("share", "%"),
+        figures("wanted", "%"),
+        figures("errors", ""),
+        figures("p50", unit.name()),
+        figures("p95", unit.name()),
+        figures("p99", unit.name()),
+        figures("max", unit.name()),
+    ];
+    let caption = format!("Response time of each op at load point {} ({load})", point.position);
+    let mut table = Table::new(caption, columns);
+    for (name, op) in by_wanted_share(point).into_iter().filter(|(_, op)| op.count > 0) {
+        let response = op.response_ns.unwrap_or_default();
+        let nanos = |n: Option<u64>| unit.text(n.map(|n| n as f64));
+        table.push(vec![
+            name.clone(),
+            share(op.share_ratio),
+            share(op.wanted_ratio),
+            count(Some(op.errors)),
+            nanos(response.p50),
+            nanos(response.p95),
+            nanos(response.p99),
+            nanos(response.max),
+        ]);
     }
     table.without_empty_columns()
 }

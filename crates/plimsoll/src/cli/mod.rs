@@ -226,6 +226,9 @@ pub(crate) struct ReportArgs {
     /// Directory to write CSV files into
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
+    /// Directory to write the charts into, each as an SVG file
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

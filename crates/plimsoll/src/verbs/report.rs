@@ -1,4 +1,4 @@
-//! `plimsoll report BUNDLE…`: results as HTML, Markdown, CSV.
+//! `plimsoll report BUNDLE…`: results as HTML, Markdown, CSV, and their charts as SVG.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
     for bundle in &args.bundles {
         results.push(derive::result_of(bundle)?);
     }
-    if args.html.is_none() && args.md.is_none() && args.csv.is_none() {
+    let asked = [&args.html, &args.md, &args.csv, &args.svg];
+    if asked.iter().all(|place| place.is_none()) {
         for (bundle, result) in args.bundles.iter().zip(&results) {
             let page = derive::report_page(std::slice::from_ref(result))?;
             write(&bundle.join(REPORT_FILE), &page)?;
@@ -27,22 +28,40 @@ pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
         write(file, &derive::report_page(&results)?)?;
     }
     if let Some(file) = &args.md {
-        write(file, &plimsoll_report::markdown(&results))?;
+        let text = match (results.as_slice(), &args.svg) {
+            ([run], Some(dir)) => plimsoll_report::markdown_with_charts(run, &seen_from(file, dir)),
+            _ => plimsoll_report::markdown(&results),
+        };
+        write(file, &text)?;
     }
     if let Some(dir) = &args.csv {
-        write_csv(dir, &results)?;
+        write_files(dir, &results, plimsoll_report::csv)?;
+    }
+    if let Some(dir) = &args.svg {
+        write_files(dir, &results, plimsoll_report::charts)?;
     }
     Ok(Exit::Valid)
 }
 
-fn write_csv(dir: &Path, results: &[RunResult]) -> Result<(), Failure> {
+/// A directory as a page beside or above it links to it.
+fn seen_from(page: &Path, dir: &Path) -> String {
+    let beside = page.parent().and_then(|place| dir.strip_prefix(place).ok());
+    beside.unwrap_or(dir).display().to_string()
+}
+
+/// The files that each result makes.
+fn write_files(
+    dir: &Path,
+    results: &[RunResult],
+    files: fn(&RunResult) -> Vec<(String, String)>,
+) -> Result<(), Failure> {
     for (index, result) in results.iter().enumerate() {
         // Several runs have files of the same names.
         let place = if results.len() == 1 { dir.to_owned() } else { dir.join(run_name(index)) };
         std::fs::create_dir_all(&place).map_err(|e| {
             Failure::unusable(format!("{}: cannot create it: {e}", place.display()))
         })?;
-        for (name, text) in plimsoll_report::csv(result) {
+        for (name, text) in files(result) {
             write(&place.join(name), &text)?;
         }
     }

@@ -1,0 +1,201 @@
+//! Response times across the run as a heat map: one load point beside the other, each window from
+//! left to right; the darker, the more ops.
+
+use plimsoll_model::result::{PointResult, ResponseOverTime, RunResult};
+
+use super::Frame;
+use super::draw::{Anchor, Drawing};
+use super::scale::{Scale, log_ticks, tick_room, time_tick_text};
+use super::stacked::{log_scale, named, upright};
+use crate::table::Mark;
+use crate::text::{axis_name, number};
+
+const HEIGHT: f64 = 240.0;
+const TOP: f64 = 26.0;
+/// Narrower columns are drawn as one.
+const COLUMN_MIN: f64 = 2.0;
+/// Between load points.
+const GAP: f64 = 2.0;
+const RIGHT: f64 = 10.0;
+/// Each shade has a quarter of the ops of the one before; the last has all that is below.
+const SHADES: [&str; 7] =
+    ["heat h1", "heat h2", "heat h3", "heat h4", "heat h5", "heat h6", "heat h7"];
+const STEP: f64 = 4.0;
+const SWATCH: f64 = 12.0;
+const DIGIT_WIDTH: f64 = 7.6; // of 12 px type
+
+/// Where the windows stand.
+struct Place {
+    y: Scale,
+    left: f64,
+    /// Of one load point.
+    width: f64,
+}
+
+/// Some seconds of a load point: where they begin and end, as shares of the window, and the ops in
+/// each bucket per second.
+struct Column {
+    from: f64,
+    to: f64,
+    rates: Vec<f64>,
+}
+
+/// Nothing where no point has times.
+pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    let points: Vec<(&PointResult, &ResponseOverTime)> =
+        run.points.iter().filter_map(|p| Some((p, p.response_over_time.as_ref()?))).collect();
+    let edges = || points.iter().flat_map(|(_, heat)| &heat.edges_ns).map(|ns| (*ns).max(1) as f64);
+    let (low, high) = (edges().reduce(f64::min)?, edges().reduce(f64::max)?);
+    let y_ticks = named(log_ticks(low, high), time_tick_text);
+    let left = tick_room(&y_ticks).max(if frame.is_narrow() { 36.0 } else { 60.0 });
+    let right = frame.width - RIGHT;
+    let bottom = TOP + HEIGHT;
+    let y = log_scale(&y_ticks, bottom, TOP);
+    let place = Place { y, left, width: (right - left) / points.len() as f64 };
+    let columns_max = ((place.width - GAP) / COLUMN_MIN).floor().max(1.0) as usize;
+    let columns: Vec<Vec<Column>> =
+        points.iter().map(|(_, heat)| columns(heat, columns_max)).collect();
+    let all = columns.iter().flatten().flat_map(|column| &column.rates);
+    let most = all.copied().fold(0.0, f64::max);
+
+    let mut drawing = Drawing::new();
+    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, "Response time, log scale");
+    key(&mut drawing, right);
+    upright(&mut drawing, (y, &y_ticks), (left, right));
+    for (number, shade) in SHADES.into_iter().enumerate() {
+        let areas: Vec<_> = (0..points.len())
+            .flat_map(|i| areas(&place, (i, points[i].1), &columns[i], (number, most)))
+            .collect();
+        drawing.areas(shade, &areas, "");
+    }
+    loads(&mut drawing, &place, &points, bottom);
+    let name = format!("{}; each window from left to right", axis_name(&run.axis));
+    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &name);
+    let desc = "Ops by the response time they had, second by second of each load point; darker \
+                where there were more. The seconds of each load point have their own tables.";
+    let size = (frame.width, bottom + 44.0);
+    Some(drawing.finish(frame.id, size, "Response time across the run", desc))
+}
+
+/// Neighbouring spans are drawn as one where there is no room for each.
+fn columns(heat: &ResponseOverTime, columns_max: usize) -> Vec<Column> {
+    let end = heat.starts_ns.last().copied().unwrap_or(1).max(1) as f64;
+    let spans: Vec<_> = heat.starts_ns.windows(2).zip(&heat.counts).collect();
+    let merged = spans.chunks(spans.len().div_ceil(columns_max).max(1));
+    let column = |spans: &[(&[u64], &Vec<u64>)]| {
+        let ([from, _], [_, to]) = (spans.first()?.0, spans.last()?.0) else { return None };
+        let (from, to) = (*from as f64, *to as f64);
+        let mut rates = vec![0.0; heat.edges_ns.len().saturating_sub(1)];
+        for (rate, count) in spans.iter().flat_map(|(_, counts)| counts.iter().enumerate()) {
+            if let Some(rate) = rates.get_mut(rate) {
+                *rate += *count as f64 / (to - from).max(1.0);
+            }
+        }
+        Some(Column { from: from / end, to: to / end, rates })
+    };
+    merged.filter_map(column).collect()
+}
+
+type Area = ((f64, f64), (f64, f64));
+
+/// The areas of one shade; neighbours in one bucket as one.
+fn areas(
+    place: &Place,
+    (point, heat): (usize, &ResponseOverTime),
+    columns: &[Column],
+    (shade, most): (usize, f64),
+) -> Vec<Area> {
+    let begin = place.left + place.width * point as f64 + GAP / 2.0;
+    let width = place.width - GAP;
+    let mut areas: Vec<Area> = Vec::new();
+    for (bucket, edges) in heat.edges_ns.windows(2).enumerate() {
+        let (top, bottom) = (place.y.at(edges[1] as f64), place.y.at(edges[0].max(1) as f64));
+        let is_shade = |column: &Column| {
+            shade_of(column.rates.get(bucket).copied().unwrap_or(0.0), most) == Some(shade)
+        };
+        for run in columns.chunk_by(|a, b| is_shade(a) == is_shade(b)) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            if is_shade(first) {
+                let (from, to) = (begin + width * first.from, begin + width * last.to);
+                areas.push(((from, top), (to - from, bottom - top)));
+            }
+        }
+    }
+    areas
+}
+
+fn shade_of(rate: f64, most: f64) -> Option<usize> {
+    (rate > 0.0).then(|| ((most / rate).log(STEP).floor() as usize).min(SHADES.len() - 1))
+}
+
+/// The load of each point below it, where there is room.
+fn loads(
+    drawing: &mut Drawing,
+    place: &Place,
+    points: &[(&PointResult, &ResponseOverTime)],
+    bottom: f64,
+) {
+    let mut free = 0.0;
+    for (i, (point, _)) in points.iter().enumerate() {
+        let at = place.left + place.width * (i as f64 + 0.5);
+        let (class, text) = match Mark::of(point) {
+            Mark::Invalid => ("value", format!("✗\u{a0}{}", number(Some(point.requested)))),
+            Mark::Sound | Mark::NotCounted => ("tick", number(Some(point.requested))),
+        };
+        let half = text.chars().count() as f64 * DIGIT_WIDTH / 2.0;
+        drawing.line("base", (at, bottom), (at, bottom + 4.0));
+        if at - half >= free {
+            drawing.text(class, (at, bottom + 17.0), Anchor::Middle, &text);
+            free = at + half + 6.0;
+        }
+    }
+}
+
+/// From most to fewest, at the upper edge.
+fn key(drawing: &mut Drawing, right: f64) {
+    let width = SWATCH * SHADES.len() as f64;
+    let left = right - 50.0 - width;
+    let line = TOP - 11.0;
+    drawing.text("tick", (left - 6.0, line), Anchor::End, "most ops");
+    for (i, shade) in SHADES.into_iter().enumerate() {
+        let corner = (left + SWATCH * i as f64, line - 10.0);
+        drawing.areas(shade, &[(corner, (SWATCH, SWATCH))], "");
+    }
+    drawing.text("tick", (left + width + 6.0, line), Anchor::Start, "fewest");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heat(spans: u64) -> ResponseOverTime {
+        ResponseOverTime {
+            starts_ns: (0..=spans).map(|i| i * 1_000).collect(),
+            edges_ns: vec![64, 96, 128],
+            counts: (0..spans).map(|i| vec![100, u64::from(i == 3)]).collect(),
+        }
+    }
+
+    #[test]
+    fn a_single_slow_op_is_seen_however_narrow_the_drawing() {
+        for columns_max in [1, 4, 100] {
+            let columns = columns(&heat(30), columns_max);
+            assert!(columns.len() <= columns_max.max(30));
+            let most = columns.iter().flat_map(|c| &c.rates).copied().fold(0.0, f64::max);
+            let seen = columns.iter().filter(|c| shade_of(c.rates[1], most).is_some()).count();
+            assert_eq!(seen, 1, "{columns_max}");
+            assert!(columns.iter().all(|c| shade_of(c.rates[0], most) == Some(0)));
+        }
+    }
+
+    #[test]
+    fn neighbours_of_one_shade_are_one_area() {
+        let heat = heat(30);
+        let place = Place { y: Scale::log((64.0, 128.0), 100.0, 0.0), left: 0.0, width: 302.0 };
+        let columns = columns(&heat, 100);
+        let area = |shade| areas(&place, (0, &heat), &columns, (shade, 0.1));
+        assert_eq!(area(0).len(), 1, "{:?}", area(0));
+        assert!((area(0)[0].1.0 - 300.0).abs() < 0.01);
+        assert_eq!((1..SHADES.len()).map(|shade| area(shade).len()).sum::<usize>(), 1);
+    }
+}

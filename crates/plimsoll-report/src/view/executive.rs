@@ -1,0 +1,112 @@
+//! What a reader in a hurry must know: peak, response at it, what limits it, capacity.
+
+use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::stated::{Stated, Time};
+
+use super::capacity;
+use super::headline::{self, headline_point};
+use crate::text::load;
+
+/// In this order, each as far as it is known. A price, where one is known, comes last.
+pub(super) fn sentences(run: &RunResult) -> Vec<String> {
+    if run.points.is_empty() {
+        return Vec::new();
+    }
+    [Some(peak(run)), limit(run), capacity(run)].into_iter().flatten().collect()
+}
+
+fn peak(run: &RunResult) -> String {
+    let point = headline_point(run).filter(|point| point.counts());
+    let (Some(point), Some(_)) = (point, run.summary.value) else {
+        return format!("No load point counts: there is no {}.", run.summary.metric);
+    };
+    let what = match run.suite {
+        Some(_) => "The server reached",
+        None => "The curve reaches",
+    };
+    let score = Stated::score(&run.summary)
+        .map(|score| format!(" The score is {} tps.", plimsoll_model::units::grouped(score.value)));
+    let (value, place, response) = (headline::value(run), place(run, point), response(point));
+    format!("{what} {value}{place}{response}.{}", score.unwrap_or_default())
+}
+
+fn place(run: &RunResult, point: &PointResult) -> String {
+    match run.axis.unit.as_str() {
+        // The load says what the figure says.
+        "ops/s" => String::new(),
+        "clients" => format!(" with {}", load(point.requested, &run.axis)),
+        "" => format!(" at {}", load(point.requested, &run.axis)),
+        _ => format!(" at a {} of {}", run.axis.name, load(point.requested, &run.axis)),
+    }
+}
+
+fn response(point: &PointResult) -> String {
+    let [median, p99] = [Time::P50, Time::P99]
+        .map(|which| Stated::response(point, which).map(|time| time.short_time_text()));
+    match (median, p99) {
+        (Some(median), Some(p99)) => {
+            format!(", half of the replies within {median} and 99 % within {p99}")
+        }
+        (Some(median), None) => format!(", half of the replies within {median}"),
+        _ => {
+            let mean = Stated::response(point, Time::Mean).or(Stated::service(point, Time::Mean));
+            mean.map(|mean| format!(", with a mean time of {}", mean.short_time_text()))
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn limit(run: &RunResult) -> Option<String> {
+    let text = run.summary.limit.as_deref()?.trim_end_matches('.');
+    Some(format!("What limited it: {text}."))
+}
+
+fn capacity(run: &RunResult) -> Option<String> {
+    Some(format!("Capacity: {}", capacity::view(run)?.claim))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::result::{Axis, Summary, TimeSummary};
+
+    use super::*;
+
+    fn run(value: Option<f64>, unit: &str) -> RunResult {
+        let times = TimeSummary { n: 9, p50: Some(310_000), p99: None, ..TimeSummary::default() };
+        let point = PointResult {
+            valid: true,
+            requested: 16.0,
+            achieved_ops_per_s: Some(900.0),
+            response_ns: Some(times),
+            ..PointResult::default()
+        };
+        RunResult {
+            suite: Some(plimsoll_model::result::SuiteSummary::default()),
+            axis: Axis { name: "load".to_owned(), unit: unit.to_owned() },
+            summary: Summary {
+                metric: "peak".to_owned(),
+                unit: "ops/s".to_owned(),
+                value,
+                limit: Some("core 1 was full".to_owned()),
+                ..Summary::default()
+            },
+            points: vec![point],
+            ..RunResult::default()
+        }
+    }
+
+    #[test]
+    fn the_sentences_say_peak_response_and_limit_as_far_as_they_are_known() {
+        assert_eq!(
+            sentences(&run(Some(900.0), "clients")),
+            [
+                "The server reached 900 ops/s with 16 clients, half of the replies within 310 µs.",
+                "What limited it: core 1 was full.",
+            ]
+        );
+        assert_eq!(sentences(&run(None, ""))[0], "No load point counts: there is no peak.");
+        let open = sentences(&run(Some(900.0), "ops/s"));
+        assert!(open[0].starts_with("The server reached 900 ops/s, half"), "{open:?}");
+        assert!(sentences(&RunResult::default()).is_empty());
+    }
+}
