@@ -211,7 +211,7 @@ fn run_page(number: usize, run: &RunResult, mut view: RunView) -> RunPage {
         response: half(&named("response"), |frame| response_chart(frame, run)),
         percentiles: half(&named("percentiles"), |frame| percentile_chart(frame, run)),
         heat: chart(&named("heat"), |frame| heat_chart(frame, run)),
-        ops: chart(&named("ops"), |frame| ops_chart(frame, run)),
+        ops: half(&named("ops"), |frame| ops_chart(frame, run)),
         resources: resources(&id, run),
         generator: chart(&named("generator"), |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),

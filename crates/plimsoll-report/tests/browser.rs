@@ -29,6 +29,7 @@ function measure(frame, open) {
   const name = (element) => `${element.tagName}.${element.getAttribute("class")} ${element.textContent.trim().slice(0, 40)}`;
   const detail = page.querySelector("details.section");
   const top = detail ? detail.getBoundingClientRect().top : page.documentElement.scrollHeight;
+  const scrolls = [...page.querySelectorAll(".scroll")].filter((box) => !box.closest("details") && box.scrollWidth > box.clientWidth + 1);
   if (open) for (const folded of page.querySelectorAll("details")) folded.open = true;
   const shown = (element) => element.getClientRects().length > 0;
   const beyond = [...page.querySelectorAll("body *")].filter((element) =>
@@ -38,7 +39,7 @@ function measure(frame, open) {
     const [inner, outer] = [text.getBoundingClientRect(), text.closest("svg").getBoundingClientRect()];
     return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
   });
-  return { top, width, overflow: page.documentElement.scrollWidth - width, beyond: beyond.slice(0, 5).map(name), cut: cut.slice(0, 5).map(name) };
+  return { top, width, overflow: page.documentElement.scrollWidth - width, beyond: beyond.slice(0, 5).map(name), scrolls: scrolls.map(name), cut: cut.slice(0, 5).map(name) };
 }
 addEventListener("load", () => {
   const seen = [...document.querySelectorAll("iframe")].map((frame) => [measure(frame, false), measure(frame, true)]);
@@ -97,6 +98,7 @@ fn check(run: &RunResult) {
         let width = &view["width"];
         assert_eq!(view["overflow"], 0, "the page scrolls sideways at {width} px: {view}");
         assert_eq!(view["beyond"], Value::Array(Vec::new()), "cut at {width} px");
+        assert_eq!(view["scrolls"], Value::Array(Vec::new()), "scrolls at {width} px");
         assert_eq!(view["cut"], Value::Array(Vec::new()), "cut in a chart at {width} px");
     }
     let screens = wide[0]["top"].as_f64().unwrap() / SCREEN_HEIGHT;
@@ -121,6 +123,7 @@ fn a_report_of_file_serving_has_room() {
 #[test]
 fn a_report_of_clients_has_room() {
     check(&fixture::smb(30));
+    check(&fixture::sweep(30));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_valid_run_says_so_first_and_shows_its_figures() {
     for text in [
         "achieved = requested",
         "warm-up",
-        "without waits for a connection",
+        "Send lag p99, own part",
         "host: processors, busy",
         "Resources over load",
         ">peak</text>",
@@ -120,7 +120,7 @@ fn an_invalid_run_gives_reasons_and_marks_its_points_by_shape_and_word() {
     let html = page(&[fixture::invalid(30)]);
     assert!(html.contains("✗") && html.contains("Invalid (quick)"));
     assert!(html.contains("lower the peak with --peak"));
-    assert!(html.contains("class=\"cross s1\"") && html.contains(">invalid</text>"));
+    assert!(html.contains("class=\"cross s1\"") && html.contains("8–10 invalid</text>"));
     assert!(html.contains("sample too small"), "absent percentiles are explained");
 }
 

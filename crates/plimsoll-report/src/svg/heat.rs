@@ -23,6 +23,8 @@ const SHADES: [&str; 7] =
 const STEP: f64 = 4.0;
 const SWATCH: f64 = 12.0;
 const DIGIT_WIDTH: f64 = 7.6; // of 12 px type
+/// What the whole title and the key need.
+const ROOM: f64 = 400.0;
 
 /// Where the windows stand.
 struct Place {
@@ -59,7 +61,9 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let most = all.copied().fold(0.0, f64::max);
 
     let mut drawing = Drawing::new();
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, "Response time, log scale");
+    // Beside it stands the key.
+    let title = if frame.width < ROOM { "Response time" } else { "Response time, log scale" };
+    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, title);
     key(&mut drawing, right);
     upright(&mut drawing, (y, &y_ticks), (left, right));
     for (number, shade) in SHADES.into_iter().enumerate() {
@@ -68,7 +72,7 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
             .collect();
         drawing.areas(shade, &areas, "");
     }
-    loads(&mut drawing, &place, &points, bottom);
+    loads(&mut drawing, &place, &points, (bottom, frame.width));
     let name = format!("{}; each window from left to right", axis_name(&run.axis));
     drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &name);
     let desc = "Ops by the response time they had, second by second of each load point; darker \
@@ -133,7 +137,7 @@ fn loads(
     drawing: &mut Drawing,
     place: &Place,
     points: &[(&PointResult, &ResponseOverTime)],
-    bottom: f64,
+    (bottom, edge): (f64, f64),
 ) {
     let mut free = 0.0;
     for (i, (point, _)) in points.iter().enumerate() {
@@ -144,9 +148,10 @@ fn loads(
         };
         let half = text.chars().count() as f64 * DIGIT_WIDTH / 2.0;
         drawing.line("base", (at, bottom), (at, bottom + 4.0));
-        if at - half >= free {
-            drawing.text(class, (at, bottom + 17.0), Anchor::Middle, &text);
-            free = at + half + 6.0;
+        let middle = at.min(edge - half);
+        if middle - half >= free {
+            drawing.text(class, (middle, bottom + 17.0), Anchor::Middle, &text);
+            free = middle + half + 6.0;
         }
     }
 }

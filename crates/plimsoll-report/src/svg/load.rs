@@ -215,7 +215,7 @@ fn lag(run: &RunResult) -> Option<Panel> {
     let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
     let dots = dots(run, |p| Some(unit.of(lag(p)?)), text);
     (!dots.is_empty()).then(|| Panel {
-        title: format!("Send lag p99 without waits for a connection, {}", unit.name()),
+        title: format!("Send lag p99, own part, {}", unit.name()),
         height: 96.0,
         top: unit.of(cap),
         series: vec![Series { class: "s1", label: "p99".to_owned(), dots }],

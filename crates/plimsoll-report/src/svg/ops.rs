@@ -38,7 +38,7 @@ pub(crate) fn ops_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let y_ticks = named(ticks(top, 4), tick_text);
     let left = tick_room(&y_ticks).max(if frame.is_narrow() { 36.0 } else { 60.0 });
     let longest = kinds.iter().take(CLASSES.len()).map(|kind| kind.chars().count()).max();
-    let room = longest.unwrap_or(0) as f64 * CHAR_WIDTH + 12.0;
+    let room = longest.unwrap_or(0) as f64 * CHAR_WIDTH + 26.0;
     let right = frame.width - room.clamp(62.0, frame.width / 3.0);
     let bottom = TOP + HEIGHT;
     let y = Scale::new(y_ticks.last().map_or(1.0, |(value, _)| *value), bottom, TOP);

@@ -55,7 +55,7 @@ pub(super) fn ticks(max: f64, about: u32) -> Vec<f64> {
 pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
     let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
     let max = if max.is_finite() { max.max(min) } else { min };
-    let steps: &[f64] = if max / min < 30.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let steps: &[f64] = if max / min < 1e3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let powers = min.log10().floor() as i32..=max.log10().ceil() as i32;
     let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
     let all: Vec<f64> = all.collect();
@@ -138,6 +138,7 @@ mod tests {
     #[test]
     fn a_logarithmic_scale_has_ticks_around_its_values() {
         assert_eq!(log_ticks(3e5, 7e8), [1e5, 1e6, 1e7, 1e8, 1e9]);
+        assert_eq!(log_ticks(3e5, 7e6), [2e5, 5e5, 1e6, 2e6, 5e6, 1e7]);
         assert_eq!(log_ticks(3e5, 7e5), [2e5, 5e5, 1e6]);
         assert_eq!(log_ticks(1e6, 1e6), [1e6, 1e7]);
         assert_eq!(log_ticks(f64::NAN, 0.0), [1.0, 10.0]);
