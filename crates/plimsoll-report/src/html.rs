@@ -89,6 +89,7 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "response",
     "heat",
     "ops",
+    "warnings",
     "points",
     "limits",
     "op-tables",

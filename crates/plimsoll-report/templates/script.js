@@ -12,6 +12,11 @@ addEventListener("afterprint", () => {
     delete d.dataset.forPrint;
   }
 });
+// The contents lead into what is folded.
+addEventListener("hashchange", () => {
+  const folded = document.getElementById(location.hash.slice(1))?.closest("details");
+  if (folded) folded.open = true;
+});
 function addCopyButtons() {
   for (const box of document.querySelectorAll(".command")) {
     if (!navigator.clipboard) break;

@@ -1,6 +1,8 @@
 //! The page as a browser lays it out: how far it is to the details, and that nothing is cut on a
 //! narrow screen.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
 mod fixture;
 
 use std::path::Path;

@@ -10,6 +10,9 @@ pub(super) enum Anchor {
     End,
 }
 
+/// Corner and size, in pixels.
+pub(super) type Area = ((f64, f64), (f64, f64));
+
 /// An SVG image under construction.
 pub(super) struct Drawing {
     body: String,
@@ -54,7 +57,7 @@ impl Drawing {
     }
 
     /// Areas of one kind, each by its corner and size, as one mark.
-    pub(super) fn areas(&mut self, class: &str, areas: &[((f64, f64), (f64, f64))], tip: &str) {
+    pub(super) fn areas(&mut self, class: &str, areas: &[Area], tip: &str) {
         if areas.is_empty() {
             return;
         }

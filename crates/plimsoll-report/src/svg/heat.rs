@@ -4,13 +4,13 @@
 use plimsoll_model::result::{PointResult, ResponseOverTime, RunResult};
 
 use super::Frame;
-use super::draw::{Anchor, Drawing};
+use super::draw::{Anchor, Area, Drawing};
 use super::scale::{Scale, log_ticks, tick_room, time_tick_text};
 use super::stacked::{log_scale, named, upright};
 use crate::table::Mark;
 use crate::text::{axis_name, number};
 
-const HEIGHT: f64 = 240.0;
+const HEIGHT: f64 = 220.0;
 const TOP: f64 = 26.0;
 /// Narrower columns are drawn as one.
 const COLUMN_MIN: f64 = 2.0;
@@ -99,8 +99,6 @@ fn columns(heat: &ResponseOverTime, columns_max: usize) -> Vec<Column> {
     };
     merged.filter_map(column).collect()
 }
-
-type Area = ((f64, f64), (f64, f64));
 
 /// The areas of one shade; neighbours in one bucket as one.
 fn areas(

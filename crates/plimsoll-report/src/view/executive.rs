@@ -5,7 +5,7 @@ use plimsoll_model::stated::{Stated, Time};
 
 use super::capacity;
 use super::headline::{self, headline_point};
-use crate::text::load;
+use crate::text::{load, number};
 
 /// In this order, each as far as it is known. A price, where one is known, comes last.
 pub(super) fn sentences(run: &RunResult) -> Vec<String> {
@@ -24,8 +24,10 @@ fn peak(run: &RunResult) -> String {
         Some(_) => "The server reached",
         None => "The curve reaches",
     };
-    let score = Stated::score(&run.summary)
-        .map(|score| format!(" The score is {} tps.", plimsoll_model::units::grouped(score.value)));
+    let score = run.summary.score_note.as_ref().map(|_| match Stated::score(&run.summary) {
+        Some(score) => format!(" The score is {} tps.", number(Some(score.value))),
+        None => " There is no score.".to_owned(),
+    });
     let (value, place, response) = (headline::value(run), place(run, point), response(point));
     format!("{what} {value}{place}{response}.{}", score.unwrap_or_default())
 }
@@ -34,7 +36,7 @@ fn place(run: &RunResult, point: &PointResult) -> String {
     match run.axis.unit.as_str() {
         // The load says what the figure says.
         "ops/s" => String::new(),
-        "clients" => format!(" with {}", load(point.requested, &run.axis)),
+        "clients" => format!(" at {}", load(point.requested, &run.axis)),
         "" => format!(" at {}", load(point.requested, &run.axis)),
         _ => format!(" at a {} of {}", run.axis.name, load(point.requested, &run.axis)),
     }
@@ -45,9 +47,9 @@ fn response(point: &PointResult) -> String {
         .map(|which| Stated::response(point, which).map(|time| time.short_time_text()));
     match (median, p99) {
         (Some(median), Some(p99)) => {
-            format!(", half of the replies within {median} and 99 % within {p99}")
+            format!(", with a response time of {median} at the median and {p99} at p99")
         }
-        (Some(median), None) => format!(", half of the replies within {median}"),
+        (Some(median), None) => format!(", with a response time of {median} at the median"),
         _ => {
             let mean = Stated::response(point, Time::Mean).or(Stated::service(point, Time::Mean));
             mean.map(|mean| format!(", with a mean time of {}", mean.short_time_text()))
@@ -100,13 +102,14 @@ mod tests {
         assert_eq!(
             sentences(&run(Some(900.0), "clients")),
             [
-                "The server reached 900 ops/s with 16 clients, half of the replies within 310 µs.",
+                "The server reached 900 ops/s at 16 clients, with a response time of 310 µs at the \
+                 median.",
                 "What limited it: core 1 was full.",
             ]
         );
         assert_eq!(sentences(&run(None, ""))[0], "No load point counts: there is no peak.");
         let open = sentences(&run(Some(900.0), "ops/s"));
-        assert!(open[0].starts_with("The server reached 900 ops/s, half"), "{open:?}");
+        assert!(open[0].starts_with("The server reached 900 ops/s, with"), "{open:?}");
         assert!(sentences(&RunResult::default()).is_empty());
     }
 }

@@ -40,11 +40,15 @@ fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
     assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
     assert_eq!(analyse.out.as_bytes(), before);
 
-    let (md, csv) = (place.path().join("r.md"), place.path().join("csv"));
-    plimsoll(&["report", dir, "--md", md.to_str().unwrap(), "--csv", csv.to_str().unwrap()])
-        .check(0, &["r.md"]);
-    assert!(std::fs::read_to_string(md).unwrap().contains("web-static"));
+    let [md, csv, svg] = ["r.md", "csv", "svg"].map(|name| place.path().join(name));
+    let [md_text, csv_text, svg_text] = [&md, &csv, &svg].map(|path| path.to_str().unwrap());
+    plimsoll(&["report", dir, "--md", md_text, "--csv", csv_text, "--svg", svg_text])
+        .check(0, &["r.md", "throughput.svg"]);
+    let text = std::fs::read_to_string(&md).unwrap();
+    assert!(text.contains("web-static") && text.contains("](<svg/throughput.svg>)"), "{text}");
     assert!(std::fs::read_dir(csv).unwrap().count() > 0);
+    let heat = std::fs::read_to_string(svg.join("response-over-time.svg")).unwrap();
+    assert!(heat.starts_with("<svg xmlns=") && heat.contains("class=\"heat h1\""), "{heat}");
     let compared = plimsoll(&["compare", dir, dir]);
     compared.check(0, &["headline, ops/s", " → "]);
     assert!(!compared.out.contains('×'), "no ratio of a run to itself: {}", compared.out);
