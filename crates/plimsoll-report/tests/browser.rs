@@ -41,7 +41,11 @@ function measure(frame, open) {
     const [inner, outer] = [text.getBoundingClientRect(), text.closest("svg").getBoundingClientRect()];
     return inner.left < outer.left - 1 || inner.right > outer.right + 1 || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
   });
-  return { top, width, overflow: page.documentElement.scrollWidth - width, beyond: beyond.slice(0, 5).map(name), scrolls: scrolls.map(name), cut: cut.slice(0, 5).map(name) };
+  const box = (element) => element.getBoundingClientRect();
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+  const met = [...page.querySelectorAll("svg text.panel")].filter((title) => shown(title) &&
+    [...title.closest("svg").querySelectorAll("text")].some((text) => text !== title && meet(box(title), box(text))));
+  return { top, width, met: met.slice(0, 5).map(name), overflow: page.documentElement.scrollWidth - width, beyond: beyond.slice(0, 5).map(name), scrolls: scrolls.map(name), cut: cut.slice(0, 5).map(name) };
 }
 addEventListener("load", () => {
   const seen = [...document.querySelectorAll("iframe")].map((frame) => [measure(frame, false), measure(frame, true)]);
@@ -100,6 +104,7 @@ fn check(run: &RunResult) {
         let width = &view["width"];
         assert_eq!(view["overflow"], 0, "the page scrolls sideways at {width} px: {view}");
         assert_eq!(view["beyond"], Value::Array(Vec::new()), "cut at {width} px");
+        assert_eq!(view["met"], Value::Array(Vec::new()), "written over at {width} px");
         assert_eq!(view["scrolls"], Value::Array(Vec::new()), "scrolls at {width} px");
         assert_eq!(view["cut"], Value::Array(Vec::new()), "cut in a chart at {width} px");
     }

@@ -109,6 +109,7 @@ const GAP: f64 = 18.0;
 const FOOT: f64 = 44.0;
 const LOW: f64 = 90.0;
 const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
+const CHAR_WIDTH: f64 = 6.8; // of 12 px type
 const LABEL_GAP: f64 = 14.0;
 
 /// Draws the panels in order.
@@ -302,7 +303,11 @@ fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
             drawing.text("value", at, Anchor::End, label.trim_start());
         } else {
             let label = format!("{name} {} … {}", first.text, last.text);
-            let at = ((x + 70.0).min(place.edge), place.top - 9.0);
+            let end = (x + 70.0).min(place.edge);
+            let free = end - label.chars().count() as f64 * CHAR_WIDTH
+                > panel.title.chars().count() as f64 * NAME_DIGIT_WIDTH;
+            // Beside the panel's title, or else below the arrows.
+            let at = (end, if free { place.top - 9.0 } else { place.top + 20.0 });
             drawing.text("value", at, Anchor::End, label.trim_start());
         }
     }
