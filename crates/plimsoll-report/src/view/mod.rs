@@ -266,6 +266,7 @@ fn facts(run: &RunResult) -> Vec<(String, String)> {
     let mut add = |name: &str, value: Option<String>| {
         facts.extend(value.map(|value| (name.to_owned(), value)));
     };
+    add("Server", servers(run));
     add("Started", run.started.as_deref().map(instant));
     add("Profile", run.profile.clone());
     add("Load points", (!run.points.is_empty()).then(|| run.points.len().to_string()));
@@ -277,6 +278,21 @@ fn facts(run: &RunResult) -> Vec<(String, String)> {
     let tool = run.disclosure.as_ref().map(|d| &d.tool);
     add("Plimsoll", tool.map(|t| format!("{} ({} build)", t.version, t.build)));
     facts
+}
+
+/// What answered, and whether it had to share the generator's host.
+fn servers(run: &RunResult) -> Option<String> {
+    let targets = run.disclosure.iter().flat_map(|disclosure| &disclosure.targets);
+    let mut servers: Vec<String> = targets
+        .map(|target| {
+            let software = target.software.as_deref().unwrap_or("software not known");
+            let place =
+                if target.same_host { "on the generator's host" } else { "on another host" };
+            format!("{software}, {place}")
+        })
+        .collect();
+    servers.dedup();
+    (!servers.is_empty()).then(|| servers.join("; "))
 }
 
 /// Several runs side by side.
