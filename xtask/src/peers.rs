@@ -53,6 +53,11 @@ const PEERS: [Peer; 28] = [
         packages: &["libnfs-dev"],
         tests: "the reference NFS server judged by a client of NFSv2; `bench nfs`",
     },
+    Peer {
+        program: "minisign",
+        packages: &["minisign"],
+        tests: "signatures of bundles checked by minisign, and its own checked by us",
+    },
     Peer { program: "cc", packages: &["gcc", "libc6-dev"], tests: "the same" },
     Peer {
         program: "smbd",

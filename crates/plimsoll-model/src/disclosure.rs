@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::CertificateNote;
+use crate::inventory::{Stated, SystemInventory};
 
 /// `disclosure.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,15 @@ pub struct Disclosure {
     /// The latest certificate of calibration of this host; absent where none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateNote>,
+    /// Which host does what, at which addresses, over which links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topology: Vec<Setting>,
+    /// Inventories of other hosts (`--system FILE.json`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<SystemInventory>,
+    /// What can only be stated (`--system FILE.toml`), given or not; absent in older bundles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<Stated>,
 }
 
 /// The program that ran.
@@ -45,6 +55,12 @@ pub struct Tool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
+    /// What the host calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Maker, model, board and firmware, as the firmware's tables (DMI) say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub firmware: Vec<Setting>,
     /// Name of the operating system with its version.
     pub os: Option<String>,
     /// Kernel release and build.
@@ -69,10 +85,43 @@ pub struct Host {
     pub file_systems: Vec<FileSystem>,
     /// Network interfaces.
     pub networks: Vec<Network>,
-    /// Kernel settings that bear on results: name, value.
+    /// Kernel settings that bear on results: name, value. Every one that was read.
     pub tuning: Vec<Setting>,
+    /// Of those, the ones that differ from the kernel's default, or whose default cannot be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_settings: Vec<KernelSetting>,
+    /// How many settings were held against a default that is known; absent in older bundles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_settings_judged: Option<u32>,
+    /// The kernel's command line, without values that may be secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_command_line: Option<String>,
+    /// Addresses of the host but loopback.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// What time is read from, and what keeps it right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<Setting>,
     /// Limits of this process: name, value.
     pub limits: Vec<Setting>,
+}
+
+/// A kernel setting beside its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KernelSetting {
+    /// Name, as sysctl spells it; of files below `/sys` their path.
+    pub name: String,
+    /// Value.
+    pub value: String,
+    /// The kernel's own default on this machine; absent where it cannot be told.
+    pub default: Option<String>,
+    /// What the default depends on, where it cannot be told.
+    pub depends_on: Option<String>,
+    /// What it does.
+    pub meaning: String,
+    /// Unit of value and default; empty where they have none.
+    pub unit: String,
 }
 
 /// A named value.
@@ -110,6 +159,9 @@ pub struct Disk {
     pub kind: String,
     /// I/O scheduler.
     pub scheduler: Option<String>,
+    /// Firmware, cache and queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Setting>,
 }
 
 /// One file system and what the run used it for.
@@ -140,6 +192,9 @@ pub struct Network {
     pub mtu_bytes: Option<u64>,
     /// Driver or kind.
     pub driver: Option<String>,
+    /// State of the link, duplex, queues, offloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Setting>,
 }
 
 /// One server as far as the program or its user knows it.
@@ -152,7 +207,7 @@ pub struct TargetDisclosure {
     pub address: String,
     /// Software and version, when the program started it or the server says so.
     pub software: Option<String>,
-    /// Configuration file, when the program wrote it.
+    /// Configuration file, when the program wrote it; without secrets.
     pub configuration: Option<String>,
     /// Cores the server was held to.
     pub cores: Vec<u32>,
