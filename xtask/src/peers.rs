@@ -16,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 28] = [
+const PEERS: [Peer; 29] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],

@@ -73,7 +73,7 @@ fn changed_settings_stand_beside_default_and_meaning_and_what_nobody_stated_is_l
         "generator: gen1, 192.0.2.1",
         "System web1",
         "host of: http://192.0.2.17:8080/",
-        "server nginx: nginx/1.28.0, on 0.0.0.0:80; nginx -g <b>",
+        "server nginx: nginx/1.28.0, on 0.0.0.0:80; nginx -g ",
         "Kernel settings that differ from their defaults (web1)",
         "tester: Ada",
         "sponsor: not stated",

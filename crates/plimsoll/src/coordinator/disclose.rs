@@ -10,7 +10,7 @@ use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
 use plimsoll_servers::software::running;
 
 use super::jitter;
-use super::run_setup::{RunRequest, RunSetup};
+use super::run_setup::{RunRequest, RunSetup, cores_of_program};
 use super::{server_status, sources};
 use crate::certificates;
 use crate::host_inventory;
@@ -36,6 +36,10 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
     paths.extend(served.map(|path| ("served files", path)));
     let mut host = plimsoll_monitor::inventory(&paths);
     hidden::file_systems(&mut host.file_systems);
+    // By now this thread is held to some of them.
+    if let Ok(cores) = cores_of_program() {
+        host.cpus_available = Some(cores.len() as u32);
+    }
     let targets = setup.targets.iter().zip(&setup.software);
     let targets: Vec<_> =
         targets.map(|(target, said)| of_target(target, said.as_deref())).collect();

@@ -49,7 +49,7 @@ pub(super) struct Run {
 
 /// Whether a bundle has a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub(super) enum Standing {
     /// It has.
     Judged,
