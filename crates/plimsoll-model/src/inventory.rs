@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::disclosure::{Host, Tool};
+use crate::host::{Host, Tool};
 
 /// Version of both formats.
 pub const INVENTORY_FORMAT: u32 = 1;

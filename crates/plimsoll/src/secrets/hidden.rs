@@ -1,10 +1,9 @@
 //! Command lines and configurations of servers without what may be secret. What is left out by
 //! mistake costs a reader a value; what is shown by mistake costs its owner more.
 
-use plimsoll_http::headers::LEFT_OUT;
 use plimsoll_model::disclosure::FileSystem;
 
-use super::without_user_info;
+use super::{LEFT_OUT, without_user_info};
 
 /// A name that has one of these in it names a secret.
 const WITHIN: [&str; 9] = [
