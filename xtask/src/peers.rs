@@ -16,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 28] = [
+const PEERS: [Peer; 29] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -52,6 +52,11 @@ const PEERS: [Peer; 28] = [
         program: "/usr/include/nfsc/libnfs-raw-nfs.h",
         packages: &["libnfs-dev"],
         tests: "the reference NFS server judged by a client of NFSv2; `bench nfs`",
+    },
+    Peer {
+        program: "minisign",
+        packages: &["minisign"],
+        tests: "signatures of bundles checked by minisign, and its own checked by us",
     },
     Peer { program: "cc", packages: &["gcc", "libc6-dev"], tests: "the same" },
     Peer {

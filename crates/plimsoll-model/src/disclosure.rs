@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::CertificateNote;
+pub use crate::host::{Disk, FileSystem, Host, KernelSetting, Network, Setting, Tool};
+use crate::inventory::{Stated, SystemInventory};
 
 /// `disclosure.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,119 +29,15 @@ pub struct Disclosure {
     /// The latest certificate of calibration of this host; absent where none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateNote>,
-}
-
-/// The program that ran.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tool {
-    /// Always `plimsoll`.
-    pub name: String,
-    /// Version.
-    pub version: String,
-    /// `release` or `debug`.
-    pub build: String,
-}
-
-/// One host. Absent means this program could not read it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Host {
-    /// Name of the operating system with its version.
-    pub os: Option<String>,
-    /// Kernel release and build.
-    pub kernel: Option<String>,
-    /// Bare metal, or the kind of virtual machine or container.
-    pub virtualisation: Option<String>,
-    /// Processor model.
-    pub cpu_model: Option<String>,
-    /// Sockets, cores and threads this process may use.
-    pub cpus_available: Option<u32>,
-    /// Logical processors online.
-    pub cpus_online: Option<u32>,
-    /// Clock and cache facts, and mitigations, as the kernel gives them.
-    pub cpu_details: Vec<Setting>,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Swap in bytes.
-    pub swap_bytes: Option<u64>,
-    /// Disks: name, size, kind, scheduler.
-    pub disks: Vec<Disk>,
-    /// File systems that matter (bundle, file set).
-    pub file_systems: Vec<FileSystem>,
-    /// Network interfaces.
-    pub networks: Vec<Network>,
-    /// Kernel settings that bear on results: name, value.
-    pub tuning: Vec<Setting>,
-    /// Limits of this process: name, value.
-    pub limits: Vec<Setting>,
-}
-
-/// A named value.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Setting {
-    /// Name, as its owner spells it.
-    pub name: String,
-    /// Value, with its unit where the name has none.
-    pub value: String,
-    /// What it is by default, where it was changed and that is known.
+    /// Which host does what, at which addresses, over which links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topology: Vec<Setting>,
+    /// Inventories of other hosts (`--system FILE.json`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<SystemInventory>,
+    /// What can only be stated (`--system FILE.toml`), given or not; absent in older bundles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
-    /// Why it was changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-impl Setting {
-    /// A name and its value.
-    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), default: None, why: None }
-    }
-}
-
-/// One disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Disk {
-    /// Kernel name.
-    pub name: String,
-    /// Size in bytes.
-    pub size_bytes: u64,
-    /// `rotational`, `solid state`, or what the kernel says.
-    pub kind: String,
-    /// I/O scheduler.
-    pub scheduler: Option<String>,
-}
-
-/// One file system and what the run used it for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FileSystem {
-    /// What it was used for: `bundle`, `file set`.
-    pub role: String,
-    /// Type (`ext4`, `tmpfs`).
-    pub kind: String,
-    /// Mount options.
-    pub options: String,
-    /// Size in bytes.
-    pub size_bytes: u64,
-    /// Free bytes when the run began.
-    pub free_bytes: u64,
-}
-
-/// One network interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// Kernel name.
-    pub name: String,
-    /// Link speed; absent for loopback and virtual links.
-    pub speed_mbit_per_s: Option<u64>,
-    /// Largest packet.
-    pub mtu_bytes: Option<u64>,
-    /// Driver or kind.
-    pub driver: Option<String>,
+    pub stated: Option<Stated>,
 }
 
 /// One server as far as the program or its user knows it.
@@ -152,7 +50,7 @@ pub struct TargetDisclosure {
     pub address: String,
     /// Software and version, when the program started it or the server says so.
     pub software: Option<String>,
-    /// Configuration file, when the program wrote it.
+    /// Configuration file, when the program wrote it; without secrets.
     pub configuration: Option<String>,
     /// Cores the server was held to.
     pub cores: Vec<u32>,

@@ -10,6 +10,8 @@
 //! | [`outcome`] | how one op ended |
 //! | [`bundle`] | the directory that holds everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
+//! | [`host`] | what a host is |
+//! | [`inventory`] | what a host says of itself, and what people state beside it |
 //! | [`calibrated`] | a server of known behaviour |
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`stated`] | how a figure is written beside its stated interval |
@@ -29,6 +31,8 @@ pub mod certificate;
 pub mod disclosure;
 pub mod event;
 pub mod gate;
+pub mod host;
+pub mod inventory;
 pub mod limit;
 pub mod outcome;
 pub mod result;

@@ -36,7 +36,7 @@ mod watched;
 
 pub use clock_step::{ClockReading, clock_step_ns};
 pub use core_users::WatchedCores;
-pub use inventory::inventory;
+pub use inventory::{interface_towards, inventory, mounted};
 pub use root::Root;
 pub use sampler::ServerProbe;
 pub use source::{

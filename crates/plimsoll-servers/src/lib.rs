@@ -17,6 +17,7 @@ pub mod memory;
 pub mod ports;
 pub mod process;
 pub mod programs;
+pub mod software;
 pub mod station;
 mod stop;
 pub mod work;

@@ -96,6 +96,51 @@ fn held_by(inodes: &BTreeSet<u64>, processes: &[Process]) -> Option<Listening> {
     Some(Listening { who: names(&found), pids: pids.collect(), cores: cores.into_iter().collect() })
 }
 
+/// A socket of this network namespace that takes TCP connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListeningSocket {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The process that holds it and whose parent does not, with its name; `None` where none may
+    /// be seen.
+    pub holder: Option<(u32, String)>,
+}
+
+/// Every TCP socket that listens in this network namespace, by address.
+pub fn all() -> Vec<ListeningSocket> {
+    let tables = ["tcp", "tcp6"].map(|table| format!("/proc/net/{table}"));
+    let texts = tables.iter().filter_map(|table| fs::read_to_string(table).ok());
+    let sockets: Vec<(SocketAddr, u64)> = texts
+        .flat_map(|text| text.lines().skip(1).filter_map(bound_socket).collect::<Vec<_>>())
+        .collect();
+    let processes = processes().unwrap_or_default();
+    let held: Vec<(&Process, Vec<u64>)> =
+        processes.iter().map(|process| (process, sockets_of(process.pid))).collect();
+    let holder = |inode: u64| {
+        let holders = || held.iter().filter(|(_, inodes)| inodes.contains(&inode));
+        let is_child = |process: &Process| holders().any(|(other, _)| other.pid == process.parent);
+        let first = holders().find(|(process, _)| !is_child(process))?;
+        Some((first.0.pid, first.0.name.clone()))
+    };
+    let mut found: Vec<ListeningSocket> = sockets
+        .into_iter()
+        .map(|(address, inode)| ListeningSocket { address, holder: holder(inode) })
+        .collect();
+    found.sort_by_key(|socket| socket.address);
+    found.dedup();
+    found
+}
+
+/// Address and inode of a line of `/proc/net/tcp` and its kin whose socket listens.
+fn bound_socket(line: &str) -> Option<(SocketAddr, u64)> {
+    let mut words = line.split_whitespace();
+    let (local, state) = (words.nth(1)?, words.nth(1)?);
+    let (host, port) = local.split_once(':')?;
+    let address = SocketAddr::new(parse_host(host)?, u16::from_str_radix(port, 16).ok()?);
+    (state == LISTENS).then_some(())?;
+    Some((address, words.nth(5)?.parse().ok()?))
+}
+
 /// One process of each network namespace but our own.
 fn other_namespaces(processes: &[Process]) -> Vec<u32> {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
@@ -247,6 +292,14 @@ mod tests {
                         00000000     0        0 4711 1 0000000000000000 100 0 0 10 0";
 
     #[test]
+    fn a_socket_that_listens_is_found_with_its_process() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let found = all().into_iter().find(|socket| socket.address == address).unwrap();
+        assert_eq!(found.holder.unwrap().0, std::process::id());
+    }
+
+    #[test]
     fn a_line_of_proc_net_tcp_is_matched_by_address_port_and_state() {
         let of = |line: &str, address: &str| inode(line, LISTENS, address.parse().unwrap());
         assert_eq!(of(LINE, "127.0.0.1:8080"), Some(4_711));
@@ -259,5 +312,7 @@ mod tests {
         let one6 = LINE.replace("0100007F", &format!("{}01000000", "0".repeat(24)));
         assert_eq!((of(&one6, "[::1]:8080"), of(&one6, "127.0.0.1:8080")), (Some(4_711), None));
         assert_eq!(of("garbage", "127.0.0.1:8080"), None);
+        assert_eq!(bound_socket(LINE), Some(("127.0.0.1:8080".parse().unwrap(), 4_711)));
+        assert_eq!(bound_socket(&LINE.replace(" 0A ", " 01 ")), None, "connected");
     }
 }

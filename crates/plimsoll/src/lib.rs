@@ -9,12 +9,15 @@ mod clock;
 mod coordinator;
 mod derive;
 mod exit;
+mod host_inventory;
 mod load_file;
 mod observers;
 mod protocols;
 mod secrets;
+mod signature;
 mod slips;
 mod suite_source;
+mod systems;
 mod terminal;
 mod verbs;
 
@@ -82,6 +85,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Report(args) => verbs::report::perform(&args),
         Verb::Compare(args) => verbs::compare::perform(&args),
         Verb::Verify(args) => verbs::verify::perform(&args),
+        Verb::Runs(args) => verbs::runs::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),
         Verb::Published(args) => verbs::published::perform(&args),
         Verb::Generate(args) => verbs::generate::perform(&args),

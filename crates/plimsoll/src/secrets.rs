@@ -1,4 +1,7 @@
-//! What must not be stored or shown: passwords, and values of header fields.
+//! What must not be stored or shown: passwords, and values of header fields. `hidden` is about
+//! what servers were given by others.
+
+pub(crate) mod hidden;
 
 pub(crate) use plimsoll_http::headers::HEADER_FACT;
 use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public, with_headers};

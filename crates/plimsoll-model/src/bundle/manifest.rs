@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     BundleError, DISCLOSURE_FILE, INTERVALS_DIR, JOURNAL_FILE, MANIFEST_FILE, MONITORS_DIR,
-    PARTIAL_ENDING, SUITE_FILE, write_durably,
+    PARTIAL_ENDING, SIGNATURE_FILE, SUITE_FILE, write_durably,
 };
 
 /// Version of the manifest's format.
@@ -39,9 +39,24 @@ pub enum ManifestProblem {
     /// A raw file is gone.
     #[error("{0} is missing")]
     Missing(String),
-    /// A raw file nobody listed.
+    /// A file nobody listed.
     #[error("{0} was added after the run")]
     Added(String),
+    /// A derived file is gone. It may be: it can be made again.
+    #[error("{0} is missing; it is derived and can be made again")]
+    Derivable(String),
+    /// The list says what it should, and was not written by this program.
+    #[error(
+        "{MANIFEST_FILE} was changed after the run: it is written otherwise than runs write it"
+    )]
+    Rewritten,
+}
+
+impl ManifestProblem {
+    /// The bundle is not what the run left; a derived file that is gone leaves it whole.
+    pub const fn is_damage(&self) -> bool {
+        !matches!(self, Self::Derivable(_))
+    }
 }
 
 impl Manifest {
@@ -49,25 +64,36 @@ impl Manifest {
     pub fn of(bundle: &Path) -> Result<Self, BundleError> {
         let mut manifest =
             Self { format: MANIFEST_FORMAT, raw: BTreeMap::new(), derived: BTreeMap::new() };
-        for name in files_below(bundle, "")? {
+        for name in files_below(bundle, "")?.into_iter().filter(|name| !is_leftover(name)) {
             let sum = checksum(&bundle.join(&name))?;
-            let list = if is_raw(&name) { &mut manifest.raw } else { &mut manifest.derived };
-            list.insert(name, sum);
+            manifest.list_of(&name).insert(name, sum);
         }
         Ok(manifest)
     }
 
-    /// Writes it into the bundle.
-    pub fn write(&self, bundle: &Path) -> Result<(), BundleError> {
+    fn list_of(&mut self, name: &str) -> &mut BTreeMap<String, String> {
+        if is_raw(name) { &mut self.raw } else { &mut self.derived }
+    }
+
+    fn text(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec_pretty(self).expect("strings and maps are JSON");
         text.push(b'\n');
-        write_durably(&bundle.join(MANIFEST_FILE), &text)
+        text
+    }
+
+    /// Writes it into the bundle.
+    pub fn write(&self, bundle: &Path) -> Result<(), BundleError> {
+        write_durably(&bundle.join(MANIFEST_FILE), &self.text())
     }
 
     /// Takes the checksums of these derived files again and writes the manifest. Those of raw
     /// files stay as the run left them, so a change of theirs still shows. A bundle without a
-    /// manifest stays without: only a run may vouch for its raw files.
+    /// manifest stays without: only a run may vouch for its raw files. One that is signed stays as
+    /// it was signed.
     pub fn refresh_derived(bundle: &Path, names: &[&str]) -> Result<(), BundleError> {
+        if bundle.join(SIGNATURE_FILE).exists() {
+            return Ok(());
+        }
         let Some(mut manifest) = Self::read(bundle)? else { return Ok(()) };
         for name in names.iter().filter(|name| !is_raw(name)) {
             manifest.derived.insert((*name).to_owned(), checksum(&bundle.join(name))?);
@@ -93,26 +119,27 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Compares with the files as they are now. Derived files may be missing.
+    /// Compares with the files as they are now, each once.
     pub fn problems(&self, bundle: &Path) -> Result<Vec<ManifestProblem>, BundleError> {
-        let now = Self::of(bundle)?;
+        let listed = || self.raw.iter().chain(&self.derived);
+        let there = files_below(bundle, "")?;
         let mut problems = Vec::new();
-        for (name, sum) in &self.raw {
-            match now.raw.get(name) {
-                None => problems.push(ManifestProblem::Missing(name.clone())),
-                Some(other) if other != sum => {
-                    problems.push(ManifestProblem::Changed(name.clone()))
+        for (name, sum) in listed() {
+            match (there.contains(name), is_raw(name)) {
+                (false, true) => problems.push(ManifestProblem::Missing(name.clone())),
+                (false, false) => problems.push(ManifestProblem::Derivable(name.clone())),
+                (true, _) if checksum(&bundle.join(name))? != *sum => {
+                    problems.push(ManifestProblem::Changed(name.clone()));
                 }
-                Some(_) => {}
+                (true, _) => {}
             }
         }
-        for name in now.raw.keys().filter(|name| !self.raw.contains_key(*name)) {
-            problems.push(ManifestProblem::Added(name.clone()));
-        }
-        for (name, sum) in &self.derived {
-            if now.derived.get(name).is_some_and(|other| other != sum) {
-                problems.push(ManifestProblem::Changed(name.clone()));
-            }
+        let is_listed = |name: &str| listed().any(|(known, _)| known == name);
+        let added = there.into_iter().filter(|name| !is_listed(name));
+        problems.extend(added.map(ManifestProblem::Added));
+        let written = fs::read(bundle.join(MANIFEST_FILE));
+        if written.is_ok_and(|bytes| bytes != self.text()) {
+            problems.push(ManifestProblem::Rewritten);
         }
         problems.sort();
         Ok(problems)
@@ -126,26 +153,36 @@ fn is_raw(name: &str) -> bool {
             .any(|dir| name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Files below `bundle/prefix`, by path within the bundle; not the manifest, not partial files.
+/// Half a file, of a crash.
+fn is_leftover(name: &str) -> bool {
+    name.ends_with(&format!(".{PARTIAL_ENDING}"))
+}
+
+/// Everything below `bundle/prefix` that is no directory, by path within the bundle; not the
+/// manifest and its signature.
 fn files_below(bundle: &Path, prefix: &str) -> Result<Vec<String>, BundleError> {
     let dir = bundle.join(prefix);
     let listing = |e| BundleError::storage(&dir, "list it", e);
     let mut names = Vec::new();
     for entry in fs::read_dir(&dir).map_err(listing)? {
         let entry = entry.map_err(listing)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
+        let name = entry.file_name().to_string_lossy().into_owned();
         let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
         if entry.file_type().map_err(listing)?.is_dir() {
             names.extend(files_below(bundle, &path)?);
-        } else if path != MANIFEST_FILE && !path.ends_with(&format!(".{PARTIAL_ENDING}")) {
+        } else if path != MANIFEST_FILE && path != SIGNATURE_FILE {
             names.push(path);
         }
     }
     Ok(names)
 }
 
+/// Of a file's bytes. What is no file has none: a link leads elsewhere, a pipe would block.
 fn checksum(path: &Path) -> Result<String, BundleError> {
     let reading = |e| BundleError::storage(path, "read it", e);
+    if !fs::symlink_metadata(path).map_err(reading)?.is_file() {
+        return Ok("not a file".to_owned());
+    }
     let mut file = File::open(path).map_err(reading)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; READ_BUFFER_BYTES];

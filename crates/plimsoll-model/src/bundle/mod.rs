@@ -9,6 +9,7 @@
 //! | `monitors/*.csv` | resource samples, units in the header |
 //! | `result.json`, `report.html` … | derived: may be deleted and made again |
 //! | `manifest.json` | SHA-256 of every file, raw and derived apart |
+//! | `manifest.json.minisig` | its signature, where somebody signed it |
 //!
 //! A load point counts from the moment its `point_finished` record is in the journal. Its interval
 //! log is on the disk by then: written under another name, synchronised, renamed, the directory
@@ -49,6 +50,9 @@ pub const RESULT_FILE: &str = "result.json";
 pub const REPORT_FILE: &str = "report.html";
 /// Checksums.
 pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// Signature of the checksums, in the format of minisign.
+pub const SIGNATURE_FILE: &str = "manifest.json.minisig";
 
 /// Ending of a file that is being written; such files are leftovers after a crash.
 const PARTIAL_ENDING: &str = "partial";

@@ -205,7 +205,9 @@ fn the_manifest_names_each_changed_missing_or_added_file() {
     assert_eq!(manifest.problems(&dir).unwrap(), []);
 
     fs::remove_file(dir.join(RESULT_FILE)).unwrap();
-    assert_eq!(manifest.problems(&dir).unwrap(), [], "derived files may go");
+    let gone = ManifestProblem::Derivable(RESULT_FILE.into());
+    assert_eq!(manifest.problems(&dir).unwrap(), std::slice::from_ref(&gone));
+    assert!(!gone.is_damage(), "derived files may go");
 
     let journal = dir.join(JOURNAL_FILE);
     let mut bytes = fs::read(&journal).unwrap();
@@ -214,12 +216,26 @@ fn the_manifest_names_each_changed_missing_or_added_file() {
     fs::write(&journal, bytes).unwrap();
     fs::remove_file(dir.join("intervals/point-01.hlog")).unwrap();
     fs::write(dir.join("monitors/extra.csv"), "").unwrap();
+    fs::write(dir.join("notes.txt"), "").unwrap();
+    fs::write(dir.join("x.partial"), "").unwrap();
+    std::os::unix::fs::symlink("nowhere", dir.join("link")).unwrap();
+    let suite = dir.join(SUITE_FILE);
+    fs::rename(&suite, place.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(place.path().join("elsewhere"), &suite).unwrap();
+    let compact = serde_json::to_string(&manifest).unwrap();
+    fs::write(dir.join(MANIFEST_FILE), compact).unwrap();
     assert_eq!(
         manifest.problems(&dir).unwrap(),
         [
             ManifestProblem::Changed(JOURNAL_FILE.into()),
+            ManifestProblem::Changed(SUITE_FILE.into()),
             ManifestProblem::Missing("intervals/point-01.hlog".into()),
+            ManifestProblem::Added("link".into()),
             ManifestProblem::Added("monitors/extra.csv".into()),
+            ManifestProblem::Added("notes.txt".into()),
+            ManifestProblem::Added("x.partial".into()),
+            gone,
+            ManifestProblem::Rewritten,
         ]
     );
 }
@@ -267,6 +283,12 @@ fn deriving_again_does_not_vouch_for_raw_files() {
     Manifest::refresh_derived(&dir, &[RESULT_FILE, SUITE_FILE]).unwrap();
     let problems = Manifest::read(&dir).unwrap().unwrap().problems(&dir).unwrap();
     assert_eq!(problems, [ManifestProblem::Changed(SUITE_FILE.into())]);
+
+    let before = fs::read(dir.join(MANIFEST_FILE)).unwrap();
+    fs::write(dir.join(SIGNATURE_FILE), "signed").unwrap();
+    fs::write(dir.join(RESULT_FILE), "{  }").unwrap();
+    Manifest::refresh_derived(&dir, &[RESULT_FILE]).unwrap();
+    assert_eq!(fs::read(dir.join(MANIFEST_FILE)).unwrap(), before, "as it was signed");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::durable::{partial_path, put_in_place, sync_dir};
 use super::{
     BundleError, BundleReader, DISCLOSURE_FILE, INTERVALS_DIR, IntervalLog, IntervalSlice,
     JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, REPORT_FILE,
-    RESULT_FILE, SUITE_FILE, write_durably,
+    RESULT_FILE, SIGNATURE_FILE, SUITE_FILE, write_durably,
 };
 use crate::assignment::PointId;
 use crate::disclosure::Disclosure;
@@ -63,7 +63,7 @@ impl BundleWriter {
     /// Removes what was derived from the run so far: it will not be true any more.
     pub fn forget_derived(&self) -> Result<(), BundleError> {
         // The manifest first: one that lists files which are gone would speak of damage.
-        for name in [MANIFEST_FILE, REPORT_FILE, RESULT_FILE] {
+        for name in [SIGNATURE_FILE, MANIFEST_FILE, REPORT_FILE, RESULT_FILE] {
             let path = self.dir.join(name);
             match fs::remove_file(&path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {

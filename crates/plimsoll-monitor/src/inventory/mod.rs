@@ -1,10 +1,15 @@
 //! What a host is: every field of the disclosure's [`Host`], from `/proc`, `/sys` and `/etc`.
 
+mod addresses;
+mod clocks;
 mod cpu;
+mod firmware;
+mod kernel;
 mod limits;
 mod network;
+mod offloads;
+mod settings;
 mod storage;
-mod tuning;
 mod virtualisation;
 
 use std::path::Path;
@@ -13,6 +18,9 @@ use plimsoll_model::disclosure::Host;
 
 use crate::parse::{parse_cpuinfo, parse_meminfo, parse_os_release};
 use crate::root::Root;
+pub use addresses::interface_towards;
+use settings::{Machine, settings};
+pub use storage::mounted;
 
 /// This host. `paths` are those whose file systems matter, each with its role (`bundle`,
 /// `file set`); a path that does not exist yet counts as its nearest existing parent.
@@ -24,9 +32,12 @@ pub fn inventory(paths: &[(&str, &Path)]) -> Host {
 pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
     let cpuinfo = parse_cpuinfo(&root.read("proc/cpuinfo").unwrap_or_default());
     let memory = parse_meminfo(&root.read("proc/meminfo").unwrap_or_default());
+    let settings = settings(root, &Machine::of(root, memory.total));
     Host {
+        name: root.line("proc/sys/kernel/hostname"),
+        firmware: firmware::firmware(root, &cpuinfo),
         os: os(root),
-        kernel: kernel(root),
+        kernel: kernel::release(root),
         virtualisation: virtualisation::virtualisation(root, &cpuinfo),
         cpus_available: cpu::available(root),
         cpus_online: cpu::online(root, &cpuinfo),
@@ -37,7 +48,12 @@ pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
         disks: storage::disks(root),
         file_systems: storage::file_systems(root, paths),
         networks: network::networks(root),
-        tuning: tuning::tuning(root),
+        tuning: settings.all,
+        kernel_settings: settings.not_default,
+        kernel_settings_judged: (settings.judged > 0).then_some(settings.judged),
+        kernel_command_line: kernel::command_line(root),
+        addresses: addresses::addresses(root),
+        clocks: clocks::clocks(root),
         limits: limits::limits(root),
     }
 }
@@ -45,14 +61,6 @@ pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
 fn os(root: &Root) -> Option<String> {
     let files = ["etc/os-release", "usr/lib/os-release"];
     files.iter().find_map(|file| parse_os_release(&root.read(file)?))
-}
-
-/// `Linux 6.1.0-18-amd64 #1 SMP …`, what `uname -srv` says.
-fn kernel(root: &Root) -> Option<String> {
-    let part = |name: &str| root.line(format!("proc/sys/kernel/{name}"));
-    let release = part("osrelease")?;
-    let parts = [part("ostype"), Some(release), part("version")];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Network interfaces.
 
-use plimsoll_model::disclosure::Network;
+use plimsoll_model::disclosure::{Network, Setting};
 
+use super::offloads;
 use crate::root::Root;
 
 pub(super) fn networks(root: &Root) -> Vec<Network> {
@@ -19,8 +20,34 @@ fn network(root: &Root, name: String) -> Option<Network> {
         speed_mbit_per_s: root.number(format!("{directory}/speed")).filter(|&mbit| mbit > 0),
         mtu_bytes: root.number(format!("{directory}/mtu")),
         driver: driver(root, &directory, &name),
+        details: details(root, &directory, &name),
         name,
     })
+}
+
+/// State of the link, queues, offloads. Hardware addresses are not read.
+fn details(root: &Root, directory: &str, name: &str) -> Vec<Setting> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        found.extend(value.map(|value| Setting::new(name, value)));
+    };
+    let line = |file: &str| root.line(format!("{directory}/{file}"));
+    add("link", line("operstate").filter(|state| state != "unknown"));
+    add("duplex", line("duplex").filter(|duplex| duplex != "unknown"));
+    add("send queue", line("tx_queue_len").map(|packets| format!("{packets} packets")));
+    let queues = root.names(format!("{directory}/queues"));
+    let count = |kind: &str| {
+        let number = queues.iter().filter(|queue| queue.starts_with(kind)).count();
+        (number > 0).then(|| number.to_string())
+    };
+    add("receive queues", count("rx-"));
+    add("send queues", count("tx-"));
+    add("interrupts put off", line("napi_defer_hard_irqs").filter(|times| times != "0"));
+    add("part of", root.link_name(format!("{directory}/master")));
+    if root.is_this_host() {
+        add("offloads", offloads::offloads(name));
+    }
+    found
 }
 
 /// The driver of a device, else the kind of a virtual link.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::disclosure::{Disk, FileSystem};
+use plimsoll_model::disclosure::{Disk, FileSystem, Setting};
 
 use crate::parse::{Mount, parse_mountinfo, parse_selected};
 use crate::root::Root;
@@ -32,13 +32,63 @@ fn disk(root: &Root, name: String) -> Option<Disk> {
     };
     let scheduler = root.line(format!("{directory}/queue/scheduler"));
     let scheduler = scheduler.as_deref().and_then(parse_selected).map(str::to_owned);
-    Some(Disk { name, size_bytes, kind, scheduler })
+    Some(Disk { details: details(root, &directory), name, size_bytes, kind, scheduler })
+}
+
+/// What the disk says of itself. Serial numbers are not read.
+fn details(root: &Root, directory: &str) -> Vec<Setting> {
+    let files = [
+        ("vendor", "device/vendor"),
+        ("firmware", "device/firmware_rev"),
+        ("revision", "device/rev"),
+        ("write cache", "queue/write_cache"),
+        ("logical block", "queue/logical_block_size"),
+        ("physical block", "queue/physical_block_size"),
+        ("transport", "device/transport"),
+    ];
+    let read = |(name, file): (&str, &str)| {
+        let value = root.line(format!("{directory}/{file}"))?;
+        let unit = if name.ends_with("block") { " bytes" } else { "" };
+        Some(Setting::new(name, format!("{value}{unit}")))
+    };
+    let mut found: Vec<Setting> = files.into_iter().filter_map(read).collect();
+    let parts = root.names(format!("{directory}/slaves"));
+    if !parts.is_empty() {
+        found.push(Setting::new("made of", parts.join(", ")));
+    }
+    let queues = root.names(format!("{directory}/mq")).len();
+    if queues > 0 {
+        found.push(Setting::new("queues", queues.to_string()));
+    }
+    found
 }
 
 /// The file system below each path. One that cannot be asked for its size is left out.
 pub(super) fn file_systems(root: &Root, paths: &[(&str, &Path)]) -> Vec<FileSystem> {
     let mounts = parse_mountinfo(&root.read("proc/self/mountinfo").unwrap_or_default());
     paths.iter().filter_map(|(role, path)| file_system(&mounts, role, path)).collect()
+}
+
+/// File systems of disks of this host that hold no system of their own (a kernel's tables, a
+/// container's layers).
+const ON_DISKS: [&str; 9] =
+    ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs", "zfs"];
+/// Directories whose file systems in memory belong to the system.
+const OF_SYSTEM: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
+
+/// Every directory that a file system of a disk is mounted on, or that lies in memory.
+pub fn mounted(root: &Root) -> Vec<PathBuf> {
+    let mounts = parse_mountinfo(&root.read("proc/self/mountinfo").unwrap_or_default());
+    let mut places: Vec<PathBuf> = mounts
+        .into_iter()
+        .filter(|mount| ON_DISKS.contains(&mount.kind.as_str()))
+        .map(|mount| mount.mount_point)
+        .filter(|place| !OF_SYSTEM.iter().any(|system| place.starts_with(system)))
+        .filter(|place| place.is_dir())
+        .collect();
+    places.sort();
+    places.dedup();
+    places
 }
 
 fn file_system(mounts: &[Mount], role: &str, path: &Path) -> Option<FileSystem> {

@@ -35,6 +35,8 @@ impl Machine {
     }
 }
 
+const SCHEDULER: &str = "sys/block/nvme0n1/queue/scheduler";
+
 fn value<'a>(settings: &'a [Setting], name: &str) -> Option<&'a str> {
     settings.iter().find(|setting| setting.name == name).map(|setting| setting.value.as_str())
 }
@@ -61,6 +63,7 @@ fn a_cloud_machine_is_read_in_full() {
         ("sys/block/nvme0n1/size", "2048\n"),
         ("sys/block/nvme0n1/queue/rotational", "0\n"),
         ("sys/block/nvme0n1/queue/scheduler", "[none] mq-deadline\n"),
+        ("sys/block/nvme0n1/device/firmware_rev", "1.0     \n"),
         ("sys/block/loop0/size", "0\n"),
         ("sys/class/net/ens5/mtu", "9001\n"),
         ("sys/class/net/ens5/speed", "-1\n"),
@@ -71,7 +74,11 @@ fn a_cloud_machine_is_read_in_full() {
         ("proc/sys/net/core/netdev_rss_key", "de:ad:be:ef\n"),
         ("proc/sys/vm/dirty_ratio", "20\n"),
         ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
-        ("proc/cmdline", "root=/dev/vda token=secret mitigations=off nohz_full=1\n"),
+        ("proc/cmdline", "root=/dev/vda token=secret mitigations=off nohz_full=1 quiet -- key=s\n"),
+        ("proc/sys/kernel/hostname", "web1\n"),
+        ("sys/class/dmi/id/board_name", "Not Specified\n"),
+        ("sys/class/net/ens5/queues/rx-0/rps_cpus", "0\n"),
+        ("sys/class/net/ens5/queues/rx-1/rps_cpus", "0\n"),
         ("proc/self/limits", "Max open files            1024       524288       files\n"),
     ]);
     machine.link("sys/class/net/ens5/device/driver", "../../../bus/pci/drivers/ena");
@@ -87,8 +94,13 @@ fn a_cloud_machine_is_read_in_full() {
     assert_eq!(cache, Some("32K, shared by processors 0-1"));
     assert_eq!(value(&host.cpu_details, "mitigation meltdown"), Some("Not affected"));
     let scheduler = Some("none".to_owned());
-    let disk =
-        Disk { name: "nvme0n1".into(), size_bytes: 1 << 20, kind: "solid state".into(), scheduler };
+    let disk = Disk {
+        name: "nvme0n1".into(),
+        size_bytes: 1 << 20,
+        kind: "solid state".into(),
+        scheduler,
+        details: vec![Setting::new("firmware", "1.0")],
+    };
     assert_eq!(host.disks, [disk]);
     assert_eq!(host.networks.len(), 1);
     assert_eq!(host.networks[0].driver.as_deref(), Some("ena"));
@@ -97,8 +109,17 @@ fn a_cloud_machine_is_read_in_full() {
     assert_eq!(value(&host.tuning, "net.core.somaxconn"), Some("4096"));
     assert_eq!(value(&host.tuning, "net.core.netdev_rss_key"), None);
     assert_eq!(value(&host.tuning, "vm.dirty_ratio"), Some("20"));
-    assert_eq!(value(&host.tuning, "transparent_hugepage.enabled"), Some("madvise"));
-    assert_eq!(value(&host.tuning, "boot parameters"), Some("mitigations=off nohz_full=1"));
+    let huge = "sys/kernel/mm/transparent_hugepage/enabled";
+    assert_eq!(value(&host.tuning, huge), Some("madvise"));
+    let line = "root=(left out) token=(left out) mitigations=off nohz_full=1 quiet -- (left out)";
+    assert_eq!(host.kernel_command_line.as_deref(), Some(line));
+    assert_eq!(value(&host.firmware, "system"), Some("Amazon EC2 c6a.large"));
+    assert_eq!(value(&host.firmware, "board"), None, "a filler says nothing");
+    assert_eq!(value(&host.clocks, "clock source"), Some("kvm-clock"));
+    assert_eq!(host.name.as_deref(), Some("web1"));
+    assert_eq!(value(&host.networks[0].details, "receive queues"), Some("2"));
+    let changed: Vec<_> = host.kernel_settings.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(changed, ["net.ipv4.tcp_rmem", "net.ipv4.tcp_congestion_control", huge, SCHEDULER]);
     assert_eq!(value(&host.limits, "RLIMIT_NOFILE"), Some("1024 (hard 524288)"));
 }
 

@@ -1,5 +1,7 @@
 //! A target of a run, with the process of its server where the run started it.
 
+use std::path::Path;
+
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_servers::listener::{self, Listening};
 use plimsoll_servers::{Confined, Confinement, ServerProcess};
@@ -20,13 +22,13 @@ pub struct Target {
     /// What holds it to less than it could have; removed after it has ended.
     confined: Option<Confined>,
     /// Its file set, when this run wrote it.
-    _files: Option<TempDir>,
+    files: Option<TempDir>,
 }
 
 impl Target {
     /// A server that somebody else has started.
     pub fn running(spec: TargetSpec, resolved: ResolvedTarget) -> Self {
-        Self { spec, resolved, process: None, confined: None, _files: None }
+        Self { spec, resolved, process: None, confined: None, files: None }
     }
 
     /// A server that this run has started.
@@ -34,7 +36,7 @@ impl Target {
         let Started { process, url, files } = started;
         let url = TargetUrl::parse(&url).map_err(|e| HostError::wrong(e.to_string()))?;
         let resolved = ResolvedTarget::at(url, process.address);
-        Ok(Self { spec, resolved, process: Some(process), confined: None, _files: files })
+        Ok(Self { spec, resolved, process: Some(process), confined: None, files })
     }
 
     /// As the user wrote it, without the password.
@@ -48,6 +50,12 @@ impl Target {
             self.confined = Some(confinement.hold(process)?);
         }
         Ok(())
+    }
+
+    /// The directory it serves, where that is known.
+    pub fn serves(&self) -> Option<&Path> {
+        let shared = self.process.as_ref().and_then(|process| process.shared.as_deref());
+        shared.or_else(|| self.files.as_ref().map(TempDir::path))
     }
 
     /// Ids of the server's processes, when it is ours or was found by the socket it listens on.

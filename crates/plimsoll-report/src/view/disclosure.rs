@@ -1,7 +1,9 @@
 //! What is needed to repeat the run, in the order of the source reports.
 
 use plimsoll_model::certificate::CertificateNote;
-use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
+use plimsoll_model::disclosure::{Host, KernelSetting, Setting, TargetDisclosure};
+use plimsoll_model::inventory::{Inventory, Stated, SystemInventory};
+use plimsoll_model::result::RunResult;
 use plimsoll_model::units::{Bytes, Nanos, grouped};
 use serde::Serialize;
 
@@ -22,19 +24,138 @@ pub(crate) struct Entry {
     pub(crate) note: String,
 }
 
-pub(super) fn sections(disclosure: &Disclosure) -> Vec<Section> {
-    let mut sections: Vec<Section> = disclosure.targets.iter().map(target).collect();
-    let [host, storage, processor] = host(&disclosure.generator);
-    sections.extend([host, section("Setup of the generator", &disclosure.setup)]);
+pub(super) fn sections(run: &RunResult) -> Vec<Section> {
+    let Some(disclosure) = &run.disclosure else { return Vec::new() };
+    let generator = &disclosure.generator;
+    let of_clock = |setting: &&Setting| setting.name.starts_with(CLOCK_OF);
+    let (clocks, setup): (Vec<_>, Vec<_>) = disclosure.setup.iter().partition(of_clock);
+    let clocks: Vec<Setting> = generator.clocks.iter().chain(clocks).cloned().collect();
+    let setup: Vec<Setting> = setup.into_iter().cloned().collect();
+    let mut sections = vec![section("Topology", &disclosure.topology)];
+    sections.extend(disclosure.targets.iter().map(target));
+    sections.extend(disclosure.systems.iter().flat_map(system));
+    let [host, storage, processor] = host(generator);
+    sections.extend([host, section("Setup of the generator", &setup)]);
+    sections.push(section("Clocks", &clocks));
+    sections.push(section("Monitors", &monitors(run)));
     sections.extend(disclosure.certificate.as_ref().map(certificate));
     sections.extend([storage, processor]);
-    sections.push(section("Kernel tuning", &disclosure.generator.tuning));
-    sections.push(section("Limits of the process", &disclosure.generator.limits));
+    sections.push(section("Firmware", &generator.firmware));
+    sections.extend(kernel(generator, ""));
+    if generator.kernel_settings_judged.is_none() {
+        sections.push(section("Kernel tuning", &generator.tuning));
+    }
+    sections.push(section("Limits of the process", &generator.limits));
     let tool = &disclosure.tool;
     let version = Setting::new(&tool.name, format!("{}, {} build", tool.version, tool.build));
     sections.push(section("Version", &[version]));
     sections.push(section("Statements of the user", &disclosure.statements));
+    sections.extend(disclosure.stated.iter().flat_map(stated));
     sections.retain(|s| !s.settings.is_empty() || s.file.is_some());
+    sections
+}
+
+/// How the setup calls what a monitor found of another host's clock.
+const CLOCK_OF: &str = "clock of ";
+const NOT_STATED: &str = "not stated";
+
+/// Who watched, and the most that it cost at any load point.
+fn monitors(run: &RunResult) -> Vec<Setting> {
+    let points = run.points.iter().filter_map(|point| point.generator.monitor_cpu_ratio);
+    let Some(cost) = points.reduce(f64::max) else { return Vec::new() };
+    let text = format!("{:.2} % of one core at most, over all load points", cost * 100.0);
+    vec![
+        Setting::new("this host", "processors, memory, disks, networks, processes; once a second"),
+        Setting::new("cost of all monitors", text),
+    ]
+}
+
+/// Settings that differ from the kernel's defaults, then those whose default cannot be told.
+fn kernel(host: &Host, whose: &str) -> Vec<Section> {
+    let Some(judged) = host.kernel_settings_judged else { return Vec::new() };
+    let (changed, open): (Vec<_>, Vec<_>) =
+        host.kernel_settings.iter().partition(|setting| setting.default.is_some());
+    let mut settings: Vec<Entry> = changed.iter().map(|s| kernel_entry(s)).collect();
+    let same = u64::from(judged).saturating_sub(changed.len() as u64);
+    settings.push(Entry {
+        name: "as the kernel has them".into(),
+        value: format!("{same} of {judged} settings that were compared"),
+        note: String::new(),
+    });
+    let open: Vec<Entry> = open.iter().map(|s| kernel_entry(s)).collect();
+    let titled =
+        |title: &str, settings| Section { title: format!("{title}{whose}"), settings, file: None };
+    vec![
+        titled("Kernel settings that differ from their defaults", settings),
+        titled("Kernel settings whose defaults depend on the machine", open),
+    ]
+}
+
+fn kernel_entry(setting: &KernelSetting) -> Entry {
+    let KernelSetting { name, value, default, depends_on, meaning, unit } = setting;
+    let value = if unit.is_empty() { value.clone() } else { format!("{value} {unit}") };
+    let default = match (default, depends_on) {
+        (Some(default), _) => format!("default {default}"),
+        (None, Some(on)) => format!("default depends on {on}"),
+        (None, None) => "default not known".to_owned(),
+    };
+    Entry { name: name.clone(), value, note: format!("{default}; {meaning}") }
+}
+
+/// The host of an inventory that was given to the run.
+fn system(given: &SystemInventory) -> Vec<Section> {
+    let Inventory { tool, made, host: it, servers, not_readable, .. } = &given.inventory;
+    let name = it.name.clone().unwrap_or_else(|| given.file.clone());
+    let whose = format!(" ({name})");
+    let of = match given.of_targets.is_empty() {
+        true => "no target lies on one of its addresses".to_owned(),
+        false => given.of_targets.join(", "),
+    };
+    let age = Nanos(given.age_s.saturating_mul(1_000_000_000));
+    let mut facts = vec![
+        Setting::new("inventory", format!("{} by {} {}", given.file, tool.name, tool.version)),
+        Setting::new("made", format!("{made}, {age} before the run")),
+        Setting::new("host of", of),
+    ];
+    facts.extend(host_facts(it));
+    for server in servers {
+        let version = server.version.as_deref().unwrap_or("version not known");
+        let line = server.command_line.as_deref().map(|line| format!("; {line}"));
+        let text =
+            format!("{version}, on {}{}", server.listens.join(", "), line.unwrap_or_default());
+        facts.push(Setting::new(format!("server {}", server.name), text));
+    }
+    facts.extend(not_readable.iter().map(|what| Setting::new("not readable", what)));
+    let mut sections = vec![
+        section(&format!("System {name}"), &facts),
+        section(&format!("Disks, file systems, network{whose}"), &storage(it)),
+        section(&format!("Processor in detail{whose}"), &it.cpu_details),
+        section(&format!("Firmware{whose}"), &it.firmware),
+        section(&format!("Clocks{whose}"), &it.clocks),
+    ];
+    sections.extend(kernel(it, &whose));
+    sections
+}
+
+/// What can only be stated, given or not.
+fn stated(stated: &Stated) -> Vec<Section> {
+    let row = |(name, value): (&'static str, Option<&str>)| {
+        Setting::new(name, value.unwrap_or(NOT_STATED))
+    };
+    let noted = |notes: &[String]| -> Vec<Setting> {
+        notes.iter().map(|note| Setting::new("note", note)).collect()
+    };
+    let mut test: Vec<Setting> = stated.of_test().into_iter().map(row).collect();
+    if stated.system.is_empty() {
+        test.push(Setting::new("availability of hardware and software", NOT_STATED));
+    }
+    test.extend(noted(&stated.notes));
+    let mut sections = vec![section("Stated of the test", &test)];
+    sections.extend(stated.system.iter().map(|system| {
+        let mut rows: Vec<Setting> = system.all().into_iter().map(row).collect();
+        rows.extend(noted(&system.notes));
+        section(&format!("Stated of {}", system.name), &rows)
+    }));
     sections
 }
 
@@ -77,6 +198,14 @@ fn target(target: &TargetDisclosure) -> Section {
 }
 
 fn host(host: &Host) -> [Section; 3] {
+    [
+        section("Host of the generator", &host_facts(host)),
+        section("Disks, file systems, network", &storage(host)),
+        section("Processor in detail", &host.cpu_details),
+    ]
+}
+
+fn host_facts(host: &Host) -> Vec<Setting> {
     let cpus = |n: u32| n.to_string();
     let bytes = |b: u64| Bytes(b).to_string();
     let facts = [
@@ -89,33 +218,47 @@ fn host(host: &Host) -> [Section; 3] {
         ("memory", host.memory_bytes.map(bytes)),
         ("swap", host.swap_bytes.map(bytes)),
     ];
-    let settings: Vec<Setting> = facts
+    let mut settings: Vec<Setting> = facts
         .into_iter()
         .map(|(name, value)| Setting::new(name, value.unwrap_or_else(|| "not readable".to_owned())))
         .collect();
+    let line = host.kernel_command_line.as_ref();
+    settings.extend(line.map(|line| Setting::new("kernel command line", line)));
+    if !host.addresses.is_empty() {
+        settings.push(Setting::new("addresses", host.addresses.join(", ")));
+    }
+    settings
+}
+
+fn storage(host: &Host) -> Vec<Setting> {
+    let detailed = |first: String, details: &[Setting]| {
+        let details = details.iter().map(|detail| format!("{} {}", detail.name, detail.value));
+        std::iter::once(first).chain(details).collect::<Vec<_>>().join(", ")
+    };
     let mut storage = Vec::new();
     for disk in &host.disks {
         let scheduler = disk.scheduler.as_deref().unwrap_or("unknown");
         let text = format!("{}, {}, scheduler {scheduler}", Bytes(disk.size_bytes), disk.kind);
-        storage.push(Setting::new(format!("disk {}", disk.name), text));
+        storage.push(Setting::new(format!("disk {}", disk.name), detailed(text, &disk.details)));
     }
     for fs in &host.file_systems {
         let (size, free) = (Bytes(fs.size_bytes), Bytes(fs.free_bytes));
         let text = format!("{}, {size}, {free} free, mounted {}", fs.kind, fs.options);
-        storage.push(Setting::new(format!("file system of the {}", fs.role), text));
+        let name = match fs.role.starts_with("mounted") {
+            true => format!("file system {}", fs.role),
+            false => format!("file system of the {}", fs.role),
+        };
+        storage.push(Setting::new(name, text));
     }
     for network in &host.networks {
         let mut facts = Vec::new();
         facts.extend(network.driver.clone());
         facts.extend(network.speed_mbit_per_s.map(|s| format!("{s} Mbit/s")));
         facts.extend(network.mtu_bytes.map(|m| format!("MTU {m} bytes")));
-        storage.push(Setting::new(format!("network {}", network.name), facts.join(", ")));
+        let text = detailed(facts.join(", "), &network.details);
+        storage.push(Setting::new(format!("network {}", network.name), text));
     }
-    [
-        section("Host of the generator", &settings),
-        section("Disks, file systems, network", &storage),
-        section("Processor in detail", &host.cpu_details),
-    ]
+    storage
 }
 
 fn section(title: &str, settings: &[Setting]) -> Section {

@@ -188,7 +188,7 @@ impl RunView {
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),
-            disclosure: run.disclosure.as_ref().map(disclosure::sections).unwrap_or_default(),
+            disclosure: disclosure::sections(run),
             not_verified: run.disclosure.iter().flat_map(|d| d.not_verified.clone()).collect(),
         }
     }

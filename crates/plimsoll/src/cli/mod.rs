@@ -67,8 +67,10 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     /// Compare the first run with the others
     Compare(CompareArgs),
-    /// Check a bundle: checksums, then the rules again
+    /// Check a bundle: checksums, signature, then the rules again
     Verify(VerifyArgs),
+    /// List the bundles below directories, newest first
+    Runs(RunsArgs),
     /// What the disclosure says of this host
     Inventory(InventoryArgs),
     /// Transcribed results of the source reports
@@ -242,6 +244,23 @@ pub(crate) struct CompareArgs {
 pub(crate) struct VerifyArgs {
     /// Bundle of a run
     pub bundle: PathBuf,
+    /// Check the signature too: a public key of minisign, or the file that holds it
+    #[arg(long, value_name = "PUBLICKEY", conflicts_with = "sign")]
+    pub key: Option<String>,
+    /// Sign the bundle, if nothing is wrong with it, with a secret key of minisign; its password
+    /// may stand in PLIMSOLL_MINISIGN_PASSWORD
+    #[arg(long, value_name = "KEYFILE")]
+    pub sign: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Directories to look through
+    #[arg(value_name = "DIR", default_value = "runs")]
+    pub dirs: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

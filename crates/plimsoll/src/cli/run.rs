@@ -40,6 +40,11 @@ pub(crate) struct RunArgs {
     /// Set a value of the suite, or disclosure.KEY for a statement; may be given often
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
+    /// What the disclosure is to hold besides: an inventory of the server's host (`plimsoll
+    /// inventory --json` there), or a system.toml with what no program can read; told apart by
+    /// content, may be given often
+    #[arg(long, value_name = "FILE")]
+    pub system: Vec<PathBuf>,
     /// Another host to watch besides this one: ssh://user@host, http://host:9100/metrics
     /// (node_exporter, windows_exporter) or snmp://community@host; may be given often.
     /// PLIMSOLL_SNMP_COMMUNITY holds a community, or the variable in snmp://env:VARIABLE@host

@@ -3,16 +3,20 @@
 use plimsoll_engine::agent;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
-use plimsoll_model::disclosure::{Disclosure, Setting, TargetDisclosure, Tool};
+use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
+use plimsoll_model::inventory::SystemInventory;
 use plimsoll_model::target::TargetSpec;
-use plimsoll_monitor::Root;
+use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
+use plimsoll_servers::software::running;
 
 use super::jitter;
-use super::run_setup::{RunRequest, RunSetup};
+use super::run_setup::{RunRequest, RunSetup, cores_of_program};
 use super::{server_status, sources};
 use crate::certificates;
-use crate::secrets::{HEADER_FACT, kept_headers};
-use plimsoll_protocol::host::Target;
+use crate::host_inventory;
+use crate::secrets::{HEADER_FACT, hidden, kept_headers};
+use crate::systems;
+use plimsoll_protocol::host::{Target, who_listens};
 
 /// Version of `disclosure.json`.
 const DISCLOSURE_FORMAT: u32 = 1;
@@ -27,8 +31,19 @@ pub(super) const PRIORITY_NORMAL: &str = "normal";
 
 /// Collects it.
 pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
-    let host = plimsoll_monitor::inventory(&[("bundle", &request.out)]);
+    let served = setup.targets.iter().filter_map(Target::serves);
+    let mut paths = vec![("bundle", request.out.as_path())];
+    paths.extend(served.map(|path| ("served files", path)));
+    let mut host = plimsoll_monitor::inventory(&paths);
+    hidden::file_systems(&mut host.file_systems);
+    // By now this thread is held to some of them.
+    if let Ok(cores) = cores_of_program() {
+        host.cpus_available = Some(cores.len() as u32);
+    }
     let targets = setup.targets.iter().zip(&setup.software);
+    let targets: Vec<_> =
+        targets.map(|(target, said)| of_target(target, said.as_deref())).collect();
+    let systems = request.systems.beside(&host, &targets);
     let certificate = certificates::latest(&Circumstances {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
@@ -40,32 +55,91 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
     });
     Disclosure {
         format: DISCLOSURE_FORMAT,
-        tool: Tool {
-            name: "plimsoll".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
-        },
-        generator: host,
-        targets: targets.map(|(target, said)| of_target(target, said.as_deref())).collect(),
+        tool: host_inventory::tool(),
         setup: settled(request, setup),
         statements: request.statements.clone(),
-        not_verified: not_verified(setup),
+        not_verified: not_verified(setup, &targets, &systems),
+        topology: topology(&host, &setup.targets, &request.monitors),
+        generator: host,
+        targets,
+        systems,
+        stated: Some(request.systems.stated.clone()),
         certificate,
     }
 }
 
 fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
-    let address = target.resolved.address;
     let process = target.process.as_ref();
+    let same_host = target.resolved.address.ip().is_loopback();
+    let mut software = process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned));
+    let mut facts = vec![Setting::new("url", target.resolved.url.to_string())];
+    if process.is_none() {
+        let (version, found) = found_here(target);
+        software = software.or(version);
+        facts.extend(found);
+    }
     TargetDisclosure {
         target: target.name(),
         address: target.resolved.place(),
-        software: process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned)),
-        configuration: process.map(|p| p.configuration.clone()),
+        software,
+        configuration: process.map(|p| hidden::text(&p.configuration)),
         cores: process.map(|p| p.cores.clone()).unwrap_or_default(),
-        same_host: address.ip().is_loopback(),
-        facts: vec![Setting::new("url", target.resolved.url.to_string())],
+        same_host,
+        facts,
     }
+}
+
+/// Version and facts of a server that somebody else started on this host, as far as its processes
+/// may be seen.
+fn found_here(target: &Target) -> (Option<String>, Vec<Setting>) {
+    let Some(found) = who_listens(&target.resolved) else { return (None, Vec::new()) };
+    let mut facts = vec![Setting::new("processes", &found.who)];
+    let cores: Vec<String> = found.cores.iter().map(u32::to_string).collect();
+    facts.push(Setting::new("may run on cores", cores.join(", ")));
+    let Some(process) = found.pids.first().map(|pid| running(*pid)) else { return (None, facts) };
+    facts.extend(process.program.map(|p| Setting::new("program", p.display().to_string())));
+    facts.extend(process.version.clone().map(|version| Setting::new("says of itself", version)));
+    if !process.arguments.is_empty() {
+        let line = hidden::command_line(&process.arguments);
+        facts.push(Setting::new("command line", line));
+    }
+    (process.version, facts)
+}
+
+/// Which host does what: the generator with its addresses, each target and the link towards it,
+/// hosts that are watched.
+fn topology(host: &Host, targets: &[Target], monitors: &[MonitorUrl]) -> Vec<Setting> {
+    let name = host.name.as_deref().unwrap_or("this host");
+    let addresses = match host.addresses.is_empty() {
+        true => "loopback only".to_owned(),
+        false => host.addresses.join(", "),
+    };
+    let what = format!("{name}, {addresses}; coordinator, load generator and local monitors");
+    let generator = Setting::new("generator", what);
+    let of_target = |target: &Target| {
+        let place = target.resolved.place();
+        let where_it_is = match &target.process {
+            Some(process) => format!("{place}, process {} of this run, {name}", process.pid()),
+            None if target.resolved.address.ip().is_loopback() => format!("{place}, {name}"),
+            None => format!("{place}, another host"),
+        };
+        let link = interface_towards(&Root::default(), target.resolved.address.ip());
+        Setting::new(target.name(), format!("{where_it_is}; {}", link_text(host, link.as_deref())))
+    };
+    let others = monitors.iter().filter(|url| **url != MonitorUrl::Local);
+    let watched = others.map(|url| Setting::new(url.to_string(), "watched from the generator"));
+    std::iter::once(generator).chain(targets.iter().map(of_target)).chain(watched).collect()
+}
+
+fn link_text(host: &Host, interface: Option<&str>) -> String {
+    let Some(interface) = interface else { return "over a link that is not known".to_owned() };
+    let mut text = format!("over {interface}");
+    let network = host.networks.iter().find(|network| network.name == interface);
+    let speed = network.and_then(|network| network.speed_mbit_per_s);
+    if let Some(speed) = speed {
+        text.push_str(&format!(", {speed} Mbit/s"));
+    }
+    text
 }
 
 fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
@@ -109,18 +183,31 @@ fn facts(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
     facts
 }
 
-fn not_verified(setup: &RunSetup) -> Vec<String> {
-    let foreign = setup.targets.iter().filter(|t| matches!(t.spec, TargetSpec::Url(_)));
-    let unseen = foreign.map(|target| {
-        format!(
-            "{}: hardware, operating system, software and tuning of the server; state them \
-                 with --set disclosure.KEY=VALUE",
-            target.name()
-        )
+fn not_verified(
+    setup: &RunSetup,
+    targets: &[TargetDisclosure],
+    systems: &[SystemInventory],
+) -> Vec<String> {
+    let pairs = setup.targets.iter().zip(targets);
+    let foreign = pairs.filter(|(target, _)| matches!(target.spec, TargetSpec::Url(_)));
+    let unseen = foreign.map(|(target, disclosed)| {
+        let name = target.name();
+        let described = systems.iter().any(|given| given.of_targets.contains(&name));
+        let configuration = "configuration and data of the server";
+        match (described || disclosed.same_host, disclosed.same_host) {
+            (true, true) => format!("{name}: {configuration}, which somebody else started here"),
+            (true, false) => format!("{name}: {configuration}"),
+            (false, _) => format!(
+                "{name}: hardware, operating system, software and tuning of the server; run \
+                 `plimsoll inventory --json` there and give its file with --system, or state them \
+                 with --system system.toml or --set disclosure.KEY=VALUE"
+            ),
+        }
     });
     let servers: Vec<u32> = setup.targets.iter().flat_map(Target::pids).collect();
     let unreadable = plimsoll_monitor::unreadable(&Root::default(), &servers);
     unseen
+        .chain(systems::not_verified(systems))
         .chain(server_status::not_told(setup.registration, &setup.targets))
         .chain(unreadable)
         .collect()

@@ -30,6 +30,7 @@ use crate::exit::{Exit, Failure};
 use crate::observers::ObserverWishes;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
+use crate::systems::Systems;
 use crate::terminal::Live;
 
 /// A run as the user wants it.
@@ -61,6 +62,8 @@ pub(crate) struct RunRequest {
     pub observers: ObserverWishes,
     /// What the user states for the disclosure.
     pub statements: Vec<Setting>,
+    /// Inventories of other hosts, and what can only be stated.
+    pub systems: Systems,
     /// The limits of the load to be searched; `None` for a run of the suite's ladder.
     pub capacity: Option<CapacityAsked>,
     /// Conditions under which the run fails.
@@ -93,6 +96,7 @@ impl RunRequest {
             monitors: Vec::new(),
             observers: ObserverWishes::default(),
             statements: Vec::new(),
+            systems: Systems::default(),
             capacity: None,
             gates: Gates::default(),
             held: None,

@@ -1,34 +1,74 @@
 //! `plimsoll inventory`: what the disclosure says of this host.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 
-use plimsoll_model::disclosure::{Host, Setting};
+use plimsoll_model::disclosure::{Disk, Host, KernelSetting, Network, Setting};
+use plimsoll_model::inventory::Inventory;
 use plimsoll_model::units::Bytes;
+use plimsoll_monitor::Root;
 
 use crate::cli::InventoryArgs;
 use crate::exit::{Exit, Failure};
+use crate::host_inventory;
 use crate::terminal;
 
 /// Prints it.
 pub(crate) fn perform(args: &InventoryArgs) -> Result<Exit, Failure> {
-    let host = plimsoll_monitor::inventory(&[("here", Path::new("."))]);
+    let mounted: Vec<(String, PathBuf)> = plimsoll_monitor::mounted(&Root::default())
+        .into_iter()
+        .map(|place| (format!("mounted on {}", place.display()), place))
+        .collect();
+    let paths: Vec<_> =
+        mounted.iter().map(|(role, place)| (role.as_str(), place.as_path())).collect();
+    let inventory = host_inventory::of_this_host(&paths);
     if args.json {
-        let text = serde_json::to_string_pretty(&host).expect("a host is plain JSON");
+        let text = serde_json::to_string_pretty(&inventory).expect("an inventory is plain JSON");
         terminal::print(&text);
     } else {
-        terminal::print(&text_of(&host));
+        terminal::print(&text_of(&inventory));
     }
     Ok(Exit::Valid)
 }
 
-fn text_of(host: &Host) -> String {
+fn text_of(inventory: &Inventory) -> String {
+    let host = &inventory.host;
     let mut out = String::new();
+    push_host(&mut out, host);
+    push_settings(&mut out, "firmware", &host.firmware);
+    push_settings(&mut out, "processor", &host.cpu_details);
+    push_settings(&mut out, "clocks", &host.clocks);
+    push_settings(&mut out, "limits", &host.limits);
+    push_kernel(&mut out, host);
+    if !inventory.servers.is_empty() {
+        out.push_str("\nservers that listen:\n");
+    }
+    for server in &inventory.servers {
+        let version = server.version.as_deref().unwrap_or("version not known");
+        let _ = writeln!(out, "  {} ({version}) on {}", server.name, server.listens.join(", "));
+        if let Some(line) = &server.command_line {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    if !inventory.not_readable.is_empty() {
+        out.push_str("\nnot readable:\n");
+    }
+    for what in &inventory.not_readable {
+        let _ = writeln!(out, "  {what}");
+    }
+    out
+}
+
+fn push_host(out: &mut String, host: &Host) {
     let mut row = |name: &str, value: Option<String>| {
         let _ = writeln!(out, "{name:<18} {}", value.as_deref().unwrap_or("not known"));
     };
+    let addresses = (!host.addresses.is_empty()).then(|| host.addresses.join(", "));
+    row("host", host.name.clone());
+    row("addresses", addresses);
     row("system", host.os.clone());
     row("kernel", host.kernel.clone());
+    row("command line", host.kernel_command_line.clone());
     row("virtualisation", host.virtualisation.clone());
     row("processor", host.cpu_model.clone());
     row("cores available", host.cpus_available.map(|n| n.to_string()));
@@ -36,26 +76,63 @@ fn text_of(host: &Host) -> String {
     row("memory", host.memory_bytes.map(|n| Bytes(n).to_string()));
     row("swap", host.swap_bytes.map(|n| Bytes(n).to_string()));
     for disk in &host.disks {
-        let scheduler = disk.scheduler.as_deref().unwrap_or("no scheduler");
-        let size = Bytes(disk.size_bytes);
-        row(&format!("disk {}", disk.name), Some(format!("{size}, {}, {scheduler}", disk.kind)));
+        row(&format!("disk {}", disk.name), Some(disk_text(disk)));
     }
     for fs in &host.file_systems {
-        let free =
-            format!("{}, {} free of {}", fs.kind, Bytes(fs.free_bytes), Bytes(fs.size_bytes));
-        row(&format!("file system {}", fs.role), Some(free));
+        let (size, free) = (Bytes(fs.size_bytes), Bytes(fs.free_bytes));
+        let text = format!("{}, {free} free of {size}, {}", fs.kind, fs.options);
+        row("file system", Some(format!("{}: {text}", fs.role)));
     }
     for network in &host.networks {
-        let speed =
-            network.speed_mbit_per_s.map_or("no link speed".into(), |s| format!("{s} Mbit/s"));
-        row(&format!("network {}", network.name), Some(speed));
+        row(&format!("network {}", network.name), Some(network_text(network)));
     }
-    for (title, settings) in
-        [("processor", &host.cpu_details), ("tuning", &host.tuning), ("limits", &host.limits)]
-    {
-        push_settings(&mut out, title, settings);
+}
+
+fn disk_text(disk: &Disk) -> String {
+    let scheduler = disk.scheduler.as_deref().unwrap_or("no scheduler");
+    let first = format!("{}, {}, {scheduler}", Bytes(disk.size_bytes), disk.kind);
+    with_details(first, &disk.details)
+}
+
+fn network_text(network: &Network) -> String {
+    let speed = network.speed_mbit_per_s.map_or("no link speed".into(), |s| format!("{s} Mbit/s"));
+    let driver = network.driver.as_deref().unwrap_or("driver not known");
+    with_details(format!("{driver}, {speed}"), &network.details)
+}
+
+fn with_details(first: String, details: &[Setting]) -> String {
+    let details = details.iter().map(|detail| format!("{} {}", detail.name, detail.value));
+    std::iter::once(first).chain(details).collect::<Vec<_>>().join(", ")
+}
+
+/// What differs with its default and its meaning, then what cannot be judged.
+fn push_kernel(out: &mut String, host: &Host) {
+    let judged = host.kernel_settings_judged.unwrap_or(0);
+    let (changed, open): (Vec<_>, Vec<_>) =
+        host.kernel_settings.iter().partition(|setting| setting.default.is_some());
+    let _ = writeln!(
+        out,
+        "\nkernel settings: {} of {judged} differ from the kernel's defaults",
+        changed.len()
+    );
+    for setting in changed {
+        let KernelSetting { name, value, default, meaning, unit, .. } = setting;
+        let default = default.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "  {name} = {value}, by default {default}{}", spaced(unit));
+        let _ = writeln!(out, "    {meaning}");
     }
-    out
+    if !open.is_empty() {
+        out.push_str("\nkernel settings whose default depends on the machine:\n");
+    }
+    for setting in open {
+        let KernelSetting { name, value, depends_on, unit, .. } = setting;
+        let on = depends_on.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "  {name} = {value}{} (depends on {on})", spaced(unit));
+    }
+}
+
+fn spaced(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!(" {unit}") }
 }
 
 fn push_settings(out: &mut String, title: &str, settings: &[Setting]) {

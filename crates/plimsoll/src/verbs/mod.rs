@@ -14,6 +14,7 @@ pub(crate) mod published;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod scale;
 pub(crate) mod serve;
 pub(crate) mod suites;

@@ -20,6 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::load_file;
 use crate::secrets::{command_line, separate};
 use crate::suite_source;
+use crate::systems;
 use crate::terminal::{self, Live};
 use crate::verbs::url_flags;
 
@@ -115,6 +116,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         monitors: sources::parse(&args.monitor)?,
         observers: args.observers.wishes()?,
         statements: statements.iter().map(statement).collect(),
+        systems: systems::read(&args.system)?,
         capacity: None,
         gates: Gates {
             all: args.gates.fail_if.clone(),

@@ -21,6 +21,7 @@ use crate::load_file;
 use crate::observers::ObserverWishes;
 use crate::secrets::separate;
 use crate::suite_source;
+use crate::systems::Systems;
 
 /// What the interrupted run was asked for.
 pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
@@ -69,6 +70,10 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         // They watched the run that was interrupted; nobody asked for them again.
         observers: ObserverWishes::default(),
         statements: disclosed.statements,
+        systems: Systems {
+            inventories: disclosed.systems,
+            stated: disclosed.stated.unwrap_or_default(),
+        },
         capacity: started.capacity.clone(),
         gates: started.gates.clone(),
         held: None,

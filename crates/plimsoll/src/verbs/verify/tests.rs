@@ -1,0 +1,253 @@
+//! A bundle of a real run, altered in every way, with its manifest left alone and made again by a
+//! forger.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser as _;
+use minisign::KeyPair;
+use plimsoll_model::bundle::{MANIFEST_FILE, SIGNATURE_FILE};
+use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Waiting, after};
+use tempfile::TempDir;
+
+use super::*;
+use crate::cli::{Cli, Progress, Verb};
+use crate::coordinator::run;
+use crate::coordinator::signals::Signals;
+use crate::terminal::Live;
+use crate::verbs::run::request_of;
+
+/// A signed bundle, and the key it is signed with.
+struct Signed {
+    place: TempDir,
+    bundle: PathBuf,
+    trust: Trust,
+}
+
+impl Signed {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let bundle = place.path().join("b");
+        let departure = after(|_| Duration::from_millis(1));
+        let server = DelayServer::start(DelayConfig {
+            departure,
+            body_bytes: 64,
+            waiting: Waiting::Sleeping,
+        });
+        let out = bundle.to_str().unwrap();
+        let line = ["plimsoll", "run", "web-url", &server.url(), "--rate", "100", "--out", out];
+        let more = ["--profile", "quick", "--workers", "1", "--for", "300ms", "--warm-up", "50ms"];
+        let Verb::Run(args) = Cli::parse_from([&line[..], &more].concat()).verb else {
+            panic!("run is a verb");
+        };
+        let request = request_of(&args).unwrap();
+        run(&request, &Signals::listen().unwrap(), &mut Live::new(Progress::None)).unwrap();
+        let keys = KeyPair::generate_unencrypted_keypair().unwrap();
+        let key_file = place.path().join("minisign.key");
+        fs::write(&key_file, keys.sk.to_box(None).unwrap().into_string()).unwrap();
+        signature::sign(&bundle, &key_file).unwrap();
+        let trust = Trust::read(&keys.pk.to_base64()).unwrap();
+        Self { place, bundle, trust }
+    }
+
+    /// A copy of it, to be altered.
+    fn copy(&self) -> PathBuf {
+        let to = self.place.path().join("altered");
+        let _ = fs::remove_dir_all(&to);
+        copy(&self.bundle, &to);
+        to
+    }
+
+    fn told(&self, dir: &Path) -> Vec<String> {
+        told(dir, Some(&self.trust))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Every line that `verify` prints of damage, and why it could not go on.
+fn told(dir: &Path, trust: Option<&Trust>) -> Vec<String> {
+    match look(dir, trust) {
+        Ok((_, found)) => found.damage,
+        Err(failure) => vec![failure.to_string()],
+    }
+}
+
+/// A forger has no key, and takes the checksums again.
+fn forge(dir: &Path) {
+    Manifest::of(dir).unwrap().write(dir).unwrap();
+}
+
+fn files(dir: &Path, prefix: &str, all: &mut Vec<String>) {
+    for entry in fs::read_dir(dir.join(prefix)).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        match dir.join(&name).is_dir() {
+            true => files(dir, &name, all),
+            false => all.push(name),
+        }
+    }
+}
+
+/// What may be done to a file; `None` takes it away.
+fn alterations(bytes: &[u8]) -> Vec<(&'static str, Option<Vec<u8>>)> {
+    let flipped = |at: usize| {
+        let mut other = bytes.to_vec();
+        other[at] ^= 1;
+        Some(other)
+    };
+    let last = bytes.len() - 1;
+    vec![
+        ("its first byte flipped", flipped(0)),
+        ("a byte in the middle flipped", flipped(last / 2)),
+        ("its last byte flipped", flipped(last)),
+        ("its last byte cut off", Some(bytes[..last].to_vec())),
+        ("half of it cut off", Some(bytes[..last / 2].to_vec())),
+        ("emptied", Some(Vec::new())),
+        ("a line added", Some([bytes, b"\n"].concat())),
+        ("removed", None),
+    ]
+}
+
+#[test]
+fn every_file_of_a_bundle_that_is_altered_is_named_and_forged_ones_fail_the_signature() {
+    let signed = Signed::new();
+    assert_eq!(signed.told(&signed.bundle), Vec::<String>::new());
+    let mut all = Vec::new();
+    files(&signed.bundle, "", &mut all);
+    assert!(all.len() >= 10, "{all:?}");
+    let mut altered = 0;
+    for file in &all {
+        let bytes = fs::read(signed.bundle.join(file)).unwrap();
+        if bytes.is_empty() {
+            continue;
+        }
+        for (what, other) in alterations(&bytes) {
+            // The remark in a signature's first line is signed by nobody.
+            let remark = file == SIGNATURE_FILE && what.starts_with("its first byte");
+            let dir = signed.copy();
+            match other {
+                Some(bytes) => fs::write(dir.join(file), bytes).unwrap(),
+                None => fs::remove_file(dir.join(file)).unwrap(),
+            }
+            altered += 1;
+            let found = signed.told(&dir);
+            let derived = file == RESULT_FILE || file == REPORT_FILE;
+            if derived && what == "removed" {
+                // It may be; it is told, and the bundle is whole without it.
+                let (_, found) = look(&dir, None).ok().unwrap();
+                assert!(found.notes.iter().any(|note| note.contains(file)), "{file}");
+            } else {
+                assert!(
+                    found.iter().any(|line| line.contains(file)) || (remark && !found.is_empty()),
+                    "{file} with {what}: {found:?}"
+                );
+            }
+            if file == MANIFEST_FILE || file == SIGNATURE_FILE {
+                continue;
+            }
+            forge(&dir);
+            let found = signed.told(&dir);
+            assert!(!found.is_empty(), "{file} with {what}, forged");
+            let without_key = told(&dir, None);
+            if derived && what != "removed" {
+                assert!(without_key.iter().any(|line| line.contains(file)), "{file} with {what}");
+            }
+        }
+    }
+    assert!(altered > 80, "{altered}");
+}
+
+#[test]
+fn a_file_that_is_added_is_named_and_a_forged_one_fails_the_signature() {
+    let signed = Signed::new();
+    for name in ["notes.txt", "intervals/point-09.hlog", "monitors/x.csv", "a.partial", "deep/er/x"]
+    {
+        let dir = signed.copy();
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "x").unwrap();
+        let found = signed.told(&dir);
+        assert!(found.iter().any(|line| line.contains(name)), "{name}: {found:?}");
+        forge(&dir);
+        assert!(!signed.told(&dir).is_empty(), "{name}, forged");
+    }
+}
+
+/// Every leaf of a document, as `verify` writes their paths.
+fn leaves(path: String, value: &mut Value, each: &mut dyn FnMut(&str, &mut Value)) {
+    match value {
+        Value::Object(all) if !all.is_empty() => {
+            for (name, inner) in all {
+                let dot = if path.is_empty() { "" } else { "." };
+                leaves(format!("{path}{dot}{name}"), inner, each);
+            }
+        }
+        Value::Array(all) if !all.is_empty() => {
+            for (index, inner) in all.iter_mut().enumerate() {
+                leaves(format!("{path}[{index}]"), inner, each);
+            }
+        }
+        leaf => each(&path, leaf),
+    }
+}
+
+fn changed(leaf: &Value) -> Value {
+    match leaf {
+        Value::Null => Value::from(1),
+        Value::Bool(is) => Value::from(!is),
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => Value::from(whole ^ 1),
+            (None, float) => Value::from(float.unwrap() * 1.000_001 + 1e-9),
+        },
+        Value::String(text) => Value::from(format!("{text}x")),
+        Value::Array(_) | Value::Object(_) => Value::Null,
+    }
+}
+
+#[test]
+fn every_field_of_the_result_that_is_changed_is_named_by_its_path_forged_or_not() {
+    let signed = Signed::new();
+    let dir = signed.copy();
+    let fresh = Fresh::of(&dir).ok().unwrap();
+    let path = dir.join(RESULT_FILE);
+    let original: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut paths = Vec::new();
+    leaves(String::new(), &mut original.clone(), &mut |path, _| paths.push(path.to_owned()));
+    assert!(paths.len() > 300, "{}", paths.len());
+    let unique: BTreeSet<&String> = paths.iter().collect();
+    assert_eq!(unique.len(), paths.len());
+    let honest = Manifest::read(&dir).unwrap().unwrap();
+    for wanted in &paths {
+        let mut altered = original.clone();
+        leaves(String::new(), &mut altered, &mut |path, leaf| {
+            if path == wanted {
+                *leaf = changed(leaf);
+            }
+        });
+        fs::write(&path, serde_json::to_string_pretty(&altered).unwrap() + "\n").unwrap();
+        let problems: Vec<String> =
+            honest.problems(&dir).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(problems, ["result.json was changed after the run"], "{wanted}");
+        // Whatever the manifest says: this is what it is held against.
+        let lines = stale_result(&dir, &fresh);
+        let start = format!("  result.json: {wanted}: stored ");
+        let named: Vec<_> = lines.iter().filter(|line| line.starts_with(&start)).collect();
+        assert_eq!((named.len(), lines.len()), (1, 2), "{wanted}: {lines:?}");
+    }
+    forge(&dir);
+    assert!(!told(&dir, None).is_empty() && !signed.told(&dir).is_empty());
+}
