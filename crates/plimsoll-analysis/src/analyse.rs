@@ -33,8 +33,8 @@ pub fn analyse(raw: &RawRun<'_>) -> RunResult {
 pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> RunResult {
     let mut view = RunView::new(raw.journal);
     let mut result = frame(raw, view.started);
-    if let Some(departures) = view.departures {
-        result.departures = departures.to_vec();
+    if let Some((departures, method)) = view.departures {
+        (result.departures, result.method) = (departures.to_vec(), method.to_vec());
     }
     let Some(started) = view.started else {
         result.verdict = check_run(raw.suite, &view, &[]);
@@ -156,6 +156,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         points: Vec::new(),
         probes: Vec::new(),
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
+        method: started.map(|s| s.method.clone()).unwrap_or_default(),
         disclosure: raw.disclosure.clone(),
     }
 }

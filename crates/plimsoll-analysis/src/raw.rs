@@ -9,6 +9,7 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::event::{
     JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
+use plimsoll_model::method::Parameter;
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{ProfileName, Suite};
@@ -182,8 +183,8 @@ pub(crate) struct RunView<'a> {
     pub peak: Option<PeakView<'a>>,
     /// What the search for a capacity came to, once it has ended.
     pub capacity: Option<&'a str>,
-    /// Of the ladder, when they differ from those of the start.
-    pub departures: Option<&'a [String]>,
+    /// Departures and parameters of the ladder, in place of those of the start.
+    pub departures: Option<(&'a [String], &'a [Parameter])>,
     pub ending: Ending<'a>,
     pub resumed: u32,
     /// A part of the run was made by a program with debug assertions.
@@ -244,12 +245,12 @@ impl<'a> RunView<'a> {
                     let held_back = held_back.as_deref();
                     view.peak = Some(PeakView { how, bound: *bound, held_back });
                 }
-                JournalRecord::CapacitySearched { how, departures } => {
+                JournalRecord::CapacitySearched { how, departures, method } => {
                     view.capacity = Some(how);
-                    view.departures = Some(departures);
+                    view.departures = Some((departures, method));
                 }
-                JournalRecord::LadderPlanned { departures, .. } => {
-                    view.departures = Some(departures);
+                JournalRecord::LadderPlanned { departures, method, .. } => {
+                    view.departures = Some((departures, method));
                 }
                 JournalRecord::Interrupted { .. } => view.ending = Ending::Interrupted,
                 JournalRecord::Aborted { reason, .. } => view.ending = Ending::Aborted(reason),

@@ -377,6 +377,7 @@ fn started(ladder: &[f64]) -> RunStarted {
         op_names: OpNames(vec!["get".to_owned()]),
         op_shares: None,
         departures: Vec::new(),
+        method: Vec::new(),
         command: vec!["plimsoll".to_owned(), "run".to_owned()],
         capacity: None,
         at_unix_ns: STARTED_UNIX_NS,

@@ -1,20 +1,17 @@
-//! From a suite and its targets to a preparation for each load point, with everything that
-//! departs from the published method named.
+//! From a suite and its targets to a preparation for each load point, with what its parameters
+//! come to.
 
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::LoadSpec;
+use plimsoll_model::method::Practice;
 use plimsoll_model::units::Bytes;
 
 use super::op::AppKind;
-use super::parameters::{self, AppMix, AppWorkload};
+use super::parameters::{self, AppWorkload};
 use super::prepare::{AppPreparation, PreparationRequest, Site, greet};
 use super::session::segment_of;
 use super::wire::{RequestType, Welcome};
 use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
-
-/// The kinds of the method; the others are additions.
-const METHOD_KINDS: usize = 5;
 
 /// Greets every server and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
@@ -26,7 +23,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         check_calibrated(site, &welcome, &workload)?;
         welcomes.push(welcome);
     }
-    let departures = departures(request, &workload, &welcomes);
+    let practices = practices(request, &workload, &welcomes);
     let mut facts = facts(request, &workload);
     for (site, welcome) in sites.iter().zip(&welcomes) {
         facts.extend(server_facts(site, welcome, sites.len()));
@@ -38,7 +35,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         scale: request.profile.workload_scale,
         seed: request.seed,
     });
-    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, departures, facts))
+    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
 }
 
 fn sites(targets: &[ResolvedTarget]) -> Result<Vec<Site>, PlanError> {
@@ -75,91 +72,25 @@ fn check_calibrated(
     }
 }
 
-fn departures(
+fn practices(
     request: &PlanRequest<'_>,
     workload: &AppWorkload,
     welcomes: &[Welcome],
-) -> Vec<String> {
-    let mut departures = vec![
-        "all clients are simulated by one program on one host; the method has a machine for each"
-            .to_owned(),
-    ];
-    let mut departs = |text: String| departures.push(text);
-    match &request.suite.load {
-        LoadSpec::Open { .. } => {
-            departs("an open load; the method's clients wait for each reply".to_owned());
-        }
-        LoadSpec::Closed { think, .. } if think.mean.0 > 0 => {
-            let mean = think.mean;
-            departs(format!("a think time of {mean}; the method's clients do not think"));
-        }
-        LoadSpec::Closed { .. } => {}
-    }
-    let names =
-        |kinds: Vec<AppKind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+) -> Vec<Practice> {
     let used: Vec<AppKind> = workload.mix.kinds().collect();
-    let (method, added) = AppKind::ALL.split_at(METHOD_KINDS);
-    let missing: Vec<AppKind> =
-        method.iter().copied().filter(|kind| !used.contains(kind)).collect();
-    let beyond: Vec<AppKind> = added.iter().copied().filter(|kind| used.contains(kind)).collect();
-    if !missing.is_empty() {
-        departs(format!("transactions of the method that are left out: {}", names(missing)));
-    }
-    if !beyond.is_empty() {
-        departs(format!("transactions the method does not have: {}", names(beyond)));
-    }
-    let needs_segment = used.iter().any(|kind| kind.needs_segment());
-    departures.extend(segment_departures(request, workload).filter(|_| needs_segment));
-    if has_own_sizes(workload) {
-        departures.push(
-            "sizes, work or weights of the transactions differ from the suite's, which fill in \
-             what the report leaves open"
-                .to_owned(),
-        );
+    let names: Vec<&str> = used.iter().map(|kind| kind.name()).collect();
+    let mut practices = vec![Practice::new("generator.kinds_of_transactions", names.join(", "))];
+    let scale = request.profile.workload_scale;
+    if scale != 1.0 && used.iter().any(|kind| kind.needs_segment()) {
+        let segment = Bytes(segment_of(workload, scale).bytes());
+        let text = format!("{segment} (workload_scale = {scale})");
+        practices.push(Practice::new("workload.segment_mib", text));
     }
     if welcomes.iter().any(|welcome| welcome.calibrated) {
-        departures.push(
-            "the server is calibrated: replies leave after times it draws, and no work is done"
-                .to_owned(),
-        );
+        let text = "calibrated: replies leave after times it draws, and no work is done";
+        practices.push(Practice::new("generator.server", text).beside_the_method());
     }
-    departures
-}
-
-fn segment_departures(
-    request: &PlanRequest<'_>,
-    workload: &AppWorkload,
-) -> impl Iterator<Item = String> {
-    let method = AppWorkload::default();
-    let scale = request.profile.workload_scale;
-    let segment = segment_of(workload, scale);
-    let whole = segment_of(&method, 1.0);
-    let size = (segment.bytes() != whole.bytes()).then(|| {
-        format!(
-            "data segments of {} instead of the method's {}: workload_scale = {scale}",
-            Bytes(segment.bytes()),
-            Bytes(whole.bytes())
-        )
-    });
-    let ratio = workload.segment_access_ratio;
-    let access = (ratio != method.segment_access_ratio).then(|| {
-        format!("a segment access ratio of {ratio} instead of the method's 1: a part is never used")
-    });
-    size.into_iter().chain(access)
-}
-
-/// What the report leaves open is not as the suites have it. Weights of a suite with fewer kinds
-/// are its own affair.
-fn has_own_sizes(workload: &AppWorkload) -> bool {
-    let ours = AppWorkload::default();
-    let sizes = |w: &AppWorkload| {
-        (w.request_bytes, w.reply_bytes, w.server_client_bytes, w.access_bytes, w.work)
-    };
-    let weights = workload.mix.weights().into_iter().filter(|weight| *weight > 0.0);
-    let mut weights: Vec<f64> = weights.collect();
-    weights.dedup();
-    let is_whole_mix = workload.mix.kinds().eq(AppMix::default().kinds());
-    sizes(workload) != sizes(&ours) || (is_whole_mix && weights.len() > 1)
+    practices
 }
 
 fn facts(request: &PlanRequest<'_>, workload: &AppWorkload) -> Vec<Setting> {
@@ -195,7 +126,6 @@ fn facts(request: &PlanRequest<'_>, workload: &AppWorkload) -> Vec<Setting> {
         fact("disk access", format!("{access}; unpublished"));
         fact("file set seed", workload.file_set_seed.to_string());
     }
-    fact("timings", "those of every profile are ours; the report names none".to_owned());
     fact(
         "content verified",
         format!(
@@ -270,33 +200,25 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_departs_from_the_method_is_named() {
+    fn parameters_are_stated_as_the_run_has_them() {
         let host = PeerHost::default();
-        let departures = |name: &str, set: &[&str], profile| {
-            let mut departures = planned(name, set, profile, &host).departures;
-            assert!(departures.remove(0).contains("one program on one host"));
-            departures.join(" | ")
+        let practice = |name: &str, set: &[&str], profile, key: &str| {
+            let practices = planned(name, set, profile, &host).practices;
+            practices.into_iter().find(|one| one.key == key).map(|one| one.value)
         };
-        let full = ProfileName::Full;
-        assert_eq!(departures("transactions", &[], full), "");
-        let quick = departures("transactions", &[], ProfileName::Quick);
-        assert!(quick.starts_with("data segments of 1.00 MiB instead of"), "{quick}");
-        let part = departures("transactions", &["workload.segment_access_ratio=0.5"], full);
-        assert!(part.contains("a segment access ratio of 0.5"), "{part}");
-        let work = departures("transactions", &["workload.work=1"], full);
-        assert!(work.contains("sizes, work or weights"), "{work}");
-        let weights = departures("transactions", &["workload.mix.processor=1"], full);
-        assert!(weights.contains("sizes, work or weights"), "{weights}");
-        let disk = departures("transactions-disk", &["workload.mix.append=1"], ProfileName::Quick);
-        for words in
-            ["left out: client/server, processor, server/client", "not have: append", "1.00 MiB"]
-        {
-            assert!(disk.contains(words), "{disk}");
-        }
-        let processor = departures("transactions-processor", &[], ProfileName::Quick);
-        assert!(!processor.contains("data segments"), "{processor}");
-        let thinks = departures("transactions", &["load.think.mean=1s"], full);
-        assert!(thinks.contains("a think time of 1.00 s"), "{thinks}");
+        let (full, quick) = (ProfileName::Full, ProfileName::Quick);
+        let kinds = |name, set: &[&str]| {
+            practice(name, set, full, "generator.kinds_of_transactions").unwrap()
+        };
+        let five = "client/server, processor, server/client, random read, random write";
+        assert_eq!(kinds("transactions", &[]), five);
+        let disk = kinds("transactions-disk", &["workload.mix.append=1"]);
+        assert_eq!(disk, "random read, random write, append");
+        let segment = |name, profile| practice(name, &[], profile, "workload.segment_mib");
+        assert_eq!(segment("transactions", full), None);
+        let scaled = "1.00 MiB (workload_scale = 0.0625)";
+        assert_eq!(segment("transactions", quick).as_deref(), Some(scaled));
+        assert_eq!(segment("transactions-processor", quick), None);
     }
 
     #[test]
@@ -322,7 +244,8 @@ mod tests {
         assert!(refused.to_string().contains("is calibrated"), "{refused}");
         let alone = ["workload.mix.server_client=0"];
         let plan = planned("transactions-network", &alone, ProfileName::Full, &host);
-        assert!(plan.departures.last().unwrap().contains("is calibrated"));
+        let server = plan.practices.iter().find(|one| one.key == "generator.server").unwrap();
+        assert!(server.departs && server.value.starts_with("calibrated"), "{server:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `host`, `server` | servers, started and greeted; file sets on disk |
 //! | [`headers`] | header fields of suites, and which of their values may be shown |
 //! | `urls` | weighted lists of URLs |
+//! | `warm` | the file set read once before the first load point |
 //! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
@@ -32,6 +33,7 @@ pub mod session;
 pub mod site;
 pub mod tls;
 mod urls;
+mod warm;
 pub mod wire;
 mod workload;
 

@@ -1,13 +1,13 @@
-//! From a suite and its targets to a workload, with everything that departs from the published
-//! method named.
+//! From a suite and its targets to a workload, with what its parameters come to.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpKind;
-use plimsoll_model::suite::{Arrivals, LoadSpec, Profile, Suite};
+use plimsoll_model::suite::{Arrivals, Conditioning, LoadSpec, Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, grouped};
 
@@ -19,7 +19,8 @@ use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
 use super::tls::{self, Identity, Trust};
 use super::urls::{self, UrlLine};
-use super::wire::request::{Method, RequestText};
+use super::warm::Warming;
+use super::wire::request::RequestText;
 use super::wire::template::Template;
 use super::workload::{HttpLoad, Scripts, TlsLoad};
 use crate::error::HttpPlanError;
@@ -29,10 +30,10 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_work
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
+/// The number of directories is a parameter whether the suite names one or not.
+const DIRECTORIES: &str = "workload.file_set.directories";
 /// Lists up to this long have statistics per URL.
 const OPS_PER_URL_MAX: usize = 8;
-/// The method's class shares.
-const METHOD_CLASS_PERCENT: [u8; CLASSES as usize] = [35, 50, 14, 1];
 
 /// The file set a server must hold for this suite; `None` when the suite needs none.
 pub(crate) fn needed_file_set(
@@ -65,10 +66,36 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     };
     let tls = if secure { Some(tls_load(&workload, request.targets)?) } else { None };
     let load = HttpLoad { sites, scripts, tls, names, shares };
+    if request.suite.conditioning == Conditioning::Warm {
+        return warmed(load, request, plan);
+    }
     if workload.file_set.is_none() && workload.first_check {
         look(&load, request)?;
     }
-    Ok(Plan::fixed(Arc::new(load), plan.departures, plan.facts))
+    Ok(Plan::fixed(Arc::new(load), plan.practices, plan.facts))
+}
+
+/// A plan that reads the file set before the first load point.
+fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result<Plan, PlanError> {
+    let Scripts::Files(files) = &load.scripts else {
+        return Err(PlanError::Workload {
+            suite: request.suite.name.clone(),
+            reason: "conditioning = \"warm\" reads a file set, and there is none; set \
+                     conditioning to \"as_found\""
+                .to_owned(),
+        });
+    };
+    let (directories, method) = (files.directories, files.method);
+    let (names, shares) = (load.names.clone(), load.shares.clone());
+    let preparation = Warming {
+        load: Arc::new(load),
+        targets: request.targets.to_vec(),
+        directories,
+        method,
+        timeout: Duration::from_nanos(request.suite.op_timeout.0),
+        is_warm: false,
+    };
+    Ok(Plan::per_point(preparation, names, shares, draft.practices, draft.facts))
 }
 
 /// Asks each target for the first request of its list.
@@ -129,7 +156,7 @@ struct Draft<'a> {
     request: &'a PlanRequest<'a>,
     workload: &'a HttpWorkload,
     shared: bool,
-    departures: Vec<String>,
+    practices: Vec<Practice>,
     facts: Vec<Setting>,
 }
 
@@ -141,7 +168,7 @@ impl<'a> Draft<'a> {
         };
         let shared = arrivals == Some(Arrivals::Shared);
         let mut draft =
-            Self { request, workload, shared, departures: Vec::new(), facts: Vec::new() };
+            Self { request, workload, shared, practices: Vec::new(), facts: Vec::new() };
         draft.state_common(secure);
         draft
     }
@@ -176,38 +203,21 @@ impl<'a> Draft<'a> {
             );
         }
         if workload.file_set.is_some() {
-            self.state_departures(secure);
+            self.state_practices(secure);
         }
     }
 
-    fn state_departures(&mut self, secure: bool) {
-        let workload = self.workload;
-        let mut say = |text: &str| self.departures.push(text.to_owned());
-        match &self.request.suite.load {
-            LoadSpec::Open { arrivals: Arrivals::Shared, .. } => {
-                say("one arrival schedule for all clients; the method gives each client its own");
-            }
-            LoadSpec::Open { .. } => {}
-            LoadSpec::Closed { .. } => {
-                say("a closed load; the method's schedule does not wait for replies");
-            }
-        }
-        say(match self.shared {
-            true => "one deck of classes for all clients; the method shuffles one for each client",
-            false => {
-                "groups of 100 clients share the order of classes; the method shuffles a deck \
-                 for each client"
-            }
-        });
-        if workload.connections == Connections::KeepAlive {
-            say("connections are kept open; the method makes a new one for every operation");
-        }
-        if workload.method == Method::HEAD {
-            say("HEAD requests; the method asks for whole files");
-        }
-        if secure {
-            say("TLS; the method is plain HTTP");
-        }
+    /// What the method says something of and no key of the suite.
+    fn state_practices(&mut self, secure: bool) {
+        let order = match self.shared {
+            true => "one deck for all clients",
+            false => "one deck for each group of 100 clients",
+        };
+        let transport = if secure { "TLS" } else { "plain HTTP" };
+        self.practices.extend([
+            Practice::new("generator.order_of_classes", order),
+            Practice::new("generator.transport", transport),
+        ]);
     }
 
     fn with_files(&mut self, set: &FileSetParameters) -> Result<Parts, PlanError> {
@@ -259,31 +269,25 @@ impl<'a> Draft<'a> {
             format!("{ASSUMED_PEAK_OPS_PER_S} ops/s (assumed, the peak is not known yet)");
         let load = highest.map_or(assumed, |ops| format!("{} ops/s", grouped(ops)));
         let method = fileset::directories_for(highest.unwrap_or(ASSUMED_PEAK_OPS_PER_S), 1.0);
-        if used != method {
-            let mut why = Vec::new();
-            if set.directories.is_some() {
-                why.push("fixed by the suite".to_owned());
-            } else if profile.workload_scale != 1.0 {
-                why.push(format!("workload_scale = {}", profile.workload_scale));
-            }
-            if used < wanted {
-                why.push(format!("the server holds {used}"));
-            }
-            let why = why.join("; ");
-            self.departures.push(format!(
-                "{used} directories of files instead of the method's {method} for {load}: {why}"
-            ));
+        let mut why = Vec::new();
+        if set.directories.is_some() {
+            why.push("fixed by the suite".to_owned());
+        } else if profile.workload_scale != 1.0 {
+            why.push(format!("workload_scale = {}", profile.workload_scale));
         }
+        if used < wanted {
+            why.push(format!("the server holds {used}"));
+        }
+        let why = match &why[..] {
+            [] => String::new(),
+            why => format!(" ({})", why.join("; ")),
+        };
+        let practice = Practice::new(DIRECTORIES, format!("{used} for {load}{why}"));
+        self.practices.push(practice.unscaled(format!("{method} for {load}")));
         Ok(used)
     }
 
     fn state_file_set(&mut self, set: &FileSetParameters, files: &FileSet, verify_one_in: u32) {
-        if set.class_percent != METHOD_CLASS_PERCENT {
-            self.departures.push(format!(
-                "class shares {:?} % instead of the method's {METHOD_CLASS_PERCENT:?} %",
-                set.class_percent
-            ));
-        }
         let id = files.id();
         let count = u64::from(id.directories) * 36;
         let size = Bytes(files.bytes());
@@ -299,10 +303,6 @@ impl<'a> Draft<'a> {
         self.fact(
             "file within the class",
             format!("Poisson({mean}) on 1..9: {} % (not published)", weights.join(" ")),
-        );
-        self.fact(
-            "conditioning",
-            "what the server has cached is not controlled; the warm-up decides",
         );
         self.fact("content verified", format!("one reply in {verify_one_in}"));
     }

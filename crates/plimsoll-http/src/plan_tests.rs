@@ -1,5 +1,6 @@
 //! The shipped suites, and what is planned of them.
 
+use plimsoll_model::method::{self, MethodOf, parameters};
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite, SuiteError};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Nanos;
@@ -104,27 +105,42 @@ fn wrong_workloads_are_refused_with_a_next_move() {
 }
 
 #[test]
-fn everything_that_departs_from_the_method_is_named() {
-    let default = suite("web-static", &[]).unwrap();
-    let departures = |suite: &Suite, profile| plan(suite, profile, |_| {}).unwrap().departures;
-    let standard = departures(&default, ProfileName::Standard);
-    assert_eq!(standard.len(), 2, "{standard:?}");
-    assert!(standard[0].contains("groups of 100 clients share the order of classes"));
-    assert!(standard[1].contains("kept open"));
-    let quick = departures(&default, ProfileName::Quick);
-    assert!(quick[2].contains("14 directories"), "{quick:?}");
-    assert!(quick[2].contains("method's 141") && quick[2].contains("workload_scale = 0.1"));
-    let shared = suite("web-static", &["load.arrivals=shared"]).unwrap();
-    let shared = departures(&shared, ProfileName::Standard);
-    assert!(shared[0].contains("one arrival schedule"), "{shared:?}");
-    assert!(shared[1].contains("one deck of classes for all clients"));
-    let faithful = suite("web-static", &["workload.connections=per-request"]).unwrap();
-    assert_eq!(departures(&faithful, ProfileName::Full), standard[..1]);
+fn what_departs_from_the_method_is_read_off_its_parameters() {
+    let shipped = suite("web-static", &[]).unwrap();
+    let departures = |set: &[&str], profile, held| {
+        let suite = suite("web-static", set).unwrap();
+        let plan = plan(&suite, profile, |request| request.file_set = held).unwrap();
+        let practices = &plan.practices;
+        let shipped = Some(&shipped);
+        let table = parameters(&MethodOf { suite: &suite, profile, shipped, practices });
+        let unsaid: Vec<_> = table.iter().filter(|row| row.said.is_empty()).collect();
+        assert!(unsaid.is_empty(), "parameters without an origin: {unsaid:?}");
+        method::departures(&table)
+    };
+    let full = departures(&[], ProfileName::Full, None);
+    let check = |all: &[String], parts: &[&str]| {
+        assert_eq!(all.len(), parts.len(), "{all:?}");
+        for part in parts {
+            assert!(all.iter().any(|one| one.contains(part)), "{part:?} in {all:?}");
+        }
+    };
+    let order = "one deck for each group of 100 clients; the method has one for each thread";
+    let hosts = "one program on one host; the method has seven";
+    check(&full, &[order, hosts, "connections: keep-alive; the method has per-request"]);
+    let faithful = ["workload.connections=per-request"];
+    check(&departures(&faithful, ProfileName::Full, None), &[order, hosts]);
+    let quick = departures(&faithful, ProfileName::Quick, None).join("\n");
+    let directories =
+        "14 for 1,000 ops/s (workload_scale = 0.1); the method has 141 for 1,000 ops/s";
+    assert!(quick.contains(directories), "{quick}");
+    let shared = departures(&["load.arrivals=shared"], ProfileName::Full, None).join("\n");
+    for part in ["one deck for all clients", "arrival schedule: shared; the method has per_client"]
+    {
+        assert!(shared.contains(part), "{part:?} in {shared}");
+    }
     let held = Some(FileSetId { seed: 9, directories: 20 });
-    let small = plan(&faithful, ProfileName::Full, |r| r.file_set = held).unwrap();
-    assert!(small.departures[1].contains("the server holds 20"), "{:?}", small.departures);
-    assert!(small.facts.iter().any(|f| f.name == "file set seed" && f.value == "9"));
-    assert!(small.facts.iter().any(|f| f.name == "conditioning"));
+    let small = departures(&faithful, ProfileName::Full, held).join("\n");
+    assert!(small.contains("the server holds 20"), "{small}");
 }
 
 #[test]
@@ -157,7 +173,7 @@ fn ops_are_named_by_class_by_url_or_by_method() {
     assert_eq!(files.op_shares, Some(vec![0.35, 0.5, 0.14, 0.01]));
     let url = suite("web-url", &[]).unwrap();
     let one = plan(&url, ProfileName::Standard, |_| {}).unwrap();
-    assert_eq!((one.op_names.0, one.departures.len()), (vec!["GET".to_owned()], 0));
+    assert_eq!((one.op_names.0, one.practices.len()), (vec!["GET".to_owned()], 0));
     let list = plan(&url, ProfileName::Standard, |r| r.urls = Some("3 /a\nHEAD /b")).unwrap();
     assert_eq!(list.op_names.0, ["GET /a", "HEAD /b"]);
     assert_eq!(list.op_shares, Some(vec![0.75, 0.25]));

@@ -3,6 +3,7 @@
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
 mod resources;
+mod started;
 mod times;
 
 use std::collections::BTreeMap;
@@ -10,12 +11,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, Pacing, PointId};
-use crate::capacity::CapacityAsked;
-use crate::gate::Gates;
-use crate::outcome::{ClientCounts, ErrorSample, OpNames};
+use crate::method::Parameter;
+use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
 pub use resources::{CoreUser, ResourceUse};
+pub use started::RunStarted;
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,
 };
@@ -351,6 +352,9 @@ pub enum JournalRecord {
         loads: Vec<f64>,
         /// Every parameter that departs from the published method, instead of those of the start.
         departures: Vec<String>,
+        /// Every parameter beside the method's, instead of those of the start.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        method: Vec<Parameter>,
     },
     /// The search for a capacity ended. The answer follows from its load points.
     CapacitySearched {
@@ -358,6 +362,9 @@ pub enum JournalRecord {
         how: String,
         /// Every parameter that departs from the published method, instead of those of the start.
         departures: Vec<String>,
+        /// Every parameter beside the method's, instead of those of the start.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        method: Vec<Parameter>,
     },
     /// The run was interrupted (Ctrl-C); what is finished stays usable.
     Interrupted {
@@ -376,42 +383,6 @@ pub enum JournalRecord {
         /// Nanoseconds since the Unix epoch.
         at_unix_ns: u64,
     },
-}
-
-/// What a run is, written once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunStarted {
-    /// Version of the journal format.
-    pub format: u32,
-    /// Version of the program.
-    pub version: String,
-    /// The program was built with debug assertions: its figures are not a measurement.
-    pub debug_build: bool,
-    /// Profile name.
-    pub profile: String,
-    /// Run seed.
-    pub seed: u64,
-    /// Targets as given, without passwords.
-    pub targets: Vec<String>,
-    /// Loads of the ladder; absent while a search has to find them.
-    pub ladder: Option<Vec<f64>>,
-    /// Names of the workload's ops.
-    pub op_names: OpNames,
-    /// Shares the method wants, same order as `op_names`; absent when the mix is not fixed.
-    pub op_shares: Option<Vec<f64>>,
-    /// Every parameter that departs from the published method, for a person.
-    pub departures: Vec<String>,
-    /// The command line, without passwords.
-    pub command: Vec<String>,
-    /// The search for a capacity that the run is; absent in others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<CapacityAsked>,
-    /// Conditions under which the run fails.
-    #[serde(default, skip_serializing_if = "Gates::is_empty")]
-    pub gates: Gates,
-    /// Nanoseconds since the Unix epoch.
-    pub at_unix_ns: u64,
 }
 
 /// A finished load point: everything exact that is not a histogram.

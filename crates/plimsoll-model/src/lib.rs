@@ -16,6 +16,7 @@
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`stated`] | how a figure is written beside its stated interval |
 //! | [`limit`] | what held a load point back |
+//! | [`method`] | every parameter of a run beside the method's, and what departs from it |
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
@@ -34,6 +35,7 @@ pub mod gate;
 pub mod host;
 pub mod inventory;
 pub mod limit;
+pub mod method;
 pub mod outcome;
 pub mod result;
 pub mod scaling;

@@ -1,6 +1,8 @@
 //! `result.json`, format 1: what analysis derives from a bundle. Reports show this and compute
 //! nothing. Absence is `null`; zero is a measurement.
 
+mod intervals;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -11,8 +13,11 @@ use crate::disclosure::Disclosure;
 use crate::event::{Bound, ResourceUse, UnexpectedCount};
 use crate::gate::GateResult;
 use crate::limit::Limit;
+use crate::method::Parameter;
 use crate::shape::Shape;
 use crate::suite::Metric;
+
+pub use intervals::{TimeIntervals, Uncertainty};
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -50,6 +55,9 @@ pub struct RunResult {
     pub probes: Vec<PointResult>,
     /// Every parameter that departs from the published method.
     pub departures: Vec<String>,
+    /// Every parameter of the run beside the method's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub method: Vec<Parameter>,
     /// What is needed to repeat the run.
     pub disclosure: Option<Disclosure>,
 }
@@ -179,41 +187,6 @@ impl NotCounted {
             Self::Errors => "errors",
         }
     }
-}
-
-/// Stated intervals of a distribution of times: `[low, high]` in nanoseconds, 95 %. `null` where
-/// the figure itself is, or where nothing is known of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimeIntervals {
-    /// Of the mean.
-    pub mean: Option<[f64; 2]>,
-    /// Of the median.
-    pub p50: Option<[f64; 2]>,
-    /// Of the 90th percentile.
-    pub p90: Option<[f64; 2]>,
-    /// Of the 95th percentile.
-    pub p95: Option<[f64; 2]>,
-    /// Of the 99th percentile.
-    pub p99: Option<[f64; 2]>,
-}
-
-/// What a stated interval is made of, for one figure: by how much each part alone moves it, in the
-/// figure's unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Uncertainty {
-    /// The figure as measured.
-    pub value: f64,
-    /// The generator's part: how far its own delays may have moved the figure up (of a closed
-    /// load's throughput: down).
-    pub generator: f64,
-    /// The sample's part below the figure.
-    pub sample_below: f64,
-    /// The sample's part above it.
-    pub sample_above: f64,
-    /// Half a step of the histogram, to either side; zero for throughput.
-    pub resolution: f64,
 }
 
 /// Overall response time, in milliseconds.

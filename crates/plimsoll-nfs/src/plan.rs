@@ -1,7 +1,8 @@
-//! From a suite and its targets to a preparation for each load point, with everything that
-//! departs from the published method named.
+//! From a suite and its targets to a preparation for each load point, with what its parameters
+//! come to.
 
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::{Bytes, grouped};
@@ -13,9 +14,6 @@ use super::prepare::{NfsPreparation, PreparationRequest};
 use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
 
-/// Size of the file set in MiB per op/s of load.
-const METHOD_MIB_PER_OP_PER_S: f64 = 10.0;
-
 /// Mounts every target and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload: NfsWorkload = typed_workload(request.suite)?;
@@ -24,7 +22,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let mounts = mount_all(request, &workload)?;
     check_exports(&mounts)?;
     let facts = facts(request, &workload, &mounts);
-    let departures = departures(request, &workload);
+    let practices = practices(request, &workload, &mounts);
     let addresses = mounts.iter().map(|mounted| mounted.ports.nfs).collect();
     let reserved_ports = mounts.iter().any(|mounted| mounted.source == SourcePort::Reserved)
         && request.dial.caller().may_reserve_ports;
@@ -35,6 +33,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         scale: request.profile.workload_scale,
         point: request.profile.warm_up + request.profile.measure,
         seed: request.seed,
+        conditioning: request.suite.conditioning,
     });
     Ok(Plan {
         work: Work::PerPoint(Box::new(preparation)),
@@ -42,7 +41,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         op_shares,
         addresses: Some(addresses),
         reserved_ports,
-        departures,
+        practices,
         facts,
     })
 }
@@ -119,29 +118,34 @@ fn check_exports(mounts: &[Mounted]) -> Result<(), SetupError> {
     Ok(())
 }
 
-fn departures(request: &PlanRequest<'_>, workload: &NfsWorkload) -> Vec<String> {
-    let mut departures = vec![
-        "directories, symbolic links and names to create are counted per 10 ops/s of load; the \
-         method counts them per generating process"
-            .to_owned(),
-        "all generating processes are clients of one program on one host; the method spreads \
-         them over several hosts"
-            .to_owned(),
-    ];
-    if matches!(request.suite.load, LoadSpec::Closed { .. }) {
-        departures
-            .push("a closed load; the method's schedule does not wait for replies".to_owned());
-    }
+fn practices(
+    request: &PlanRequest<'_>,
+    workload: &NfsWorkload,
+    mounts: &[Mounted],
+) -> Vec<Practice> {
+    let mut practices = vec![Practice::new(
+        "generator.name_set",
+        "20 directories, 20 symbolic links and 100 names to create per 10 ops/s of load",
+    )];
+    practices.push(Practice::new("generator.accessed", "one file in ten"));
+    practices
+        .push(Practice::new("generator.file_sizes", "1 KiB to 1 MiB in ten steps, mean 26.7 KiB"));
     let scale = request.profile.workload_scale;
-    if scale != 1.0 || workload.mib_per_op_per_s != METHOD_MIB_PER_OP_PER_S {
-        departures.push(format!(
-            "{} MiB of files per op/s instead of the method's {METHOD_MIB_PER_OP_PER_S}, and at \
-             least {} files: workload_scale = {scale}",
-            grouped(workload.mib_per_op_per_s * scale),
-            grouped(f64::from(FILES_MIN)),
+    if scale != 1.0 {
+        practices.push(Practice::new(
+            "workload.mib_per_op_per_s",
+            format!(
+                "{}, and at least {} files (workload_scale = {scale})",
+                grouped(workload.mib_per_op_per_s * scale),
+                grouped(f64::from(FILES_MIN)),
+            ),
         ));
     }
-    departures
+    // A target's URL comes before the suite.
+    if let Some(first) = mounts.first() {
+        practices.push(Practice::new("workload.transport", first.transport()));
+    }
+    practices
 }
 
 fn facts(request: &PlanRequest<'_>, workload: &NfsWorkload, mounts: &[Mounted]) -> Vec<Setting> {

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
@@ -207,8 +208,8 @@ pub struct Plan {
     pub addresses: Option<Vec<SocketAddr>>,
     /// The clients connect from ports below 1024.
     pub reserved_ports: bool,
-    /// Every parameter that departs from the published method, timings excepted.
-    pub departures: Vec<String>,
+    /// What parameters come to in this run, and choices that no key of the suite sets.
+    pub practices: Vec<Practice>,
     /// For the disclosure.
     pub facts: Vec<Setting>,
 }
@@ -225,7 +226,7 @@ impl Plan {
     /// A plan whose workload serves every load point.
     pub fn fixed(
         workload: Arc<dyn Workload>,
-        departures: Vec<String>,
+        practices: Vec<Practice>,
         facts: Vec<Setting>,
     ) -> Self {
         Self {
@@ -234,7 +235,7 @@ impl Plan {
             work: Work::Fixed(workload),
             addresses: None,
             reserved_ports: false,
-            departures,
+            practices,
             facts,
         }
     }
@@ -244,7 +245,7 @@ impl Plan {
         preparation: impl PointPreparation + 'static,
         op_names: Vec<String>,
         op_shares: Option<Vec<f64>>,
-        departures: Vec<String>,
+        practices: Vec<Practice>,
         facts: Vec<Setting>,
     ) -> Self {
         Self {
@@ -253,7 +254,7 @@ impl Plan {
             op_shares,
             addresses: None,
             reserved_ports: false,
-            departures,
+            practices,
             facts,
         }
     }

@@ -100,6 +100,7 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "uncertainty",
     "generator",
     "search",
+    "method",
     "disclosure",
 ];
 

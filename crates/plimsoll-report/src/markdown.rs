@@ -131,7 +131,17 @@ impl Page {
             }
             self.table(&view.probes);
         }
+        self.method(view);
         self.disclosure(view);
+    }
+
+    fn method(&mut self, view: &RunView) {
+        if view.method.table.rows.is_empty() {
+            return;
+        }
+        self.heading(1, "The method");
+        self.line(&escaped(&view.method.note));
+        self.table(&view.method.table);
     }
 
     fn verdict(&mut self, view: &RunView) {

@@ -109,6 +109,10 @@ fn a_valid_run_says_so_first_and_shows_its_figures() {
         ">peak</text>",
         "Response time over throughput",
         "somaxconn",
+        "2 parameters, 1 with a departure",
+        "≠ keep-alive",
+        "public: RFC 1945",
+        "ours: no source has them",
     ] {
         assert!(html.contains(text), "{text:?} in the report");
     }
@@ -133,6 +137,7 @@ fn markup_from_a_server_stays_text() {
     run.axis.unit = evil.into();
     run.command.push(evil.into());
     run.departures.push(evil.into());
+    run.method[0].value = evil.into();
     run.verdict.reasons[0].text = evil.into();
     run.points[0].errors.insert(evil.into(), 1);
     run.points[0].resources[0].name = evil.into();

@@ -40,6 +40,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ("disk-mix", include_str!("../suites/disk-mix.toml")),
         ("disk-mix-ibm", include_str!("../suites/disk-mix-ibm.toml")),
         ("disk-mix-superlab", include_str!("../suites/disk-mix-superlab.toml")),
+        ("disk-mix-superlab-1", include_str!("../suites/disk-mix-superlab-1.toml")),
         ("nic", include_str!("../suites/nic.toml")),
         ("logons", include_str!("../suites/logons.toml")),
     ],

@@ -16,6 +16,10 @@ pub use sizes::SizeTable;
 const OUTSTANDING_MAX: u32 = 256;
 /// Five handles are needed at a time: two documents, a made file, and two that come and go.
 const HANDLES_OPEN_MIN: u32 = 5;
+/// Set-up writes the file of `nic`, and reads it once; nobody waits for more.
+const NIC_BYTES_MAX: u32 = 1 << 30;
+/// Every server takes a READ of 64 KiB.
+const NIC_REQUEST_BYTES_MAX: u32 = 65_536;
 /// A client has 56 seed files, and opens none twice.
 const HANDLES_OPEN_MAX: u32 = 48;
 
@@ -39,9 +43,16 @@ pub struct SmbWorkload {
     /// Size of one client's workspace in MiB, before the profile's scale.
     #[schemars(range(min = 0.1, max = 4_096.0))]
     pub workspace_mib: f64,
-    /// Percent of reads that go to files of the directory all clients share.
+    /// Percent of reads that go to files of the directory all clients share; and of what is asked
+    /// of seed files and their directories by name.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub shared_percent: f64,
+    /// Size of the file that pattern `nic` reads, in bytes; others do not read it.
+    #[schemars(range(min = 1, max = NIC_BYTES_MAX))]
+    pub nic_file_bytes: u32,
+    /// Size of its read requests, in bytes; the last of a pass has what is left.
+    #[schemars(range(min = 1, max = NIC_REQUEST_BYTES_MAX))]
+    pub nic_request_bytes: u32,
     /// Leave the workspaces on the share after the run.
     pub save_workspace: bool,
     /// Most ops in flight of one client; patterns `nic` and `echo` only, others have one.
@@ -69,8 +80,10 @@ pub struct DiskMixModel {
     /// Application sessions of a pass; each is a piece of work.
     #[schemars(range(min = 1, max = 1_000))]
     pub sessions: u32,
-    /// Client n begins with application session n, each at another place within it, so that a
-    /// short load point sees all of them.
+    /// In which order a client goes through the applications of a pass.
+    pub order: SessionOrder,
+    /// Client n begins with the n-th application session of its order, each at another place
+    /// within it, so that a short load point sees all of them.
     pub stagger: bool,
     /// Most handles of one client open at a time.
     #[schemars(range(min = HANDLES_OPEN_MIN, max = HANDLES_OPEN_MAX))]
@@ -143,6 +156,17 @@ pub enum Pattern {
     Echo,
 }
 
+/// In which order a client goes through the applications of a pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionOrder {
+    /// The same in every pass of every client.
+    #[default]
+    Fixed,
+    /// Each pass of each client in an order of its own.
+    Random,
+}
+
 /// What a client may keep of what it read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -180,6 +204,8 @@ impl Default for SmbWorkload {
             caching: Caching::default(),
             workspace_mib: 20.0,
             shared_percent: 0.0,
+            nic_file_bytes: 1_024 * 1_024,
+            nic_request_bytes: 1_024,
             save_workspace: true,
             outstanding_max: 1,
             unexpected_max: 100,
@@ -216,6 +242,7 @@ impl Default for DiskMixModel {
         Self {
             ops_per_pass: 3_550,
             sessions: 7,
+            order: SessionOrder::default(),
             stagger: true,
             handles_open_max: 23,
             handles_kept: 4,

@@ -1,17 +1,18 @@
-//! From a suite and its targets to a preparation for each load point, with everything that
-//! departs from the published method named.
+//! From a suite and its targets to a preparation for each load point, with what its parameters
+//! come to.
 
 use std::sync::Arc;
 
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::method::Practice;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
 
 use super::loadfile::LoadFileSource;
 use super::logon::Signing;
-use super::parameters::{self, Caching, DiskMixModel, Pattern, SmbWorkload};
+use super::parameters::{self, Pattern, SmbWorkload};
 use super::prepare::{PreparationRequest, SmbPreparation};
 use super::script::{Pacing, ScriptPlan};
 use super::target::SmbTarget;
@@ -29,7 +30,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let replay = input.and_then(LoadFileSource::of);
     let replay = replay.as_ref();
     let facts = facts(request, &workload, &targets, replay);
-    let departures = departures(&workload, replay);
+    let practices = practices(request, &workload, replay);
     let op_shares = match replay {
         Some(_) => None,
         None => parameters::op_shares(&workload),
@@ -50,7 +51,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         make: Box::new(move |load| loads.make(load)),
     });
     preparation.probe(request.dial)?;
-    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, departures, facts))
+    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
 }
 
 fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
@@ -118,43 +119,41 @@ impl Loads {
     }
 }
 
-fn departures(workload: &SmbWorkload, replay: Option<&LoadFileSource>) -> Vec<String> {
-    let mut departures = vec![
-        "all clients are simulated by one program on one host; the method has a machine for each"
-            .to_owned(),
-    ];
-    let mut departs = |text: &str| departures.push(text.to_owned());
+fn practices(
+    request: &PlanRequest<'_>,
+    workload: &SmbWorkload,
+    replay: Option<&LoadFileSource>,
+) -> Vec<Practice> {
+    let mut practices = Vec::new();
+    let mut say = |key: &str, text: &str| practices.push(Practice::new(key, text));
     match workload.pattern {
         Pattern::DiskMix if replay.is_none() => {
-            departs(
-                "the request list was never published: a statistical model of desktop \
-                 applications takes its place, and its shares are disclosed",
+            say(
+                "generator.requests",
+                "drawn from a statistical model of desktop applications, workload.model",
             );
-            if workload.model.stagger {
-                departs(
-                    "client n begins with application session n, so that a short load point sees \
-                     all of them",
-                );
+            say(
+                "generator.applications",
+                "seven, each with the whole mix and a document of its own",
+            );
+            if workload.shared_percent > 0.0 {
+                say("generator.shared_files", "read by all clients, written by none");
             }
-            if workload.model != DiskMixModel::default() {
-                departs("parameters of the statistical model differ from the shipped ones");
+            let scale = request.profile.workload_scale;
+            if scale != 1.0 {
+                let bytes = Bytes(Workspace::new(workload.workspace_mib, scale).bytes());
+                let text = format!("{bytes} (workload_scale = {scale})");
+                say("workload.workspace_mib", &text);
             }
         }
-        Pattern::Logons => departs("users log off at once; the report says nothing of it"),
-        Pattern::Echo => departs("ECHO follows no published method"),
+        Pattern::Logons => say("generator.logoff", "at once"),
+        Pattern::Echo => say("generator.requests", "ECHO, nothing else"),
         Pattern::DiskMix | Pattern::Nic => {}
     }
-    if let Some(source) = replay {
-        departures.extend(source.departures());
-    }
-    if workload.caching != Caching::None {
-        departures.push(
-            "reads of what a client has read or written under an oplock or lease are answered by \
-             the client; writes always go to the server"
-                .to_owned(),
-        );
-    }
-    departures
+    let replayed = replay.map(LoadFileSource::departures).unwrap_or_default();
+    let replayed = replayed.into_iter().map(|text| Practice::new("generator.replay", text));
+    practices.extend(replayed.map(Practice::beside_the_method));
+    practices
 }
 
 fn facts(

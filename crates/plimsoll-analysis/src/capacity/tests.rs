@@ -265,7 +265,11 @@ fn searched(within: &str) -> RunBuilder {
     }
     run.started_mut().capacity = Some(asked(within));
     run.started_mut().ladder = None;
-    let how = JournalRecord::CapacitySearched { how: "so".to_owned(), departures: Vec::new() };
+    let how = JournalRecord::CapacitySearched {
+        how: "so".to_owned(),
+        departures: Vec::new(),
+        method: Vec::new(),
+    };
     run.journal.insert(run.journal.len() - 1, how);
     run
 }

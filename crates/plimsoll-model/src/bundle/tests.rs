@@ -36,6 +36,7 @@ fn started() -> JournalRecord {
         op_names: names(),
         op_shares: None,
         departures: vec![],
+        method: vec![],
         command: vec!["plimsoll".into()],
         capacity: None,
         at_unix_ns: 1,

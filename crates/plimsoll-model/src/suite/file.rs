@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    Arrivals, CLIENTS_MAX, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric, OPS_MAX, OnClientFailure,
-    Profile, Profiles, Rules, Score, Think,
+    Arrivals, CLIENTS_MAX, Conditioning, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric, OPS_MAX,
+    OnClientFailure, Origins, Profile, Profiles, Rules, Score, Think,
 };
 use crate::units::{Nanos, SpanText, span_serde};
 
@@ -36,6 +36,9 @@ pub(super) struct SuiteFile {
     /// What the headline counts.
     #[serde(default)]
     pub(super) metric: Metric,
+    /// What is done with the server's caches before a load point.
+    #[serde(default)]
+    pub(super) conditioning: Conditioning,
     /// How ops arrive.
     pub(super) load: LoadTable,
     /// The sequence of load points.
@@ -54,6 +57,9 @@ pub(super) struct SuiteFile {
     #[serde(default, rename = "workload")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub(super) _workload: IgnoredAny,
+    /// Where the parameters come from.
+    #[serde(default)]
+    pub(super) origins: Origins,
 }
 
 /// How ops arrive. What only the other mode uses may stay: a load may be changed on the command

@@ -7,6 +7,7 @@
 
 mod document;
 mod file;
+mod origins;
 mod read;
 mod reader;
 mod score;
@@ -17,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use document::{Override, SuiteError, nearest};
+pub use origins::{Origin, Origins};
 pub use reader::TableReader;
 pub use score::{Score, ScoreKind};
 pub use shares::{percents, weights};
@@ -54,6 +56,8 @@ pub struct Suite {
     pub op_timeout: Nanos,
     /// What the headline counts.
     pub metric: Metric,
+    /// What is done with the server's caches before a load point.
+    pub conditioning: Conditioning,
     /// How ops arrive.
     pub load: LoadSpec,
     /// The sequence of load points.
@@ -67,6 +71,22 @@ pub struct Suite {
     pub profiles: Profiles,
     /// The protocol's own table, every default explicit.
     pub workload: toml::Table,
+    /// Where the parameters come from.
+    #[serde(skip_serializing_if = "Origins::is_empty")]
+    pub origins: Origins,
+}
+
+/// What is done with the server's caches before a load point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Conditioning {
+    /// Nothing: what preparation, the load point before and the warm-up left is what there is.
+    #[default]
+    AsFound,
+    /// The data set is read once through the server.
+    Warm,
+    /// The page cache of the server's host is emptied; on this host only.
+    Cold,
 }
 
 /// What a suite's headline counts.

@@ -53,6 +53,7 @@ impl Suite {
             source: file.source,
             op_timeout: file.op_timeout,
             metric: file.metric,
+            conditioning: file.conditioning,
             load,
             ladder,
             rules: file.rules,
@@ -60,7 +61,9 @@ impl Suite {
             profiles: file.profiles.finish(),
             workload: read_workload(&file.protocol, &root.table("workload"))?,
             protocol: file.protocol,
+            origins: file.origins,
         };
+        suite.origins.check(&root.table("origins"))?;
         suite.check_spans(&root)?;
         Ok(suite)
     }
@@ -161,7 +164,7 @@ fn check_load(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Metric, OnClientFailure};
+    use super::super::{Metric, OnClientFailure, Origin};
     use super::*;
 
     const SMALL: &str = r#"
@@ -252,6 +255,30 @@ size = 10
         check("\"15s\", \"2500ms\"", "", "0 load points");
         check("\"15s\"", "15", "not a span of time");
         check("\"bytes\"", "\"bits\"", "bits");
+    }
+
+    #[test]
+    fn origins_read_back_and_every_parameter_has_one() {
+        let with = |extra: &str| format!("{SMALL}\n{extra}");
+        let text = with(
+            "[origins.source]\n\"load.gaps\" = \"page 3\"\n\"workload\" = \"Table 2\"\n\
+             [origins.ours]\n\"workload.size\" = \"left open\"\n\
+             [origins.method]\n\"load.gaps\" = \"even\"\n",
+        );
+        let suite = parse(&text).unwrap();
+        assert_eq!(suite.origins.find("load.gaps"), (Origin::Source, "page 3"));
+        assert_eq!(suite.origins.find("workload.size"), (Origin::Ours, "left open"));
+        assert_eq!(suite.origins.find("workload.other"), (Origin::Source, "Table 2"));
+        assert_eq!(suite.origins.find("rules.errors_max_ratio"), (Origin::Yours, ""));
+        assert_eq!(parse(&suite.to_toml()).unwrap(), suite);
+        let twice = with("[origins.source]\n\"load\" = \"a\"\n[origins.ours]\n\"load\" = \"b\"");
+        assert!(
+            refusal(&twice).contains("\"load\" is in origins.source too"),
+            "{}",
+            refusal(&twice)
+        );
+        let unknown = with("[origins.source]\n\"laod.gaps\" = \"a\"");
+        assert!(refusal(&unknown).contains("no parameter"), "{}", refusal(&unknown));
     }
 
     #[test]

@@ -283,6 +283,14 @@ impl Mounted {
         Ok(Remote::new(RpcClient::new(channel, self.kind, seed), self.version))
     }
 
+    /// What carries the calls, as suites say it.
+    pub fn transport(&self) -> &'static str {
+        match self.kind {
+            LinkKind::Stream => "tcp",
+            LinkKind::Datagram => "udp",
+        }
+    }
+
     /// For messages: the target.
     pub fn place(&self) -> String {
         format!("target {}", self.target)

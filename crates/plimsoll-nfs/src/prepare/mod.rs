@@ -7,6 +7,7 @@
 //! | `space` | what room a set needs |
 //! | `directory` | the work on one directory, pipelined |
 //! | `clean` | the way back |
+//! | `warm` | the accessed files read once, where the suite wants that |
 //! | `points` | what happens before each load point |
 
 mod clean;
@@ -14,6 +15,7 @@ mod directory;
 mod ours;
 mod points;
 mod space;
+mod warm;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

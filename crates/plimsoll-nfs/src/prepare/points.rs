@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
-use plimsoll_model::suite::RATE_OPS_PER_S_MAX;
+use plimsoll_model::suite::{Conditioning, RATE_OPS_PER_S_MAX};
 use plimsoll_model::units::{Bytes, Nanos};
 
 use super::super::fileset::{Content, FileSet};
@@ -19,6 +19,7 @@ use super::super::validate;
 use super::super::workload::NfsLoad;
 use super::ours::Export;
 use super::space::need;
+use super::warm::Warmth;
 use super::{CHANNELS, Known, Order};
 use plimsoll_protocol::data_set::{self, Space};
 use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, Room, SetupError};
@@ -39,6 +40,8 @@ pub struct PreparationRequest {
     pub point: Nanos,
     /// Seed of the run.
     pub seed: u64,
+    /// What is done with the server's caches before a load point.
+    pub conditioning: Conditioning,
 }
 
 /// The servers of a run, and how far each is.
@@ -57,13 +60,19 @@ struct Site {
     mounted: Mounted,
     is_validated: bool,
     known: Option<Known>,
+    warmth: Warmth,
 }
 
 impl NfsPreparation {
     /// Nothing is known of the servers' files yet.
     pub fn new(request: PreparationRequest) -> Self {
-        let PreparationRequest { mounts, workload, scale, point, seed } = request;
-        let site = |mounted| Site { mounted, is_validated: false, known: None };
+        let PreparationRequest { mounts, workload, scale, point, seed, conditioning } = request;
+        let site = |mounted| Site {
+            mounted,
+            is_validated: false,
+            known: None,
+            warmth: Warmth::new(conditioning),
+        };
         Self {
             sites: mounts.into_iter().map(site).collect(),
             content: Content::new(workload.file_set_seed),
@@ -152,6 +161,7 @@ impl PointPreparation for NfsPreparation {
             .iter_mut()
             .map(|site| {
                 let handles = site.ready(&order, dial, progress)?;
+                site.warmth.warm(&site.mounted, &handles, dial, progress)?;
                 Ok(site.for_sessions(handles, &self.content))
             })
             .collect::<Result<_, SetupError>>()?;
@@ -202,6 +212,7 @@ impl Site {
         if self.known.as_ref().is_some_and(|known| known.handles.root != opened.root) {
             // Somebody removed the set and made another one.
             self.known = None;
+            self.warmth = Warmth::new(self.warmth.wanted);
         }
         if !self.is_validated {
             data_set::tell_validating(progress)?;

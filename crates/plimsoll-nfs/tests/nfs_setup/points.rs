@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::suite::{Arrivals, Conditioning, Gaps};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_nfs::parameters::{MixOp, NfsWorkload};
 use plimsoll_nfs::prepare::{NfsPreparation, PreparationRequest, clean_target};
@@ -32,6 +32,34 @@ fn open_load(rate: f64, clients: u32) -> Load {
 }
 
 #[test]
+fn a_warm_point_has_read_each_accessed_file_once() {
+    let host = Host::new(ROOMY);
+    let mut preparation = NfsPreparation::new(PreparationRequest {
+        mounts: vec![mounted(&host, NfsVersion::V3, LinkKind::Stream)],
+        workload: workload(),
+        scale: 0.1,
+        point: Nanos::from_secs(4),
+        seed: 1,
+        conditioning: Conditioning::Warm,
+    });
+    let mut read = |rate| {
+        let mut totals = Vec::new();
+        let ready = preparation.ready(&open_load(rate, 4), &host, &mut |progress| {
+            if progress.doing == "reading files" {
+                totals.push(progress.total);
+            }
+            GoOn::Yes
+        });
+        ready.unwrap();
+        totals.last().copied()
+    };
+    let accessed = |rate| Some(u64::from(FileSet::for_load(rate, 10.0, 0.1).accessed()));
+    assert_eq!(read(100.0), accessed(100.0));
+    assert_eq!(read(100.0), None, "it has been read");
+    assert_eq!(read(400.0), accessed(400.0), "what came with the load is read too");
+}
+
+#[test]
 fn a_load_point_finds_its_share_of_files_on_every_server() {
     let host = Host::new(ROOMY);
     let mounts = || vec![mounted(&host, NfsVersion::V3, LinkKind::Stream)];
@@ -41,6 +69,7 @@ fn a_load_point_finds_its_share_of_files_on_every_server() {
         scale: 0.1,
         point: Nanos::from_secs(4),
         seed: 1,
+        conditioning: Conditioning::AsFound,
     });
     preparation.probe(&host).unwrap();
     let mut doings = Vec::new();

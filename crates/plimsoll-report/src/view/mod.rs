@@ -8,6 +8,7 @@ mod errors;
 mod executive;
 mod headline;
 mod limits;
+mod method;
 mod moved;
 mod names;
 mod points;
@@ -76,6 +77,7 @@ pub(crate) struct RunView {
     pub(crate) curve: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
+    pub(crate) method: method::MethodView,
     pub(crate) command: String,
     /// Bytes moved at each point, for suites that count them.
     pub(crate) moved: Table,
@@ -169,6 +171,7 @@ impl RunView {
             curve: run.summary.curve.as_ref().map(|c| c.text.clone()).unwrap_or_default(),
             facts: facts(run),
             departures: run.departures.clone(),
+            method: method::view(run),
             command: command_line(&run.command),
             moved: moved::moved_table(run),
             points_note: points::note(run, &points),

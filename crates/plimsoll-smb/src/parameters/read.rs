@@ -12,7 +12,20 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
     check(table, &workload)?;
-    Ok(TableReader::explicit(&workload))
+    let mut explicit = TableReader::explicit(&workload);
+    explicit.retain(|key, _| concerns(key, workload.pattern));
+    Ok(explicit)
+}
+
+/// Keys of other patterns may stand in a file, and say nothing of a run.
+fn concerns(key: &str, pattern: Pattern) -> bool {
+    match key {
+        "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,
+        "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
+        "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
+        "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
+        _ => true,
+    }
 }
 
 /// With all handles open, one must be there to close.

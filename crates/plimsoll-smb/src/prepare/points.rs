@@ -67,7 +67,7 @@ struct KnownShare {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Needs {
     Nothing,
-    NicFile,
+    NicFile { bytes: u32 },
     Workspaces { workspace: Workspace, shared: bool },
     ReplayRoot,
 }
@@ -81,7 +81,7 @@ impl Needs {
                 workspace: Workspace::new(workload.workspace_mib, request.scale),
                 shared: workload.shared_percent > 0.0,
             },
-            Pattern::Nic => Self::NicFile,
+            Pattern::Nic => Self::NicFile { bytes: workload.nic_file_bytes },
             Pattern::Logons | Pattern::Echo => Self::Nothing,
         }
     }
@@ -116,7 +116,7 @@ impl SmbPreparation {
         let depth = |is_known| if is_known { Depth::Sizes } else { Depth::Content(&self.table) };
         match self.needs {
             Needs::Nothing => Vec::new(),
-            Needs::NicFile => vec![(Place::nic(seed), depth(site.is_known))],
+            Needs::NicFile { bytes } => vec![(Place::nic(seed, bytes), depth(site.is_known))],
             Needs::ReplayRoot => vec![(Place::replay(), depth(site.is_known))],
             Needs::Workspaces { workspace, shared } => {
                 let here = (0..clients).skip(at).step_by(self.sites.len());

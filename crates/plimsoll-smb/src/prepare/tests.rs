@@ -284,7 +284,7 @@ fn the_nic_file_and_an_empty_replay_directory_are_places_too() {
     let site = Site { name: "smb://server/share", stop: &Arc::default(), open: &open };
     for written in [1, 0] {
         let places = [
-            (Place::nic(SEED), Depth::Content(&table)),
+            (Place::nic(SEED, 1_048_576), Depth::Content(&table)),
             (Place::replay(), Depth::Sizes),
             (Place::shared(SEED, workspace), Depth::Content(&table)),
         ];

@@ -9,16 +9,16 @@ use super::succeeds;
 use crate::op::{Disposition, HandleNo, SmbCall, SmbOp, Wanted};
 use crate::parameters::SmbWorkload;
 use crate::wire::create::options;
-use crate::workspace::{self, NIC_BYTES};
+use crate::workspace;
 
-/// The method's request.
-const READ_BYTES: u32 = 1_024;
 const HANDLE: HandleNo = HandleNo(0);
 
 /// The script of one client.
 #[derive(Debug)]
 pub(super) struct NicPasses {
     outstanding_max: u32,
+    file_bytes: u32,
+    request_bytes: u32,
     verify_one_in: u64,
     content_seed: u64,
     reads: u64,
@@ -38,6 +38,8 @@ impl NicPasses {
     pub(super) fn new(workload: &SmbWorkload, client: u32) -> Self {
         Self {
             outstanding_max: workload.outstanding_max,
+            file_bytes: workload.nic_file_bytes,
+            request_bytes: workload.nic_request_bytes,
             verify_one_in: u64::from(workload.verify_one_in),
             content_seed: workload.file_set_seed,
             // Clients are out of step, so that they do not all verify at once.
@@ -47,16 +49,23 @@ impl NicPasses {
         }
     }
 
-    fn read(&mut self, offset: u32) -> SmbOp {
+    /// The read at `offset`, which is within the file, and what comes after it.
+    fn read(&mut self, offset: u32) -> (SmbOp, Next) {
+        let length = self.request_bytes.min(self.file_bytes - offset);
+        let next = match offset + length {
+            end if end < self.file_bytes => Next::Read { offset: end },
+            _ => Next::Close,
+        };
         let verify = self.reads.is_multiple_of(self.verify_one_in);
         self.reads += 1;
-        SmbOp::Read {
+        let op = SmbOp::Read {
             handle: HANDLE,
             offset: u64::from(offset),
-            length: READ_BYTES,
-            wanted: Wanted::Exactly(READ_BYTES),
+            length,
+            wanted: Wanted::Exactly(length),
             check: verify.then(|| workspace::nic_content(self.content_seed)),
-        }
+        };
+        (op, next)
     }
 }
 
@@ -80,10 +89,7 @@ impl Script for NicPasses {
                 return Step::Think;
             }
             Next::Open => (open(), Next::Read { offset: 0 }),
-            Next::Read { offset } if offset + READ_BYTES < NIC_BYTES => {
-                (self.read(offset), Next::Read { offset: offset + READ_BYTES })
-            }
-            Next::Read { offset } => (self.read(offset), Next::Close),
+            Next::Read { offset } => self.read(offset),
             Next::Close => (SmbOp::Close { handle: HANDLE }, Next::Think),
         };
         self.next = next;

@@ -18,8 +18,6 @@ pub use plimsoll_protocol::data_set::{MARKER, ROOT};
 use super::op::{Content, PathText};
 use plimsoll_engine::rng;
 
-/// Size of the file that the `nic` suite reads.
-pub const NIC_BYTES: u32 = 1_024 * 1_024;
 /// Most clients that names and marker have room for.
 pub const CLIENTS_MAX: u32 = 100_000;
 

@@ -1,6 +1,6 @@
 //! What must lie on a share before a load point, as directories and files.
 
-use super::{Home, NIC_BYTES, Workspace};
+use super::{Home, Workspace};
 use crate::op::Content;
 
 /// A file that must be there.
@@ -48,10 +48,10 @@ impl Place {
     }
 
     /// The file of the `nic` suite.
-    pub(crate) fn nic(seed: u64) -> Self {
+    pub(crate) fn nic(seed: u64, bytes: u32) -> Self {
         let file = Wanted {
             path: super::nic_path().to_string(),
-            bytes: u64::from(NIC_BYTES),
+            bytes: u64::from(bytes),
             content: super::nic_content(seed),
         };
         Self { files: vec![file], ..Self::default() }

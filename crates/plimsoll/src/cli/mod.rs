@@ -16,7 +16,7 @@ use plimsoll_model::suite::Override;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 use observers::ObserverArgs;
-pub(crate) use run::{LadderArgs, Peak, RunArgs, UrlArgs, YesNo};
+pub(crate) use run::{LadderArgs, Peak, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};

@@ -37,6 +37,10 @@ pub(crate) struct RunArgs {
     /// Whole runs to make, one after the other, each with its own bundle (DIR-1, DIR-2 …)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
+    /// Which runs of --repeat are reported and decide the exit code; with last, those before it
+    /// bring the server to where the published runs had it
+    #[arg(long, value_enum, default_value_t = Reported::All, value_name = "WHICH")]
+    pub report: Reported,
     /// Set a value of the suite, or disclosure.KEY for a statement; may be given often
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
@@ -70,6 +74,15 @@ pub(crate) struct RunArgs {
     pub url: UrlArgs,
     #[command(flatten)]
     pub replay: ReplayArgs,
+}
+
+/// Which runs of several are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reported {
+    /// Each of them
+    All,
+    /// The last
+    Last,
 }
 
 /// Conditions under which a run fails.

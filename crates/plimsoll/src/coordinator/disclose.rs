@@ -26,6 +26,8 @@ pub(super) const PACING: &str = "pacing";
 pub(super) const PRIORITY: &str = "priority of the workers";
 /// What a server of ours was held to.
 pub(super) const HELD: &str = "server held to";
+/// The run's place in several.
+pub(super) const IN_A_ROW: &str = "runs in a row";
 /// How the value of [`PRIORITY`] begins where nothing was asked for.
 pub(super) const PRIORITY_NORMAL: &str = "normal";
 
@@ -167,6 +169,7 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
     settings.extend(request.held.iter().map(|held| Setting::new(HELD, held.to_string())));
+    settings.extend(request.in_a_row.iter().map(|text| Setting::new(IN_A_ROW, text)));
     settings.extend(sources::settings(&request.monitors));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, setup));

@@ -5,7 +5,7 @@ use plimsoll_model::assignment::{Load, Phases, Purpose};
 use plimsoll_model::suite::{
     Ladder, LoadSpec, Profile, ProfileName, Suite, Think, ThinkDistribution,
 };
-use plimsoll_model::units::{Nanos, OpsPerSec, grouped};
+use plimsoll_model::units::{Nanos, OpsPerSec};
 
 /// Timings of a search step: long enough to tell held from not held, short enough to take many.
 const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(2);
@@ -180,141 +180,6 @@ pub(crate) fn step_load(
     }
 }
 
-const TOML_CAN_SAY_IT: &str = "the parts of a suite hold only what TOML can say";
-/// `source` of a suite that follows no method; nothing departs from one then.
-const NO_METHOD: &str = "no published method";
-
-/// Everything of the suite and its profile that departs from the method: timings, scale, rules,
-/// ladder. `method` is the suite as published.
-pub(crate) fn suite_departures(suite: &Suite, name: ProfileName, method: &Suite) -> Vec<String> {
-    let published = method.source != NO_METHOD;
-    let whose = if published { "the method" } else { "the full profile" };
-    let (own, full) = (suite.profiles.get(name), &method.profiles.full);
-    let mut departures = Vec::new();
-    if let Some(ops) = own.ops.filter(|_| own.ops != full.ops) {
-        let ops = grouped(ops as f64);
-        departures
-            .push(format!("measurement of {ops} ops per load point; {whose} has {}", full.measure));
-    }
-    let spans = [
-        ("warm-up", own.warm_up, full.warm_up),
-        ("measurement", own.measure, full.measure),
-        ("ramp-down", own.ramp_down, full.ramp_down),
-    ];
-    for (what, span, full) in spans {
-        let said = what == "measurement" && own.ops.is_some();
-        if span != full && !said {
-            departures.push(format!("{what} {span} per load point; {whose} has {full}"));
-        }
-    }
-    let scales = [
-        ("workload", own.workload_scale, full.workload_scale),
-        ("think time and start delay", own.think_scale, full.think_scale),
-    ];
-    for (what, own, full) in scales {
-        let matters = what == "workload" || matches!(suite.load, LoadSpec::Closed { .. });
-        if own != full && matters {
-            departures.push(format!("{what} scaled to {own}; {whose} has {full}"));
-        }
-    }
-    if let (Ladder::Think { clients, .. }, Ladder::Think { clients: full_clients, .. }) =
-        (&suite.ladder, &method.ladder)
-        && suite.ladder == method.ladder
-        && own.clients_used(*clients) != full.clients_used(*full_clients)
-    {
-        let (own, full) = (own.clients_used(*clients), full.clients_used(*full_clients));
-        departures.push(format!("{own} clients; {whose} has {full}"));
-    }
-    if suite.op_timeout != method.op_timeout {
-        let (own, full) = (suite.op_timeout, method.op_timeout);
-        departures.push(format!("op_timeout {own}; {whose} has {full}"));
-    }
-    let is_closed = |suite: &Suite| matches!(suite.load, LoadSpec::Closed { .. });
-    match (is_closed(suite), is_closed(method)) {
-        (false, true) => departures.push(format!("an open load; {whose} has a closed one")),
-        (true, false) if published => {
-            departures.push(format!("a closed load; {whose} has an open one"));
-        }
-        _ => departures.extend(table_departures(
-            &closed_load(suite),
-            &closed_load(method),
-            "load",
-            whose,
-        )),
-    }
-    departures.extend(table_departures(&rules(suite), &rules(method), "rule", whose));
-    departures.extend(table_departures(&score(suite), &score(method), "score", whose));
-    if published && !is_ladder_of(&suite.ladder, &method.ladder) {
-        let (own, full) = (ladder_text(&suite.ladder), ladder_text(&method.ladder));
-        departures.push(format!("{own}; the method has {full}"));
-    }
-    departures
-}
-
-/// What a closed load asks of its clients. Of an open one the plan of its protocol tells.
-fn closed_load(suite: &Suite) -> toml::Table {
-    let LoadSpec::Closed { .. } = suite.load else { return toml::Table::new() };
-    let mut load = toml::Table::try_from(&suite.load).expect(TOML_CAN_SAY_IT);
-    if let (Ladder::Think { .. }, Some(think)) = (&suite.ladder, load.get_mut("think")) {
-        // The ladder sweeps it.
-        think.as_table_mut().map(|think| think.remove("mean"));
-    }
-    load
-}
-
-fn rules(suite: &Suite) -> toml::Table {
-    toml::Table::try_from(&suite.rules).expect(TOML_CAN_SAY_IT)
-}
-
-fn score(suite: &Suite) -> toml::Table {
-    let score = suite.score.as_ref();
-    score.map(|score| toml::Table::try_from(score).expect(TOML_CAN_SAY_IT)).unwrap_or_default()
-}
-
-fn table_departures(own: &toml::Table, full: &toml::Table, what: &str, whose: &str) -> Vec<String> {
-    let added = full.keys().filter(|key| !own.contains_key(*key));
-    let said = |table: &toml::Table, key: &str| {
-        table.get(key).map_or("none".to_owned(), |value| value.to_string().replace(" = ", " "))
-    };
-    own.keys()
-        .chain(added)
-        .filter(|key| own.get(*key) != full.get(*key))
-        .map(|key| format!("{what} {key} = {}; {whose} has {}", said(own, key), said(full, key)))
-        .collect()
-}
-
-/// A peak that the user names instead of the search leaves the ladder the method's.
-fn is_ladder_of(own: &Ladder, method: &Ladder) -> bool {
-    match (own, method) {
-        (
-            Ladder::Peak { steps, .. },
-            Ladder::Peak { steps: wanted, .. } | Ladder::Auto { steps: wanted, .. },
-        ) => steps == wanted,
-        _ => own == method,
-    }
-}
-
-fn ladder_text(ladder: &Ladder) -> String {
-    match ladder {
-        Ladder::Think { clients, thinks } => {
-            let (clients, points) = (grouped(f64::from(*clients)), thinks.len());
-            match points {
-                1 => format!("one think time with {clients} clients"),
-                _ => format!("{points} think times with {clients} clients"),
-            }
-        }
-        Ladder::Points { points } if points.len() == 1 => "one named load point".to_owned(),
-        Ladder::Points { points } => format!("{} named load points", points.len()),
-        Ladder::Peak { peak, steps } => {
-            format!("{steps} even load points up to {}", grouped(*peak))
-        }
-        Ladder::Auto { steps, headroom } => match *headroom == 1.0 {
-            true => format!("{steps} even load points up to the peak"),
-            false => format!("{steps} even load points up to {headroom} of the peak"),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,30 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_closed_load_asks_of_its_clients_is_compared_with_the_method() {
-        let (mut own, method) = (sweep(), sweep());
-        assert!(suite_departures(&own, ProfileName::Full, &method).is_empty());
-        let LoadSpec::Closed { think, on_client_failure, .. } = &mut own.load else { panic!() };
-        think.mean = Nanos::from_secs(9);
-        *on_client_failure = plimsoll_model::suite::OnClientFailure::Abort;
-        own.ladder = Ladder::Think { clients: 10, thinks: vec![Nanos::from_secs(15)] };
-        let said = suite_departures(&own, ProfileName::Full, &method).join("\n");
-        let ladder =
-            "one think time with 10 clients; the method has 2 think times with 974 clients";
-        for part in ["load on_client_failure = \"abort\"; the method has \"drop\"", ladder] {
-            assert!(said.contains(part), "{part:?} in {said}");
-        }
-        assert!(!said.contains("mean"), "the ladder sets it: {said}");
-    }
-
-    #[test]
     fn the_ramp_down_belongs_to_the_points_of_the_ladder() {
         let suite = sweep();
         let full = &suite.profiles.full;
         assert_eq!(phases(full, Purpose::Ladder).ramp_down_ns, Nanos::from_secs(30));
         assert_eq!(phases(full, Purpose::Probe).ramp_down_ns, Nanos::ZERO);
-        let said = suite_departures(&suite, ProfileName::Quick, &suite).join("\n");
-        assert!(said.contains("ramp-down 0 s per load point; the method has 30.0 s"), "{said}");
     }
 
     #[test]
@@ -386,54 +232,6 @@ mod tests {
                 (phases(&short, Purpose::Verify), phases(&short, Purpose::Ladder));
             assert_eq!(verify.load_end(), ladder.load_end(), "as long as the point it stands for");
         }
-    }
-
-    #[test]
-    fn the_full_profile_departs_from_nothing_and_quick_says_what_it_changed() {
-        assert!(suite_departures(&suite(), ProfileName::Full, &suite()).is_empty());
-        let quick = suite_departures(&suite(), ProfileName::Quick, &suite()).join("\n");
-        for part in ["warm-up 1.00 s", "the method has 300 s", "workload scaled to 0.1"] {
-            assert!(quick.contains(part), "{part:?} in {quick}");
-        }
-    }
-
-    #[test]
-    fn what_was_overridden_is_compared_with_the_method_and_not_with_itself() {
-        let (mut own, method) = (suite(), suite());
-        own.profiles.full.measure = Nanos::from_secs(5);
-        own.op_timeout = Nanos::from_secs(77);
-        own.rules.errors_max_ratio = 0.5;
-        own.rules.response_cap_ms = Some(8.0);
-        own.ladder = Ladder::Points { points: vec![1.0, 2.0] };
-        let said = suite_departures(&own, ProfileName::Full, &method).join("\n");
-        for part in [
-            "measurement 5.00 s per load point; the method has 600 s",
-            "op_timeout 77.0 s; the method has",
-            "rule errors_max_ratio = 0.5; the method has",
-            "rule response_cap_ms = 8.0; the method has none",
-            "2 named load points; the method has",
-        ] {
-            assert!(said.contains(part), "{part:?} in {said}");
-        }
-    }
-
-    #[test]
-    fn a_named_peak_keeps_the_methods_ladder_and_another_number_of_points_does_not() {
-        let method = Ladder::Auto { steps: 10, headroom: 1.0 };
-        assert!(is_ladder_of(&Ladder::Peak { peak: 5.0, steps: 10 }, &method));
-        assert!(!is_ladder_of(&Ladder::Peak { peak: 5.0, steps: 4 }, &method));
-        assert!(!is_ladder_of(&Ladder::Auto { steps: 4, headroom: 1.0 }, &method));
-        assert!(!is_ladder_of(&Ladder::Auto { steps: 10, headroom: 0.95 }, &method));
-    }
-
-    #[test]
-    fn without_a_method_nothing_departs_from_one() {
-        let (mut own, mut method) = (suite(), suite());
-        method.source = NO_METHOD.to_owned();
-        own.ladder = Ladder::Points { points: vec![1.0] };
-        let said = suite_departures(&own, ProfileName::Quick, &method).join("\n");
-        assert!(said.contains("the full profile has") && !said.contains("method"), "{said}");
-        assert!(!said.contains("named"), "{said}");
     }
 
     #[test]

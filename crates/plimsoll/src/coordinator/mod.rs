@@ -1,5 +1,6 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
+mod conditioning;
 pub(crate) mod dial;
 mod disclose;
 mod held;

@@ -3,6 +3,7 @@
 mod asked;
 mod capacity;
 mod search;
+mod tries;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use super::run_setup::{RunRequest, RunSetup};
 use super::setup::setup_shower;
 use super::signals::Signals;
 use super::watcher::Watcher;
-use super::{disclose, sources};
+use super::{conditioning, disclose, sources};
 use crate::clock::{Stopwatch, unix_ns};
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -273,6 +274,7 @@ impl<'a> Run<'a> {
                 }
             }
         };
+        conditioning::before_point(&self.request.suite)?;
         let metric = self.request.suite.metric;
         let mut view = LiveView::new(title, metric).of_lengths(&assignment.phases);
         let ops = assignment.phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
@@ -420,7 +422,7 @@ impl<'a> Run<'a> {
 
     fn phases(&self, purpose: Purpose) -> Phases {
         match &self.request.capacity {
-            Some(asked) => capacity::phases(self.request.profile, self.profile, asked, purpose),
+            Some(asked) => tries::phases(self.request.profile, self.profile, asked, purpose),
             None => ladder::phases(self.profile, purpose),
         }
     }

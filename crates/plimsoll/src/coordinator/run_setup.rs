@@ -19,6 +19,7 @@ use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, Resol
 use plimsoll_servers::cores;
 use plimsoll_servers::listener::Listening;
 
+use super::conditioning;
 use super::dial::SystemDial;
 use super::held::Held;
 use super::ladder::LadderPlan;
@@ -70,6 +71,8 @@ pub(crate) struct RunRequest {
     pub gates: Gates,
     /// What the servers of ours are held to; `None`: they may have what there is.
     pub held: Option<Held>,
+    /// Its place in several runs that are made in a row, in words.
+    pub in_a_row: Option<String>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -100,6 +103,7 @@ impl RunRequest {
             capacity: None,
             gates: Gates::default(),
             held: None,
+            in_a_row: None,
             command: command_line(),
         }
     }
@@ -156,6 +160,7 @@ impl RunSetup {
             target.hold(&held.confinement)?;
             targets.push(target);
         }
+        conditioning::check(suite, &targets)?;
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();

@@ -7,7 +7,7 @@ use plimsoll_model::units::span_text;
 
 use super::run::{request_of, run_and_show, write_junit};
 use super::url_flags::URL_SUITE;
-use crate::cli::{CapacityArgs, RunArgs};
+use crate::cli::{CapacityArgs, Reported, RunArgs};
 use crate::coordinator::RunRequest;
 use crate::coordinator::signals::Signals;
 use crate::exit::{Exit, Failure};
@@ -36,6 +36,7 @@ fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
         (url.clients.is_some(), "--clients"),
         (!url.rate.is_empty(), "--rate"),
         (run.repeat > 1, "--repeat"),
+        (run.report == Reported::Last, "--report"),
     ];
     match given.into_iter().find(|(given, _)| *given) {
         None => Ok(()),

@@ -11,7 +11,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{LadderArgs, Output, Peak, RunArgs, YesNo};
+use crate::cli::{LadderArgs, Output, Peak, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, run, sources};
@@ -33,6 +33,9 @@ const RUNS_DIR: &str = "runs";
 
 /// Makes one run, or several in a row.
 pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
+    if args.repeat == 1 && args.report == Reported::Last {
+        return Err(Failure::wrong("--report last: there is one run; write --repeat 3 as well"));
+    }
     let request = request_of(args)?;
     let places: Vec<PathBuf> = match args.repeat {
         1 => vec![request.out.clone()],
@@ -45,8 +48,17 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let mut worst = Exit::Valid;
     let mut results = Vec::new();
-    for out in places {
-        let end = run_and_show(&RunRequest { out, ..request.clone() }, &signals, args.output)?;
+    for (number, out) in (1..).zip(places) {
+        let in_a_row = in_a_row(args, number);
+        let one = RunRequest { out, in_a_row, ..request.clone() };
+        if args.report == Reported::Last && number < args.repeat {
+            let end = run_unshown(&one, &signals, args.output)?;
+            if end.exit == Exit::Interrupted {
+                return Ok(end.exit);
+            }
+            continue;
+        }
+        let end = run_and_show(&one, &signals, args.output)?;
         worst = worst.max(end.exit);
         results.push(end.result);
         if end.exit == Exit::Interrupted {
@@ -55,6 +67,26 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     }
     write_junit(args, &results)?;
     Ok(worst)
+}
+
+/// The place of run `number`, for its report.
+fn in_a_row(args: &RunArgs, number: u32) -> Option<String> {
+    let reported = match args.report {
+        Reported::All => "each is reported",
+        Reported::Last => "the last is reported, those before it condition the server",
+    };
+    (args.repeat > 1).then(|| format!("run {number} of {}; {reported}", args.repeat))
+}
+
+/// Makes a run that conditions the server for one to come. Its bundle is kept, and nothing more is
+/// said of it.
+fn run_unshown(request: &RunRequest, signals: &Signals, output: Output) -> Result<RunEnd, Failure> {
+    let mut live = Live::new(output.progress);
+    let end = run(request, signals, &mut live)?;
+    drop(live);
+    let place = request.out.display();
+    terminal::note(&format!("{}: kept in {place}", request.in_a_row.as_deref().unwrap_or("run")));
+    Ok(end)
 }
 
 /// Writes the file of `--junit`, where it was asked for.
@@ -123,6 +155,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
             unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
         },
         held: None,
+        in_a_row: None,
         command: command_line(),
     })
 }

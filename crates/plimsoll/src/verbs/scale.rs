@@ -12,7 +12,7 @@ use plimsoll_report::{scaling_html, scaling_markdown};
 use plimsoll_servers::Confinement;
 
 use super::run::{default_out, request_of};
-use crate::cli::{Over, ScaleArgs};
+use crate::cli::{Over, Reported, ScaleArgs};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{Held, RunRequest, run};
 use crate::exit::{Exit, Failure};
@@ -32,8 +32,10 @@ pub(crate) fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
              builtin: or managed:NAME",
         ));
     }
-    if args.run.repeat > 1 {
-        return Err(Failure::wrong("--repeat: plimsoll scale makes one run for each step"));
+    if args.run.repeat > 1 || args.run.report == Reported::Last {
+        return Err(Failure::wrong(
+            "--repeat, --report: plimsoll scale makes one run for each step",
+        ));
     }
     let dir = match &args.run.out {
         Some(out) => out.clone(),

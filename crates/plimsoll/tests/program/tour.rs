@@ -1,7 +1,10 @@
 //! A run from end to end on servers of our own, and what can be done with its bundle.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
 
 use crate::support::{broken_rules, command, plimsoll, result, short, signal};
 
@@ -26,6 +29,7 @@ fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
     }
     assert!(!broken_rules(&result).contains(&"incomplete".to_owned()));
     assert!(result["departures"].as_array().unwrap().len() >= 2);
+    check_method(&result);
     let software = &result["disclosure"]["targets"][0]["software"];
     assert!(software.as_str().unwrap().contains("plimsoll serve web"), "{software}");
 
@@ -87,7 +91,7 @@ fn json_is_alone_on_standard_output() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let run = plimsoll(&short("web-url", "builtin:", &bundle, &["--clients", "2", "--json"]));
-    let parsed: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let parsed: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(parsed["format"], 1);
     assert_eq!(parsed["points"][0]["requested"], 2.0);
     assert!(run.err.contains("web-url"));
@@ -133,15 +137,9 @@ fn a_prepared_directory_is_served_and_measured_twice() {
     let (www, bundle) = (place.path().join("www"), place.path().join("b"));
     let root = www.to_str().unwrap();
     plimsoll(&["prepare", "web-static", root, "--peak", "0.05", "--seed", "5"]).check(0, &[root]);
-    let mut server = command(&["serve", "web", "--listen", "127.0.0.1:0", "--root", root])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let url = said.trim().strip_prefix("listening on ").unwrap();
+    let (mut server, url) = serve_web(root);
     let more = [&["--points", "40", "--repeat", "2"], &ROOMY[..]].concat();
-    let run = plimsoll(&short("web-static", url, &bundle, &more));
+    let run = plimsoll(&short("web-static", &url, &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     for number in [1, 2] {
         let result = result(&place.path().join(format!("b-{number}")));
@@ -149,7 +147,99 @@ fn a_prepared_directory_is_served_and_measured_twice() {
         assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
         let departures = result["departures"].to_string();
         assert!(departures.contains("the server holds 1"), "{departures}");
+        check_method(&result);
+        let runs = parameter(&result, "generator.runs");
+        assert_eq!(runs["value"], format!("run {number} of 2; each is reported"));
     }
     signal(&server, rustix::process::Signal::INT);
     assert!(server.wait().unwrap().success(), "a server stopped by Ctrl-C has done its work");
+}
+
+/// The reference server over a directory, and where it listens.
+fn serve_web(root: &str) -> (Child, String) {
+    let mut server = command(&["serve", "web", "--listen", "127.0.0.1:0", "--root", root])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
+    (server, url)
+}
+
+fn largest_file(below: &Path) -> PathBuf {
+    let directories = std::fs::read_dir(below).unwrap().map(|entry| entry.unwrap().path());
+    let files = directories.filter(|path| path.is_dir()).flat_map(|directory| {
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path())
+    });
+    files.max_by_key(|path| path.metadata().unwrap().len()).unwrap()
+}
+
+/// A row of the table of the method.
+fn parameter<'r>(result: &'r Value, key: &str) -> &'r Value {
+    let table = result["method"].as_array().unwrap();
+    table.iter().find(|row| row["key"] == key).unwrap_or_else(|| panic!("{key}"))
+}
+
+/// Every parameter of a shipped suite has an origin, and departures are those of the table.
+fn check_method(result: &Value) {
+    let table = result["method"].as_array().unwrap();
+    assert!(table.len() > 20, "{table:?}");
+    for row in table.iter().filter(|row| row["key"] != "generator.runs") {
+        assert!(row["said"].as_str().is_some_and(|said| !said.is_empty()), "no origin: {row}");
+    }
+    let named: Vec<&Value> = table.iter().map(|row| &row["departure"]).collect();
+    let departures = result["departures"].as_array().unwrap();
+    assert!(departures.iter().all(|departure| named.contains(&departure)), "{departures:?}");
+    for departure in departures.iter().filter_map(Value::as_str) {
+        let row = table.iter().find(|row| row["departure"] == departure).unwrap();
+        let of_method = departure.contains("the method has");
+        let origin = row["origin"].as_str().unwrap();
+        assert_eq!(of_method, ["source", "public"].contains(&origin), "{row}");
+    }
+}
+
+#[test]
+fn of_several_runs_the_last_may_be_the_one_that_counts() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "50", "--repeat", "2", "--report", "last"];
+    let run = plimsoll(&short("web-static", "builtin:", &bundle, &[&more[..], &ROOMY].concat()));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    for number in [1, 2] {
+        let result = result(&place.path().join(format!("b-{number}")));
+        let runs = parameter(&result, "generator.runs")["value"].as_str().unwrap().to_owned();
+        assert!(runs.starts_with(&format!("run {number} of 2; the last is reported")), "{runs}");
+    }
+    assert!(!run.out.contains("b-1"), "only the last is shown: {}", run.out);
+    assert!(run.out.contains("b-2") && run.err.contains("b-1"), "{run:?}");
+    plimsoll(&["run", "web-static", "builtin:", "--report", "last"]).check(2, &["--repeat 3"]);
+}
+
+#[test]
+fn a_file_set_is_read_before_the_first_point_where_the_suite_wants_it_warm() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let more = ["--points", "50", "--set", "conditioning=warm"];
+    let run = plimsoll(&short("web-static", "builtin:", &bundle, &[&more[..], &ROOMY].concat()));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    assert_eq!(parameter(&result, "conditioning")["value"], "warm");
+    let departures = result["departures"].to_string();
+    assert!(departures.contains("warm; the suite has as_found"), "{departures}");
+
+    // A file that hardly any request is for is missed all the same.
+    let www = place.path().join("www");
+    let root = www.to_str().unwrap();
+    plimsoll(&["prepare", "web-static", root, "--peak", "0.05"]).check(0, &[root]);
+    std::fs::remove_file(largest_file(&www)).unwrap();
+    let (mut server, url) = serve_web(root);
+    let bundle = place.path().join("holes");
+    let more = ["--points", "1", "--set", "conditioning=warm"];
+    plimsoll(&short("web-static", &url, &bundle, &more)).check(3, &["the file set was being read"]);
+    signal(&server, rustix::process::Signal::INT);
+    assert!(server.wait().unwrap().success());
+    let nothing = ["run", "web-url", "http://127.0.0.1:9/", "--set", "conditioning=warm"];
+    let refused = plimsoll(&[&nothing[..], &["--no-check"]].concat());
+    assert!(matches!(refused.code, Some(2 | 3)), "{refused:?}");
 }

@@ -116,7 +116,7 @@ impl DiskMix {
         let path = match (self.below(1, 4), made) {
             (0, Some(made)) => workspace::made_path(self.owner.client, made.file),
             (1, _) => workspace::work_directory(self.owner.client),
-            _ => workspace::path_of(self.home(), self.any_seed()),
+            _ => workspace::path_of(self.asked_home(), self.any_seed()),
         };
         succeeds(SmbOp::QueryPath { path, level: self.one_of(&FILE_LEVELS) })
     }
@@ -133,7 +133,7 @@ impl DiskMix {
             // Ten files or fewer.
             _ => text(&format_args!("file{}?.dat", file.0 / 10)),
         };
-        succeeds(self.find(workspace::seed_directory(self.home()), pattern))
+        succeeds(self.find(workspace::seed_directory(self.asked_home()), pattern))
     }
 
     pub(super) fn find_none(&mut self) -> SmbCall {
@@ -248,7 +248,7 @@ impl DiskMix {
 
     fn some_directory(&self) -> PathText {
         match self.below(3, 2) {
-            0 => workspace::seed_directory(self.home()),
+            0 => workspace::seed_directory(self.asked_home()),
             _ => workspace::work_directory(self.owner.client),
         }
     }

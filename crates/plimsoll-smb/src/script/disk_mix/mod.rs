@@ -1,6 +1,7 @@
 //! The `disk-mix` pattern: a statistical model of desktop applications on a file server.
 //!
-//! A client goes through application sessions in a fixed order and reads a seed file between them.
+//! A client goes through application sessions, in a fixed order or in one that it shuffles anew for
+//! each pass, and reads a seed file between them.
 //! Each session plays a deck of cards with the shares of the mix; a card that cannot be played yet
 //! (a read before anything is open) waits until it can. What a session opens it closes, what it
 //! makes it removes, so that the next begins as this one did.
@@ -26,6 +27,7 @@ use plimsoll_model::units::Nanos;
 use super::cards::{Card, Deck, PerCard};
 use super::plan::ScriptPlan;
 use crate::op::{HandleNo, SmbCall};
+use crate::parameters::SessionOrder;
 use crate::workspace::{Home, SeedFile};
 use files::{Files, Open};
 use plimsoll_engine::rng;
@@ -174,7 +176,33 @@ impl DiskMix {
         let first = if model.stagger { u64::from(self.owner.client) } else { 0 };
         // Counted from the one that has begun.
         let number = first + self.sessions.saturating_sub(1);
-        (number % u64::from(model.sessions)) as usize
+        let (pass, place) =
+            (number / u64::from(model.sessions), number % u64::from(model.sessions));
+        match model.order {
+            SessionOrder::Fixed => place as usize,
+            SessionOrder::Random => self.shuffled(pass)[place as usize],
+        }
+    }
+
+    /// The applications in the order of one of this client's passes.
+    fn shuffled(&self, pass: u64) -> Vec<usize> {
+        let client = u64::from(self.owner.client);
+        let place = |application: &usize| {
+            rng::key(&[self.owner.seed, OWN_STREAM + 4, client, pass, *application as u64])
+        };
+        let sessions = self.plan.workload.model.sessions as usize;
+        let mut order: Vec<usize> = (0..sessions).collect();
+        order.sort_by_key(place);
+        order
+    }
+
+    /// Where seed files are asked for by name: the client's own directory, or the one of all.
+    fn asked_home(&self) -> Home {
+        let shared = self.plan.workload.shared_percent;
+        match rng::unit(self.bits(6)) * 100.0 < shared {
+            true => Home::Shared,
+            false => self.home(),
+        }
     }
 
     fn begin_session(&mut self) {

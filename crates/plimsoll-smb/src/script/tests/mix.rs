@@ -251,6 +251,60 @@ fn shared_reads_have_the_share_they_should() {
 }
 
 #[test]
+fn names_are_asked_for_in_the_shared_directory_too() {
+    let plan = plan(4, 0.05, |workload| workload.shared_percent = 20.0);
+    let (mut asked, mut shared) = (0.0, 0.0);
+    for number in 0..4 {
+        let mut client = Client::new(&plan, number);
+        for _ in 0..7_100 {
+            if let SmbOp::Find { directory, .. } = client.next().0.op
+                && !directory.as_str().contains("work")
+            {
+                asked += 1.0;
+                shared += f64::from(u8::from(directory.as_str().ends_with("shared")));
+            }
+        }
+    }
+    let percent = 100.0 * shared / asked;
+    assert!(asked > 1_000.0 && (percent - 20.0).abs() < 4.0, "{percent} of {asked}");
+}
+
+#[test]
+fn a_random_order_has_every_application_once_a_pass_and_is_each_clients_own() {
+    let documents = |client: u32| {
+        let plan = plan(8, 1.0, |workload| {
+            workload.model.stagger = false;
+            workload.model.reads_between = 0;
+            workload.model.order = crate::parameters::SessionOrder::Random;
+        });
+        let mut client = Client::new(&plan, client);
+        let mut documents: Vec<String> = Vec::new();
+        let mut is_begin = false;
+        while documents.len() < 21 {
+            let (call, begins) = client.next();
+            is_begin |= begins;
+            if let SmbOp::Create { path, .. } = &call.op
+                && is_begin
+                && call.expected == Expected::Success
+                && path.as_str().contains("seed")
+            {
+                documents.push(path.as_str().rsplit('\\').next().unwrap().to_owned());
+                is_begin = false;
+            }
+        }
+        documents
+    };
+    let (one, other) = (documents(1), documents(2));
+    assert_eq!(one, documents(1));
+    assert_ne!(one, other);
+    assert_ne!(one[..7], one[7..14], "each pass has its own order");
+    for pass in one.chunks(7).chain(other.chunks(7)) {
+        let distinct: std::collections::BTreeSet<_> = pass.iter().collect();
+        assert_eq!(distinct.len(), 7, "{pass:?}");
+    }
+}
+
+#[test]
 fn a_short_point_holds_the_mix() {
     for (clients, each) in [(1, 600), (4, 250), (16, 60), (60, 30), (500, 20)] {
         let plan = plan(clients, 0.05, |_| {});

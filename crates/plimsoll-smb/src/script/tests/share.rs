@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::op::{Disposition, FileChange, HandleNo, SmbOp, Wanted};
 use crate::wire::status;
-use crate::workspace::{self, Home, NIC_BYTES, Workspace};
+use crate::workspace::{self, Home, Workspace};
 use plimsoll_protocol::content::ContentTable;
 
 /// A share in memory; names are as they are written.
@@ -50,7 +50,7 @@ impl Share {
         }
         let work = workspace::work_directory(client);
         share.directories.insert(work.as_str().to_owned());
-        let nic = share.generated(workspace::nic_content(seed).key, 0, NIC_BYTES);
+        let nic = share.generated(workspace::nic_content(seed).key, 0, 1_048_576);
         share.files.insert(workspace::nic_path().as_str().to_owned(), nic);
         share
     }

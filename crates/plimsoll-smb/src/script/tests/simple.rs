@@ -49,6 +49,23 @@ fn a_nic_pass_reads_the_whole_file_once_in_order() {
 }
 
 #[test]
+fn a_nic_pass_of_another_size_ends_with_what_is_left() {
+    let plan = plan(1, 1.0, |workload| {
+        workload.pattern = Pattern::Nic;
+        workload.nic_file_bytes = 10_000;
+        workload.nic_request_bytes = 4_096;
+    });
+    let mut client = Client::new(&plan, 0);
+    let mut lengths = Vec::new();
+    while lengths.len() < 6 {
+        if let SmbOp::Read { length, .. } = client.next().0.op {
+            lengths.push(length);
+        }
+    }
+    assert_eq!(lengths, [4_096, 4_096, 1_808, 4_096, 4_096, 1_808]);
+}
+
+#[test]
 fn a_nic_client_keeps_reads_in_flight_but_opens_and_closes_alone() {
     let mut client = Client::new(&with(Pattern::Nic, 8), 0);
     let opens = burst(&mut client.script);

@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
-use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::assignment::{Pacing, Priority, Purpose};
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
+use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
 use plimsoll_model::suite::{ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::span_text;
 use plimsoll_monitor::MonitorUrl;
 use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 
-use super::super::disclose::{HELD, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
-use super::super::ladder;
+use super::super::disclose::{HELD, IN_A_ROW, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
+use super::tries;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::load_file;
@@ -66,6 +68,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
             _ => Priority::Auto,
         },
         loadfile,
+        in_a_row: setting(&disclosed, IN_A_ROW).map(str::to_owned),
         monitors: monitors_of(&disclosed)?,
         // They watched the run that was interrupted; nobody asked for them again.
         observers: ObserverWishes::default(),
@@ -114,6 +117,7 @@ fn profile_named(name: &str) -> Result<ProfileName, Failure> {
 
 /// The journal's first record.
 pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted {
+    let method = parameters(request, setup);
     RunStarted {
         format: JOURNAL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -124,7 +128,8 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
         ladder: setup.ladder.known().map(<[f64]>::to_vec),
         op_names: setup.plan.op_names.clone(),
         op_shares: setup.plan.op_shares.clone(),
-        departures: departures(request, setup),
+        departures: method::departures(&method),
+        method,
         command: request.command.clone(),
         capacity: request.capacity.clone(),
         gates: request.gates.clone(),
@@ -132,18 +137,109 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
     }
 }
 
-/// Every parameter that departs from the published method.
-pub(super) fn departures(request: &RunRequest, setup: &RunSetup) -> Vec<String> {
-    let suite = &request.suite;
-    let published = published(&suite.name);
-    let method = published.as_ref().unwrap_or(suite);
-    let mut departures = ladder::suite_departures(suite, request.profile, method);
-    departures.extend(setup.plan.departures.iter().cloned());
-    departures
+/// Every parameter of the run beside the method's.
+pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Parameter> {
+    let mut practices = setup.plan.practices.clone();
+    practices.extend(beside_the_suite(request));
+    method::parameters(&MethodOf {
+        suite: &request.suite,
+        profile: request.profile,
+        shipped: published(&request.suite.name).as_ref(),
+        practices: &practices,
+    })
+}
+
+/// What the command line says of the run and no key of the suite.
+fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
+    let runs = request.in_a_row.iter().map(|text| Practice::new("generator.runs", text));
+    let mut practices: Vec<Practice> = runs.collect();
+    let Some(asked) = &request.capacity else { return practices };
+    let profile = request.suite.profiles.get(request.profile);
+    let of = |purpose| tries::phases(request.profile, profile, asked, purpose);
+    let (tried, again) = (of(Purpose::Ladder), of(Purpose::Verify));
+    let both = |tried, again| match tried == again {
+        true => span_text(tried),
+        false => format!("{}, and {} when a load is run again", span_text(tried), span_text(again)),
+    };
+    let searched = "searched, the highest load within the limits that were asked for";
+    practices.extend([
+        Practice::new("ladder", searched),
+        Practice::new("profiles.full.warm_up", both(tried.warm_up_ns, again.warm_up_ns)),
+        Practice::new("profiles.full.measure", both(tried.measure_ns, again.measure_ns)),
+        Practice::new("profiles.full.ramp_down", both(tried.ramp_down_ns, again.ramp_down_ns)),
+    ]);
+    practices
 }
 
 /// The suite of that name as shipped, nothing overridden; a file of the user's own has none.
 fn published(name: &str) -> Option<Suite> {
     let text = crate::protocols::shipped(name)?;
     suite_source::parse(name, text, &[]).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::suite::Origin;
+
+    use super::*;
+    use crate::protocols;
+
+    /// Parameters that a protocol states in a run, and that no suite need hold.
+    const STATED_BY_PROTOCOLS: [&str; 1] = ["workload.file_set.directories"];
+
+    fn table(suite: &Suite) -> Vec<Parameter> {
+        let profile = ProfileName::Full;
+        method::parameters(&MethodOf { suite, profile, shipped: Some(suite), practices: &[] })
+    }
+
+    fn shipped_suites() -> Vec<Suite> {
+        let all = protocols::shipped_suites();
+        all.map(|(name, text)| suite_source::parse(name, text, &[]).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_parameter_of_every_shipped_suite_has_an_origin() {
+        let suites = shipped_suites();
+        assert!(suites.len() >= 15, "{}", suites.len());
+        for suite in suites {
+            let unsaid: Vec<_> = table(&suite)
+                .into_iter()
+                .filter(|row| row.said.is_empty())
+                .map(|row| row.key)
+                .collect();
+            assert!(unsaid.is_empty(), "{}: no origin of {unsaid:?}", suite.name);
+        }
+    }
+
+    #[test]
+    fn every_origin_of_a_shipped_suite_is_of_a_parameter() {
+        for suite in shipped_suites() {
+            let rows = table(&suite);
+            let origins = &suite.origins;
+            let maps = [&origins.source, &origins.public, &origins.ours, &origins.yours];
+            for key in maps.into_iter().chain([&origins.method]).flat_map(|map| map.keys()) {
+                let within = |row: &Parameter| {
+                    row.key.strip_prefix(key).is_some_and(|it| it.is_empty() || it.starts_with('.'))
+                };
+                let known = rows.iter().any(within)
+                    || key.starts_with("generator.")
+                    || STATED_BY_PROTOCOLS.contains(&key.as_str());
+                assert!(known, "{}: {key} is no parameter", suite.name);
+            }
+            for key in origins.method.keys() {
+                assert!(origins.find(key).0.is_the_methods(), "{}: {key}", suite.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_method_of_many_machines_is_named_wherever_a_source_had_them() {
+        for suite in shipped_suites() {
+            let rows = table(&suite);
+            let hosts = rows.iter().find(|row| row.key == method::HOSTS).unwrap();
+            let (has_method, said) = (suite.name != "web-url", hosts.departure.as_deref());
+            assert_eq!(hosts.origin == Origin::Source, has_method, "{}", suite.name);
+            assert_eq!(said.is_some(), has_method, "{}: {said:?}", suite.name);
+        }
+    }
 }

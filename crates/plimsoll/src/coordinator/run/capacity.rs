@@ -1,60 +1,24 @@
 //! The search for the highest load within limits.
 
 use plimsoll_analysis::capacity::{Config, Search, Step};
-use plimsoll_model::assignment::{Load, Phases, Purpose};
-use plimsoll_model::capacity::CapacityAsked;
+use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::event::JournalRecord;
-use plimsoll_model::suite::{LoadSpec, Profile, ProfileName};
+use plimsoll_model::method::departures;
+use plimsoll_model::suite::{LoadSpec, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::super::ladder;
-use super::asked::departures;
+use super::asked::parameters;
 use super::{Planned, Run, Stop};
 use crate::clock::Stopwatch;
 use crate::derive;
 use crate::exit::Failure;
 use crate::terminal::{Countdown, Live};
 
-/// Probes of the longer profiles: long enough to judge a percentile, short enough to take many.
-const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(5);
-const PROBE_MEASURE_MAX: Nanos = Nanos::from_secs(20);
-/// Re-runs last as long as a point of the ladder would, short of the methods' own minutes.
-const RERUN_WARM_UP_MAX: Nanos = Nanos::from_secs(30);
-const RERUN_MEASURE_MAX: Nanos = Nanos::from_secs(120);
-/// A quick re-run lasts so many quick windows: a percentile needs the blocks.
-const QUICK_RERUN_WINDOWS: u64 = 2;
 /// A quick search, short of its last re-runs: under four minutes in all.
 const QUICK_TIME: Nanos = Nanos::from_secs(180);
 /// Steps a search is thought to take, for the time left.
 const STEPS_GUESSED: u64 = 20;
-
-/// Timings of a try. Whoever names a think time has it passed once before the window.
-pub(super) fn phases(
-    name: ProfileName,
-    profile: &Profile,
-    asked: &CapacityAsked,
-    purpose: Purpose,
-) -> Phases {
-    let quick = matches!(name, ProfileName::Quick | ProfileName::Demo);
-    let rerun = purpose == Purpose::Verify;
-    let (warm_up, measure) = match (quick, rerun) {
-        (true, false) => (profile.warm_up, profile.measure),
-        (true, true) => (profile.warm_up, Nanos(profile.measure.0 * QUICK_RERUN_WINDOWS)),
-        (false, false) => {
-            (profile.warm_up.min(PROBE_WARM_UP_MAX), profile.measure.min(PROBE_MEASURE_MAX))
-        }
-        (false, true) => {
-            (profile.warm_up.min(RERUN_WARM_UP_MAX), profile.measure.min(RERUN_MEASURE_MAX))
-        }
-    };
-    Phases {
-        warm_up_ns: warm_up.max(asked.think.unwrap_or_default()),
-        measure_ns: measure,
-        ramp_down_ns: Nanos::ZERO,
-        drain_ns: profile.drain,
-        ops: None,
-    }
-}
 
 impl Run<'_> {
     /// Searches the capacity. What a resumed run has found out already is not run again.
@@ -82,8 +46,9 @@ impl Run<'_> {
             };
             if let Some(how) = how {
                 live.line(&how);
-                let departures = departures(self.request, &self.setup);
-                self.record_durably(JournalRecord::CapacitySearched { how, departures })?;
+                let method = parameters(self.request, &self.setup);
+                let departures = departures(&method);
+                self.record_durably(JournalRecord::CapacitySearched { how, departures, method })?;
                 return Ok(Stop::Finished);
             }
             let Some((load, purpose)) = self.load_of(&step) else { continue };

@@ -6,6 +6,7 @@ use plimsoll_analysis::search::{FoundPeak, HeldBack, PeakSearch, ProbeOutcome, S
 use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::bundle::MONITORS_DIR;
 use plimsoll_model::event::JournalRecord;
+use plimsoll_model::method::departures;
 use plimsoll_model::suite::Ladder;
 use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_protocol::Work;
@@ -14,7 +15,7 @@ use plimsoll_protocol::net::Room;
 use super::super::dial::SystemDial;
 use super::super::run_setup::RunSetup;
 use super::super::{disclose, ladder};
-use super::asked::departures;
+use super::asked::parameters;
 use super::{Planned, Run};
 use crate::clock::Stopwatch;
 use crate::derive;
@@ -84,8 +85,10 @@ impl Run<'_> {
         let highest = if highest >= 100.0 { highest.floor() } else { highest };
         let loads = Ladder::evenly(highest, steps);
         self.settle(highest, live)?;
-        let departures = departures(self.request, &self.setup);
-        self.record_durably(JournalRecord::LadderPlanned { loads: loads.clone(), departures })?;
+        let method = parameters(self.request, &self.setup);
+        let departures = departures(&method);
+        let planned = JournalRecord::LadderPlanned { loads: loads.clone(), departures, method };
+        self.record_durably(planned)?;
         Ok(loads)
     }
 

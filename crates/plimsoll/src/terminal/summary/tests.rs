@@ -78,6 +78,7 @@ fn invalid(metric: Metric) -> RunResult {
         command: Vec::new(),
         probes: Vec::new(),
         departures: Vec::new(),
+        method: Vec::new(),
         disclosure: None,
     }
 }

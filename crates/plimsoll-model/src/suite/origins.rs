@@ -1,0 +1,148 @@
+//! Where the parameters of a suite come from.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::document::SuiteError;
+use super::reader::TableReader;
+
+/// Where a parameter comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The source report of the suite says it.
+    Source,
+    /// A public standard, rule book or file says it.
+    Public,
+    /// Chosen by the authors of the shipped suite.
+    Ours,
+    /// Left to whoever writes or runs the suite; what a suite is silent about is too.
+    #[default]
+    Yours,
+}
+
+impl Origin {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Public => "public",
+            Self::Ours => "ours",
+            Self::Yours => "yours",
+        }
+    }
+
+    /// Somebody else has said it: only then is it the method's.
+    pub const fn is_the_methods(self) -> bool {
+        matches!(self, Self::Source | Self::Public)
+    }
+}
+
+/// Where the parameters of a suite come from, by the dotted path of a value or a table. What is
+/// said of a table holds for its values that have no entry of their own. A path below `generator`
+/// names a choice of the program that no key sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Origins {
+    /// The source report says it: on which page, in which section or table.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub source: BTreeMap<String, String>,
+    /// Something public says it: what.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub public: BTreeMap<String, String>,
+    /// It was chosen here: why, or what the sources leave open.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ours: BTreeMap<String, String>,
+    /// It is left to whoever runs the suite: why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub yours: BTreeMap<String, String>,
+    /// What the method has, where the suite has something else.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub method: BTreeMap<String, String>,
+}
+
+/// First segments of the paths that parameters have.
+const FIRST_SEGMENTS: [&str; 10] = [
+    "conditioning",
+    "generator",
+    "ladder",
+    "load",
+    "metric",
+    "op_timeout",
+    "profiles",
+    "rules",
+    "score",
+    "workload",
+];
+
+impl Origins {
+    /// The suite says nothing of its origins.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Origin of the value at `path`, with what is said of it.
+    pub fn find(&self, path: &str) -> (Origin, &str) {
+        let mut at = path;
+        loop {
+            if let Some(found) = self.exactly(at) {
+                return found;
+            }
+            match at.rsplit_once('.') {
+                Some((table, _)) => at = table,
+                None => return (Origin::Yours, ""),
+            }
+        }
+    }
+
+    /// An entry stands at this very path.
+    pub fn names(&self, path: &str) -> bool {
+        self.exactly(path).is_some() || self.method.contains_key(path)
+    }
+
+    /// An entry stands below this path.
+    pub fn name_below(&self, path: &str) -> bool {
+        let is_below = |key: &String| key.strip_prefix(path).is_some_and(|it| it.starts_with('.'));
+        let maps = self.entries().map(|(_, map)| map).chain([&self.method]);
+        maps.flat_map(BTreeMap::keys).any(is_below)
+    }
+
+    fn exactly(&self, path: &str) -> Option<(Origin, &str)> {
+        self.entries().find_map(|(origin, map)| Some((origin, map.get(path)?.as_str())))
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (Origin, &BTreeMap<String, String>)> {
+        [
+            (Origin::Source, &self.source),
+            (Origin::Public, &self.public),
+            (Origin::Ours, &self.ours),
+            (Origin::Yours, &self.yours),
+        ]
+        .into_iter()
+    }
+
+    /// Every path has one origin, and may be that of a parameter. Which keys a workload has is
+    /// known to its protocol alone, and what only another load uses may stay.
+    pub(super) fn check(&self, table: &TableReader<'_>) -> Result<(), SuiteError> {
+        let mut seen = BTreeMap::new();
+        for (origin, map) in self.entries() {
+            let name = origin.as_str();
+            for path in map.keys() {
+                let first = path.split('.').next().unwrap_or_default();
+                if !FIRST_SEGMENTS.contains(&first) {
+                    return Err(table
+                        .error_at(name, format!("{path:?} is no parameter of a suite"))
+                        .with_help("write a dotted path like \"load.think.mean\""));
+                }
+                if let Some(other) = seen.insert(path, name) {
+                    return Err(table
+                        .error_at(name, format!("{path:?} is in origins.{other} too"))
+                        .with_help("a parameter has one origin; leave the other entry out"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

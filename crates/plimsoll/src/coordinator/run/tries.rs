@@ -1,0 +1,43 @@
+//! How long a try of the search for a capacity lasts.
+
+use plimsoll_model::assignment::{Phases, Purpose};
+use plimsoll_model::capacity::CapacityAsked;
+use plimsoll_model::suite::{Profile, ProfileName};
+use plimsoll_model::units::Nanos;
+
+/// Probes of the longer profiles: long enough to judge a percentile, short enough to take many.
+const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(5);
+const PROBE_MEASURE_MAX: Nanos = Nanos::from_secs(20);
+/// Re-runs last as long as a point of the ladder would, short of the methods' own minutes.
+const RERUN_WARM_UP_MAX: Nanos = Nanos::from_secs(30);
+const RERUN_MEASURE_MAX: Nanos = Nanos::from_secs(120);
+/// A quick re-run lasts so many quick windows: a percentile needs the blocks.
+const QUICK_RERUN_WINDOWS: u64 = 2;
+
+/// Timings of a try. Whoever names a think time has it passed once before the window.
+pub(super) fn phases(
+    name: ProfileName,
+    profile: &Profile,
+    asked: &CapacityAsked,
+    purpose: Purpose,
+) -> Phases {
+    let quick = matches!(name, ProfileName::Quick | ProfileName::Demo);
+    let rerun = purpose == Purpose::Verify;
+    let (warm_up, measure) = match (quick, rerun) {
+        (true, false) => (profile.warm_up, profile.measure),
+        (true, true) => (profile.warm_up, Nanos(profile.measure.0 * QUICK_RERUN_WINDOWS)),
+        (false, false) => {
+            (profile.warm_up.min(PROBE_WARM_UP_MAX), profile.measure.min(PROBE_MEASURE_MAX))
+        }
+        (false, true) => {
+            (profile.warm_up.min(RERUN_WARM_UP_MAX), profile.measure.min(RERUN_MEASURE_MAX))
+        }
+    };
+    Phases {
+        warm_up_ns: warm_up.max(asked.think.unwrap_or_default()),
+        measure_ns: measure,
+        ramp_down_ns: Nanos::ZERO,
+        drain_ns: profile.drain,
+        ops: None,
+    }
+}
