@@ -226,6 +226,11 @@ mod tests {
                     || STATED_BY_PROTOCOLS.contains(&key.as_str());
                 assert!(known, "{}: {key} is no parameter", suite.name);
             }
+            let theirs = origins.source.keys().chain(origins.public.keys());
+            for key in theirs.filter(|key| key.starts_with("generator.")) {
+                let named = origins.method.contains_key(key);
+                assert!(named, "{}: what the method has of {key} is not said", suite.name);
+            }
             for key in origins.method.keys() {
                 assert!(origins.find(key).0.is_the_methods(), "{}: {key}", suite.name);
             }
