@@ -91,8 +91,12 @@ impl Page {
 impl Other {
     fn new(it: &Comparison, index: usize) -> Self {
         let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+        let title = match it.groups.len() {
+            2 => "Ratios at each load point".to_owned(),
+            _ => format!("{other} compared with {first}"),
+        };
         Self {
-            title: format!("{other} compared with {first}"),
+            title,
             chart_of: chart(&format!("ratios-{index}"), |frame| ratio_chart(frame, it, index)),
             points: points_table(it, index),
             values: values_table(it, index),

@@ -113,10 +113,17 @@ pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
     }
 }
 
-/// What comes first: the group against the first one, in a sentence for each figure of the run.
+/// What comes first: the group against the first one, in a sentence for each figure of the run, and
+/// for the response at the highest load that counts in all groups.
 pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
     let [first, other] = [0, index + 1].map(|at| &comparison.groups[at].label);
-    let whole = comparison.figures.iter().filter(|row| row.load.is_none());
+    let rows = || comparison.figures.iter();
+    let counted = rows().filter(|row| row.not_counted.is_empty()).filter_map(|row| row.load);
+    let highest = counted.last();
+    let at_highest = |row: &&FigureRow| {
+        row.load == highest && matches!(row.figure, RatioFigure::P50 | RatioFigure::P99)
+    };
+    let shown = rows().filter(|row| row.load.is_none() || at_highest(row));
     let sentence = |row: &FigureRow| {
         let it = row.ratios.get(index).filter(|it| it.ratio.is_some())?;
         let [before, after] =
@@ -125,10 +132,10 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
             Claim::Differs => format!(", {}", more_or_less(row.figure, it.ratio?)),
             _ => String::new(),
         };
-        let (what, said) = (capitalised(name(row.figure)), said(row, index));
+        let (what, said) = (capitalised(&place(row)), said(row, index));
         Some(format!("{what}: {other} {after}, {first} {before}: {said}{by}."))
     };
-    whole.filter_map(sentence).collect()
+    shown.filter_map(sentence).collect()
 }
 
 /// `28 % less`, `12 % slower`.
@@ -176,8 +183,12 @@ pub(crate) fn runs(comparison: &Comparison) -> String {
     }
 }
 
-/// How much more than 1, in percent.
+/// How much more than 1, in percent; a factor where that is clearer.
 fn percent(ratio: f64) -> String {
+    const FACTOR_MIN: f64 = 2.0;
+    if ratio >= FACTOR_MIN {
+        return format!("a factor of {}", times(ratio, f64::INFINITY));
+    }
     format!("{} %", two_digits((ratio - 1.0) * 100.0))
 }
 

@@ -10,6 +10,12 @@ use crate::comparison::{cell, charted, place};
 const ROW: f64 = 24.0;
 const TOP: f64 = 30.0;
 const FOOT: f64 = 34.0;
+/// Width of a letter of the labels.
+const LETTER: f64 = 6.8;
+/// Half a tick's text stands beyond the axis.
+const MARGIN: f64 = 14.0;
+/// Room for what is said of a ratio, on wide pages.
+const WORDS: f64 = 250.0;
 /// The axis shows at least a tenth to either side.
 const LOG_MIN: f64 = 0.095;
 /// Ratios beyond this leave the others without room; they end in an arrow's place.
@@ -33,10 +39,9 @@ pub(crate) fn ratio_chart(
     if rows.is_empty() {
         return None;
     }
-    let (left, right) = match frame.is_narrow() {
-        true => (124.0, frame.width - 8.0),
-        false => (190.0, frame.width - 250.0),
-    };
+    let longest = rows.iter().map(|row| place(row).chars().count()).max().unwrap_or_default();
+    let left = LETTER * longest as f64 + 2.0 * MARGIN;
+    let right = frame.width - if frame.is_narrow() { MARGIN } else { WORDS };
     let ratios = || rows.iter().map(|row| &row.ratios[index]);
     let furthest = ratios().flat_map(ends).map(|end| end.ln().abs()).fold(LOG_MIN, f64::max);
     let reach = (furthest * 1.08).min(LOG_MAX);
@@ -52,14 +57,14 @@ pub(crate) fn ratio_chart(
         let y = TOP + ROW * (at as f64 + 0.5);
         let ratio = &row.ratios[index];
         let (class, words) = (class(ratio), cell(row, index));
-        drawing.text("label", (left - 10.0, y + 4.0), Anchor::End, &place(row));
+        drawing.text("label", (left - MARGIN, y + 4.0), Anchor::End, &place(row));
         if let Some([low, high]) = ratio.interval {
             drawing.line(&format!("whisker {class}"), (x(low), y), (x(high), y));
         }
         let tip = format!("{}: {words}", place(row));
         drawing.dot(&format!("dot {class}"), (x(ratio.ratio.unwrap_or(1.0)), y), 4.5, &tip);
         if !frame.is_narrow() {
-            drawing.text("small", (right + 14.0, y + 4.0), Anchor::Start, &words);
+            drawing.text("small", (right + MARGIN, y + 4.0), Anchor::Start, &words);
         }
     }
     let [first, other] = [0, index + 1].map(|at| comparison.groups[at].label.as_str());

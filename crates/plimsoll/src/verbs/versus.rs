@@ -36,6 +36,12 @@ const BEYOND: f64 = 1.25;
 
 /// Makes the pairs, compares them after each, and shows what came out.
 pub(crate) fn perform(args: &VersusArgs) -> Result<Exit, Failure> {
+    if args.run.targets.len() != SIDES.len() {
+        return Err(Failure::wrong(
+            "plimsoll versus takes two servers: SUITE TARGET_A TARGET_B; several targets of one \
+             run go to plimsoll run, and runs are compared with plimsoll compare",
+        ));
+    }
     let (figures, ratios) = conditions(&args.run);
     let side = |index: usize| request_of(&side_args(args, index, &figures));
     let mut sides = [side(0)?, side(1)?];
