@@ -132,7 +132,8 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
             Claim::Differs => format!(", {}", more_or_less(row.figure, it.ratio?)),
             _ => String::new(),
         };
-        let (what, said) = (capitalised(&place(row)), said(row, index));
+        let what = if row.load.is_none() { capitalised(&place(row)) } else { place(row) };
+        let said = said(row, index);
         Some(format!("{what}: {other} {after}, {first} {before}: {said}{by}."))
     };
     shown.filter_map(sentence).collect()
@@ -174,6 +175,7 @@ pub(crate) fn gate(gate: &RatioGateResult) -> String {
 pub(crate) fn runs(comparison: &Comparison) -> String {
     let counts: Vec<usize> = comparison.groups.iter().map(|group| group.runs.len()).collect();
     match (comparison.paired, counts.as_slice()) {
+        (true, [1, ..]) => "one pair of runs".to_owned(),
         (true, [first, ..]) => format!("{first} pairs of runs made in turn"),
         (false, [first, rest @ ..]) if rest.iter().all(|count| count == first) => match first {
             1 => "one run each".to_owned(),

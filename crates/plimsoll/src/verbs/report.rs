@@ -48,9 +48,7 @@ fn report_of(
     }
     if let Some(file) = &args.md {
         let text = match &args.svg {
-            Some(dir) => {
-                plimsoll_report::markdown_with_charts(&results[0], &seen_from(file, dir))
-            }
+            Some(dir) => plimsoll_report::markdown_with_charts(&results[0], &seen_from(file, dir)),
             None => plimsoll_report::markdown(&results),
         };
         write(file, &text)?;
