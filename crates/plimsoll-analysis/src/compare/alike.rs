@@ -7,7 +7,7 @@ use plimsoll_model::comparison::Difference;
 use super::{GroupInput, RunInput};
 
 /// Keys of a suite that name it, or that curves are compared over.
-const SUITE_NAMES: [&str; 6] = ["format", "name", "title", "about", "source", "ladder"];
+const SUITE_NAMES: [&str; 7] = ["format", "name", "title", "about", "source", "origins", "ladder"];
 /// What the disclosure's settings say of how a run was made.
 const SETTINGS: [&str; 5] =
     ["workers", "pacing", "priority of the workers", "server held to", "NFS"];

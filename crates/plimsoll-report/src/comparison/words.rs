@@ -118,8 +118,8 @@ pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
 pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
     let [first, other] = [0, index + 1].map(|at| &comparison.groups[at].label);
     let rows = || comparison.figures.iter();
-    let counted = rows().filter(|row| row.not_counted.is_empty()).filter_map(|row| row.load);
-    let highest = counted.last();
+    let mut counted = rows().filter(|row| row.not_counted.is_empty()).filter_map(|row| row.load);
+    let highest = counted.next_back();
     let at_highest = |row: &&FigureRow| {
         row.load == highest && matches!(row.figure, RatioFigure::P50 | RatioFigure::P99)
     };

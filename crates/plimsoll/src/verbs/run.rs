@@ -11,9 +11,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{
-    Condition, LadderArgs, Output, PacingArg, Peak, Reported, RunArgs, YesNo,
-};
+use crate::cli::{Condition, LadderArgs, Output, PacingArg, Peak, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
@@ -191,7 +189,9 @@ fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
         monitors: sources::parse(&args.monitor)?,
         observers: args.observers.wishes()?,
         statements: statements.iter().map(statement).collect(),
+        systems: systems::read(&args.system)?,
         gates: gates(args)?,
+        in_a_row: None,
         command: command_line(),
         ..as_before
     })

@@ -16,7 +16,7 @@ use plimsoll_report::comparison_markdown;
 use super::compare::{compared, json_text, page, show, write_junit};
 use super::groups;
 use super::run::{default_out, request_of};
-use crate::cli::{Condition, RunArgs, VersusArgs, YesNo};
+use crate::cli::{Condition, Reported, RunArgs, VersusArgs, YesNo};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
@@ -41,6 +41,9 @@ pub(crate) fn perform(args: &VersusArgs) -> Result<Exit, Failure> {
             "plimsoll versus takes two servers: SUITE TARGET_A TARGET_B; several targets of one \
              run go to plimsoll run, and runs are compared with plimsoll compare",
         ));
+    }
+    if args.run.report == Reported::Last {
+        return Err(Failure::wrong("--report last: every run of plimsoll versus is compared"));
     }
     let (figures, ratios) = conditions(&args.run);
     let side = |index: usize| request_of(&side_args(args, index, &figures));
