@@ -9,7 +9,7 @@
 //! | [`validity`] | can the figures be trusted; the rules are explained in `docs/validity.md` |
 //! | [`overall`] | overall response time, by both published definitions |
 //! | [`curve`] | the result of a curve measured elsewhere |
-//! | [`compare`] | two results side by side, or why not |
+//! | [`compare`] | groups of runs side by side, with intervals, or why not |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`search`] | which load to try next when the peak is unknown |

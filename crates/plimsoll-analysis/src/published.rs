@@ -1,6 +1,7 @@
 //! Transcribed results of the source reports, for `plimsoll published`. Facts and figures only;
 //! what is computed from them here is marked as computed.
 
+mod against;
 mod bytes;
 mod tables;
 
@@ -12,6 +13,7 @@ use serde::Deserialize;
 
 use crate::overall::{CurvePoint, overall_response};
 
+pub use against::against;
 pub use bytes::{ByteCurve, PriceItem, Rival};
 
 /// Version of the files' format.

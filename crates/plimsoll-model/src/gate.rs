@@ -128,6 +128,12 @@ impl GateFigure {
 #[error("{0}")]
 pub struct GateError(String);
 
+impl GateError {
+    pub(crate) const fn new(what: String) -> Self {
+        Self(what)
+    }
+}
+
 impl FromStr for Gate {
     type Err = GateError;
 

@@ -20,6 +20,7 @@
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
+//! | [`comparison`] | groups of runs side by side |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
 #![warn(unreachable_pub)]
@@ -29,6 +30,7 @@ pub mod bundle;
 pub mod calibrated;
 pub mod capacity;
 pub mod certificate;
+pub mod comparison;
 pub mod disclosure;
 pub mod event;
 pub mod gate;

@@ -2,10 +2,12 @@
 
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment};
+use plimsoll_model::comparison::Comparison;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::stated::gate_text;
 use serde::Serialize;
 
+use crate::comparison::{gate_text as gate_text_of_ratio, title as comparison_title};
 use crate::html::ReportError;
 
 #[derive(Serialize)]
@@ -34,7 +36,33 @@ struct Case {
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn junit(runs: &[RunResult]) -> Result<String, ReportError> {
-    let suites: Vec<Suite> = runs.iter().map(suite).collect();
+    render(runs.iter().map(suite).collect())
+}
+
+/// A test suite for a comparison: whether like was compared with like, and a case for each
+/// condition.
+///
+/// # Errors
+/// When the embedded template does not render, which no document should be able to cause.
+pub fn comparison_junit(comparison: &Comparison) -> Result<String, ReportError> {
+    let forced = printable(&comparison.forced.join("; "));
+    let alike = Case {
+        name: "like is compared with like".to_owned(),
+        failure: (!forced.is_empty()).then_some(forced),
+        said: printable(&comparison.notes.join("; ")),
+    };
+    let gates = comparison.gates.iter().map(|gate| Case {
+        name: printable(&format!("{} in {}", gate.expr, gate.group)),
+        failure: gate.fails.then(|| printable(&gate_text_of_ratio(gate))),
+        said: printable(&gate_text_of_ratio(gate)),
+    });
+    let cases: Vec<Case> = std::iter::once(alike).chain(gates).collect();
+    let failures = cases.iter().filter(|case| case.failure.is_some()).count();
+    let name = printable(&format!("{} {}", comparison.suite, comparison_title(comparison)));
+    render(vec![Suite { name, failures, cases }])
+}
+
+fn render(suites: Vec<Suite>) -> Result<String, ReportError> {
     let page = Page {
         tests: suites.iter().map(|suite| suite.cases.len()).sum(),
         failures: suites.iter().map(|suite| suite.failures).sum(),

@@ -7,6 +7,7 @@
 //! | [`live_page`] | a page that a run fills while it goes |
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
+//! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`junit`] | verdict and gates, for CI systems |
 //! | [`charts`] | each chart as an SVG file of its own |
@@ -17,6 +18,7 @@
 
 #![warn(unreachable_pub)]
 
+mod comparison;
 mod csv;
 mod html;
 mod junit;
@@ -28,9 +30,10 @@ mod table;
 mod text;
 mod view;
 
+pub use comparison::{comparison_html, comparison_markdown, comparison_text};
 pub use csv::csv;
 pub use html::{ReportError, html, html_body, html_body_so_far, live_page};
-pub use junit::junit;
+pub use junit::{comparison_junit, junit};
 pub use markdown::{markdown, markdown_with_charts};
 pub use overview::overview_html;
 pub use scaling::{scaling_html, scaling_markdown};

@@ -290,6 +290,48 @@ impl Page {
     }
 }
 
+/// A page of another kind, in the same dialect. All text is escaped.
+#[derive(Default)]
+pub(crate) struct MarkdownPage(Page);
+
+impl MarkdownPage {
+    pub(crate) fn title(&mut self, title: &str) {
+        self.0.level = 1;
+        self.0.heading(0, title);
+    }
+
+    pub(crate) fn section(&mut self, title: &str) {
+        self.0.heading(1, title);
+    }
+
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.0.line(&escaped(text));
+    }
+
+    pub(crate) fn emphasised(&mut self, text: &str) {
+        self.0.line(&format!("*{}*", escaped(text)));
+    }
+
+    pub(crate) fn strong(&mut self, text: &str) {
+        self.0.line(&format!("**{}**", escaped(text)));
+    }
+
+    pub(crate) fn items(&mut self, items: &[String]) {
+        self.0.list(items.iter().map(|item| escaped(item)));
+    }
+
+    pub(crate) fn table(&mut self, table: &Table) {
+        self.0.table(table);
+    }
+
+    /// The whole text.
+    pub(crate) fn end(mut self, closing: &str) -> String {
+        self.0.line("---");
+        self.0.line(closing);
+        self.0.text
+    }
+}
+
 fn row(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }

@@ -119,7 +119,8 @@ pub(crate) fn junit(results: &[RunResult]) -> Result<String, Failure> {
     plimsoll_report::junit(results).map_err(|e| cannot_render(&e))
 }
 
-fn cannot_render(error: &ReportError) -> Failure {
+/// A report that cannot be rendered is a bug.
+pub(crate) fn cannot_render(error: &ReportError) -> Failure {
     Failure::Other {
         exit: Exit::Bug,
         message: format!("cannot render the report: {error}; please report this as a bug"),

@@ -84,6 +84,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Analyse(args) => verbs::analyse::perform(&args),
         Verb::Report(args) => verbs::report::perform(&args),
         Verb::Compare(args) => verbs::compare::perform(&args),
+        Verb::Versus(args) => verbs::versus::perform(&args),
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Runs(args) => verbs::runs::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),

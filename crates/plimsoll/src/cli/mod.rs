@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod capacity;
+mod compare;
 mod observers;
 mod run;
 mod scale;
@@ -15,8 +16,9 @@ use plimsoll_model::suite::Override;
 
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
+pub(crate) use compare::{CompareArgs, Condition, Labelled, VersusArgs};
 use observers::ObserverArgs;
-pub(crate) use run::{LadderArgs, Peak, Reported, RunArgs, UrlArgs, YesNo};
+pub(crate) use run::{LadderArgs, PacingArg, Peak, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};
@@ -65,8 +67,10 @@ pub(crate) enum Verb {
     Analyse(AnalyseArgs),
     /// Render results as HTML, Markdown or CSV
     Report(ReportArgs),
-    /// Compare the first run with the others
+    /// Compare groups of runs with the first, with confidence
     Compare(CompareArgs),
+    /// Run a suite on two servers in turn, and compare them
+    Versus(Box<VersusArgs>),
     /// Check a bundle: checksums, signature, then the rules again
     Verify(VerifyArgs),
     /// List the bundles below directories, newest first
@@ -216,10 +220,11 @@ pub(crate) struct AnalyseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Bundles of runs
+    /// Bundles of runs; several are compared with the first
     #[arg(required = true, value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
-    /// HTML file to write [default when nothing is named: BUNDLE/report.html]
+    /// HTML file to write [default when nothing is named: BUNDLE/report.html, of several
+    /// comparison.html beside the first]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Markdown file to write
@@ -231,13 +236,6 @@ pub(crate) struct ReportArgs {
     /// Directory to write the charts into, each as an SVG file
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
-    /// Bundles of runs, the first is the one to compare with
-    #[arg(required = true, num_args = 2.., value_name = "BUNDLE")]
-    pub bundles: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

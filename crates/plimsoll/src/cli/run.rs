@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
-use plimsoll_model::gate::Gate;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
@@ -12,7 +11,7 @@ use super::values::{
     parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
     parse_span_arg,
 };
-use super::{DEFAULT_SEED, ObserverArgs, Output};
+use super::{Condition, DEFAULT_SEED, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -31,6 +30,10 @@ pub(crate) struct RunArgs {
     /// Where the bundle goes; must be empty or absent [default: runs/SUITE-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// As the run in this bundle was: its suite with all settings, seed, profile and load points,
+    /// so that the two can be compared point by point; --set changes a value
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["points", "peak", "steps", "seed", "profile", "clients", "rate"])]
+    pub like: Option<PathBuf>,
     /// One seed reproduces schedule and data
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
@@ -91,7 +94,7 @@ pub(crate) struct GateArgs {
     /// End with exit code 1 if this is so, for example 'p99 > 50ms', 'errors > 0.1%',
     /// 'peak_ops_per_s < 20000', 'p99@4000 > 20ms' (one load point); may be given often
     #[arg(long, value_name = "CONDITION")]
-    pub fail_if: Vec<Gate>,
+    pub fail_if: Vec<Condition>,
     /// Whether a limit within a figure's stated interval fails too
     #[arg(long, value_enum, value_name = "yes|no", default_value_t = YesNo::No, requires = "fail_if")]
     pub fail_if_unsure: YesNo,

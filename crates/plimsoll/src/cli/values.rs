@@ -5,10 +5,18 @@ use plimsoll_model::suite::{OPS_MAX, Override};
 use plimsoll_protocol::host::arguments::{parse_count, parse_number};
 pub(super) use plimsoll_protocol::host::arguments::{parse_rate, parse_size, parse_span_arg};
 
-use super::{Over, Peak};
+use super::{Labelled, Over, Peak};
 
 pub(super) fn parse_override(text: &str) -> Result<Override, String> {
     Override::parse(text).ok_or_else(|| "write KEY=VALUE, for example load.clients=32".to_owned())
+}
+
+/// `NAME=DIR,DIR`.
+pub(super) fn parse_label(text: &str) -> Result<Labelled, String> {
+    let parts = text.split_once('=').filter(|(name, dirs)| !name.is_empty() && !dirs.is_empty());
+    let (name, dirs) = parts.ok_or("write NAME=DIR, for example before=runs/a,runs/b")?;
+    let runs = dirs.split(',').filter(|dir| !dir.is_empty()).map(str::to_owned).collect();
+    Ok(Labelled { name: name.to_owned(), runs })
 }
 
 pub(super) fn parse_within(text: &str) -> Result<Within, String> {

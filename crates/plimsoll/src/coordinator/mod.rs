@@ -20,5 +20,5 @@ pub(crate) mod sources;
 mod watcher;
 
 pub(crate) use held::Held;
-pub(crate) use run::{RunEnd, resume, run};
+pub(crate) use run::{RunEnd, like, resume, run};
 pub(crate) use run_setup::{RunRequest, cores_of_program};

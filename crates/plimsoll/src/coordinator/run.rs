@@ -38,6 +38,7 @@ use crate::observers::{FinishedPoint, Observers, SecondView};
 use crate::terminal::{
     Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
 };
+pub(crate) use asked::like;
 use asked::{request_of, run_started};
 use search::{Found, planned_loads};
 

@@ -1,105 +1,127 @@
-//! `plimsoll compare A B…`: the first run against each other one.
+//! `plimsoll compare A… --against B…`: groups of runs side by side.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_analysis::compare::{Claim, Comparison, Difference, PointComparison, compare};
-use plimsoll_model::stated::Stated;
-use plimsoll_model::units::{BytesPerSec, grouped, three_digits};
+use plimsoll_analysis::compare::{GroupInput, Wishes, compare};
+use plimsoll_analysis::published::against;
+use plimsoll_model::bundle::write_durably;
+use plimsoll_model::comparison::Comparison;
+use plimsoll_report::{comparison_html, comparison_junit, comparison_markdown, comparison_text};
 
-use crate::cli::CompareArgs;
-use crate::derive;
+use super::groups::{self, Named};
+use super::published;
+use crate::cli::{CompareArgs, YesNo};
+use crate::derive::cannot_render;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
-/// Shows what may be said of each pair of figures; refuses runs of which nothing may be.
+/// Begins the names of transcribed results.
+const PUBLISHED: &str = "published:";
+const PUBLISHED_NOTE: &str = "One run each, of their time and method: ratios without an interval, \
+                              which rank nothing of today.";
+
+/// Compares, shows and writes what was asked for; exit code 1 where a condition fails.
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
-    let Some((first, others)) = args.bundles.split_first() else {
-        return Err(Failure::wrong("name at least two bundles"));
+    if args.runs.iter().chain(&args.against).any(|name| name.starts_with(PUBLISHED)) {
+        return of_published(args);
+    }
+    let groups = groups::read(&named(args)?)?;
+    let wishes = Wishes {
+        paired: args.paired,
+        force: args.force,
+        gates: &args.fail_if,
+        unsure_fails: args.fail_if_unsure == YesNo::Yes,
     };
-    let base = derive::result_of(first)?;
-    for other in others {
-        let result = derive::result_of(other)?;
-        let comparison = compare(&base, &result).map_err(|e| {
-            Failure::wrong(format!("{} and {}: {e}", first.display(), other.display()))
-        })?;
-        terminal::print(&text_of(first, other, &comparison));
+    let comparison = compared(&groups, wishes)?;
+    show(&comparison, args.json);
+    if let Some(file) = &args.html {
+        write(file, &page(&comparison)?)?;
     }
-    Ok(Exit::Valid)
+    if let Some(file) = &args.md {
+        write(file, &comparison_markdown(&comparison))?;
+    }
+    write_junit(args.junit.as_deref(), &comparison)?;
+    Ok(if comparison.fails() { Exit::Invalid } else { Exit::Valid })
 }
 
-fn text_of(first: &Path, other: &Path, it: &Comparison) -> String {
-    let mut out = format!("{} → {}\n", first.display(), other.display());
-    let headline = format!("headline, {}", it.unit);
-    let _ = writeln!(out, "  {headline:<22} {}", said_of(it.value.as_ref(), rate));
-    if it.score.is_some() {
-        let _ = writeln!(out, "  {:<22} {}", "score", said_of(it.score.as_ref(), rate));
-    }
-    let _ = writeln!(out, "  {:<22} {}", "peak, ops/s", said_of(it.peak_ops_per_s.as_ref(), rate));
-    let overall = said_of(it.overall_response_ns.as_ref(), Stated::time_text);
-    let _ = writeln!(out, "  {:<22} {overall}", "overall response");
-    for point in &it.points {
-        out.push_str(&point_text(point));
-    }
-    for caution in &it.cautions {
-        let _ = writeln!(out, "  caution: {caution}");
-    }
-    out
-}
-
-fn point_text(point: &PointComparison) -> String {
-    let mark = if point.valid { "" } else { "  (not both valid)" };
-    let mut out = format!("  at {}{mark}\n", grouped(point.requested));
-    let mut line = |name: &str, words: String| {
-        let _ = writeln!(out, "    {name:<20} {words}");
-    };
-    line("achieved ops/s", said_of(point.achieved_ops_per_s.as_ref(), rate));
-    if point.achieved_bytes_per_s.is_some() {
-        let bytes = |stated: &Stated| BytesPerSec(stated.value).to_string();
-        line("achieved bytes/s", said_of(point.achieved_bytes_per_s.as_ref(), bytes));
-    }
-    line("mean service time", said_of(point.service_mean_ns.as_ref(), Stated::time_text));
-    line("p50 response time", said_of(point.response_p50_ns.as_ref(), Stated::time_text));
-    line("p99 response time", said_of(point.response_p99_ns.as_ref(), Stated::time_text));
-    out
-}
-
-fn rate(stated: &Stated) -> String {
-    stated.rate_text()
-}
-
-/// Both figures, and what they allow to be said.
-fn said_of(difference: Option<&Difference>, show: impl Fn(&Stated) -> String) -> String {
-    let Some(Difference { first, other, claim }) = difference else {
-        return "not in both".to_owned();
-    };
-    let claim = match claim {
-        Claim::Ratio { ratio, interval: (low, Some(high)) } => {
-            format!("× {} ({}–{})", three_digits(*ratio), three_digits(*low), three_digits(*high))
+/// Two transcribed results: figures of one time, of which no report gives more than one run.
+fn of_published(args: &CompareArgs) -> Result<Exit, Failure> {
+    let names: Option<Vec<&str>> =
+        args.runs.iter().chain(&args.against).map(|name| name.strip_prefix(PUBLISHED)).collect();
+    let is_bare = args.label.is_empty() && args.html.is_none() && args.md.is_none();
+    let is_bare = is_bare && !args.json && args.fail_if.is_empty() && args.junit.is_none();
+    match names.as_deref() {
+        Some([first, other]) if is_bare => {
+            let table = against(first, other).map_err(published::failure)?;
+            let text = published::table_text(&table);
+            terminal::print(&format!("{}\n\n{text}\n{PUBLISHED_NOTE}", table.name));
+            Ok(Exit::Valid)
         }
-        Claim::Ratio { ratio, interval: (low, None) } => {
-            format!("× {}, at least {}", three_digits(*ratio), three_digits(*low))
-        }
-        Claim::NotDetectable => "no detectable difference".to_owned(),
-        Claim::NotComparable(why) => format!("not comparable: {why}"),
-    };
-    format!("{} → {}  {claim}", show(first), show(other))
+        _ => Err(Failure::wrong(
+            "published results are compared with each other, two at a time, as text: plimsoll \
+             compare published:NAME published:NAME#CONFIGURATION; names: plimsoll published",
+        )),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bare_ratio_is_never_printed() {
-        let of = |claim| {
-            let first = Stated::new(100.0, None);
-            said_of(Some(&Difference { first, other: Stated::new(200.0, None), claim }), rate)
-        };
-        let weak = Claim::NotComparable(plimsoll_analysis::compare::Weakness::NoInterval);
-        assert_eq!(of(weak), "100 → 200  not comparable: no stated interval on both sides");
-        assert_eq!(of(Claim::NotDetectable), "100 → 200  no detectable difference");
-        let ratio = Claim::Ratio { ratio: 2.0, interval: (1.9, Some(2.1)) };
-        assert_eq!(of(ratio), "100 → 200  × 2.00 (1.90–2.10)");
+/// The groups that the arguments name: the first, and those it is compared with.
+fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
+    let unnamed = |runs: &[String]| Named { label: None, runs: runs.to_vec() };
+    let mut named: Vec<Named> = match args.against.is_empty() {
+        true => args.runs.chunks(1).map(unnamed).collect(),
+        false => vec![unnamed(&args.runs), unnamed(&args.against)],
+    };
+    named.extend(
+        args.label.iter().map(|labelled| Named {
+            label: Some(labelled.name.clone()),
+            runs: labelled.runs.clone(),
+        }),
+    );
+    match named.len() {
+        0 | 1 => Err(Failure::wrong(
+            "name at least two bundles, or groups: plimsoll compare A… --against B…, or --label \
+             NAME=DIR for each",
+        )),
+        _ => Ok(named),
     }
+}
+
+/// Compares groups; what must not be compared is the user's mistake.
+pub(super) fn compared(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, Failure> {
+    compare(groups, wishes).map_err(|error| Failure::wrong(error.to_string()))
+}
+
+/// Prints it.
+pub(super) fn show(comparison: &Comparison, json: bool) {
+    let text = comparison_text(comparison);
+    if json {
+        terminal::note(&text);
+        terminal::print(&json_text(comparison));
+    } else {
+        terminal::print(&text);
+    }
+}
+
+/// The comparison as text: the same comparison gives the same bytes.
+pub(super) fn json_text(comparison: &Comparison) -> String {
+    let text = serde_json::to_string_pretty(comparison);
+    text.expect("numbers and text become JSON") + "\n"
+}
+
+/// Its page.
+pub(super) fn page(comparison: &Comparison) -> Result<String, Failure> {
+    comparison_html(comparison).map_err(|e| cannot_render(&e))
+}
+
+/// Writes the file of `--junit`, where it was asked for.
+pub(super) fn write_junit(file: Option<&Path>, comparison: &Comparison) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let text = comparison_junit(comparison).map_err(|e| cannot_render(&e))?;
+    Ok(write_durably(file, text.as_bytes())?)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    write_durably(file, text.as_bytes())?;
+    terminal::note(&file.display().to_string());
+    Ok(())
 }

@@ -18,7 +18,7 @@ pub(crate) fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
     Ok(Exit::Valid)
 }
 
-fn failure(error: PublishedError) -> Failure {
+pub(super) fn failure(error: PublishedError) -> Failure {
     Failure::wrong(error.to_string())
 }
 
@@ -39,7 +39,7 @@ fn page(it: &Published) -> String {
     out
 }
 
-fn table_text(table: &Table) -> String {
+pub(super) fn table_text(table: &Table) -> String {
     let lines = || std::iter::once(&table.columns).chain(&table.rows);
     let widths: Vec<usize> = (0..table.columns.len())
         .map(|i| lines().filter_map(|row| row.get(i)).map(|c| c.chars().count()).max().unwrap_or(0))

@@ -1,39 +1,29 @@
-//! `plimsoll report BUNDLE…`: results as HTML, Markdown, CSV, and their charts as SVG.
+//! `plimsoll report BUNDLE…`: a result as HTML, Markdown, CSV and SVG; several as a comparison.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use plimsoll_analysis::compare::Wishes;
 use plimsoll_model::bundle::{Manifest, REPORT_FILE, write_durably};
 use plimsoll_model::result::RunResult;
 
+use super::compare::{compared, page};
+use super::groups::{self, Named};
 use crate::cli::ReportArgs;
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
-/// Renders what is asked for; without a wish, `report.html` of each bundle.
+/// The page of several runs.
+const COMPARISON_FILE: &str = "comparison.html";
+
+/// Renders what is asked for; without a wish, the page beside the bundle.
 pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
-    let mut results = Vec::new();
-    for bundle in &args.bundles {
-        results.push(derive::result_of(bundle)?);
-    }
     let asked = [&args.html, &args.md, &args.csv, &args.svg];
-    if asked.iter().all(|place| place.is_none()) {
-        for (bundle, result) in args.bundles.iter().zip(&results) {
-            let page = derive::report_page(std::slice::from_ref(result))?;
-            write(&bundle.join(REPORT_FILE), &page)?;
-            Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
-        }
-    }
-    if let Some(file) = &args.html {
-        write(file, &derive::report_page(&results)?)?;
-    }
-    if let Some(file) = &args.md {
-        let text = match (results.as_slice(), &args.svg) {
-            ([run], Some(dir)) => plimsoll_report::markdown_with_charts(run, &seen_from(file, dir)),
-            _ => plimsoll_report::markdown(&results),
-        };
-        write(file, &text)?;
-    }
+    let nothing_asked = asked.iter().all(|place| place.is_none());
+    let results = match args.bundles.as_slice() {
+        [bundle] => report_of(bundle, args, nothing_asked)?,
+        bundles => comparison_of(bundles, args, nothing_asked)?,
+    };
     if let Some(dir) = &args.csv {
         write_files(dir, &results, plimsoll_report::csv)?;
     }
@@ -41,6 +31,53 @@ pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
         write_files(dir, &results, plimsoll_report::charts)?;
     }
     Ok(Exit::Valid)
+}
+
+fn report_of(
+    bundle: &Path,
+    args: &ReportArgs,
+    nothing_asked: bool,
+) -> Result<Vec<RunResult>, Failure> {
+    let results = vec![derive::result_of(bundle)?];
+    if nothing_asked {
+        write(&bundle.join(REPORT_FILE), &derive::report_page(&results)?)?;
+        Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
+    }
+    if let Some(file) = &args.html {
+        write(file, &derive::report_page(&results)?)?;
+    }
+    if let Some(file) = &args.md {
+        let text = match &args.svg {
+            Some(dir) => plimsoll_report::markdown_with_charts(&results[0], &seen_from(file, dir)),
+            None => plimsoll_report::markdown(&results),
+        };
+        write(file, &text)?;
+    }
+    Ok(results)
+}
+
+/// Several bundles are looked at to see how they differ.
+fn comparison_of(
+    bundles: &[PathBuf],
+    args: &ReportArgs,
+    nothing_asked: bool,
+) -> Result<Vec<RunResult>, Failure> {
+    let named = bundles
+        .iter()
+        .map(|bundle| Named { label: None, runs: vec![bundle.display().to_string()] });
+    let groups = groups::read(&named.collect::<Vec<_>>())?;
+    let comparison = compared(&groups, Wishes::default())?;
+    if nothing_asked {
+        let beside = bundles[0].parent().unwrap_or(Path::new(""));
+        write(&beside.join(COMPARISON_FILE), &page(&comparison)?)?;
+    }
+    if let Some(file) = &args.html {
+        write(file, &page(&comparison)?)?;
+    }
+    if let Some(file) = &args.md {
+        write(file, &plimsoll_report::comparison_markdown(&comparison))?;
+    }
+    Ok(groups.into_iter().flat_map(|group| group.runs).map(|run| run.result).collect())
 }
 
 /// A directory as a page beside or above it links to it.

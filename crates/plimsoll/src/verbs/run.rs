@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::bundle::{BundleWriter, write_durably};
+use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::gate::Gates;
 use plimsoll_model::result::RunResult;
@@ -11,10 +11,10 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{LadderArgs, Output, Peak, Reported, RunArgs, YesNo};
+use crate::cli::{Condition, LadderArgs, Output, PacingArg, Peak, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
-use crate::coordinator::{RunEnd, RunRequest, run, sources};
+use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::load_file;
@@ -123,6 +123,9 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The run that the flags ask for.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
+    if let Some(dir) = &args.like {
+        return request_like(args, dir);
+    }
     let targets =
         args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let (statements, mut overrides): (Vec<_>, Vec<_>) =
@@ -150,13 +153,62 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         statements: statements.iter().map(statement).collect(),
         systems: systems::read(&args.system)?,
         capacity: None,
-        gates: Gates {
-            all: args.gates.fail_if.clone(),
-            unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
-        },
+        gates: gates(args)?,
         held: None,
         in_a_row: None,
         command: command_line(),
+    })
+}
+
+/// A run like that of a bundle, of another target or at another time.
+fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
+    if let Some(flag) = args.url.first_given() {
+        return Err(Failure::wrong(format!(
+            "{flag}: with --like the requests are those of that run; change a value with --set"
+        )));
+    }
+    let (statements, overrides): (Vec<_>, Vec<_>) =
+        args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
+    let as_before = like(&BundleReader::open(dir)?, &overrides)?;
+    let (asked, found) = (suite_source::find(&args.suite, &[])?.name, &as_before.suite.name);
+    if asked != *found {
+        return Err(Failure::wrong(format!(
+            "--like {}: that was a run of suite {found}, not of {asked}; write plimsoll run {found}",
+            dir.display()
+        )));
+    }
+    let parse = |text: &String| TargetSpec::parse(text);
+    Ok(RunRequest {
+        targets: args.targets.iter().map(parse).collect::<Result<_, _>>()?,
+        out: args.out.clone().unwrap_or_else(|| default_out(found)),
+        workers: args.workers.or(as_before.workers),
+        pacing: match args.pacing {
+            PacingArg::Auto => as_before.pacing,
+            other => other.into(),
+        },
+        monitors: sources::parse(&args.monitor)?,
+        observers: args.observers.wishes()?,
+        statements: statements.iter().map(statement).collect(),
+        systems: systems::read(&args.system)?,
+        gates: gates(args)?,
+        in_a_row: None,
+        command: command_line(),
+        ..as_before
+    })
+}
+
+/// Conditions on this run; those on ratios need another one.
+fn gates(args: &RunArgs) -> Result<Gates, Failure> {
+    let gate = |condition: &Condition| match condition {
+        Condition::Figure(gate) => Ok(gate.clone()),
+        Condition::Ratio(gate) => Err(Failure::wrong(format!(
+            "--fail-if '{gate}': one run has no ratio; write it for plimsoll compare or plimsoll \
+             versus"
+        ))),
+    };
+    Ok(Gates {
+        all: args.gates.fail_if.iter().map(gate).collect::<Result<_, _>>()?,
+        unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Answers every request with 200, or, where its path begins with a number, with that status.
 pub struct Listening {
@@ -23,6 +24,11 @@ struct Seen {
 
 impl Listening {
     pub fn start() -> Self {
+        Self::start_slow(Duration::ZERO)
+    }
+
+    /// Each reply comes so much later.
+    pub fn start_slow(delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let seen = Arc::<Mutex<Seen>>::default();
@@ -31,7 +37,7 @@ impl Listening {
             for stream in listener.incoming().map_while(Result::ok) {
                 all.lock().unwrap().connections += 1;
                 let all = Arc::clone(&all);
-                std::thread::spawn(move || answer(stream, &all));
+                std::thread::spawn(move || answer(stream, &all, delay));
             }
         });
         Self { url, seen }
@@ -53,7 +59,7 @@ impl Listening {
     }
 }
 
-fn answer(mut stream: TcpStream, seen: &Mutex<Seen>) {
+fn answer(mut stream: TcpStream, seen: &Mutex<Seen>, delay: Duration) {
     let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         received.extend_from_slice(&buffer[..count]);
@@ -68,6 +74,7 @@ fn answer(mut stream: TcpStream, seen: &Mutex<Seen>) {
                 *seen.requests.entry((asked, body)).or_default() += 1;
             }
             received.drain(..whole);
+            std::thread::sleep(delay);
             let reply = format!("HTTP/1.1 {} X\r\nContent-Length: 2\r\n\r\nok", status(&path));
             let length = if has_body { reply.len() } else { reply.len() - 2 };
             if stream.write_all(&reply.as_bytes()[..length]).is_err() {

@@ -6,6 +6,7 @@
 )]
 
 mod bad_days;
+mod compare;
 mod counts;
 mod demo;
 mod flags;

@@ -7,7 +7,7 @@ use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
-use plimsoll_model::suite::{ProfileName, Suite};
+use plimsoll_model::suite::{Ladder, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
 use plimsoll_monitor::MonitorUrl;
@@ -16,6 +16,7 @@ use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 use super::super::disclose::{HELD, IN_A_ROW, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
+use super::search::planned_loads;
 use super::tries;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
@@ -27,14 +28,45 @@ use crate::systems::Systems;
 
 /// What the interrupted run was asked for.
 pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
-    let dir = reader.dir();
-    let journal = reader.journal();
-    if journal.is_finished() {
+    if reader.journal().is_finished() {
         return Err(Failure::wrong(format!(
             "{}: the run has finished, nothing is left to do; to see it: plimsoll report {0}",
-            dir.display()
+            reader.dir().display()
         )));
     }
+    asked(reader, &[])
+}
+
+/// A run like that of the bundle, with other values of its suite: the same load points, whether
+/// they were named or found.
+pub(crate) fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
+    let dir = reader.dir().display();
+    let mut request = asked(reader, changed)?;
+    if request.capacity.is_some() {
+        return Err(Failure::wrong(format!(
+            "--like {dir}: that was a search for a capacity, which has no ladder to repeat; make \
+             it again with plimsoll capacity"
+        )));
+    }
+    let records = &reader.journal().records;
+    let named = reader.journal().started().and_then(|started| started.ladder.as_deref());
+    let Some(loads) = planned_loads(records).or(named) else {
+        return Err(Failure::wrong(format!(
+            "--like {dir}: that run ended before its load points were known; name another, or \
+             write --points"
+        )));
+    };
+    // A ladder of think times has its loads in the suite.
+    if !matches!(request.suite.ladder, Ladder::Think { .. }) {
+        request.suite.ladder = Ladder::Points { points: loads.to_vec() };
+    }
+    Ok(request)
+}
+
+/// What a run was asked for, with some values of its suite changed.
+fn asked(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
+    let dir = reader.dir();
+    let journal = reader.journal();
     let started = journal.started().ok_or_else(|| {
         Failure::wrong(format!(
             "{}: the run was killed before it began; remove the directory and run again",
@@ -51,7 +83,7 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
         )));
     }
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
-    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), &[])?)?;
+    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), changed)?)?;
     let loadfile = loadfile_of(&disclosed, &suite)?;
     Ok(RunRequest {
         suite,

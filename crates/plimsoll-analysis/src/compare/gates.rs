@@ -1,0 +1,92 @@
+//! What becomes of conditions on ratios: judged on the interval, as those of runs are.
+
+use plimsoll_model::comparison::{Comparison, FigureRow, Ratio, RatioGate, RatioGateResult};
+use plimsoll_model::gate::{GateState, Side};
+
+use super::Wishes;
+
+/// Each condition for each group after the first.
+pub(super) fn judge(comparison: &Comparison, wishes: Wishes<'_>) -> Vec<RatioGateResult> {
+    let others = 1..comparison.groups.len();
+    let of = |index| wishes.gates.iter().map(move |gate| (index, gate));
+    others
+        .flat_map(of)
+        .map(|(index, gate)| judge_one(comparison, gate, index, wishes.unsure_fails))
+        .collect()
+}
+
+fn judge_one(
+    comparison: &Comparison,
+    gate: &RatioGate,
+    index: usize,
+    unsure_fails: bool,
+) -> RatioGateResult {
+    let wanted = |row: &&FigureRow| gate.at.is_none_or(|load| row.load == Some(load));
+    let judged = comparison
+        .rows(gate.figure)
+        .filter(wanted)
+        .filter_map(|row| Judged::of(row, gate, index))
+        .reduce(|worst, next| if next.is_worse_than(&worst, gate.fails) { next } else { worst });
+    let state = judged.as_ref().map_or(GateState::Unknown, |judged| judged.state);
+    RatioGateResult {
+        expr: gate.clone(),
+        group: comparison.groups[index].label.clone(),
+        state,
+        fails: match state {
+            GateState::Held => false,
+            GateState::Failed | GateState::Unknown => true,
+            GateState::Unsure => unsure_fails,
+        },
+        ratio: judged.as_ref().map(|judged| judged.ratio),
+        interval: judged.as_ref().and_then(|judged| judged.interval),
+        load: judged.and_then(|judged| judged.load),
+    }
+}
+
+/// A row held against a condition.
+struct Judged {
+    state: GateState,
+    ratio: f64,
+    /// As found.
+    interval: Option<[f64; 2]>,
+    load: Option<f64>,
+}
+
+impl Judged {
+    fn of(row: &FigureRow, gate: &RatioGate, index: usize) -> Option<Self> {
+        let Ratio { ratio, interval, interval_of_all, .. } = row.ratios.get(index - 1)?;
+        // The worst of several load points is chosen by looking: they share the 5 %.
+        let interval = if gate.at.is_none() { interval_of_all } else { interval };
+        let sides = interval.map(|[low, high]| {
+            // A server that would have carried more leaves one side open.
+            let low = if row.groups[0].at_least { 0.0 } else { low };
+            let high = if row.groups[index].at_least { f64::INFINITY } else { high };
+            [low, high]
+        });
+        let state = match (sides, gate.fails) {
+            (None, _) => GateState::Unsure,
+            (Some([low, _]), Side::Above) if low > gate.limit => GateState::Failed,
+            (Some([_, high]), Side::Above) if high <= gate.limit => GateState::Held,
+            (Some([_, high]), Side::Below) if high < gate.limit => GateState::Failed,
+            (Some([low, _]), Side::Below) if low >= gate.limit => GateState::Held,
+            _ => GateState::Unsure,
+        };
+        Some(Self { state, ratio: (*ratio)?, interval: *interval, load: row.load })
+    }
+
+    fn is_worse_than(&self, other: &Self, fails: Side) -> bool {
+        let rank = |state| match state {
+            GateState::Failed => 2,
+            GateState::Unsure | GateState::Unknown => 1,
+            GateState::Held => 0,
+        };
+        let further = match fails {
+            Side::Above => self.ratio > other.ratio,
+            Side::Below => self.ratio < other.ratio,
+        };
+        match rank(self.state).cmp(&rank(other.state)) {
+            std::cmp::Ordering::Equal => further,
+            order => order.is_gt(),
+        }
+    }
+}

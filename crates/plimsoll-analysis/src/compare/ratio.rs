@@ -1,0 +1,223 @@
+//! The ratio of two groups with its interval: Student's t on logarithms, since what moves a run
+//! moves it by a share of itself.
+
+use plimsoll_model::comparison::{Method, RUNS_MIN};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::student::quantile;
+
+/// Runs of a side, or pairs, from which they are drawn again and again: fewer hold too few
+/// different samples.
+const BOOTSTRAP_RUNS_MIN: usize = 15;
+const RESAMPLES: usize = 1_999;
+/// The same bundles give the same comparison.
+const SEED: u64 = 0x504c_494d_5241_5449;
+/// What an interval leaves out.
+const OUTSIDE: f64 = 0.05;
+/// 83 % of a normal distribution lie below it: runs with slow modes are not quite normal, and four
+/// in five is what is stated.
+const NORMAL_83: f64 = 0.954;
+/// Half a step of the histograms: runs that agree more closely agree by rounding.
+const ERROR_MIN: f64 = 0.000_5;
+
+/// A difference of logarithms, how sure it is, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    log: f64,
+    error: f64,
+    degrees: f64,
+    /// Errors to either side that leave 5 % out.
+    critical: f64,
+    /// Those that leave out 5 % shared among several figures.
+    critical_of_all: f64,
+    pub(super) method: Method,
+}
+
+impl Estimate {
+    /// Of pairs of runs: what the second has over the first. `None` below three.
+    pub(super) fn paired(first: &[f64], other: &[f64], figures: usize) -> Option<Self> {
+        let logs: Vec<f64> = first.iter().zip(other).map(|(a, b)| (b / a).ln()).collect();
+        let n = logs.len();
+        if n < RUNS_MIN {
+            return None;
+        }
+        let start = Moments::of(&logs);
+        let degrees = n as f64 - 1.0;
+        let t = |moments: Moments| (moments.mean - start.mean) / moments.error().max(ERROR_MIN);
+        let drawn = (n >= BOOTSTRAP_RUNS_MIN)
+            .then(|| resampled(|random| t(Moments::of(&drawn_from(&logs, random)))));
+        let base = (start.mean, start.error(), degrees);
+        Some(Self::new(base, drawn, Method::PairedT, figures))
+    }
+
+    /// Of two groups of runs made apart. `None` below three of a side.
+    pub(super) fn apart(first: &[f64], other: &[f64], figures: usize) -> Option<Self> {
+        let [first, other] = [first, other]
+            .map(|runs| -> Vec<f64> { runs.iter().map(|value| value.ln()).collect() });
+        let fewer = first.len().min(other.len());
+        if fewer < RUNS_MIN {
+            return None;
+        }
+        let (a, b) = (Moments::of(&first), Moments::of(&other));
+        let log = b.mean - a.mean;
+        let t = |a: Moments, b: Moments| (b.mean - a.mean - log) / welch(a, b).0.max(ERROR_MIN);
+        let drawn = (fewer >= BOOTSTRAP_RUNS_MIN).then(|| {
+            resampled(|random| {
+                let a = Moments::of(&drawn_from(&first, random));
+                t(a, Moments::of(&drawn_from(&other, random)))
+            })
+        });
+        let (error, degrees) = welch(a, b);
+        Some(Self::new((log, error, degrees), drawn, Method::Welch, figures))
+    }
+
+    fn new(
+        (log, error, degrees): (f64, f64, f64),
+        drawn: Option<Vec<f64>>,
+        method: Method,
+        figures: usize,
+    ) -> Self {
+        let share = OUTSIDE / figures.max(1) as f64;
+        let critical = |outside: f64| match &drawn {
+            None => quantile(1.0 - outside / 2.0, degrees),
+            Some(drawn) => {
+                let at = (1.0 - outside) * RESAMPLES as f64;
+                drawn[(at.ceil() as usize).min(RESAMPLES) - 1]
+            }
+        };
+        Self {
+            log,
+            error: error.max(ERROR_MIN),
+            degrees,
+            critical: critical(OUTSIDE),
+            critical_of_all: critical(share),
+            method: if drawn.is_some() { Method::Bootstrap } else { method },
+        }
+    }
+
+    /// Of the ratio, 95 %.
+    pub(super) fn interval(&self) -> [f64; 2] {
+        self.around(self.critical)
+    }
+
+    /// The same with the 5 % shared among all figures.
+    pub(super) fn interval_of_all(&self) -> [f64; 2] {
+        self.around(self.critical_of_all)
+    }
+
+    fn around(&self, errors: f64) -> [f64; 2] {
+        [-1.0, 1.0].map(|side| (self.log + side * errors * self.error).exp())
+    }
+
+    /// The ratio above 1 that four of five such comparisons would claim.
+    ///
+    /// A difference of `K` errors is claimed where `K·s + Z > t·s'`: `Z` is the chance in the
+    /// means, `s` and `s'` that in the error, as known from these runs and from those of another
+    /// time. Each `s` has mean `m` and variance `1 − m²`; taken as normal, which is right to a
+    /// tenth of a percent from two degrees of freedom on, four in five is a quadratic in `K`.
+    pub(super) fn detectable(&self) -> f64 {
+        let (t, df, z2) = (self.critical, self.degrees, NORMAL_83 * NORMAL_83);
+        let m = 1.0 - 1.0 / (4.0 * df) + 1.0 / (32.0 * df * df);
+        let (m2, v) = (m * m, 1.0 - m * m);
+        let a = m2 - z2 * v;
+        let c = m2 * t * t - z2 * (1.0 + v * t * t);
+        let errors = (m2 * t + (m2 * m2 * t * t - a * c).max(0.0).sqrt()) / a;
+        (errors * self.error).exp()
+    }
+}
+
+/// Mean and variance of some logarithms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moments {
+    n: f64,
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+}
+
+impl Moments {
+    pub(super) fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self { n, mean, variance: squares / (n - 1.0).max(1.0) }
+    }
+
+    /// Of the mean.
+    fn error(&self) -> f64 {
+        (self.variance / self.n).sqrt()
+    }
+}
+
+/// Error of the difference of two means, and its degrees of freedom (Welch 1947).
+fn welch(a: Moments, b: Moments) -> (f64, f64) {
+    let (part_a, part_b) = (a.variance / a.n, b.variance / b.n);
+    let sum = part_a + part_b;
+    let below = part_a * part_a / (a.n - 1.0) + part_b * part_b / (b.n - 1.0);
+    let degrees = if below > 0.0 { sum * sum / below } else { a.n + b.n - 2.0 };
+    (sum.sqrt(), degrees)
+}
+
+/// Sizes of the statistic of resampled runs, in order.
+fn resampled(mut draw: impl FnMut(&mut Xoshiro256PlusPlus) -> f64) -> Vec<f64> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut drawn: Vec<f64> = (0..RESAMPLES).map(|_| draw(&mut random).abs()).collect();
+    drawn.sort_unstable_by(f64::total_cmp);
+    drawn
+}
+
+fn drawn_from(values: &[f64], random: &mut Xoshiro256PlusPlus) -> Vec<f64> {
+    let n = values.len() as u64;
+    values.iter().map(|_| values[(random.next_u64() % n) as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_compared_by_their_own_ratios() {
+        // A host that slows down moves both runs of a pair.
+        let first = [100.0, 80.0, 60.0, 90.0, 70.0];
+        let other = [110.2, 87.9, 66.1, 98.8, 77.1];
+        let [low, high] = Estimate::paired(&first, &other, 1).unwrap().interval();
+        assert!(1.095 < low && low < 1.1 && high < 1.105, "{low} to {high}");
+        let [low, high] = Estimate::apart(&first, &other, 1).unwrap().interval();
+        assert!(low < 0.9 && high > 1.2, "apart, the host hides it: {low} to {high}");
+    }
+
+    #[test]
+    fn a_known_case_of_welch_gives_the_published_figures() {
+        // Means 3 and 5, variances 2.5 and 10, five of each: t = 1.265, df = 5.882.
+        let runs = |values: [f64; 5]| values.map(f64::exp);
+        let found = Estimate::apart(&runs([1., 2., 3., 4., 5.]), &runs([1., 3., 5., 7., 9.]), 1);
+        let found = found.unwrap();
+        assert!((found.log / found.error - 1.2649).abs() < 1e-3, "{found:?}");
+        assert!((found.degrees - 5.882).abs() < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn fewer_than_three_runs_have_no_interval_and_fifteen_are_resampled() {
+        let runs = |n: usize| -> Vec<f64> { (0..n).map(|i| 100.0 + (i % 5) as f64).collect() };
+        assert_eq!(Estimate::apart(&runs(2), &runs(5), 1), None);
+        assert_eq!(Estimate::paired(&runs(2), &runs(2), 1), None);
+        assert_eq!(Estimate::apart(&runs(14), &runs(15), 1).unwrap().method, Method::Welch);
+        let many = Estimate::apart(&runs(15), &runs(15), 1).unwrap();
+        assert_eq!(many.method, Method::Bootstrap);
+        assert!((1.8..2.4).contains(&many.critical), "{many:?}");
+    }
+
+    #[test]
+    fn several_figures_share_what_chance_may_take() {
+        let (first, other) = ([100.0, 103.0, 98.0, 101.0], [105.0, 101.0, 104.0, 106.0]);
+        let found = Estimate::apart(&first, &other, 10).unwrap();
+        let ([low, high], [low_all, high_all]) = (found.interval(), found.interval_of_all());
+        assert!(low_all < low && high_all > high);
+    }
+
+    #[test]
+    fn runs_that_agree_by_rounding_claim_no_less_than_the_rounding() {
+        let found = Estimate::paired(&[100.0; 3], &[100.01; 3], 1).unwrap();
+        assert!(found.interval()[0] < 1.0 && found.detectable() > 1.001, "{found:?}");
+    }
+}

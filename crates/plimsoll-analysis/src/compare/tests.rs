@@ -1,0 +1,217 @@
+use plimsoll_model::comparison::{Method, RatioFigure};
+use plimsoll_model::event::Bound;
+use plimsoll_model::gate::GateState;
+use plimsoll_model::result::NotCounted;
+
+use super::*;
+use crate::analyse;
+use crate::testing::{PointBuilder, RunBuilder};
+
+/// A run of two load points whose ops all took so long.
+fn run_at(loads: [f64; 2], response_ns: u64) -> RunInput {
+    let points = loads.map(|load| PointBuilder::open(load).response_ns(response_ns));
+    let mut result = analyse(&RunBuilder::of(points).raw());
+    // As if the server had not held the next load.
+    result.summary.bound = Bound::Exact;
+    RunInput { bundle: format!("run-{response_ns}"), result, suite: toml::Table::new() }
+}
+
+fn run(response_ns: u64) -> RunInput {
+    run_at([1_000.0, 2_000.0], response_ns)
+}
+
+fn group(label: &str, times_ns: &[u64]) -> GroupInput {
+    GroupInput { label: label.to_owned(), runs: times_ns.iter().map(|ns| run(*ns)).collect() }
+}
+
+const FAST: [u64; 4] = [1_000_000, 1_020_000, 990_000, 1_010_000];
+const SLOW: [u64; 4] = [2_000_000, 2_050_000, 1_980_000, 2_010_000];
+
+fn compared(groups: &[GroupInput]) -> Comparison {
+    compare(groups, Wishes::default()).unwrap()
+}
+
+fn row(comparison: &Comparison, figure: RatioFigure, load: Option<f64>) -> &FigureRow {
+    comparison.rows(figure).find(|row| row.load == load).unwrap()
+}
+
+#[test]
+fn groups_that_differ_are_said_to_with_the_ratio_and_its_interval() {
+    let found = compared(&[group("a", &FAST), group("b", &SLOW)]);
+    let p50 = &row(&found, RatioFigure::P50, Some(1_000.0)).ratios[0];
+    let ([low, high], ratio) = (p50.interval.unwrap(), p50.ratio.unwrap());
+    assert!((ratio - 2.0).abs() < 0.01 && low > 1.9 && high < 2.1, "{p50:?}");
+    assert_eq!((p50.claim, p50.method), (Claim::Differs, Some(Method::Welch)));
+    assert_eq!(p50.runs, [4, 4]);
+    // The same requests were answered: throughput is the same.
+    let achieved = &row(&found, RatioFigure::AchievedOpsPerS, Some(2_000.0)).ratios[0];
+    assert_eq!(achieved.claim, Claim::NotDetectable);
+    assert!(achieved.detectable.unwrap() < 1.01, "{achieved:?}");
+}
+
+#[test]
+fn groups_of_one_kind_have_no_detectable_difference_and_it_is_said_what_would_have_been_seen() {
+    let found = compared(&[group("a", &FAST), group("b", &[1_005_000, 1_030_000, 985_000])]);
+    let p99 = &row(&found, RatioFigure::P99, Some(2_000.0)).ratios[0];
+    assert_eq!(p99.claim, Claim::NotDetectable);
+    assert!((1.02..1.15).contains(&p99.detectable.unwrap()), "{p99:?}");
+}
+
+#[test]
+fn of_fewer_than_three_runs_nothing_is_claimed() {
+    let found = compared(&[group("a", &FAST), group("b", &[2_000_000])]);
+    let p50 = &row(&found, RatioFigure::P50, Some(1_000.0)).ratios[0];
+    assert_eq!((p50.claim, p50.interval, p50.detectable), (Claim::TooFewRuns, None, None));
+    assert!(p50.ratio.unwrap() > 1.9);
+    assert!(found.notes.iter().any(|note| note.contains("ratios only")), "{:?}", found.notes);
+}
+
+#[test]
+fn runs_of_other_methods_are_refused_or_marked() {
+    let check = |change: fn(&mut RunInput), what: &str| {
+        let (a, mut b) = (group("a", &FAST), group("b", &SLOW));
+        change(&mut b.runs[1]);
+        let groups = [a, b];
+        let error = compare(&groups, Wishes::default()).unwrap_err().to_string();
+        assert!(error.starts_with(what) && error.contains("--force"), "{error}");
+        let forced = Wishes { force: true, ..Wishes::default() };
+        let marked = compare(&groups, forced).unwrap().forced;
+        assert!(marked[0].starts_with(what), "{marked:?}");
+    };
+    check(|run| run.result.seed = Some(2), "seeds differ: run-1000000 has 1, run-2050000 has 2");
+    check(|run| run.result.profile = Some("quick".into()), "profiles differ");
+    check(|run| run.result.suite.as_mut().unwrap().name = "nfs-v3".into(), "suites differ");
+    check(|run| run.result.axis.unit = "clients".into(), "kinds of load differ");
+    check(|run| run.result.format = 2, "result formats differ");
+    check(
+        |run| run.suite = toml::from_str("load = { mode = \"closed\" }").unwrap(),
+        "modes of load differ",
+    );
+    check(
+        |run| {
+            let disclosure = run.result.disclosure.get_or_insert_default();
+            disclosure.tool.version = "9".into();
+        },
+        "versions of plimsoll differ",
+    );
+}
+
+#[test]
+fn figures_of_invalid_runs_and_points_are_left_out_unless_forced() {
+    let (a, mut b) = (group("a", &FAST), group("b", &SLOW));
+    b.runs[0].result.verdict.valid = false;
+    b.runs[0].result.points[0].valid = false;
+    let groups = [a, b];
+    let found = compared(&groups);
+    assert_eq!(row(&found, RatioFigure::Peak, None).groups[1].values[0], None);
+    assert_eq!(row(&found, RatioFigure::P50, Some(1_000.0)).groups[1].values[0], None);
+    assert!(row(&found, RatioFigure::P50, Some(2_000.0)).groups[1].values[0].is_some());
+    assert!(found.notes.iter().any(|note| note.contains("left out")), "{:?}", found.notes);
+    let forced = compare(&groups, Wishes { force: true, ..Wishes::default() }).unwrap();
+    assert!(row(&forced, RatioFigure::Peak, None).groups[1].values[0].is_some());
+    assert!(forced.forced[0].contains("is not valid"), "{:?}", forced.forced);
+}
+
+#[test]
+fn curves_without_a_common_load_are_drawn_straight_between_their_points() {
+    let a = GroupInput { label: "a".into(), runs: vec![run_at([1_000.0, 2_000.0], 1_000_000)] };
+    let mut b = GroupInput { label: "b".into(), runs: vec![run_at([1_500.0, 2_500.0], 1_000_000)] };
+    let p50 = |run: &mut RunInput, index: usize, ns| {
+        run.result.points[index].response_ns.as_mut().unwrap().p50 = Some(ns);
+    };
+    p50(&mut b.runs[0], 0, 1_000_000);
+    p50(&mut b.runs[0], 1, 4_000_000);
+    let found = compared(&[a, b]);
+    let loads: Vec<_> = found.rows(RatioFigure::P50).map(|row| row.load.unwrap()).collect();
+    assert_eq!(loads, [2_000.0], "1,000 is below the second curve");
+    let p50 = row(&found, RatioFigure::P50, Some(2_000.0));
+    assert!(p50.interpolated);
+    let between = p50.groups[1].mean.unwrap();
+    assert!((between / 2e6 - 1.0).abs() < 0.01, "half way in logarithms: {between}");
+    assert!(found.notes.iter().any(|note| note.contains("--like DIR")), "{:?}", found.notes);
+}
+
+#[test]
+fn a_peak_that_was_not_reached_is_claimed_only_in_the_direction_it_leaves_open() {
+    let peaks = |label: &str, values: [f64; 3], bound| {
+        let mut group = group(label, &FAST[..3]);
+        for (run, value) in group.runs.iter_mut().zip(values) {
+            (run.result.summary.value, run.result.summary.bound) = (Some(value), bound);
+        }
+        group
+    };
+    let claim = |first, other| {
+        let found = compared(&[first, other]);
+        row(&found, RatioFigure::Peak, None).ratios[0].claim
+    };
+    let (low, high) = ([1_000.0, 1_010.0, 1_020.0], [2_000.0, 2_010.0, 2_020.0]);
+    let (exact, least) = (Bound::Exact, Bound::AtLeast);
+    assert_eq!(claim(peaks("a", high, least), peaks("b", low, exact)), Claim::Differs);
+    assert_eq!(claim(peaks("a", low, least), peaks("b", high, exact)), Claim::AtLeast);
+    assert_eq!(claim(peaks("a", low, exact), peaks("b", high, least)), Claim::Differs);
+    assert_eq!(claim(peaks("a", low, least), peaks("b", high, least)), Claim::AtLeast);
+}
+
+#[test]
+fn conditions_are_judged_on_the_interval() {
+    let groups = [group("a", &FAST), group("b", &SLOW)];
+    let state = |expr: &str, groups: &[GroupInput]| {
+        let gates = [expr.parse().unwrap()];
+        let wishes = Wishes { gates: &gates, ..Wishes::default() };
+        let gate = compare(groups, wishes).unwrap().gates.remove(0);
+        (gate.state, gate.fails)
+    };
+    assert_eq!(state("p99 > 1.5x", &groups), (GateState::Failed, true));
+    assert_eq!(state("p99@1000 > 2.2x", &groups), (GateState::Held, false));
+    assert_eq!(state("p50@1000 > 2x", &groups), (GateState::Unsure, false));
+    assert_eq!(state("p50@77 > 2x", &groups), (GateState::Unknown, true));
+    assert_eq!(state("peak < 0.97x", &groups), (GateState::Held, false));
+    let few = [group("a", &FAST), group("b", &SLOW[..2])];
+    assert_eq!(state("p99 > 1.5x", &few), (GateState::Unsure, false), "two runs claim nothing");
+}
+
+#[test]
+fn what_differs_between_and_within_groups_is_said() {
+    let (a, mut b) = (group("a", &FAST), group("b", &SLOW));
+    let suite =
+        |signing| toml::from_str(&format!("workload = {{ signing = {signing:?} }}")).unwrap();
+    b.runs.iter_mut().for_each(|run| run.suite = suite("required"));
+    b.runs[3].result.targets = vec!["http://elsewhere/".into()];
+    let found = compared(&[a, b]);
+    let of =
+        |name: &str| found.differences.iter().find(|it| it.name == name).unwrap().values.clone();
+    assert_eq!(of("workload.signing"), ["none", "required"]);
+    assert!(of("target")[1].ends_with(" / http://elsewhere/"));
+    let splits = &found.groups[1].splits;
+    assert!(splits.iter().any(|split| split.contains("target is")), "{splits:?}");
+    assert!(found.groups[0].splits.is_empty(), "{:?}", found.groups[0].splits);
+}
+
+#[test]
+fn a_group_of_two_modes_is_seen() {
+    let modes = [1_000_000, 1_010_000, 990_000, 1_500_000, 1_005_000, 995_000, 1_490_000];
+    let found = compared(&[group("a", &modes), group("b", &FAST)]);
+    let splits = &found.groups[0].splits;
+    assert!(
+        splits.iter().any(|split| split.contains("run-1500000, run-1490000 lie above")),
+        "{splits:?}"
+    );
+}
+
+#[test]
+fn points_that_the_server_did_not_hold_are_named() {
+    let (a, mut b) = (group("a", &FAST), group("b", &SLOW));
+    b.runs[0].result.points[1].not_counted = Some(NotCounted::NotHeld);
+    let found = compared(&[a, b]);
+    assert_eq!(row(&found, RatioFigure::P50, Some(2_000.0)).not_counted, ["b"]);
+    assert!(row(&found, RatioFigure::P50, Some(1_000.0)).not_counted.is_empty());
+}
+
+#[test]
+fn pairs_that_lack_a_run_are_left_out() {
+    let groups = [group("a", &FAST), group("b", &SLOW[..3])];
+    let found = compare(&groups, Wishes { paired: true, ..Wishes::default() }).unwrap();
+    let p50 = &row(&found, RatioFigure::P50, Some(1_000.0)).ratios[0];
+    assert_eq!((p50.runs, p50.method), ([3, 3], Some(Method::PairedT)));
+    assert!(found.notes.iter().any(|note| note.contains("without a pair")), "{:?}", found.notes);
+}

@@ -1,0 +1,338 @@
+//! Groups of runs side by side: the page, the text for a repository and that for a terminal.
+
+mod words;
+
+use std::fmt::Write as _;
+
+use plimsoll_model::comparison::{Comparison, FigureRow, Group, GroupFigure, RatioFigure};
+use plimsoll_model::gate::GateState;
+use plimsoll_model::units::grouped;
+use serde::Serialize;
+
+use crate::html::{Chart, ReportError, chart, environment};
+use crate::markdown::MarkdownPage;
+use crate::svg::ratio_chart;
+use crate::table::{Mark, Table, figures, words};
+use crate::text::{ABSENT, axis_name, instant, number};
+use crate::view::CLOSING;
+
+pub(crate) use words::gate as gate_text;
+pub(crate) use words::{cell, place};
+
+/// How to read the figures.
+const NOTE: &str = "Ratios are those of geometric means to the first group. In brackets the 95 % \
+    interval from how the runs scatter: where it leaves 1 out the groups differ, where it holds 1 \
+    no difference was seen, and beside it stands the smallest that would have been in four of five \
+    such comparisons. Of fewer than three runs a side nothing is claimed.";
+/// What precedes the reasons against a comparison that was forced.
+const FORCED: &str = "Forced: these runs should not be compared, and no ratio below is a finding";
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    subtitle: String,
+    forced_lead: &'static str,
+    forced: Vec<String>,
+    sentences: Vec<String>,
+    splits: Vec<(String, String)>,
+    gates: Vec<(&'static str, String)>,
+    whole: Table,
+    /// A group after the first each.
+    others: Vec<Other>,
+    differences: Table,
+    notes: Vec<String>,
+    runs: Table,
+    note: &'static str,
+    closing: &'static str,
+}
+
+#[derive(Serialize)]
+struct Other {
+    title: String,
+    /// Named apart from the templates' own `chart` and `table`.
+    chart_of: Option<Chart>,
+    points: Table,
+    values: Table,
+}
+
+impl Page {
+    fn new(it: &Comparison) -> Self {
+        let others = 0..it.groups.len().saturating_sub(1);
+        let splits = it.groups.iter().flat_map(|group| {
+            group.splits.iter().map(|split| (group.label.clone(), split.clone()))
+        });
+        let gates = it.gates.iter().map(|gate| {
+            let sign = match (gate.fails, gate.state) {
+                (true, _) => "✗",
+                (false, GateState::Held) => "✓",
+                _ => "?",
+            };
+            (sign, gate_text(gate))
+        });
+        Self {
+            title: title(it),
+            subtitle: subtitle(it),
+            forced_lead: FORCED,
+            forced: it.forced.clone(),
+            sentences: others.clone().flat_map(|index| words::sentences(it, index)).collect(),
+            splits: splits.collect(),
+            gates: gates.collect(),
+            whole: whole_table(it),
+            others: others.map(|index| Other::new(it, index)).collect(),
+            differences: differences_table(it),
+            notes: it.notes.clone(),
+            runs: runs_table(it),
+            note: NOTE,
+            closing: CLOSING,
+        }
+    }
+}
+
+impl Other {
+    fn new(it: &Comparison, index: usize) -> Self {
+        let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+        let title = match it.groups.len() {
+            2 => "Ratios at each load point".to_owned(),
+            _ => format!("{other} compared with {first}"),
+        };
+        Self {
+            title,
+            chart_of: chart(&format!("ratios-{index}"), |frame| ratio_chart(frame, it, index)),
+            points: points_table(it, index),
+            values: values_table(it, index),
+        }
+    }
+}
+
+/// Renders a comparison as one page that needs no network.
+///
+/// # Errors
+/// When the embedded template does not render, which no document should be able to cause.
+pub fn comparison_html(comparison: &Comparison) -> Result<String, ReportError> {
+    let mut environment = environment()?;
+    environment.add_template("comparison.html", include_str!("../templates/comparison.html"))?;
+    let page = minijinja::value::Serde(Page::new(comparison));
+    Ok(environment.get_template("comparison.html")?.render(page)?)
+}
+
+/// Renders it as Markdown with tables (GitHub's dialect).
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let (it, mut page) = (Page::new(comparison), MarkdownPage::default());
+    page.title(&it.title);
+    page.emphasised(&it.subtitle);
+    if !it.forced.is_empty() {
+        page.strong(&format!("✗ {}:", it.forced_lead));
+        page.items(&it.forced);
+    }
+    page.items(&it.sentences);
+    let splits = it.splits.iter().map(|(label, split)| format!("{label}: {split}"));
+    page.items(&splits.collect::<Vec<_>>());
+    if !it.gates.is_empty() {
+        page.paragraph("Conditions under which the comparison fails:");
+        let gates = it.gates.iter().map(|(sign, text)| format!("{sign} {text}"));
+        page.items(&gates.collect::<Vec<_>>());
+    }
+    page.table(&it.whole);
+    for other in &it.others {
+        if !other.points.rows.is_empty() {
+            page.section(&other.title);
+            page.table(&other.points);
+        }
+    }
+    page.paragraph(it.note);
+    page.items(&it.notes);
+    page.table(&it.differences);
+    page.table(&it.runs);
+    page.end(it.closing)
+}
+
+/// Renders it for a terminal.
+pub fn comparison_text(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let it = comparison;
+    for index in 0..it.groups.len().saturating_sub(1) {
+        let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+        let _ = writeln!(out, "{other} compared with {first} ({})", subtitle(it));
+        if !it.forced.is_empty() {
+            let _ = writeln!(out, "  {FORCED}");
+        }
+        let mut load = None;
+        for row in &it.figures {
+            if row.load != load {
+                load = row.load;
+                let mark = match row.not_counted.as_slice() {
+                    [] => String::new(),
+                    labels => format!("  (not counted: {})", labels.join(", ")),
+                };
+                let _ = writeln!(out, "  at {}{mark}", number(load));
+            }
+            let [before, after] =
+                [0, index + 1].map(|at| words::value(it, row.figure, &row.groups[at]));
+            let (name, said) = (words::name(row.figure), words::said(row, index));
+            let indent = if row.load.is_some() { "    " } else { "  " };
+            let width = 22 - indent.len();
+            let _ = writeln!(out, "{indent}{name:<width$} {before} → {after}  {said}");
+        }
+    }
+    for (label, text) in it.groups.iter().flat_map(labelled_splits) {
+        let _ = writeln!(out, "  {label}: {text}");
+    }
+    for difference in &it.differences {
+        let _ = writeln!(out, "  differs: {}: {}", difference.name, difference.values.join(" | "));
+    }
+    let forced = it.forced.iter().map(|text| format!("forced: {text}"));
+    for text in forced.chain(it.notes.iter().map(|text| format!("note: {text}"))) {
+        let _ = writeln!(out, "  {text}");
+    }
+    for gate in &it.gates {
+        let _ = writeln!(out, "  {}", gate_text(gate));
+    }
+    out
+}
+
+fn labelled_splits(group: &Group) -> impl Iterator<Item = (&str, &str)> {
+    group.splits.iter().map(|split| (group.label.as_str(), split.as_str()))
+}
+
+pub(crate) fn title(it: &Comparison) -> String {
+    let mut labels = it.groups.iter().map(|group| group.label.as_str());
+    let first = labels.next().unwrap_or_default();
+    format!("{} compared with {first}", labels.collect::<Vec<_>>().join(", "))
+}
+
+fn subtitle(it: &Comparison) -> String {
+    format!("{}, profile {}, {}", it.suite, it.profile, words::runs(it))
+}
+
+/// Figures of the run, all groups side by side.
+fn whole_table(it: &Comparison) -> Table {
+    let mut columns = vec![words("figure")];
+    for (index, group) in it.groups.iter().enumerate() {
+        columns.push(figures(&group.label, ""));
+        columns.push(figures("spread", ""));
+        if index > 0 {
+            columns.push(words(&format!("to {}", it.groups[0].label)));
+        }
+    }
+    let mut table = Table::new("Figures of the whole run", columns);
+    for row in it.figures.iter().filter(|row| row.load.is_none()) {
+        let mut cells = vec![words::name(row.figure).to_owned()];
+        for (index, group) in row.groups.iter().enumerate() {
+            cells.push(words::value(it, row.figure, group));
+            cells.push(words::spread(group));
+            if index > 0 {
+                cells.push(words::said(row, index - 1));
+            }
+        }
+        table.push(cells);
+    }
+    table.without_empty_columns()
+}
+
+/// Ratios of one group to the first, a line for each load point.
+fn points_table(it: &Comparison, index: usize) -> Table {
+    let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+    let of_points = RatioFigure::ALL.into_iter().filter(|figure| figure.is_of_point());
+    let of_points: Vec<RatioFigure> = of_points.collect();
+    let mut columns = vec![figures(&axis_name(&it.axis), "")];
+    columns.extend(of_points.iter().map(|figure| figures(words::name(*figure), "")));
+    columns.push(words("not counted"));
+    let caption = format!("{other} to {first} at each load point");
+    let mut table = Table::new(caption, columns);
+    let mut loads: Vec<f64> = it.figures.iter().filter_map(|row| row.load).collect();
+    loads.dedup();
+    for load in loads {
+        let at = |figure: RatioFigure| it.rows(figure).find(|row| row.load == Some(load));
+        let mut cells = vec![grouped(load)];
+        let ratio = |figure: &RatioFigure| at(*figure).map(|row| cell(row, index));
+        cells.extend(of_points.iter().map(|f| ratio(f).unwrap_or_else(|| ABSENT.to_owned())));
+        let left_out = at(of_points[0]).map(|row| row.not_counted.join(", "));
+        let left_out = left_out.filter(|labels| !labels.is_empty());
+        let mark = if left_out.is_some() { Mark::NotCounted } else { Mark::Sound };
+        cells.push(left_out.unwrap_or_else(|| ABSENT.to_owned()));
+        table.push_marked(cells, mark);
+    }
+    table.without_empty_columns()
+}
+
+/// What the ratios of the load points are made of.
+fn values_table(it: &Comparison, index: usize) -> Table {
+    let columns = vec![
+        words("figure"),
+        figures(&it.groups[0].label, ""),
+        figures("spread", ""),
+        figures(&it.groups[index + 1].label, ""),
+        figures("spread", ""),
+        words("ratio"),
+    ];
+    let mut table = Table::new("Geometric means of the runs, and how far they lie apart", columns);
+    for row in it.figures.iter().filter(|row| row.load.is_some()) {
+        let mut cells = vec![place(row)];
+        for group in [&row.groups[0], &row.groups[index + 1]] {
+            cells.push(words::value(it, row.figure, group));
+            cells.push(words::spread(group));
+        }
+        cells.push(words::said(row, index));
+        table.push(cells);
+    }
+    table
+}
+
+fn differences_table(it: &Comparison) -> Table {
+    let mut columns = vec![words("what")];
+    columns.extend(it.groups.iter().map(|group| words(&group.label)));
+    let mut table = Table::new("What differs between the groups", columns);
+    for difference in &it.differences {
+        let mut cells = vec![difference.name.clone()];
+        cells.extend(difference.values.iter().cloned());
+        table.push(cells);
+    }
+    table
+}
+
+fn runs_table(it: &Comparison) -> Table {
+    let columns = vec![
+        words("group"),
+        words("bundle"),
+        words("started"),
+        words("verdict"),
+        figures("peak", ""),
+        words("what limited it"),
+    ];
+    let mut table = Table::new("The runs", columns);
+    for group in &it.groups {
+        for run in &group.runs {
+            let value = GroupFigure { mean: run.value, ..GroupFigure::default() };
+            let cells = vec![
+                group.label.clone(),
+                run.bundle.clone(),
+                run.started.as_deref().map_or_else(|| ABSENT.to_owned(), instant),
+                if run.valid { "valid" } else { "invalid" }.to_owned(),
+                words::value(it, RatioFigure::Peak, &value),
+                run.limit.clone().unwrap_or_else(|| ABSENT.to_owned()),
+            ];
+            table.push_marked(cells, if run.valid { Mark::Sound } else { Mark::Invalid });
+        }
+    }
+    table.without_empty_columns()
+}
+
+/// The rows that a chart of ratios shows: figures of the run, and of the load points the median,
+/// the 99th percentile and, where it is not simply what was asked for, the throughput.
+pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &FigureRow> {
+    const TRIVIAL: f64 = 0.005;
+    let throughput_says = it.rows(RatioFigure::AchievedOpsPerS).any(move |row| {
+        let ratio = row.ratios.get(index).and_then(|it| it.ratio);
+        ratio.is_some_and(|ratio| (ratio - 1.0).abs() > TRIVIAL)
+    });
+    let shown = move |figure| match figure {
+        RatioFigure::AchievedOpsPerS => throughput_says,
+        RatioFigure::P90 | RatioFigure::P95 => false,
+        _ => true,
+    };
+    let by_figure = RatioFigure::ALL.into_iter().filter(move |figure| shown(*figure));
+    by_figure.flat_map(|figure| it.rows(figure))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! How figures, ratios and what may be said of them are written: the same on the terminal, in HTML
+//! and in Markdown.
+
+use plimsoll_model::comparison::{
+    Claim, Comparison, FigureRow, GroupFigure, Ratio, RatioFigure, RatioGateResult,
+};
+use plimsoll_model::gate::GateState;
+use plimsoll_model::stated::Stated;
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::{BytesPerSec, decimals, grouped};
+
+use crate::text::ABSENT;
+
+/// What a figure is called.
+pub(crate) fn name(figure: RatioFigure) -> &'static str {
+    match figure {
+        RatioFigure::Peak => "peak",
+        RatioFigure::PeakOpsPerS => "highest rate, ops/s",
+        RatioFigure::Score => "score",
+        RatioFigure::Capacity => "capacity",
+        RatioFigure::OverallResponse => "overall response",
+        RatioFigure::AchievedOpsPerS => "throughput",
+        figure => figure.as_str(),
+    }
+}
+
+/// The name with its load.
+pub(crate) fn place(row: &FigureRow) -> String {
+    match row.load {
+        None => name(row.figure).to_owned(),
+        Some(load) => format!("{} at {}", name(row.figure), grouped(load)),
+    }
+}
+
+/// A figure of a group, in its unit.
+pub(crate) fn value(comparison: &Comparison, figure: RatioFigure, group: &GroupFigure) -> String {
+    let Some(mean) = group.mean else { return ABSENT.to_owned() };
+    let least = if group.at_least { "at least " } else { "" };
+    let text = match figure {
+        figure if figure.is_time() => Stated::new(mean, None).time_text(),
+        RatioFigure::Peak if comparison.unit == Metric::Bytes.unit() => {
+            BytesPerSec(mean).to_string()
+        }
+        RatioFigure::Peak => format!("{} {}", grouped(mean), comparison.unit),
+        RatioFigure::AchievedOpsPerS | RatioFigure::PeakOpsPerS => {
+            format!("{} {}", grouped(mean), Metric::Ops.unit())
+        }
+        _ => grouped(mean),
+    };
+    format!("{least}{text}")
+}
+
+/// How far the runs of a group lie apart.
+pub(crate) fn spread(group: &GroupFigure) -> String {
+    let percent = |ratio: f64| format!("± {} %", two_digits(ratio * 100.0));
+    group.spread_ratio.map_or_else(|| ABSENT.to_owned(), percent)
+}
+
+/// A ratio and its interval, `× 1.44 (1.39–1.49)`, or why there is none.
+pub(crate) fn ratio(ratio: &Ratio) -> String {
+    let Some(value) = ratio.ratio else { return ABSENT.to_owned() };
+    match ratio.interval {
+        None => format!("× {}", times(value, f64::INFINITY)),
+        Some([low, high]) => {
+            let text = |bound| times(bound, high / low);
+            format!("× {} ({}–{})", text(value), text(low), text(high))
+        }
+    }
+}
+
+/// What may be said of it, with what would have been seen.
+pub(crate) fn said(row: &FigureRow, index: usize) -> String {
+    let Some(it) = row.ratios.get(index) else { return ABSENT.to_owned() };
+    let open = |row: &FigureRow| (row.groups[0].at_least, row.groups[index + 1].at_least);
+    match it.claim {
+        Claim::Differs => match open(row) {
+            (true, _) => format!("at most {}", ratio(it)),
+            (_, true) => format!("at least {}", ratio(it)),
+            _ => ratio(it),
+        },
+        Claim::NotDetectable => {
+            let bounds = it.interval.map(|[low, high]| {
+                let text = |bound| times(bound, high / low);
+                format!(" ({}–{})", text(low), text(high))
+            });
+            let seen = it.detectable.map(|seen| format!("; {} would have been", percent(seen)));
+            format!("no difference seen{}{}", bounds.unwrap_or_default(), seen.unwrap_or_default())
+        }
+        Claim::TooFewRuns => format!("{}, no claim: too few runs", ratio(it)),
+        Claim::AtLeast => match open(row) {
+            (true, true) => "not known: both would have carried more".to_owned(),
+            (true, false) => "not known: the first would have carried more".to_owned(),
+            _ => "not known: it would have carried more".to_owned(),
+        },
+        Claim::Absent => "not in both".to_owned(),
+    }
+}
+
+/// The same in a cell among others.
+pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
+    let Some(it) = row.ratios.get(index) else { return ABSENT.to_owned() };
+    match it.claim {
+        Claim::Differs | Claim::AtLeast => said(row, index),
+        Claim::NotDetectable => match it.interval {
+            Some([low, high]) => {
+                let text = |bound| times(bound, high / low);
+                format!("none seen ({}–{})", text(low), text(high))
+            }
+            None => ABSENT.to_owned(),
+        },
+        Claim::TooFewRuns => ratio(it),
+        Claim::Absent => ABSENT.to_owned(),
+    }
+}
+
+/// What comes first: the group against the first one, in a sentence for each figure of the run, and
+/// for the response at the highest load that counts in all groups.
+pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
+    let [first, other] = [0, index + 1].map(|at| &comparison.groups[at].label);
+    let rows = || comparison.figures.iter();
+    let mut counted = rows().filter(|row| row.not_counted.is_empty()).filter_map(|row| row.load);
+    let highest = counted.next_back();
+    let at_highest = |row: &&FigureRow| {
+        row.load == highest && matches!(row.figure, RatioFigure::P50 | RatioFigure::P99)
+    };
+    let shown = rows().filter(|row| row.load.is_none() || at_highest(row));
+    let sentence = |row: &FigureRow| {
+        let it = row.ratios.get(index).filter(|it| it.ratio.is_some())?;
+        let [before, after] =
+            [0, index + 1].map(|at| value(comparison, row.figure, &row.groups[at]));
+        let by = match it.claim {
+            Claim::Differs => format!(", {}", more_or_less(row.figure, it.ratio?)),
+            _ => String::new(),
+        };
+        let what = if row.load.is_none() { capitalised(&place(row)) } else { place(row) };
+        let said = said(row, index);
+        Some(format!("{what}: {other} {after}, {first} {before}: {said}{by}."))
+    };
+    shown.filter_map(sentence).collect()
+}
+
+/// `28 % less`, `12 % slower`.
+fn more_or_less(figure: RatioFigure, ratio: f64) -> String {
+    let how = match (figure.is_time(), ratio > 1.0) {
+        (true, true) => "longer",
+        (true, false) => "shorter",
+        (false, true) => "more",
+        (false, false) => "less",
+    };
+    format!("{} % {how}", two_digits((ratio - 1.0).abs() * 100.0))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}
+
+/// What became of a condition.
+pub(crate) fn gate(gate: &RatioGateResult) -> String {
+    let state = gate.state.as_str();
+    let Some(ratio) = gate.ratio else {
+        return format!("{}: {state}, {} has no such figure to compare", gate.expr, gate.group);
+    };
+    let it = Ratio { ratio: Some(ratio), interval: gate.interval, ..Ratio::default() };
+    let place = gate.load.map_or(String::new(), |load| format!(" at {}", grouped(load)));
+    let why = match (gate.state, gate.interval) {
+        (GateState::Unsure, None) => "; fewer than three runs a side",
+        _ => "",
+    };
+    format!("{}: {state}, {} {}{place}{why}", gate.expr, gate.group, self::ratio(&it))
+}
+
+/// How many runs, and how they stand to each other.
+pub(crate) fn runs(comparison: &Comparison) -> String {
+    let counts: Vec<usize> = comparison.groups.iter().map(|group| group.runs.len()).collect();
+    match (comparison.paired, counts.as_slice()) {
+        (true, [1, ..]) => "one pair of runs".to_owned(),
+        (true, [first, ..]) => format!("{first} pairs of runs made in turn"),
+        (false, [first, rest @ ..]) if rest.iter().all(|count| count == first) => match first {
+            1 => "one run each".to_owned(),
+            count => format!("{count} runs each"),
+        },
+        _ => counts.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ") + " runs",
+    }
+}
+
+/// How much more than 1, in percent; a factor where that is clearer.
+fn percent(ratio: f64) -> String {
+    const FACTOR_MIN: f64 = 2.0;
+    if ratio >= FACTOR_MIN {
+        return format!("a factor of {}", times(ratio, f64::INFINITY));
+    }
+    format!("{} %", two_digits((ratio - 1.0) * 100.0))
+}
+
+fn two_digits(value: f64) -> String {
+    let decimals = decimals(value, 2);
+    format!("{value:.decimals$}")
+}
+
+/// A ratio with the decimals that its interval, so many times wide, leaves sense.
+fn times(value: f64, width: f64) -> String {
+    match (value, width) {
+        (value, _) if value >= 99.5 => grouped(value.round()),
+        (value, _) if value >= 9.95 => format!("{value:.1}"),
+        (_, width) if width < 1.01 => format!("{value:.3}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(claim: Claim, interval: Option<[f64; 2]>) -> FigureRow {
+        let it = Ratio {
+            ratio: Some(1.44),
+            interval,
+            detectable: Some(1.052),
+            claim,
+            ..Ratio::default()
+        };
+        FigureRow {
+            figure: RatioFigure::P99,
+            load: Some(4_000.0),
+            interpolated: false,
+            not_counted: Vec::new(),
+            groups: vec![GroupFigure::default(), GroupFigure::default()],
+            ratios: vec![it],
+        }
+    }
+
+    #[test]
+    fn a_claim_comes_with_its_interval_and_its_absence_with_what_would_have_been_seen() {
+        let bounds = Some([1.39, 1.492]);
+        assert_eq!(said(&row(Claim::Differs, bounds), 0), "× 1.44 (1.39–1.49)");
+        assert_eq!(
+            said(&row(Claim::NotDetectable, Some([0.97, 1.05])), 0),
+            "no difference seen (0.97–1.05); 5.2 % would have been"
+        );
+        assert_eq!(said(&row(Claim::TooFewRuns, None), 0), "× 1.44, no claim: too few runs");
+        let mut open = row(Claim::Differs, bounds);
+        open.groups[1].at_least = true;
+        assert_eq!(said(&open, 0), "at least × 1.44 (1.39–1.49)");
+    }
+
+    #[test]
+    fn ratios_have_the_digits_their_interval_leaves() {
+        assert_eq!((times(1.0004, 1.002), times(11.22, 2.0)), ("1.000".into(), "11.2".into()));
+        assert_eq!((times(0.0123, 1.2), times(250.4, 1.1)), ("0.01".into(), "250".into()));
+    }
+}

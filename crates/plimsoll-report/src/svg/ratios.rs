@@ -1,0 +1,106 @@
+//! Ratios of one group to another with their intervals, a line each, about the line of no
+//! difference.
+
+use plimsoll_model::comparison::{Claim, Comparison, FigureRow, Ratio};
+
+use super::Frame;
+use super::draw::{Anchor, Drawing};
+use crate::comparison::{cell, charted, place};
+
+const ROW: f64 = 24.0;
+const TOP: f64 = 30.0;
+const FOOT: f64 = 34.0;
+/// Width of a letter of the labels.
+const LETTER: f64 = 6.8;
+/// Half a tick's text stands beyond the axis.
+const MARGIN: f64 = 14.0;
+/// Room for what is said of a ratio, on wide pages.
+const WORDS: f64 = 250.0;
+/// The axis shows at least a tenth to either side.
+const LOG_MIN: f64 = 0.095;
+/// Ratios beyond this leave the others without room; they end in an arrow's place.
+const LOG_MAX: f64 = 2.4;
+/// Round ratios, of which those within the axis are marked.
+const TICKS: [f64; 17] =
+    [0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0];
+/// Marks closer than this run into each other.
+const TICK_ROOM: f64 = 34.0;
+
+/// Nothing where no ratio is known.
+pub(crate) fn ratio_chart(
+    frame: Frame<'_>,
+    comparison: &Comparison,
+    index: usize,
+) -> Option<String> {
+    let known = |row: &&FigureRow| {
+        row.ratios.get(index).is_some_and(|it| it.ratio.is_some() && it.claim != Claim::Absent)
+    };
+    let rows: Vec<&FigureRow> = charted(comparison, index).filter(known).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let longest = rows.iter().map(|row| place(row).chars().count()).max().unwrap_or_default();
+    let left = LETTER * longest as f64 + 2.0 * MARGIN;
+    let right = frame.width - if frame.is_narrow() { MARGIN } else { WORDS };
+    let ratios = || rows.iter().map(|row| &row.ratios[index]);
+    let furthest = ratios().flat_map(ends).map(|end| end.ln().abs()).fold(LOG_MIN, f64::max);
+    let reach = (furthest * 1.08).min(LOG_MAX);
+    let x = |ratio: f64| {
+        let part = (ratio.ln() / reach).clamp(-1.0, 1.0);
+        left + (right - left) * (part + 1.0) / 2.0
+    };
+    let bottom = TOP + ROW * rows.len() as f64;
+    let mut drawing = Drawing::new();
+    ticks(&mut drawing, reach, &x, bottom);
+    drawing.line("base", (x(1.0), TOP - 6.0), (x(1.0), bottom));
+    for (at, row) in rows.iter().enumerate() {
+        let y = TOP + ROW * (at as f64 + 0.5);
+        let ratio = &row.ratios[index];
+        let (class, words) = (class(ratio), cell(row, index));
+        drawing.text("label", (left - MARGIN, y + 4.0), Anchor::End, &place(row));
+        if let Some([low, high]) = ratio.interval {
+            drawing.line(&format!("whisker {class}"), (x(low), y), (x(high), y));
+        }
+        let tip = format!("{}: {words}", place(row));
+        drawing.dot(&format!("dot {class}"), (x(ratio.ratio.unwrap_or(1.0)), y), 4.5, &tip);
+        if !frame.is_narrow() {
+            drawing.text("small", (right + MARGIN, y + 4.0), Anchor::Start, &words);
+        }
+    }
+    let [first, other] = [0, index + 1].map(|at| comparison.groups[at].label.as_str());
+    let title = format!("Ratios of {other} to {first}, with 95 % intervals");
+    let desc = "Left of the middle line the figure is smaller, right of it larger. Strong: the \
+                interval leaves 1 out. The tables hold the same figures.";
+    Some(drawing.finish(frame.id, (frame.width, bottom + FOOT), &title, desc))
+}
+
+fn ends(ratio: &Ratio) -> impl Iterator<Item = f64> {
+    let ends = ratio.interval.unwrap_or_default();
+    ends.into_iter().chain(ratio.ratio).filter(|end| *end > 0.0 && end.is_finite())
+}
+
+/// Strong where a difference is claimed.
+fn class(ratio: &Ratio) -> &'static str {
+    match (ratio.claim, ratio.interval.is_some()) {
+        (Claim::Differs, _) => "s1",
+        (_, true) => "weak",
+        (_, false) => "weak ring",
+    }
+}
+
+fn ticks(drawing: &mut Drawing, reach: f64, x: &impl Fn(f64) -> f64, bottom: f64) {
+    // From the middle outwards, so that 1 has its mark.
+    let mut within: Vec<f64> = TICKS.into_iter().filter(|t| t.ln().abs() <= reach).collect();
+    within.sort_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
+    let mut placed: Vec<f64> = Vec::new();
+    for tick in within {
+        let at = x(tick);
+        if placed.iter().any(|other| (other - at).abs() < TICK_ROOM) {
+            continue;
+        }
+        placed.push(at);
+        drawing.line("grid", (at, TOP - 6.0), (at, bottom));
+        let text = format!("{tick}×");
+        drawing.text("tick", (at, bottom + 18.0), Anchor::Middle, &text);
+    }
+}

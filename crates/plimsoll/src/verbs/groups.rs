@@ -1,0 +1,181 @@
+//! From what a user names to groups of runs.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_analysis::compare::{GroupInput, RunInput};
+use plimsoll_model::bundle::{BundleReader, JOURNAL_FILE, SUITE_FILE};
+use plimsoll_model::result::RunResult;
+
+use crate::derive;
+use crate::exit::Failure;
+
+/// A group as it was named.
+pub(super) struct Named {
+    /// What the user calls it.
+    pub label: Option<String>,
+    /// Bundles, directories of them, or the stem of repeats.
+    pub runs: Vec<String>,
+}
+
+/// The groups, each run analysed. Those without a label are called after their targets where these
+/// tell them apart, else after their directories.
+pub(super) fn read(named: &[Named]) -> Result<Vec<GroupInput>, Failure> {
+    let mut groups = Vec::new();
+    for group in named {
+        let mut runs = Vec::new();
+        for name in &group.runs {
+            for bundle in bundles(Path::new(name))? {
+                runs.push(run_of(&bundle)?);
+            }
+        }
+        groups.push(GroupInput { label: group.label.clone().unwrap_or_default(), runs });
+    }
+    label(&mut groups, named);
+    Ok(groups)
+}
+
+/// A run and its suite.
+fn run_of(bundle: &Path) -> Result<RunInput, Failure> {
+    input(bundle, derive::result_of(bundle)?)
+}
+
+/// A run whose result is known, and its suite.
+pub(super) fn input(bundle: &Path, result: RunResult) -> Result<RunInput, Failure> {
+    let suite = BundleReader::open(bundle)?;
+    let suite = suite.suite_text().parse().map_err(|e: toml::de::Error| {
+        Failure::wrong(format!("{}: {}", bundle.join(SUITE_FILE).display(), e.message()))
+    })?;
+    Ok(RunInput { bundle: bundle.display().to_string(), result, suite })
+}
+
+/// The bundle, those in the directory, or those that `run --repeat` made of that name.
+fn bundles(place: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if is_bundle(place) {
+        return Ok(vec![place.to_owned()]);
+    }
+    let within = if place.is_dir() { in_directory(place, |_| true)? } else { repeats_of(place)? };
+    match within.is_empty() {
+        false => Ok(within),
+        true => Err(Failure::wrong(format!(
+            "{}: neither the bundle of a run nor a directory that holds some; runs are made with \
+             plimsoll run SUITE TARGET --out DIR",
+            place.display()
+        ))),
+    }
+}
+
+fn is_bundle(place: &Path) -> bool {
+    place.join(JOURNAL_FILE).is_file()
+}
+
+/// `DIR-1`, `DIR-2` …
+fn repeats_of(place: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let Some(stem) = place.file_name().map(|name| format!("{}-", name.to_string_lossy())) else {
+        return Ok(Vec::new());
+    };
+    let parent = match place.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if !parent.is_dir() {
+        return Ok(Vec::new());
+    }
+    let is_repeat =
+        |name: &str| name.strip_prefix(&stem).is_some_and(|number| number.parse::<u32>().is_ok());
+    in_directory(parent, is_repeat)
+}
+
+/// Bundles directly below, by their names with numbers in order of their size.
+fn in_directory(dir: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |e: std::io::Error| {
+        Failure::unusable(format!("{}: cannot read the directory: {e}", dir.display()))
+    };
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if wanted(&name) && is_bundle(&path) {
+            found.push((name, path));
+        }
+    }
+    found.sort_by_key(|(name, _)| natural(name));
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// `run-10` comes after `run-9`.
+fn natural(name: &str) -> (String, u64, String) {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (stem, number) = name.split_at(name.len() - digits);
+    (stem.to_owned(), number.parse().unwrap_or(0), name.to_owned())
+}
+
+fn label(groups: &mut [GroupInput], named: &[Named]) {
+    let of_targets: Vec<Option<String>> = groups.iter().map(one_target).collect();
+    let told_apart = of_targets.iter().all(Option::is_some) && all_differ(&of_targets);
+    let short = |named: &Named| {
+        let first = named.runs.first().map(Path::new)?;
+        first.file_name().map(|name| name.to_string_lossy().into_owned())
+    };
+    let of_names: Vec<Option<String>> = named.iter().map(short).collect();
+    let names_differ = all_differ(&of_names);
+    for (index, group) in groups.iter_mut().enumerate() {
+        if !group.label.is_empty() {
+            continue;
+        }
+        let whole = || named[index].runs.first().cloned();
+        let name = match (told_apart, names_differ) {
+            (true, _) => of_targets[index].clone(),
+            (false, true) => of_names[index].clone(),
+            (false, false) => whole(),
+        };
+        group.label = name.unwrap_or_default();
+    }
+    // The same runs twice: nothing tells them apart but their place.
+    for index in 1..groups.len() {
+        if groups[..index].iter().any(|other| other.label == groups[index].label) {
+            groups[index].label = format!("{} ({})", groups[index].label, index + 1);
+        }
+    }
+}
+
+/// The targets that all runs of a group have.
+fn one_target(group: &GroupInput) -> Option<String> {
+    let mut targets = group.runs.iter().map(|run| run.result.targets.join(", "));
+    let first = targets.next()?;
+    targets.all(|other| other == first).then_some(first)
+}
+
+fn all_differ(names: &[Option<String>]) -> bool {
+    names.iter().enumerate().all(|(index, name)| !names[..index].contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_at_the_end_of_names_count() {
+        let mut names = ["r-10", "r-9", "a", "r-1"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["a", "r-1", "r-9", "r-10"]);
+    }
+
+    #[test]
+    fn a_directory_of_bundles_and_the_stem_of_repeats_are_groups() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["r-2", "r-10", "r-1", "r-x"] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+            std::fs::write(place.path().join(name).join(JOURNAL_FILE), "").unwrap();
+        }
+        std::fs::create_dir(place.path().join("empty")).unwrap();
+        let names = |at: &Path| -> Vec<String> {
+            let found = bundles(at).unwrap();
+            found.iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(names(place.path()), ["r-1", "r-2", "r-10", "r-x"]);
+        assert_eq!(names(&place.path().join("r")), ["r-1", "r-2", "r-10"]);
+        assert_eq!(names(&place.path().join("r-2")), ["r-2"]);
+        assert!(bundles(&place.path().join("empty")).is_err());
+        assert!(bundles(&place.path().join("no/where")).is_err());
+    }
+}
