@@ -8,6 +8,7 @@
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`overview_html`] | several runs on one page, a curve each |
+//! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
 //! | [`charts`] | each chart as an SVG file of its own |
 //! | [`csv`] | the numbers, unrounded, units in the headers |
@@ -17,6 +18,7 @@
 
 #![warn(unreachable_pub)]
 
+mod beside;
 mod csv;
 mod html;
 mod junit;
@@ -28,10 +30,11 @@ mod table;
 mod text;
 mod view;
 
+pub use beside::{Beside, price_comparison_html, price_comparison_text, published_html};
 pub use csv::csv;
-pub use html::{ReportError, html, html_body, html_body_so_far, live_page};
+pub use html::{ReportError, html, html_beside, html_body, html_body_so_far, live_page};
 pub use junit::junit;
-pub use markdown::{markdown, markdown_with_charts};
+pub use markdown::{markdown, markdown_beside, markdown_with_charts, price_comparison_markdown};
 pub use overview::overview_html;
 pub use scaling::{scaling_html, scaling_markdown};
 pub use svg::charts;

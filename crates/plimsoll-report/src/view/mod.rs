@@ -12,6 +12,8 @@ mod method;
 mod moved;
 mod names;
 mod points;
+mod price;
+mod published;
 mod resources;
 mod shares;
 
@@ -34,6 +36,8 @@ pub use limits::limit_name;
 pub(crate) use moved::{metric, ops_unit};
 pub(crate) use names::{key_of, key_words};
 pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
+pub(crate) use price::{PriceView, price_comparison_table};
+pub(crate) use published::{CONTEXT, PublishedView};
 pub(crate) use resources::{THIS_HOST, find};
 
 /// Said at the end of every report.

@@ -231,13 +231,20 @@ pub(crate) struct ReportArgs {
     /// Directory to write the charts into, each as an SVG file
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
+    /// What the systems cost: price per unit of peak and capacity, in HTML and Markdown
+    #[arg(long, value_name = "FILE.toml")]
+    pub prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Bundles of runs, the first is the one to compare with
+    /// Bundles of runs, the first is the one to compare with; or two published results, each as
+    /// published:NAME
     #[arg(required = true, num_args = 2.., value_name = "BUNDLE")]
-    pub bundles: Vec<PathBuf>,
+    pub bundles: Vec<String>,
+    /// What the systems cost, each by the name of its bundle's directory
+    #[arg(long, value_name = "FILE.toml")]
+    pub prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -280,10 +287,16 @@ pub(crate) struct PublishedArgs {
 pub(crate) enum PublishedAction {
     /// List them, as `plimsoll published` alone does
     List,
-    /// Print one result
+    /// Print one result: every figure with its place in the source
     Show {
         /// Name of the result
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// HTML file to write
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
 }
 

@@ -6,7 +6,10 @@ use std::path::Path;
 use plimsoll_analysis::compare::{Claim, Comparison, Difference, PointComparison, compare};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{BytesPerSec, grouped, three_digits};
+use plimsoll_report::price_comparison_text;
 
+use super::prices::{Prices, label_of};
+use super::published;
 use crate::cli::CompareArgs;
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -14,16 +17,27 @@ use crate::terminal;
 
 /// Shows what may be said of each pair of figures; refuses runs of which nothing may be.
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
-    let Some((first, others)) = args.bundles.split_first() else {
+    if let Some(pair) = published::pair(&args.bundles)? {
+        return published::compare(pair, false);
+    }
+    let prices = Prices::read(args.prices.as_deref())?;
+    let bundles: Vec<&Path> = args.bundles.iter().map(Path::new).collect();
+    let Some((first, others)) = bundles.split_first() else {
         return Err(Failure::wrong("name at least two bundles"));
     };
-    let base = derive::result_of(first)?;
+    let mut groups = vec![(label_of(first), derive::result_of(first)?)];
     for other in others {
         let result = derive::result_of(other)?;
-        let comparison = compare(&base, &result).map_err(|e| {
+        let (_, base) = &groups[0];
+        let comparison = compare(base, &result).map_err(|e| {
             Failure::wrong(format!("{} and {}: {e}", first.display(), other.display()))
         })?;
         terminal::print(&text_of(first, other, &comparison));
+        groups.push((label_of(other), result));
+    }
+    if let Some(prices) = prices {
+        let groups = groups.iter().map(|(label, run)| (label.clone(), std::slice::from_ref(run)));
+        terminal::print(&price_comparison_text(&prices.compare(groups)?));
     }
     Ok(Exit::Valid)
 }

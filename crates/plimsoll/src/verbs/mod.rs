@@ -10,6 +10,7 @@ pub(crate) mod demo;
 pub(crate) mod generate;
 pub(crate) mod inventory;
 pub(crate) mod prepare;
+pub(crate) mod prices;
 pub(crate) mod published;
 pub(crate) mod report;
 pub(crate) mod resume;

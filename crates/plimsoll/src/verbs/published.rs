@@ -1,18 +1,71 @@
-//! `plimsoll published`: transcribed results of the source reports.
+//! `plimsoll published`: transcribed results of the source reports, and two of them side by side.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use plimsoll_analysis::published::{Published, PublishedError, Table, catalogue, published};
+use plimsoll_analysis::published::{self, PublishedError, catalogue, published, value_text};
+use plimsoll_model::bundle::write_durably;
+use plimsoll_model::published::{
+    Placed, PublishedComparison, PublishedFigure, PublishedPage, PublishedPoint, PublishedTable,
+};
+use plimsoll_model::units::{grouped, three_digits};
+use serde_json::json;
 
 use crate::cli::{PublishedAction, PublishedArgs};
+use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
+/// Before the name of a published result where a bundle may stand too.
+const PREFIX: &str = "published:";
+
 /// Lists them, or shows one.
 pub(crate) fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
-    let text = match &args.action {
-        None | Some(PublishedAction::List) => table_text(&catalogue().map_err(failure)?),
-        Some(PublishedAction::Show { name }) => page(&published(name).map_err(failure)?),
+    match &args.action {
+        None | Some(PublishedAction::List) => {
+            terminal::print(&table_text(&catalogue().map_err(failure)?));
+        }
+        Some(PublishedAction::Show { name, json, html }) => show(name, *json, html.as_deref())?,
+    }
+    Ok(Exit::Valid)
+}
+
+fn show(name: &str, json: bool, html: Option<&Path>) -> Result<(), Failure> {
+    let whole = published(name).map_err(failure)?;
+    let page = whole.page();
+    if let Some(file) = html {
+        write_durably(file, derive::published_page(&page)?.as_bytes())?;
+        terminal::note(&file.display().to_string());
+    }
+    if json {
+        // As transcribed, and as shown: there is what is computed.
+        terminal::print(&json_text(&json!({ "transcribed": whole, "shown": page })));
+    } else if html.is_none() {
+        terminal::print(&text_of(&page));
+    }
+    Ok(())
+}
+
+/// The two published results that the targets of a comparison name; nothing where they name none.
+pub(crate) fn pair<S: AsRef<str>>(targets: &[S]) -> Result<Option<[&str; 2]>, Failure> {
+    let names: Vec<&str> =
+        targets.iter().filter_map(|target| target.as_ref().strip_prefix(PREFIX)).collect();
+    match (names.as_slice(), targets.len()) {
+        ([], _) => Ok(None),
+        ([first, second], 2) => Ok(Some([first, second])),
+        _ => Err(Failure::wrong(
+            "published results are compared two at a time, and with no run: \
+             plimsoll compare published:NAME published:NAME",
+        )),
+    }
+}
+
+/// Compares two published results.
+pub(crate) fn compare([first, second]: [&str; 2], json: bool) -> Result<Exit, Failure> {
+    let comparison = published::compare(first, second).map_err(failure)?;
+    let text = match json {
+        true => json_text(&json!(comparison)),
+        false => comparison_text(&comparison),
     };
     terminal::print(&text);
     Ok(Exit::Valid)
@@ -22,24 +75,80 @@ fn failure(error: PublishedError) -> Failure {
     Failure::wrong(error.to_string())
 }
 
-fn page(it: &Published) -> String {
-    let mut out = format!("{}\n{}\n\n{}\n", it.title, it.source, it.method);
-    for table in it.tables() {
-        let _ = write!(out, "\n{}:\n{}", table.name, table_text(&table));
+fn json_text(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("numbers and text become JSON")
+}
+
+fn text_of(it: &PublishedPage) -> String {
+    let mut out = format!("{}: {}\n{}\n{}\n\n", it.year, it.title, it.source, it.places);
+    let _ = writeln!(out, "Suites that follow the method: {}", it.suites.join(", "));
+    let _ = writeln!(out, "{}", line_of(&it.method));
+    for table in &it.tables {
+        let _ = write!(out, "\n{} ({}):\n{}", table.name, table.place, table_text(table));
     }
     if !it.disclosure.is_empty() {
         out.push_str("\ndisclosure:\n");
     }
     for fact in &it.disclosure {
-        let _ = writeln!(out, "  {}: {}", fact.name, fact.value);
+        let _ = writeln!(out, "  {}: {} ({})", fact.name, fact.value, fact.place);
     }
     for note in &it.notes {
-        let _ = writeln!(out, "\nNote: {note}");
+        let _ = write!(out, "\nNote: {}\n", line_of(note));
+    }
+    for slip in &it.slips {
+        let _ = write!(out, "\nThe source contradicts itself: {}\n", line_of(slip));
     }
     out
 }
 
-fn table_text(table: &Table) -> String {
+fn line_of(text: &Placed) -> String {
+    format!("{} ({})", text.text, text.place)
+}
+
+fn comparison_text(it: &PublishedComparison) -> String {
+    let [first, second] = &it.names;
+    let mut out = format!("{first} → {second}\n");
+    for source in &it.sources {
+        let _ = writeln!(out, "  {source}");
+    }
+    let headings = ["figure", "first", "second", "ratio", "of values", "the source says", "place"];
+    let _ = write!(out, "\n{}", rows_text(&headings, it.figures.iter().map(figure_cells)));
+    if !it.points.is_empty() {
+        let headings = ["load", "first", "second", "ratio", "took part"];
+        let _ = write!(out, "\n{}", rows_text(&headings, it.points.iter().map(point_cells)));
+    }
+    for note in &it.notes {
+        let _ = write!(out, "\nNote: {}\n", line_of(note));
+    }
+    out
+}
+
+fn figure_cells(figure: &PublishedFigure) -> Vec<String> {
+    let [first, second] = figure.values.map(|value| value_text(figure, value));
+    // The other way round is read more easily of what became less.
+    let ratio = match figure.ratio {
+        less if less > 0.0 && less < 1.0 => {
+            format!("× {} (÷ {})", three_digits(less), three_digits(1.0 / less))
+        }
+        more => format!("× {}", three_digits(more)),
+    };
+    let texts = [figure.basis.clone(), figure.printed.clone(), figure.place.clone()];
+    [figure.name.clone(), first, second, ratio].into_iter().chain(texts).collect()
+}
+
+fn point_cells(point: &PublishedPoint) -> Vec<String> {
+    let [first, second] = point.values.map(grouped);
+    let took_part = point.participating.map(|[one, two]| format!("{one} and {two}"));
+    let ratio = format!("× {}", three_digits(point.ratio));
+    vec![point.load.clone(), first, second, ratio, took_part.unwrap_or_default()]
+}
+
+fn rows_text(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let columns = headings.iter().map(|heading| (*heading).to_owned()).collect();
+    table_text(&PublishedTable { columns, rows: rows.collect(), ..PublishedTable::default() })
+}
+
+fn table_text(table: &PublishedTable) -> String {
     let lines = || std::iter::once(&table.columns).chain(&table.rows);
     let widths: Vec<usize> = (0..table.columns.len())
         .map(|i| lines().filter_map(|row| row.get(i)).map(|c| c.chars().count()).max().unwrap_or(0))

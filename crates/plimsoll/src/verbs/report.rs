@@ -5,6 +5,7 @@ use std::path::Path;
 use plimsoll_model::bundle::{Manifest, REPORT_FILE, write_durably};
 use plimsoll_model::result::RunResult;
 
+use super::prices::Prices;
 use crate::cli::ReportArgs;
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -12,25 +13,33 @@ use crate::terminal;
 
 /// Renders what is asked for; without a wish, `report.html` of each bundle.
 pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
+    let prices = Prices::read(args.prices.as_deref())?;
     let mut results = Vec::new();
+    let mut beside = Vec::new();
     for bundle in &args.bundles {
-        results.push(derive::result_of(bundle)?);
+        let result = derive::result_of(bundle)?;
+        let price = prices.as_ref().map(|prices| prices.of_run(bundle, &result)).transpose()?;
+        beside.push(derive::beside(&result, price)?);
+        results.push(result);
     }
     let asked = [&args.html, &args.md, &args.csv, &args.svg];
     if asked.iter().all(|place| place.is_none()) {
-        for (bundle, result) in args.bundles.iter().zip(&results) {
-            let page = derive::report_page(std::slice::from_ref(result))?;
+        for (bundle, (result, beside)) in args.bundles.iter().zip(results.iter().zip(&beside)) {
+            let (result, beside) = (std::slice::from_ref(result), std::slice::from_ref(beside));
+            let page = derive::report_page(result, beside)?;
             write(&bundle.join(REPORT_FILE), &page)?;
             Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
         }
     }
     if let Some(file) = &args.html {
-        write(file, &derive::report_page(&results)?)?;
+        write(file, &derive::report_page(&results, &beside)?)?;
     }
     if let Some(file) = &args.md {
         let text = match (results.as_slice(), &args.svg) {
-            ([run], Some(dir)) => plimsoll_report::markdown_with_charts(run, &seen_from(file, dir)),
-            _ => plimsoll_report::markdown(&results),
+            ([run], Some(dir)) => {
+                plimsoll_report::markdown_with_charts(run, &beside, &seen_from(file, dir))
+            }
+            _ => plimsoll_report::markdown_beside(&results, &beside),
         };
         write(file, &text)?;
     }

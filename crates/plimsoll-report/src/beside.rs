@@ -1,0 +1,111 @@
+//! What stands beside a run without being of its bundle: what the system costs, and what others
+//! published of the method. And the page of a published report alone.
+
+use minijinja::value::Serde;
+use plimsoll_model::prices::{PriceComparison, PricedSystem};
+use plimsoll_model::published::PublishedPage;
+use serde::Serialize;
+
+use crate::html::{ReportError, environment};
+use crate::table::{Column, Table};
+use crate::view::{CLOSING, CONTEXT, PriceView, PublishedView, price_comparison_table};
+
+/// Of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// What its system costs.
+    pub price: Option<PricedSystem>,
+    /// What others published of its method, in the order to show.
+    pub published: Vec<PublishedPage>,
+}
+
+/// The same as text.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct BesideView {
+    pub(crate) price: Option<PriceView>,
+    pub(crate) published: Vec<PublishedView>,
+    /// Said before the published results.
+    pub(crate) context: &'static str,
+}
+
+impl BesideView {
+    pub(crate) fn new(beside: Option<&Beside>) -> Self {
+        let Some(Beside { price, published }) = beside else { return Self::default() };
+        Self {
+            price: price.as_ref().map(PriceView::new),
+            published: published.iter().map(PublishedView::new).collect(),
+            context: CONTEXT,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    /// Named apart from the templates' own words.
+    report: PublishedView,
+    closing: &'static str,
+}
+
+/// One published report as a page that needs no network.
+///
+/// # Errors
+/// When the embedded template does not render, which no report should be able to cause.
+pub fn published_html(page: &PublishedPage) -> Result<String, ReportError> {
+    let report = PublishedView::new(page);
+    let page = Page { title: report.title.clone(), report, closing: CLOSING };
+    let mut environment = environment()?;
+    let template = include_str!("../templates/published_page.html");
+    environment.add_template("published_page.html", template)?;
+    Ok(environment.get_template("published_page.html")?.render(Serde(&page))?)
+}
+
+#[derive(Serialize)]
+struct Compared {
+    all: Table,
+    systems: Vec<PriceView>,
+}
+
+/// Systems side by side with what each is made of, as the inside of a page.
+///
+/// # Errors
+/// When the embedded template does not render, which no prices should be able to cause.
+pub fn price_comparison_html(all: &PriceComparison) -> Result<String, ReportError> {
+    let compared = Compared {
+        all: price_comparison_table(all),
+        systems: all.systems.iter().map(PriceView::new).collect(),
+    };
+    let mut environment = environment()?;
+    let template = include_str!("../templates/price_comparison.html");
+    environment.add_template("price_comparison.html", template)?;
+    Ok(environment.get_template("price_comparison.html")?.render(Serde(&compared))?)
+}
+
+/// Systems side by side for a terminal.
+pub fn price_comparison_text(all: &PriceComparison) -> String {
+    let table = price_comparison_table(all);
+    let heading = |column: &Column| match column.unit.is_empty() {
+        true => column.name.clone(),
+        false => format!("{}, {}", column.name, column.unit),
+    };
+    let headings: Vec<String> = table.columns.iter().map(heading).collect();
+    let rows = || std::iter::once(&headings).chain(table.rows.iter().map(|row| &row.cells));
+    let width = |at: usize| rows().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let mut out = format!("{}\n", table.caption);
+    for row in rows().filter(|_| !table.rows.is_empty()) {
+        let cells = row.iter().zip(&table.columns).zip(&widths);
+        let cells = cells.map(|((cell, column), &width)| match column.numeric {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        out.push_str(&format!("  {}\n", line.trim_end()));
+    }
+    for system in &all.systems {
+        let view = PriceView::new(system);
+        out.push_str(&format!("  {}: {}\n", system.name, view.claim));
+        view.remarks.iter().for_each(|remark| out.push_str(&format!("    {remark}\n")));
+    }
+    out
+}
