@@ -94,7 +94,10 @@ impl Published {
             bytes: None,
         });
         let curves = self.byte_curves.iter().filter_map(|it| {
-            let loads = it.clients.iter().map(|clients| format!("{clients} clients"));
+            let loads = it.clients.iter().map(|clients| match clients {
+                1 => "1 client".to_owned(),
+                several => format!("{several} clients"),
+            });
             let points = loads.zip(it.bytes_per_s.iter().copied()).collect();
             let (_, peak) = it.peak()?;
             Some(System { label: it.name.clone(), peak, place: &it.place, points, bytes: Some(it) })

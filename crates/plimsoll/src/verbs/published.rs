@@ -96,7 +96,7 @@ fn text_of(it: &PublishedPage) -> String {
         let _ = write!(out, "\nNote: {}\n", line_of(note));
     }
     for slip in &it.slips {
-        let _ = write!(out, "\nThe source contradicts itself: {}\n", line_of(slip));
+        let _ = write!(out, "\nSlip of the source: {}\n", line_of(slip));
     }
     out
 }
@@ -129,6 +129,9 @@ fn figure_cells(figure: &PublishedFigure) -> Vec<String> {
     let ratio = match figure.ratio {
         less if less > 0.0 && less < 1.0 => {
             format!("× {} (÷ {})", three_digits(less), three_digits(1.0 / less))
+        }
+        gain if gain < 2.0 => {
+            format!("× {} ({:+.1} %)", three_digits(gain), (gain - 1.0) * 100.0)
         }
         more => format!("× {}", three_digits(more)),
     };
