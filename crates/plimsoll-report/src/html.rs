@@ -6,13 +6,12 @@ use minijinja::{Environment, context};
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
-use crate::beside::{Beside, BesideView};
 use crate::svg::{
     Frame, bounds_legend, course_chart, generator_chart, heat_chart, ops_chart, percentile_chart,
     resource_chart, resource_topics, response_chart, throughput_chart, timeline_chart,
 };
 use crate::table::{Mark, Table};
-use crate::view::{CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
+use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;

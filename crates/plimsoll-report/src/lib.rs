@@ -18,24 +18,24 @@
 
 #![warn(unreachable_pub)]
 
-mod beside;
 mod csv;
 mod html;
 mod junit;
 mod markdown;
 mod overview;
+mod published;
 mod scaling;
 mod svg;
 mod table;
 mod text;
 mod view;
 
-pub use beside::{Beside, price_comparison_html, price_comparison_text, published_html};
 pub use csv::csv;
 pub use html::{ReportError, html, html_beside, html_body, html_body_so_far, live_page};
 pub use junit::junit;
 pub use markdown::{markdown, markdown_beside, markdown_with_charts, price_comparison_markdown};
 pub use overview::overview_html;
+pub use published::{price_comparison_html, price_comparison_text, published_html};
 pub use scaling::{scaling_html, scaling_markdown};
 pub use svg::charts;
-pub use view::limit_name;
+pub use view::{Beside, limit_name};

@@ -4,9 +4,10 @@ mod beside;
 
 use plimsoll_model::result::RunResult;
 
-use crate::beside::{Beside, BesideView};
 use crate::table::Table;
-use crate::view::{CLOSING, FindingView, Findings, RunView, Section, comparison};
+use crate::view::{
+    Beside, BesideView, CLOSING, FindingView, Findings, RunView, Section, comparison,
+};
 
 pub use beside::price_comparison_markdown;
 

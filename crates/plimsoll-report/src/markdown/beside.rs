@@ -4,8 +4,7 @@ use plimsoll_model::prices::PriceComparison;
 use plimsoll_model::published::Placed;
 
 use super::{Page, code, escaped};
-use crate::beside::BesideView;
-use crate::view::{PriceView, PublishedView, price_comparison_table};
+use crate::view::{BesideView, PriceView, PublishedView, price_comparison_table};
 
 impl Page {
     pub(super) fn beside(&mut self, beside: &BesideView) {

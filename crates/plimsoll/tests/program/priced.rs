@@ -37,7 +37,8 @@ fn a_run_is_priced_in_its_report_and_against_another() {
     plimsoll(&["report", small_text, "--prices", &file]).check(0, &["report.html"]);
     let html = std::fs::read_to_string(small.join("report.html")).unwrap();
     assert!(
-        html.contains("Price/performance") && html.contains("Published results of this method")
+        html.contains("The system costs EUR 1,000.00")
+            && html.contains("Published results of this")
     );
     assert_eq!(std::fs::read(small.join("result.json")).unwrap(), bytes, "prices are not of it");
 

@@ -1,43 +1,13 @@
-//! What stands beside a run without being of its bundle: what the system costs, and what others
-//! published of the method. And the page of a published report alone.
+//! Pages of what is no run: a published report alone, and prices of systems side by side.
 
 use minijinja::value::Serde;
-use plimsoll_model::prices::{PriceComparison, PricedSystem};
+use plimsoll_model::prices::PriceComparison;
 use plimsoll_model::published::PublishedPage;
 use serde::Serialize;
 
 use crate::html::{ReportError, environment};
 use crate::table::{Column, Table};
-use crate::view::{CLOSING, CONTEXT, PriceView, PublishedView, price_comparison_table};
-
-/// Of one run.
-#[derive(Clone, Debug, Default)]
-pub struct Beside {
-    /// What its system costs.
-    pub price: Option<PricedSystem>,
-    /// What others published of its method, in the order to show.
-    pub published: Vec<PublishedPage>,
-}
-
-/// The same as text.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct BesideView {
-    pub(crate) price: Option<PriceView>,
-    pub(crate) published: Vec<PublishedView>,
-    /// Said before the published results.
-    pub(crate) context: &'static str,
-}
-
-impl BesideView {
-    pub(crate) fn new(beside: Option<&Beside>) -> Self {
-        let Some(Beside { price, published }) = beside else { return Self::default() };
-        Self {
-            price: price.as_ref().map(PriceView::new),
-            published: published.iter().map(PublishedView::new).collect(),
-            context: CONTEXT,
-        }
-    }
-}
+use crate::view::{CLOSING, PriceView, PublishedView, price_comparison_table};
 
 #[derive(Serialize)]
 struct Page {
