@@ -10,7 +10,7 @@ use plimsoll_model::published::{PublishedPage, PublishedTable};
 use plimsoll_model::suite::nearest;
 
 pub use bytes::{ByteCurve, PriceItem, Rival};
-pub use systems::{compare, value_text};
+pub use systems::compare;
 pub use types::{Comparison, Configuration, ListedResult, Note, Published, Transport};
 
 /// Version of the files' format.

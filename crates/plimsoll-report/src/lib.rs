@@ -33,9 +33,15 @@ mod view;
 pub use csv::csv;
 pub use html::{ReportError, html, html_beside, html_body, html_body_so_far, live_page};
 pub use junit::junit;
-pub use markdown::{markdown, markdown_beside, markdown_with_charts, price_comparison_markdown};
+pub use markdown::{
+    markdown, markdown_beside, markdown_with_charts, price_comparison_markdown,
+    published_comparison_markdown,
+};
 pub use overview::overview_html;
-pub use published::{price_comparison_html, price_comparison_text, published_html};
+pub use published::{
+    price_comparison_html, price_comparison_text, published_comparison_html,
+    published_comparison_text, published_html,
+};
 pub use scaling::{scaling_html, scaling_markdown};
 pub use svg::charts;
 pub use view::{Beside, limit_name};

@@ -2,12 +2,12 @@
 
 use minijinja::value::Serde;
 use plimsoll_model::prices::PriceComparison;
-use plimsoll_model::published::PublishedPage;
+use plimsoll_model::published::{Placed, PublishedComparison, PublishedPage};
 use serde::Serialize;
 
 use crate::html::{ReportError, environment};
-use crate::table::{Column, Table};
-use crate::view::{CLOSING, PriceView, PublishedView, price_comparison_table};
+use crate::table::Table;
+use crate::view::{CLOSING, PriceView, PublishedView, comparison_tables, price_comparison_table};
 
 #[derive(Serialize)]
 struct Page {
@@ -54,23 +54,9 @@ pub fn price_comparison_html(all: &PriceComparison) -> Result<String, ReportErro
 /// Systems side by side for a terminal.
 pub fn price_comparison_text(all: &PriceComparison) -> String {
     let table = price_comparison_table(all);
-    let heading = |column: &Column| match column.unit.is_empty() {
-        true => column.name.clone(),
-        false => format!("{}, {}", column.name, column.unit),
-    };
-    let headings: Vec<String> = table.columns.iter().map(heading).collect();
-    let rows = || std::iter::once(&headings).chain(table.rows.iter().map(|row| &row.cells));
-    let width = |at: usize| rows().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     let mut out = format!("{}\n", table.caption);
-    for row in rows().filter(|_| !table.rows.is_empty()) {
-        let cells = row.iter().zip(&table.columns).zip(&widths);
-        let cells = cells.map(|((cell, column), &width)| match column.numeric {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
-        });
-        let line = cells.collect::<Vec<_>>().join("  ");
-        out.push_str(&format!("  {}\n", line.trim_end()));
+    if !table.rows.is_empty() {
+        out.push_str(&table.aligned());
     }
     for system in &all.systems {
         let view = PriceView::new(system);
@@ -78,4 +64,55 @@ pub fn price_comparison_text(all: &PriceComparison) -> String {
         view.remarks.iter().for_each(|remark| out.push_str(&format!("    {remark}\n")));
     }
     out
+}
+
+/// Two published systems side by side as a page that needs no network.
+///
+/// # Errors
+/// When the embedded template does not render, which no comparison should be able to cause.
+pub fn published_comparison_html(all: &PublishedComparison) -> Result<String, ReportError> {
+    let compared = PublishedCompared::new(all);
+    let mut environment = environment()?;
+    let template = include_str!("../templates/published_comparison.html");
+    environment.add_template("published_comparison.html", template)?;
+    Ok(environment.get_template("published_comparison.html")?.render(Serde(&compared))?)
+}
+
+/// The same for a terminal.
+pub fn published_comparison_text(all: &PublishedComparison) -> String {
+    let compared = PublishedCompared::new(all);
+    let mut out = format!("{}\n", compared.title);
+    compared.sources.iter().for_each(|source| out.push_str(&format!("  {source}\n")));
+    for table in &compared.tables {
+        out.push_str(&format!("\n{}:\n{}", table.caption, table.aligned()));
+    }
+    for note in &compared.notes {
+        out.push_str(&format!("\nNote: {} ({})\n", note.text, note.place));
+    }
+    out
+}
+
+/// Two published systems as text in order of reading.
+#[derive(Serialize)]
+pub(crate) struct PublishedCompared {
+    pub(crate) title: String,
+    pub(crate) sources: [String; 2],
+    /// Figures, then load points where both print some.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) notes: Vec<Placed>,
+    closing: &'static str,
+}
+
+impl PublishedCompared {
+    pub(crate) fn new(all: &PublishedComparison) -> Self {
+        let mut tables = comparison_tables(all).to_vec();
+        tables.retain(|table| !table.rows.is_empty());
+        Self {
+            title: all.names.join(" → "),
+            sources: all.sources.clone(),
+            tables,
+            notes: all.notes.clone(),
+            closing: CLOSING,
+        }
+    }
 }

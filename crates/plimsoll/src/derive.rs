@@ -11,7 +11,7 @@ use plimsoll_model::bundle::{
 use plimsoll_model::event::{OpTimes, add_times};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::prices::PricedSystem;
-use plimsoll_model::published::PublishedPage;
+use plimsoll_model::published::{PublishedComparison, PublishedPage};
 use plimsoll_model::result::RunResult;
 use plimsoll_report::{Beside, ReportError};
 
@@ -117,6 +117,11 @@ pub(crate) fn beside(result: &RunResult, price: Option<PricedSystem>) -> Result<
     let published = plimsoll_analysis::published::beside(suite)
         .map_err(|e| Failure::Other { exit: Exit::Bug, message: e.to_string() })?;
     Ok(Beside { price, published })
+}
+
+/// The page of two published results side by side.
+pub(crate) fn published_comparison_page(all: &PublishedComparison) -> Result<String, Failure> {
+    plimsoll_report::published_comparison_html(all).map_err(|e| cannot_render(&e))
 }
 
 /// The page of a published result.

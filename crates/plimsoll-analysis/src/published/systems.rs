@@ -2,7 +2,6 @@
 //! rounds before it divides: then both ratios are given.
 
 use plimsoll_model::published::{PublishedComparison, PublishedFigure, PublishedPoint};
-use plimsoll_model::units::grouped;
 
 use super::{ByteCurve, Published, PublishedError, published};
 use crate::price::{Peak, Priced};
@@ -246,12 +245,4 @@ fn points(one: &System<'_>, two: &System<'_>) -> Vec<PublishedPoint> {
         })
     });
     common.collect()
-}
-
-/// Numbers of a figure as text: whole ones grouped, money with cents.
-pub fn value_text(figure: &PublishedFigure, value: f64) -> String {
-    match figure.name.contains("per MB/s") {
-        true => plimsoll_model::units::grouped_with(value, 2),
-        false => grouped(value),
-    }
 }

@@ -1,9 +1,10 @@
 //! What stands beside a run.
 
 use plimsoll_model::prices::PriceComparison;
-use plimsoll_model::published::Placed;
+use plimsoll_model::published::{Placed, PublishedComparison};
 
 use super::{Page, code, escaped};
+use crate::published::PublishedCompared;
 use crate::view::{BesideView, PriceView, PublishedView, price_comparison_table};
 
 impl Page {
@@ -57,5 +58,16 @@ pub fn price_comparison_markdown(all: &PriceComparison) -> String {
         page.heading(2, &system.name);
         page.price(&PriceView::new(system));
     }
+    page.text
+}
+
+/// Two published systems side by side.
+pub fn published_comparison_markdown(all: &PublishedComparison) -> String {
+    let compared = PublishedCompared::new(all);
+    let mut page = Page { level: 1, ..Page::default() };
+    page.heading(0, &compared.title);
+    page.list(compared.sources.iter().map(|source| escaped(source)));
+    compared.tables.iter().for_each(|table| page.table(table));
+    page.list(compared.notes.iter().map(placed));
     page.text
 }

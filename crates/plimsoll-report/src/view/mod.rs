@@ -40,7 +40,7 @@ pub(crate) use moved::{metric, ops_unit};
 pub(crate) use names::{key_of, key_words};
 pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
 pub(crate) use price::{PriceView, price_comparison_table};
-pub(crate) use published::PublishedView;
+pub(crate) use published::{PublishedView, comparison_tables};
 pub(crate) use resources::{THIS_HOST, find};
 
 /// Said at the end of every report.

@@ -242,6 +242,15 @@ pub(crate) struct CompareArgs {
     /// published:NAME
     #[arg(required = true, num_args = 2.., value_name = "BUNDLE")]
     pub bundles: Vec<String>,
+    /// HTML file to write, of published results
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Markdown file to write, of published results
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Print JSON, of published results
+    #[arg(long)]
+    pub json: bool,
     /// What the systems cost, each by the name of its bundle's directory
     #[arg(long, value_name = "FILE.toml")]
     pub prices: Option<PathBuf>,

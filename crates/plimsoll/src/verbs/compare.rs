@@ -9,7 +9,7 @@ use plimsoll_model::units::{BytesPerSec, grouped, three_digits};
 use plimsoll_report::price_comparison_text;
 
 use super::prices::{Prices, label_of};
-use super::published;
+use super::published::{self, Wanted};
 use crate::cli::CompareArgs;
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -18,7 +18,8 @@ use crate::terminal;
 /// Shows what may be said of each pair of figures; refuses runs of which nothing may be.
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(pair) = published::pair(&args.bundles)? {
-        return published::compare(pair, false);
+        let wanted = Wanted { json: args.json, html: args.html.as_deref(), md: args.md.as_deref() };
+        return published::compare(pair, &wanted);
     }
     let prices = Prices::read(args.prices.as_deref())?;
     let bundles: Vec<&Path> = args.bundles.iter().map(Path::new).collect();

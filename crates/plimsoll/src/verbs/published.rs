@@ -3,12 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_analysis::published::{self, PublishedError, catalogue, published, value_text};
+use plimsoll_analysis::published::{self, PublishedError, catalogue, published};
 use plimsoll_model::bundle::write_durably;
-use plimsoll_model::published::{
-    Placed, PublishedComparison, PublishedFigure, PublishedPage, PublishedPoint, PublishedTable,
-};
-use plimsoll_model::units::{grouped, three_digits};
+use plimsoll_model::published::{Placed, PublishedPage, PublishedTable};
 use serde_json::json;
 
 use crate::cli::{PublishedAction, PublishedArgs};
@@ -34,8 +31,7 @@ fn show(name: &str, json: bool, html: Option<&Path>) -> Result<(), Failure> {
     let whole = published(name).map_err(failure)?;
     let page = whole.page();
     if let Some(file) = html {
-        write_durably(file, derive::published_page(&page)?.as_bytes())?;
-        terminal::note(&file.display().to_string());
+        write(file, &derive::published_page(&page)?)?;
     }
     if json {
         // As transcribed, and as shown: there is what is computed.
@@ -60,15 +56,37 @@ pub(crate) fn pair<S: AsRef<str>>(targets: &[S]) -> Result<Option<[&str; 2]>, Fa
     }
 }
 
+/// Where a comparison goes besides the terminal.
+#[derive(Default)]
+pub(crate) struct Wanted<'w> {
+    /// JSON on standard output.
+    pub json: bool,
+    /// HTML file to write.
+    pub html: Option<&'w Path>,
+    /// Markdown file to write.
+    pub md: Option<&'w Path>,
+}
+
 /// Compares two published results.
-pub(crate) fn compare([first, second]: [&str; 2], json: bool) -> Result<Exit, Failure> {
+pub(crate) fn compare([first, second]: [&str; 2], wanted: &Wanted<'_>) -> Result<Exit, Failure> {
     let comparison = published::compare(first, second).map_err(failure)?;
-    let text = match json {
+    terminal::print(&match wanted.json {
         true => json_text(&json!(comparison)),
-        false => comparison_text(&comparison),
-    };
-    terminal::print(&text);
+        false => plimsoll_report::published_comparison_text(&comparison),
+    });
+    if let Some(file) = wanted.html {
+        write(file, &derive::published_comparison_page(&comparison)?)?;
+    }
+    if let Some(file) = wanted.md {
+        write(file, &plimsoll_report::published_comparison_markdown(&comparison))?;
+    }
     Ok(Exit::Valid)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    write_durably(file, text.as_bytes())?;
+    terminal::note(&file.display().to_string());
+    Ok(())
 }
 
 fn failure(error: PublishedError) -> Failure {
@@ -103,52 +121,6 @@ fn text_of(it: &PublishedPage) -> String {
 
 fn line_of(text: &Placed) -> String {
     format!("{} ({})", text.text, text.place)
-}
-
-fn comparison_text(it: &PublishedComparison) -> String {
-    let [first, second] = &it.names;
-    let mut out = format!("{first} → {second}\n");
-    for source in &it.sources {
-        let _ = writeln!(out, "  {source}");
-    }
-    let headings = ["figure", "first", "second", "ratio", "of values", "the source says", "place"];
-    let _ = write!(out, "\n{}", rows_text(&headings, it.figures.iter().map(figure_cells)));
-    if !it.points.is_empty() {
-        let headings = ["load", "first", "second", "ratio", "took part"];
-        let _ = write!(out, "\n{}", rows_text(&headings, it.points.iter().map(point_cells)));
-    }
-    for note in &it.notes {
-        let _ = write!(out, "\nNote: {}\n", line_of(note));
-    }
-    out
-}
-
-fn figure_cells(figure: &PublishedFigure) -> Vec<String> {
-    let [first, second] = figure.values.map(|value| value_text(figure, value));
-    // The other way round is read more easily of what became less.
-    let ratio = match figure.ratio {
-        less if less > 0.0 && less < 1.0 => {
-            format!("× {} (÷ {})", three_digits(less), three_digits(1.0 / less))
-        }
-        gain if gain < 2.0 => {
-            format!("× {} ({:+.1} %)", three_digits(gain), (gain - 1.0) * 100.0)
-        }
-        more => format!("× {}", three_digits(more)),
-    };
-    let texts = [figure.basis.clone(), figure.printed.clone(), figure.place.clone()];
-    [figure.name.clone(), first, second, ratio].into_iter().chain(texts).collect()
-}
-
-fn point_cells(point: &PublishedPoint) -> Vec<String> {
-    let [first, second] = point.values.map(grouped);
-    let took_part = point.participating.map(|[one, two]| format!("{one} and {two}"));
-    let ratio = format!("× {}", three_digits(point.ratio));
-    vec![point.load.clone(), first, second, ratio, took_part.unwrap_or_default()]
-}
-
-fn rows_text(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let columns = headings.iter().map(|heading| (*heading).to_owned()).collect();
-    table_text(&PublishedTable { columns, rows: rows.collect(), ..PublishedTable::default() })
 }
 
 fn table_text(table: &PublishedTable) -> String {

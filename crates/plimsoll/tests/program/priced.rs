@@ -89,5 +89,16 @@ fn published_results_are_compared_with_what_their_sources_say() {
     compare("web-n440bx-1998/2-cpu-350-mhz", "web-n440bx-1998/2-cpu-400-mhz")
         .check(0, &["+9.9 %", "9 %"]);
     compare("web-n440bx-1998", "netbench-nt-1998").check(2, &["web-n440bx-1998/SYSTEM"]);
+    let place = tempfile::tempdir().unwrap();
+    let [html, md] = ["c.html", "c.md"].map(|name| place.path().join(name));
+    let [html_text, md_text] = [&html, &md].map(|file| file.to_str().unwrap());
+    let pair = ["published:netbench-sun-1998", "published:netbench-nt-1998"];
+    let ended =
+        plimsoll(&["compare", pair[0], pair[1], "--json", "--html", html_text, "--md", md_text]);
+    let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(json["figures"][1]["printed_ratio"], 4.2);
+    for file in [html, md] {
+        assert!(std::fs::read_to_string(&file).unwrap().contains("over 4.2 times"), "{file:?}");
+    }
     plimsoll(&["compare", "published:netbench-nt-1998", "somewhere"]).check(2, &["two at a time"]);
 }
