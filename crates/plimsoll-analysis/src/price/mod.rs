@@ -92,11 +92,11 @@ impl Performance {
 
     /// Of a group of runs: the geometric mean of each figure that every valid run has. One run
     /// keeps its stated interval; what several scatter by is said by their comparison.
-    pub fn of_runs(runs: &[RunResult]) -> Self {
+    pub fn of_runs(runs: &[&RunResult]) -> Self {
         let valid = || runs.iter().filter(|run| run.verdict.valid);
         let all: Vec<Self> = match (valid().count(), runs) {
-            (0, _) | (_, [_]) => runs.iter().map(Self::of).collect(),
-            _ => valid().map(Self::of).collect(),
+            (0, _) | (_, [_]) => runs.iter().map(|run| Self::of(run)).collect(),
+            _ => valid().map(|run| Self::of(run)).collect(),
         };
         let Some((first, others)) = all.split_first() else { return Self::default() };
         if others.is_empty() {

@@ -117,6 +117,28 @@ fn nothing_is_divided_by_a_throughput_of_nothing() {
 }
 
 #[test]
+fn a_group_is_priced_by_the_geometric_mean_of_its_valid_runs() {
+    let run = |value: f64, valid: bool| {
+        let mut run = RunResult::default();
+        run.summary.value = Some(value);
+        run.summary.unit = "ops/s".to_owned();
+        run.summary.value_interval = Some([value - 1.0, value + 1.0]);
+        run.verdict.valid = valid;
+        run
+    };
+    let (low, high, bad) = (run(100.0, true), run(400.0, true), run(9_000.0, false));
+    let group = Performance::of_runs(&[&low, &high, &bad]);
+    assert!(near(group.throughputs[0].value, 200.0), "{group:?}");
+    assert_eq!(group.throughputs[0].interval, None);
+    assert_eq!(group.remarks, ["geometric mean of 2 runs"]);
+    let alone = Performance::of_runs(&[&low]);
+    assert_eq!(alone.throughputs[0].interval, Some([99.0, 101.0]));
+    let invalid = Performance::of_runs(&[&bad]);
+    assert_eq!(invalid.remarks, ["the run is not valid: neither are its prices per unit"]);
+    assert_eq!(Performance::of_runs(&[]), Performance::default());
+}
+
+#[test]
 fn a_run_without_a_peak_or_a_verdict_says_so() {
     let mut run = RunResult::default();
     run.profile = Some("quick".to_owned());

@@ -37,7 +37,7 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
         groups.push((label_of(other), result));
     }
     if let Some(prices) = prices {
-        let groups = groups.iter().map(|(label, run)| (label.clone(), std::slice::from_ref(run)));
+        let groups = groups.iter().map(|(label, run)| (label.clone(), vec![run]));
         terminal::print(&price_comparison_text(&prices.compare(groups)?));
     }
     Ok(Exit::Valid)

@@ -35,9 +35,9 @@ impl<'p> Prices<'p> {
     /// Groups of runs side by side, each by its label.
     pub(crate) fn compare<'r>(
         &self,
-        groups: impl IntoIterator<Item = (String, &'r [RunResult])>,
+        groups: impl IntoIterator<Item = (String, Vec<&'r RunResult>)>,
     ) -> Result<PriceComparison, Failure> {
-        let groups = groups.into_iter().map(|(label, runs)| (label, Performance::of_runs(runs)));
+        let groups = groups.into_iter().map(|(label, runs)| (label, Performance::of_runs(&runs)));
         let groups: Vec<_> = groups.collect();
         compare_priced(&self.list, &groups).map_err(|e| self.failure(&e))
     }
