@@ -89,6 +89,7 @@ pub fn compare(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, 
         figures: rows,
         notes: Vec::new(),
         gates: Vec::new(),
+        prices: None,
     };
     for (index, group) in groups.iter().enumerate() {
         comparison.groups[index].splits =

@@ -14,7 +14,7 @@
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
-//! | [`price`] | price per unit of a peak, and ratios of it, from rounded and unrounded peaks |
+//! | [`price`] | price per unit of peak and capacity, both ways; what one item moves |
 //! | [`published`] | transcribed results of the source reports |
 //!
 //! Histograms merge; percentiles are never averaged.

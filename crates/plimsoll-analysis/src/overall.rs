@@ -80,7 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn the_published_tables_of_the_nfs_report_give_their_published_figures() {
+    fn curves_with_a_known_origin_figure_give_it() {
+        // Test data: where these two curves were published is not recorded.
         let first = [
             (25_025.0, 0.9),
             (49_940.0, 1.2),

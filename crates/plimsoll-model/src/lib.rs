@@ -19,8 +19,10 @@
 //! | [`method`] | every parameter of a run beside the method's, and what departs from it |
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
+//! | [`published`] | a report of old as it is shown, and two of them side by side |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`comparison`] | groups of runs side by side |
+//! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
 #![warn(unreachable_pub)]
@@ -39,6 +41,8 @@ pub mod inventory;
 pub mod limit;
 pub mod method;
 pub mod outcome;
+pub mod prices;
+pub mod published;
 pub mod result;
 pub mod scaling;
 pub mod shape;

@@ -218,12 +218,22 @@ pub fn grouped(value: f64) -> String {
     grouped_whole(value)
 }
 
+/// `13900.5` with two decimals as `13,900.50`: an amount of money.
+pub fn grouped_with(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let sign = if value < 0.0 { "-" } else { "" };
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{}{point}{fraction}", grouped_digits(whole))
+}
+
 fn grouped_whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
-    if value < 0.0 {
-        out.push('-');
-    }
+    let digits = grouped_digits(&format!("{:.0}", value.abs()));
+    if value < 0.0 { format!("-{digits}") } else { digits }
+}
+
+fn grouped_digits(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, c) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::html::{Chart, ReportError, chart, environment};
 use crate::markdown::MarkdownPage;
+use crate::published::{price_comparison_html, price_comparison_text};
 use crate::svg::ratio_chart;
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{ABSENT, axis_name, instant, number};
@@ -42,6 +43,8 @@ struct Page {
     differences: Table,
     notes: Vec<String>,
     runs: Table,
+    /// The section on prices, made by its own template.
+    prices: Option<String>,
     note: &'static str,
     closing: &'static str,
 }
@@ -82,6 +85,7 @@ impl Page {
             differences: differences_table(it),
             notes: it.notes.clone(),
             runs: runs_table(it),
+            prices: None,
             note: NOTE,
             closing: CLOSING,
         }
@@ -111,7 +115,8 @@ impl Other {
 pub fn comparison_html(comparison: &Comparison) -> Result<String, ReportError> {
     let mut environment = environment()?;
     environment.add_template("comparison.html", include_str!("../templates/comparison.html"))?;
-    let page = minijinja::value::Serde(Page::new(comparison));
+    let prices = comparison.prices.as_ref().map(price_comparison_html).transpose()?;
+    let page = minijinja::value::Serde(Page { prices, ..Page::new(comparison) });
     Ok(environment.get_template("comparison.html")?.render(page)?)
 }
 
@@ -141,6 +146,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     }
     page.paragraph(it.note);
     page.items(&it.notes);
+    if let Some(prices) = &comparison.prices {
+        page.priced(prices);
+    }
     page.table(&it.differences);
     page.table(&it.runs);
     page.end(it.closing)
@@ -186,6 +194,9 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     }
     for gate in &it.gates {
         let _ = writeln!(out, "  {}", gate_text(gate));
+    }
+    if let Some(prices) = &it.prices {
+        out.push_str(&price_comparison_text(prices));
     }
     out
 }

@@ -11,7 +11,7 @@ use crate::svg::{
     resource_chart, resource_topics, response_chart, throughput_chart, timeline_chart,
 };
 use crate::table::{Mark, Table};
-use crate::view::{CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
+use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;
@@ -38,6 +38,7 @@ struct Page {
 struct RunPage {
     id: String,
     view: RunView,
+    beside: BesideView,
     throughput: Option<Chart>,
     /// What the marks of its curve are.
     legend: String,
@@ -85,6 +86,7 @@ macro_rules! sections {
 const SECTIONS: &[(&str, &str)] = &sections![
     "front",
     "capacity",
+    "price",
     "curve",
     "response",
     "heat",
@@ -101,6 +103,7 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "generator",
     "search",
     "method",
+    "published",
     "disclosure",
 ];
 
@@ -109,7 +112,15 @@ const SECTIONS: &[(&str, &str)] = &sections![
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
-    render("report.html", runs, RunView::new)
+    html_beside(runs, &[])
+}
+
+/// The same with what stands beside each run, in the order of the runs.
+///
+/// # Errors
+/// When the embedded template does not render, which no result should be able to cause.
+pub fn html_beside(runs: &[RunResult], beside: &[Beside]) -> Result<String, ReportError> {
+    render("report.html", runs, beside, RunView::new)
 }
 
 /// The body of that page for one run, to be put into [`live_page`].
@@ -117,7 +128,7 @@ pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html_body(run: &RunResult) -> Result<String, ReportError> {
-    render("body.html", std::slice::from_ref(run), RunView::new)
+    render("body.html", std::slice::from_ref(run), &[], RunView::new)
 }
 
 /// The same of a run that goes on: it has no verdict yet.
@@ -125,7 +136,7 @@ pub fn html_body(run: &RunResult) -> Result<String, ReportError> {
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html_body_so_far(run: &RunResult) -> Result<String, ReportError> {
-    render("body.html", std::slice::from_ref(run), RunView::so_far)
+    render("body.html", std::slice::from_ref(run), &[], RunView::so_far)
 }
 
 /// A page that shows the seconds of a run, and the body of its report as it grows. Its script hears
@@ -144,6 +155,7 @@ pub fn live_page() -> Result<String, ReportError> {
 fn render(
     template: &str,
     runs: &[RunResult],
+    beside: &[Beside],
     view: fn(&RunResult) -> RunView,
 ) -> Result<String, ReportError> {
     let mut environment = environment()?;
@@ -153,7 +165,8 @@ fn render(
     for &(name, template) in SECTIONS {
         environment.add_template(name, template)?;
     }
-    let pages = runs.iter().enumerate().map(|(i, run)| run_page(i + 1, run, view(run)));
+    let page = |(i, run)| run_page(i + 1, run, view(run), BesideView::new(beside.get(i)));
+    let pages = runs.iter().enumerate().map(page);
     let pages: Vec<_> = pages.collect();
     let title = match pages.as_slice() {
         [only] => only.view.title.clone(),
@@ -184,7 +197,7 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 const LIVE_STYLE: &str = include_str!("../templates/live.css");
 const LIVE_SCRIPT: &str = include_str!("../templates/live.js");
 
-fn run_page(number: usize, run: &RunResult, mut view: RunView) -> RunPage {
+fn run_page(number: usize, run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
     let id = format!("run{number}");
     let top = run.points.iter().flat_map(|p| &p.timeline).map(|s| s.ops_per_s).fold(0.0, f64::max);
     let timelines = run.points.iter().filter_map(|point| {
@@ -207,6 +220,7 @@ fn run_page(number: usize, run: &RunResult, mut view: RunView) -> RunPage {
     }
     RunPage {
         view,
+        beside,
         throughput,
         legend: bounds_legend(run),
         course: half(&named("course"), |frame| course_chart(frame, run)),

@@ -9,6 +9,7 @@
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
 //! | [`overview_html`] | several runs on one page, a curve each |
+//! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
 //! | [`charts`] | each chart as an SVG file of its own |
 //! | [`csv`] | the numbers, unrounded, units in the headers |
@@ -24,6 +25,7 @@ mod html;
 mod junit;
 mod markdown;
 mod overview;
+mod published;
 mod scaling;
 mod svg;
 mod table;
@@ -32,10 +34,13 @@ mod view;
 
 pub use comparison::{comparison_html, comparison_markdown, comparison_text};
 pub use csv::csv;
-pub use html::{ReportError, html, html_body, html_body_so_far, live_page};
+pub use html::{ReportError, html, html_beside, html_body, html_body_so_far, live_page};
 pub use junit::{comparison_junit, junit};
-pub use markdown::{markdown, markdown_with_charts};
+pub use markdown::{
+    markdown, markdown_beside, markdown_with_charts, published_comparison_markdown,
+};
 pub use overview::overview_html;
+pub use published::{published_comparison_html, published_comparison_text, published_html};
 pub use scaling::{scaling_html, scaling_markdown};
 pub use svg::charts;
-pub use view::limit_name;
+pub use view::{Beside, limit_name};

@@ -1,23 +1,35 @@
 //! The same content as text for a repository: tables in place of charts.
 
+mod beside;
+
+use plimsoll_model::prices::PriceComparison;
 use plimsoll_model::result::RunResult;
 
 use crate::table::Table;
-use crate::view::{CLOSING, FindingView, Findings, RunView, Section, comparison};
+use crate::view::{
+    Beside, BesideView, CLOSING, FindingView, Findings, RunView, Section, comparison,
+};
+
+pub use beside::{published_comparison_markdown};
 
 /// Renders the runs as Markdown with tables (GitHub's dialect). Text of the result is escaped, so
 /// that nothing a server sent becomes markup.
 pub fn markdown(runs: &[RunResult]) -> String {
-    page(runs, Vec::new())
+    page(runs, &[], Vec::new())
+}
+
+/// The same with what stands beside each run, in the order of the runs.
+pub fn markdown_beside(runs: &[RunResult], beside: &[Beside]) -> String {
+    page(runs, beside, Vec::new())
 }
 
 /// The same of one run, with pictures: `place` is where the files of [`crate::charts`] lie, as the
 /// page sees them.
-pub fn markdown_with_charts(run: &RunResult, place: &str) -> String {
-    page(std::slice::from_ref(run), pictures_of(run, place))
+pub fn markdown_with_charts(run: &RunResult, beside: &[Beside], place: &str) -> String {
+    page(std::slice::from_ref(run), beside, pictures_of(run, place))
 }
 
-fn page(runs: &[RunResult], pictures: Vec<String>) -> String {
+fn page(runs: &[RunResult], beside: &[Beside], pictures: Vec<String>) -> String {
     let mut page = Page { pictures, ..Page::default() };
     if runs.len() != 1 {
         page.line(&format!("# Report of {} runs", runs.len()));
@@ -25,7 +37,7 @@ fn page(runs: &[RunResult], pictures: Vec<String>) -> String {
     }
     for (i, run) in runs.iter().enumerate() {
         let number = (runs.len() > 1).then_some(i + 1);
-        page.run(number, &RunView::new(run));
+        page.run(number, &RunView::new(run), &BesideView::new(beside.get(i)));
     }
     page.line("---");
     page.line(CLOSING);
@@ -77,7 +89,7 @@ impl Page {
         }
     }
 
-    fn run(&mut self, number: Option<usize>, view: &RunView) {
+    fn run(&mut self, number: Option<usize>, view: &RunView, beside: &BesideView) {
         self.level = if number.is_some() { 2 } else { 1 };
         let prefix = number.map(|n| format!("Run {n}: ")).unwrap_or_default();
         self.heading(0, &format!("{prefix}{}", view.title));
@@ -132,6 +144,7 @@ impl Page {
             self.table(&view.probes);
         }
         self.method(view);
+        self.beside(beside);
         self.disclosure(view);
     }
 
@@ -302,6 +315,10 @@ impl MarkdownPage {
 
     pub(crate) fn section(&mut self, title: &str) {
         self.0.heading(1, title);
+    }
+
+    pub(crate) fn priced(&mut self, prices: &PriceComparison) {
+        self.0.priced(prices);
     }
 
     pub(crate) fn paragraph(&mut self, text: &str) {

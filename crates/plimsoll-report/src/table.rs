@@ -95,6 +95,27 @@ impl Table {
         self
     }
 
+    /// Its headings and rows for a terminal, two spaces in; numbers stand to the right.
+    pub(crate) fn aligned(&self) -> String {
+        let heading = |column: &Column| match column.unit.is_empty() {
+            true => column.name.clone(),
+            false => format!("{}, {}", column.name, column.unit),
+        };
+        let headings: Vec<String> = self.columns.iter().map(heading).collect();
+        let rows = || std::iter::once(&headings).chain(self.rows.iter().map(|row| &row.cells));
+        let width = |at: usize| rows().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&self.columns).zip(&widths);
+            let cells = cells.map(|((cell, column), &width)| match column.numeric {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            });
+            format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        };
+        rows().map(line).collect()
+    }
+
     fn retain_columns(&mut self, keep: &[bool]) {
         retain(&mut self.columns, keep);
         for row in &mut self.rows {

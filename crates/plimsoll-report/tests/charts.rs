@@ -73,7 +73,7 @@ fn the_heat_map_shows_the_stall_of_the_seventh_second() {
 
 #[test]
 fn a_repository_shows_the_pictures_in_the_markdown() {
-    let text = plimsoll_report::markdown_with_charts(&fixture::nfs(3), "charts/");
+    let text = plimsoll_report::markdown_with_charts(&fixture::nfs(3), &[], "charts/");
     for file in ["throughput", "response-over-throughput", "response", "response-over-time", "ops"]
     {
         assert!(text.contains(&format!("](<charts/{file}.svg>)")), "{file}: {text}");

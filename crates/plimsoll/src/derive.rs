@@ -10,8 +10,10 @@ use plimsoll_model::bundle::{
 };
 use plimsoll_model::event::{OpTimes, add_times};
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::prices::PricedSystem;
+use plimsoll_model::published::{PublishedComparison, PublishedPage};
 use plimsoll_model::result::RunResult;
-use plimsoll_report::ReportError;
+use plimsoll_report::{Beside, ReportError};
 
 use crate::exit::{Exit, Failure};
 use crate::suite_source;
@@ -98,15 +100,38 @@ pub(crate) fn write_again(dir: &Path, result: &RunResult) -> Result<PathBuf, Fai
 
 fn write_derived(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
     write_durably(&dir.join(RESULT_FILE), result_text(result).as_bytes())?;
-    let page = report_page(std::slice::from_ref(result))?;
+    let page = own_page(result)?;
     let report = dir.join(REPORT_FILE);
     write_durably(&report, page.as_bytes())?;
     Ok(report)
 }
 
-/// The page of one or several results.
-pub(crate) fn report_page(results: &[RunResult]) -> Result<String, Failure> {
-    plimsoll_report::html(results).map_err(|e| cannot_render(&e))
+/// The `report.html` of a bundle.
+pub(crate) fn own_page(result: &RunResult) -> Result<String, Failure> {
+    report_page(std::slice::from_ref(result), &[beside(result, None)?])
+}
+
+/// The page of one or several results, with what stands beside each.
+pub(crate) fn report_page(results: &[RunResult], beside: &[Beside]) -> Result<String, Failure> {
+    plimsoll_report::html_beside(results, beside).map_err(|e| cannot_render(&e))
+}
+
+/// What stands beside a run without being of its bundle.
+pub(crate) fn beside(result: &RunResult, price: Option<PricedSystem>) -> Result<Beside, Failure> {
+    let suite = result.suite.as_ref().map_or("", |suite| suite.name.as_str());
+    let published = plimsoll_analysis::published::beside(suite)
+        .map_err(|e| Failure::Other { exit: Exit::Bug, message: e.to_string() })?;
+    Ok(Beside { price, published })
+}
+
+/// The page of two published results side by side.
+pub(crate) fn published_comparison_page(all: &PublishedComparison) -> Result<String, Failure> {
+    plimsoll_report::published_comparison_html(all).map_err(|e| cannot_render(&e))
+}
+
+/// The page of a published result.
+pub(crate) fn published_page(page: &PublishedPage) -> Result<String, Failure> {
+    plimsoll_report::published_html(page).map_err(|e| cannot_render(&e))
 }
 
 /// Runs on one page, each in a directory below the page's.

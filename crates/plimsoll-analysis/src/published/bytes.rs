@@ -1,17 +1,19 @@
 //! File throughput as a report prints it: bytes per second over clients, with those that took
 //! part, and what the server cost.
 
-use plimsoll_model::units::{BYTES_PER_MIB, grouped};
-use serde::Deserialize;
+use plimsoll_model::published::PublishedTable;
+use plimsoll_model::units::{BYTES_PER_MIB, grouped, grouped_with};
+use serde::{Deserialize, Serialize};
 
-use super::{Published, PublishedError, Table, published};
+use super::tables::headings;
+use super::{Published, PublishedError, published};
 use crate::price::{Peak, Priced};
 
 /// Figures printed with one decimal may be off by half of it.
 const PRINTED_TOLERANCE: f64 = 0.0501;
 
 /// Throughput of one server over clients, and its price.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByteCurve {
     /// Name.
@@ -34,12 +36,18 @@ pub struct ByteCurve {
     pub printed_usd_per_mb_per_s: Option<f64>,
     /// Name of the transcribed result this one is compared with in the report, with what it
     /// prints of the comparison.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rival: Option<Rival>,
+    /// Where the mixes stand.
+    pub place: String,
+    /// Where the line items stand.
+    pub prices_place: String,
+    /// Where the price per MB/s stands.
+    pub printed_price_place: String,
 }
 
 /// One line of a price.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceItem {
     /// What it is.
@@ -51,13 +59,21 @@ pub struct PriceItem {
 }
 
 /// Another server of the same report.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rival {
     /// Name of its file; its first curve is meant.
     pub name: String,
-    /// What the report prints.
-    pub printed: String,
+    /// What the report prints of the throughputs.
+    pub throughput: String,
+    /// The same as a number.
+    pub throughput_ratio: f64,
+    /// What the report prints of the prices per unit.
+    pub price_performance: String,
+    /// The same as a number.
+    pub price_performance_ratio: f64,
+    /// Where it prints them.
+    pub place: String,
 }
 
 impl ByteCurve {
@@ -72,6 +88,13 @@ impl ByteCurve {
         let (_, peak_bytes_per_s) = self.peak()?;
         let price = self.prices.iter().map(|item| item.usd).sum();
         (!self.prices.is_empty()).then_some(Priced { peak_bytes_per_s, price })
+    }
+
+    /// Where its parts stand.
+    pub(super) fn places(&self) -> impl Iterator<Item = &str> {
+        let own = [&self.place, &self.prices_place, &self.printed_price_place];
+        let of_rival = self.rival.as_ref().map(|rival| &rival.place);
+        own.into_iter().chain(of_rival).map(String::as_str)
     }
 
     /// What does not fit together.
@@ -109,7 +132,7 @@ impl ByteCurve {
     }
 
     /// Its mixes, peak marked.
-    pub(super) fn mixes_table(&self) -> Table {
+    pub(super) fn mixes_table(&self) -> PublishedTable {
         let peak = self.peak().map(|(clients, _)| clients);
         let row = |at: usize| {
             let bytes = self.bytes_per_s[at];
@@ -132,15 +155,16 @@ impl ByteCurve {
             "Mbit/s of 10^6 bits, computed",
             "",
         ];
-        Table {
+        PublishedTable {
             name: format!("throughput of {}", self.name),
-            columns: columns.map(str::to_owned).to_vec(),
+            place: self.place.clone(),
+            columns: headings(&columns),
             rows: (0..self.clients.len()).map(row).collect(),
         }
     }
 
     /// The line items and their sum.
-    pub(super) fn price_table(&self) -> Table {
+    pub(super) fn price_table(&self) -> PublishedTable {
         let row = |item: &PriceItem| {
             vec![item.feature.clone(), item.configuration.clone(), grouped(item.usd)]
         };
@@ -148,15 +172,16 @@ impl ByteCurve {
         if let Some(priced) = self.priced() {
             rows.push(vec!["total, computed".to_owned(), String::new(), grouped(priced.price)]);
         }
-        Table {
+        PublishedTable {
             name: format!("price of {}", self.name),
-            columns: ["feature", "configuration", "US $"].map(str::to_owned).to_vec(),
+            place: self.prices_place.clone(),
+            columns: headings(&["feature", "configuration", "US $"]),
             rows,
         }
     }
 
     /// Price per unit of the peak, and the ratios to the rival's, from rounded and unrounded peaks.
-    pub(super) fn performance_table(&self) -> Table {
+    pub(super) fn performance_table(&self) -> PublishedTable {
         let mut rows = Vec::new();
         if let Some(priced) = self.priced() {
             for peak in Peak::BOTH {
@@ -168,9 +193,13 @@ impl ByteCurve {
                 rows.extend(Peak::BOTH.map(|peak| rival.price_row(&priced, &other, peak)));
             }
         }
-        Table {
+        PublishedTable {
             name: format!("price/performance of {}", self.name),
-            columns: ["figure", "peak", "computed", "as printed"].map(str::to_owned).to_vec(),
+            place: match &self.rival {
+                Some(rival) => format!("{}; {}", self.printed_price_place, rival.place),
+                None => self.printed_price_place.clone(),
+            },
+            columns: headings(&["figure", "peak", "computed", "as printed"]),
             rows,
         }
     }
@@ -198,34 +227,32 @@ impl Rival {
     }
 
     fn throughput_row(&self, own: &Priced, other: &Priced, peak: Peak) -> Vec<String> {
-        self.row("throughput", own.times_the_throughput(other, peak), peak)
+        let times = own.times_the_throughput(other, peak);
+        self.row(("throughput", &self.throughput), times, peak)
     }
 
     fn price_row(&self, own: &Priced, other: &Priced, peak: Peak) -> Vec<String> {
-        self.row("price/performance", own.times_the_price_performance(other, peak), peak)
+        let times = own.times_the_price_performance(other, peak);
+        self.row(("price/performance", &self.price_performance), times, peak)
     }
 
-    fn row(&self, what: &str, times: Option<f64>, peak: Peak) -> Vec<String> {
+    fn row(&self, (what, printed): (&str, &str), times: Option<f64>, peak: Peak) -> Vec<String> {
         let times = times.map(|times| format!("{times:.2} times")).unwrap_or_default();
-        let printed = if peak == Peak::Rounded { self.printed.clone() } else { String::new() };
-        vec![format!("{what} against {}", self.name), peak.as_str().to_owned(), times, printed]
+        let printed = if peak == Peak::Rounded { printed } else { "" };
+        let what = format!("{what} against {}", self.name);
+        vec![what, peak.as_str().to_owned(), times, printed.to_owned()]
     }
 }
 
 impl Published {
     /// What the report says of file throughput, in order.
-    pub(super) fn byte_tables(&self) -> Vec<Table> {
-        let of = |curve: &ByteCurve| {
-            [curve.mixes_table(), curve.performance_table(), curve.price_table()]
-        };
+    pub(super) fn byte_tables(&self) -> Vec<PublishedTable> {
+        let of = |curve: &ByteCurve| [curve.performance_table(), curve.price_table()];
         self.byte_curves.iter().flat_map(of).collect()
     }
 }
 
 /// With cents, thousands grouped.
 fn dollars(value: f64) -> String {
-    let cents = (value * 100.0).round();
-    let whole = (cents / 100.0).trunc();
-    let text = if whole < 100.0 { format!("{whole:.0}") } else { grouped(whole) };
-    format!("{text}.{:02.0}", cents - whole * 100.0)
+    grouped_with(value, 2)
 }

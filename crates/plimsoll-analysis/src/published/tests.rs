@@ -2,7 +2,6 @@ use super::*;
 
 const WEB: &str = include_str!("../../../../published/web-n440bx-1998.toml");
 const V3: &str = include_str!("../../../../published/nfs-pseries-v3-2002.toml");
-const CURVES: &str = include_str!("../../../../published/nfs-ort-curves.toml");
 
 fn web() -> Published {
     published("web-n440bx-1998").unwrap()
@@ -68,13 +67,16 @@ fn mistakes_are_named() {
         let error = parse("test", &text).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     };
-    check(("format = 1", "format = 2"), "has format 2");
+    check(("format = 2", "format = 3"), "has format 3");
     check(("peak_ops_per_s = 1661", "peak_ops_per_s = 1700"), "is not its highest point");
     check(("to = \"2 CPU 350 MHz\"", "to = \"4 CPU\""), "names no known configuration");
     check(("[\"1\", \"4\", \"22\"]", "[\"1\", \"4\"]"), "another number of fields");
     check(("clock_mhz", "clock"), "clock");
     let unknown = published("nothing").unwrap_err().to_string();
     assert!(unknown.contains("there are: netbench-netfinity-1999, netbench-nt-1998"), "{unknown}");
+    let near = published("netbench-nt-1999").unwrap_err().to_string();
+    assert!(near.ends_with("did you mean netbench-nt-1998?"), "{near}");
+    check(("place = \"page 15\"", "place = \"\""), "an empty place");
 }
 
 #[test]
@@ -110,13 +112,6 @@ fn what_the_nfs_report_says_of_tcp_and_its_own_tables_differ_as_noted() {
 }
 
 #[test]
-fn published_curves_give_their_published_digit_and_both_definitions_are_shown() {
-    let rows = published("nfs-ort-curves").unwrap().overall_table().rows;
-    assert_eq!(rows[0], ["curve A", "1.58", "1.58", "1.70"]);
-    assert_eq!(rows[1], ["curve B", "1.67", "1.67", "1.82"]);
-}
-
-#[test]
 fn empty_tables_are_not_shown() {
     for name in names() {
         let published = published(name).unwrap();
@@ -125,7 +120,7 @@ fn empty_tables_are_not_shown() {
 }
 
 #[test]
-fn mistakes_in_lists_and_curves_are_named() {
+fn mistakes_in_lists_are_named() {
     let check = |text: &str, change: (&str, &str), message: &str| {
         let error = parse("test", &text.replacen(change.0, change.1, 1)).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
@@ -136,8 +131,6 @@ fn mistakes_in_lists_and_curves_are_named() {
         "\"HP server rx4610, UDP\" is listed twice",
     );
     check(V3, ("\"udp\"", "\"sctp\""), "sctp");
-    check(CURVES, ("1.58", "1.57"), "curve \"curve A\" is not what its points give");
-    check(CURVES, ("response_ms = [0.9, ", "response_ms = ["), "has more of one column");
 }
 
 const NT: &str = include_str!("../../../../published/netbench-nt-1998.toml");
@@ -202,4 +195,218 @@ fn mistakes_in_file_throughput_are_named() {
     check(("usd = 4599", "usd = 4600"), "does not follow from its peak");
     check(("participating = [1, ", "participating = [2, "), "more clients took part");
     check(("clients = [1, ", "clients = ["), "differ in length");
+}
+
+/// A cell of a report's own table, as a number.
+fn cell(name: &str, table: &str, row: &str, column: usize) -> f64 {
+    let tables = published(name).unwrap().tables;
+    let table = tables.into_iter().find(|it| it.name == table).expect("a table of that name");
+    let row = table.rows.into_iter().find(|it| it[0] == row).expect("a row of that name");
+    row[column].replace(',', "").parse().expect("a number")
+}
+
+#[test]
+fn what_the_web_report_prints_of_scaling_is_its_peaks_cut_off_or_wrong() {
+    let web = web();
+    let of = |at: usize| {
+        let comparison = &web.comparisons[at];
+        (web.ratio(comparison).unwrap(), comparison.printed_ratio.unwrap())
+    };
+    let cut = |value: f64, digits: i32| (value * 10f64.powi(digits)).floor() / 10f64.powi(digits);
+    // 1.661 is printed as 1.6, 1.587 as 1.59, +15.0 % as 13 %, +9.9 % as 9 %.
+    assert_eq!(cut(of(0).0, 1), of(0).1);
+    assert_eq!((of(1).0 * 100.0).round() / 100.0, of(1).1);
+    assert!((of(2).0 - 1.15).abs() < 1e-9 && of(2).1 == 1.13);
+    assert_eq!(cut(of(3).0, 2), of(3).1);
+}
+
+#[test]
+fn the_web_reports_resources_add_up_as_far_as_noted() {
+    let at_peak =
+        |row: &str, column| cell("web-n440bx-1998", "utilisation at the peak", row, column);
+    for (column, total) in [(2, 99.4), (3, 90.9)] {
+        assert_eq!(at_peak("processors, total", column), total);
+        let parts = at_peak("processors, privileged", column) + at_peak("processors, user", column);
+        assert!((parts - total).abs() < 0.05, "{parts}");
+    }
+    let adapters = ["1", "2 (one client)", "3", "4"].map(|n| format!("network adapter {n}"));
+    let sum = |column| -> f64 { adapters.iter().map(|name| at_peak(name, column)).sum() };
+    assert_eq!(
+        (format!("{:.1}", sum(2)), format!("{:.1}", sum(3))),
+        ("113.4".into(), "163.7".into())
+    );
+    assert_eq!(at_peak("network, all adapters, both ways", 3), 161.0);
+    // The clients' mean leaves out the adapter with one client.
+    assert_eq!(format!("{:.0}", (32.29 + 32.4 + 32.36) / 3.0), "32");
+}
+
+#[test]
+fn the_settings_of_appendix_c_say_what_their_numbers_are() {
+    let tables = web().tables;
+    let settings = tables.iter().find(|t| t.name.starts_with("settings of the server")).unwrap();
+    let value = |name: &str| {
+        let row = settings.rows.iter().find(|row| row[0].ends_with(name)).expect("a setting");
+        i64::from_str_radix(row[1].trim_start_matches("0x"), 16).expect("a number")
+    };
+    assert_eq!(settings.rows.len(), 13);
+    assert_eq!(value("ObjectCacheTTL") as f64 / 3_600.0, 60_000.0 / 3_600.0);
+    assert_eq!((value("MemoryCacheSize"), value("ListenBacklog")), (8 << 20, 25));
+    assert_eq!((value("MaxFreeTcbs"), value("MaxHashTableSize")), (114_000, 65_536));
+    assert_eq!((value("TcpTimedWaitDelay"), value("LogFileFlushInterval")), (60, 60));
+}
+
+#[test]
+fn the_file_sizes_of_the_web_report_follow_the_formula_but_one() {
+    let size = |class: i32, file: f64| (file * 102.4 * 10f64.powi(class)).floor();
+    for class in 0..4 {
+        let printed =
+            |row| cell("web-n440bx-1998", "file sizes by class, in bytes", row, 1 + class as usize);
+        assert_eq!((printed("first"), printed("second")), (size(class, 1.0), size(class, 2.0)));
+        let slip = f64::from(u8::from(class == 0));
+        assert_eq!(printed("last"), size(class, 9.0) + slip);
+    }
+    let directories = 10.0 * (1_825.0f64 / 5.0).sqrt();
+    assert_eq!(format!("{:.0}", directories * 4.882), "933");
+}
+
+#[test]
+fn version_3_against_version_2_is_as_noted() {
+    let peak = |name: &str, label: &str| {
+        let results = published(name).unwrap().results;
+        results.into_iter().find(|r| r.label() == label).map(|r| r.peak_ops_per_s)
+    };
+    let mut percent = Vec::new();
+    for result in published("nfs-pseries-v2-2002").unwrap().results {
+        let lower = result.label().replace("HP server", "hp server");
+        let v3 = |label: &str| peak("nfs-pseries-v3-2002", label);
+        if let Some(v3) = v3(&result.label()).or_else(|| v3(&lower)) {
+            percent.push((v3 / result.peak_ops_per_s * 100.0).round());
+        }
+    }
+    assert_eq!(percent, [55.0, 56.0, 75.0, 76.0, 81.0, 82.0]);
+}
+
+#[test]
+fn the_nfs_reports_configuration_adds_up() {
+    let table = "what the report says of the larger server's resources";
+    let each = cell("nfs-pseries-v2-2002", table, "network adapter, load", 2);
+    assert!((111_687.0 / 8.0 / each - 1.0).abs() < 0.01);
+    assert_eq!((64 * 8, 64 * 7), (512, 448), "disks and file systems of its volume groups");
+    assert_eq!(format!("{:.1}", 0.83 * 28.0), "23.2");
+    let small = published("nfs-pseries-v2-2002").unwrap().results[1].peak_ops_per_s;
+    assert_eq!(format!("{:.2}", 23.2e3 / small), "0.43");
+    assert_eq!(format!("{:.1}", small * 1e-3), "53.7");
+}
+
+#[test]
+fn the_bottleneck_figures_of_the_file_server_comparison_are_there() {
+    let state = |row| cell("netbench-sun-1998", "processor time at the peak", row, 1);
+    assert_eq!((state("system and user"), state("waiting"), state("idle")), (29.0, 70.0, 1.0));
+    assert_eq!(state("system and user") + state("waiting"), 99.0, "what is called utilised");
+    for (name, limits) in [("netbench-nt-1998", 1), ("netbench-sun-1998", 4)] {
+        let tables = published(name).unwrap().tables;
+        let table = tables.iter().find(|t| t.name == "what limits the server").unwrap();
+        let says_yes = table.rows.iter().filter(|row| row[2].starts_with("yes")).count();
+        assert_eq!(says_yes, limits, "{name}");
+        assert_eq!(tables.iter().find(|t| t.place == "table 2").unwrap().rows.len(), 9);
+    }
+}
+
+#[test]
+fn the_transaction_and_netware_reports_are_there() {
+    let transactions = published("transactions-netfinity-1999").unwrap();
+    let threads = |row| cell(&transactions.name, "service threads of the server program", row, 1);
+    let [some, processors] = [threads("with 60 clients, up to"), threads("for the two processors")];
+    assert_eq!(some + processors, threads("in all"));
+    assert!(
+        transactions.notes.iter().any(|note| note.text.contains("32 segments of 16 MB are 512 MB"))
+    );
+    let parameters = &published("netbench-netfinity-1999").unwrap().tables[1];
+    assert_eq!((parameters.name.as_str(), parameters.rows.len()), ("NetWare parameters", 24));
+    let superlab = published("netbench-proliant-1995").unwrap();
+    let think = superlab.tables[0].rows.iter().find(|row| row[0] == "Think Time").unwrap();
+    assert_eq!(think[1], "2 to 120 s");
+    let low_ends: f64 = superlab.tables[3]
+        .rows
+        .iter()
+        .map(|row| row[1].split(' ').next().unwrap().parse::<f64>().unwrap())
+        .sum();
+    assert_eq!(low_ends, 140.0);
+    assert_eq!((28 * 36, 406 - 323, 974 / 2 * 4), (1_008, 83, 1_948));
+}
+
+#[test]
+fn the_server_comparison_is_made_with_ratios_as_printed_and_as_computed() {
+    let made = compare("netbench-sun-1998", "netbench-nt-1998").unwrap();
+    let rows: Vec<(String, Option<f64>)> =
+        made.figures.iter().map(|f| (format!("{:.2}", f.ratio), f.printed_ratio)).collect();
+    let ratio = |at: usize| rows[at].0.as_str();
+    // Throughput, unrounded and rounded; price; price per unit, rounded and unrounded.
+    assert_eq!([ratio(0), ratio(1), ratio(2)], ["4.30", "4.21", "0.38"]);
+    assert_eq!((rows[0].1, rows[1].1), (None, Some(4.2)));
+    let cheaper: Vec<String> =
+        made.figures[3..].iter().map(|f| format!("{:.2}", 1.0 / f.ratio)).collect();
+    assert_eq!(cheaper, ["11.22", "11.47"]);
+    assert!((1.0 / rows[3].1.unwrap() - 11.2).abs() < 1e-9);
+    assert_eq!(made.points.len(), 16);
+    assert_eq!(made.points[7].participating, Some([24, 28]));
+    let back = compare("netbench-nt-1998", "netbench-sun-1998").unwrap();
+    assert!(back.figures[1].printed.starts_with("the other way round: over 4.2"));
+    assert!((back.figures[1].printed_ratio.unwrap() * 4.2 - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn systems_of_one_report_are_compared_by_name() {
+    let web = |one: &str, two: &str| {
+        compare(&format!("web-n440bx-1998/{one}"), &format!("web-n440bx-1998/{two}")).unwrap()
+    };
+    let scaled = web("1-cpu-350-mhz", "2-cpu-350-mhz");
+    assert_eq!(format!("{:.3}", scaled.figures[0].ratio), "1.661");
+    assert_eq!(scaled.figures[0].printed, "1.6x, 60 %");
+    assert_eq!(scaled.points.len(), 10);
+    let clock = web("2-cpu-350-mhz", "2-cpu-400-mhz");
+    assert_eq!(
+        (format!("{:.3}", clock.figures[0].ratio), clock.figures[0].printed_ratio),
+        ("1.099".into(), Some(1.09))
+    );
+    let nfs = compare(
+        "nfs-pseries-v2-2002/hp-server-rx4610-udp",
+        "nfs-pseries-v2-2002/hp-server-rx4610-tcp",
+    );
+    assert_eq!(format!("{:.3}", nfs.unwrap().figures[0].ratio), "0.824");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_next_move() {
+    let check = |one: &str, two: &str, message: &str| {
+        let error = compare(one, two).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    };
+    check(
+        "web-n440bx-1998",
+        "web-n440bx-1998",
+        "it has 4 systems; write web-n440bx-1998/SYSTEM with one of: 1-cpu-350-mhz,",
+    );
+    check("web-n440bx-1998/3-cpu", "web-n440bx-1998", "it has no system \"3-cpu\"");
+    check("netbench-netfinity-1999", "netbench-nt-1998", "prints ratios and charts only");
+    check(
+        "nfs-pseries-v2-2002/hp-server-rx4610-udp",
+        "nfs-pseries-v3-2002/hp-server-rx4610-udp",
+        "follow different methods (nfs-v2 and nfs-v3)",
+    );
+    check("nothing", "netbench-nt-1998", "no published result is called");
+}
+
+#[test]
+fn every_suite_with_a_source_has_it_beside_its_runs_oldest_first_and_nothing_is_ranked() {
+    let of = |suite: &str| -> Vec<String> {
+        beside(suite).unwrap().into_iter().map(|p| p.name).collect()
+    };
+    assert_eq!(of("disk-mix"), ["netbench-nt-1998", "netbench-sun-1998"]);
+    assert_eq!(of("nfs-v3"), ["nfs-pseries-v3-2002"]);
+    assert_eq!(of("transactions"), ["transactions-netfinity-1999"]);
+    assert_eq!(of("web-url"), [""; 0]);
+    for page in names().map(|name| published(name).unwrap().extract()) {
+        assert!(!page.tables.is_empty() && page.year >= 1995, "{}", page.name);
+    }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use gate::{RatioFigure, RatioGate, RatioGateResult};
 
+use crate::prices::PriceComparison;
 use crate::result::Axis;
 
 /// Version of the document.
@@ -15,8 +16,7 @@ pub const COMPARISON_FORMAT: u32 = 1;
 pub const RUNS_MIN: usize = 3;
 
 /// Groups of runs against the first of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
     /// Version of this format.
     pub format: u32,
@@ -43,6 +43,9 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// What became of the conditions (`--fail-if`).
     pub gates: Vec<RatioGateResult>,
+    /// What the groups cost (`--prices`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceComparison>,
 }
 
 /// Runs of one thing.

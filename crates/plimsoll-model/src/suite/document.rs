@@ -127,6 +127,10 @@ impl<'a> Document<'a> {
         (table, place): (Written<'a>, &Place),
         key: &str,
     ) -> (Written<'a>, Place) {
+        if let Some(item) = table.item(key) {
+            let place = Place { path: place.path.clone(), span: Some(item.span()) };
+            return (Written::InFile(item.get_ref()), place);
+        }
         let path = place.below(key);
         if let Some(item) = self.overrides.iter().rev().find(|item| item.path == path) {
             return (Written::Given(&item.value), Place { path, span: None });
@@ -206,6 +210,14 @@ impl<'a> Written<'a> {
     pub(super) fn file_table(self) -> Option<&'a DeTable<'a>> {
         match self {
             Self::Root(table) | Self::InFile(DeValue::Table(table)) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Of a list, by its number; it has the path of the list.
+    fn item(self, number: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        match self {
+            Self::InFile(DeValue::Array(items)) => items.get(number.parse::<usize>().ok()?),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use document::{Override, SuiteError, nearest};
 pub use origins::{Origin, Origins};
-pub use reader::TableReader;
+pub use reader::{TableReader, read_document};
 pub use score::{Score, ScoreKind};
 pub use shares::{percents, weights};
 

@@ -7,6 +7,21 @@ use serde::de::DeserializeOwned;
 use super::document::{Document, Place, SuiteError, Written};
 use super::values;
 
+/// Reads a file that is no suite the way suites are read: `T` says keys, defaults and bounds,
+/// `finish` what no single value can say.
+///
+/// # Errors
+/// With the place of the mistake in the file.
+pub fn read_document<T: DeserializeOwned + JsonSchema, R>(
+    file: &str,
+    text: &str,
+    finish: impl FnOnce(T, &TableReader<'_>) -> Result<R, SuiteError>,
+) -> Result<R, SuiteError> {
+    let document = Document::new(file, text, &[])?;
+    let root = TableReader::root(&document);
+    finish(root.read()?, &root)
+}
+
 /// Reads one table of a suite.
 pub struct TableReader<'a> {
     document: &'a Document<'a>,
@@ -45,7 +60,7 @@ impl<'a> TableReader<'a> {
     }
 
     /// A mistake at the value of `key`, a dotted path below this table, or at the innermost table
-    /// on the way when there is none.
+    /// on the way when there is none. An item of a list is named by its number, from 0.
     pub fn error_at(&self, key: &str, message: impl Into<String>) -> SuiteError {
         let (_, place) = self.find(key);
         self.document.error(&place, message)

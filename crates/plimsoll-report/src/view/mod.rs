@@ -1,5 +1,6 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
+mod beside;
 mod budget;
 mod capacity;
 mod disclosure;
@@ -12,6 +13,8 @@ mod method;
 mod moved;
 mod names;
 mod points;
+mod price;
+mod published;
 mod resources;
 mod shares;
 
@@ -26,6 +29,8 @@ use serde::Serialize;
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{command_line, instant, number};
 
+pub use beside::Beside;
+pub(crate) use beside::BesideView;
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::{Figure, headline_point};
@@ -34,6 +39,8 @@ pub use limits::limit_name;
 pub(crate) use moved::{metric, ops_unit};
 pub(crate) use names::{key_of, key_words};
 pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
+pub(crate) use price::{PriceView, price_comparison_table};
+pub(crate) use published::{PublishedView, comparison_tables};
 pub(crate) use resources::{THIS_HOST, find};
 
 /// Said at the end of every report.

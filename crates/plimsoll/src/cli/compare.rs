@@ -31,6 +31,9 @@ pub(crate) struct CompareArgs {
     /// Compare runs of different methods, and invalid ones; every output is marked
     #[arg(long)]
     pub force: bool,
+    /// What the systems cost, each by its group's label or by the name of its first directory
+    #[arg(long, value_name = "FILE.toml")]
+    pub prices: Option<PathBuf>,
     /// HTML file to write
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

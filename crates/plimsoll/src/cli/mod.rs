@@ -236,6 +236,9 @@ pub(crate) struct ReportArgs {
     /// Directory to write the charts into, each as an SVG file
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
+    /// What the systems cost: price per unit of peak and capacity, in HTML and Markdown
+    #[arg(long, value_name = "FILE.toml")]
+    pub prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -278,10 +281,16 @@ pub(crate) struct PublishedArgs {
 pub(crate) enum PublishedAction {
     /// List them, as `plimsoll published` alone does
     List,
-    /// Print one result
+    /// Print one result: every figure with its place in the source
     Show {
         /// Name of the result
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// HTML file to write
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
 }
 

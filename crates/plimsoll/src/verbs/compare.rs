@@ -3,28 +3,26 @@
 use std::path::Path;
 
 use plimsoll_analysis::compare::{GroupInput, Wishes, compare};
-use plimsoll_analysis::published::against;
 use plimsoll_model::bundle::write_durably;
 use plimsoll_model::comparison::Comparison;
 use plimsoll_report::{comparison_html, comparison_junit, comparison_markdown, comparison_text};
 
 use super::groups::{self, Named};
-use super::published;
+use super::prices::Prices;
+use super::published::{self, Wanted};
 use crate::cli::{CompareArgs, YesNo};
 use crate::derive::cannot_render;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
-/// Begins the names of transcribed results.
-const PUBLISHED: &str = "published:";
-const PUBLISHED_NOTE: &str = "One run each, of their time and method: ratios without an interval, \
-                              which rank nothing of today.";
-
 /// Compares, shows and writes what was asked for; exit code 1 where a condition fails.
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
-    if args.runs.iter().chain(&args.against).any(|name| name.starts_with(PUBLISHED)) {
-        return of_published(args);
+    let names: Vec<&String> = args.runs.iter().chain(&args.against).collect();
+    if let Some(pair) = published::pair(&names)? {
+        let wanted = Wanted { json: args.json, html: args.html.as_deref(), md: args.md.as_deref() };
+        return published::compare(pair, &wanted);
     }
+    let prices = Prices::read(args.prices.as_deref())?;
     let groups = groups::read(&named(args)?)?;
     let wishes = Wishes {
         paired: args.paired,
@@ -32,7 +30,8 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
         gates: &args.fail_if,
         unsure_fails: args.fail_if_unsure == YesNo::Yes,
     };
-    let comparison = compared(&groups, wishes)?;
+    let mut comparison = compared(&groups, wishes)?;
+    comparison.prices = prices.map(|prices| prices.compare(&groups)).transpose()?;
     show(&comparison, args.json);
     if let Some(file) = &args.html {
         write(file, &page(&comparison)?)?;
@@ -42,26 +41,6 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     }
     write_junit(args.junit.as_deref(), &comparison)?;
     Ok(if comparison.fails() { Exit::Invalid } else { Exit::Valid })
-}
-
-/// Two transcribed results: figures of one time, of which no report gives more than one run.
-fn of_published(args: &CompareArgs) -> Result<Exit, Failure> {
-    let names: Option<Vec<&str>> =
-        args.runs.iter().chain(&args.against).map(|name| name.strip_prefix(PUBLISHED)).collect();
-    let is_bare = args.label.is_empty() && args.html.is_none() && args.md.is_none();
-    let is_bare = is_bare && !args.json && args.fail_if.is_empty() && args.junit.is_none();
-    match names.as_deref() {
-        Some([first, other]) if is_bare => {
-            let table = against(first, other).map_err(published::failure)?;
-            let text = published::table_text(&table);
-            terminal::print(&format!("{}\n\n{text}\n{PUBLISHED_NOTE}", table.name));
-            Ok(Exit::Valid)
-        }
-        _ => Err(Failure::wrong(
-            "published results are compared with each other, two at a time, as text: plimsoll \
-             compare published:NAME published:NAME#CONFIGURATION; names: plimsoll published",
-        )),
-    }
 }
 
 /// The groups that the arguments name: the first, and those it is compared with.

@@ -11,6 +11,7 @@ pub(crate) mod generate;
 mod groups;
 pub(crate) mod inventory;
 pub(crate) mod prepare;
+pub(crate) mod prices;
 pub(crate) mod published;
 pub(crate) mod report;
 pub(crate) mod resume;

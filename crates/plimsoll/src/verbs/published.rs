@@ -1,45 +1,129 @@
-//! `plimsoll published`: transcribed results of the source reports.
+//! `plimsoll published`: transcribed results of the source reports, and two of them side by side.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use plimsoll_analysis::published::{Published, PublishedError, Table, catalogue, published};
+use plimsoll_analysis::published::{self, PublishedError, catalogue, published};
+use plimsoll_model::bundle::write_durably;
+use plimsoll_model::published::{Placed, PublishedPage, PublishedTable};
+use serde_json::json;
 
 use crate::cli::{PublishedAction, PublishedArgs};
+use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
+/// Before the name of a published result where a bundle may stand too.
+const PREFIX: &str = "published:";
+
 /// Lists them, or shows one.
 pub(crate) fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
-    let text = match &args.action {
-        None | Some(PublishedAction::List) => table_text(&catalogue().map_err(failure)?),
-        Some(PublishedAction::Show { name }) => page(&published(name).map_err(failure)?),
-    };
-    terminal::print(&text);
+    match &args.action {
+        None | Some(PublishedAction::List) => {
+            terminal::print(&table_text(&catalogue().map_err(failure)?));
+        }
+        Some(PublishedAction::Show { name, json, html }) => show(name, *json, html.as_deref())?,
+    }
     Ok(Exit::Valid)
 }
 
-pub(super) fn failure(error: PublishedError) -> Failure {
+fn show(name: &str, json: bool, html: Option<&Path>) -> Result<(), Failure> {
+    let whole = published(name).map_err(failure)?;
+    let page = whole.page();
+    if let Some(file) = html {
+        write(file, &derive::published_page(&page)?)?;
+    }
+    if json {
+        // As transcribed, and as shown: there is what is computed.
+        terminal::print(&json_text(&json!({ "transcribed": whole, "shown": page })));
+    } else if html.is_none() {
+        terminal::print(&text_of(&page));
+    }
+    Ok(())
+}
+
+/// The two published results that the targets of a comparison name; nothing where they name none.
+pub(crate) fn pair<S: AsRef<str>>(targets: &[S]) -> Result<Option<[&str; 2]>, Failure> {
+    let names: Vec<&str> =
+        targets.iter().filter_map(|target| target.as_ref().strip_prefix(PREFIX)).collect();
+    match (names.as_slice(), targets.len()) {
+        ([], _) => Ok(None),
+        ([first, second], 2) => Ok(Some([first, second])),
+        _ => Err(Failure::wrong(
+            "published results are compared two at a time, and with no run: \
+             plimsoll compare published:NAME published:NAME",
+        )),
+    }
+}
+
+/// Where a comparison goes besides the terminal.
+#[derive(Default)]
+pub(crate) struct Wanted<'w> {
+    /// JSON on standard output.
+    pub json: bool,
+    /// HTML file to write.
+    pub html: Option<&'w Path>,
+    /// Markdown file to write.
+    pub md: Option<&'w Path>,
+}
+
+/// Compares two published results.
+pub(crate) fn compare([first, second]: [&str; 2], wanted: &Wanted<'_>) -> Result<Exit, Failure> {
+    let comparison = published::compare(first, second).map_err(failure)?;
+    terminal::print(&match wanted.json {
+        true => json_text(&json!(comparison)),
+        false => plimsoll_report::published_comparison_text(&comparison),
+    });
+    if let Some(file) = wanted.html {
+        write(file, &derive::published_comparison_page(&comparison)?)?;
+    }
+    if let Some(file) = wanted.md {
+        write(file, &plimsoll_report::published_comparison_markdown(&comparison))?;
+    }
+    Ok(Exit::Valid)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    write_durably(file, text.as_bytes())?;
+    terminal::note(&file.display().to_string());
+    Ok(())
+}
+
+fn failure(error: PublishedError) -> Failure {
     Failure::wrong(error.to_string())
 }
 
-fn page(it: &Published) -> String {
-    let mut out = format!("{}\n{}\n\n{}\n", it.title, it.source, it.method);
-    for table in it.tables() {
-        let _ = write!(out, "\n{}:\n{}", table.name, table_text(&table));
+fn json_text(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("numbers and text become JSON")
+}
+
+fn text_of(it: &PublishedPage) -> String {
+    let mut out = format!("{}: {}\n{}\n{}\n\n", it.year, it.title, it.source, it.places);
+    let _ = writeln!(out, "Suites that follow the method: {}", it.suites.join(", "));
+    let _ = writeln!(out, "{}", line_of(&it.method));
+    for table in &it.tables {
+        let _ = write!(out, "\n{} ({}):\n{}", table.name, table.place, table_text(table));
     }
     if !it.disclosure.is_empty() {
         out.push_str("\ndisclosure:\n");
     }
     for fact in &it.disclosure {
-        let _ = writeln!(out, "  {}: {}", fact.name, fact.value);
+        let _ = writeln!(out, "  {}: {} ({})", fact.name, fact.value, fact.place);
     }
     for note in &it.notes {
-        let _ = writeln!(out, "\nNote: {note}");
+        let _ = write!(out, "\nNote: {}\n", line_of(note));
+    }
+    for slip in &it.slips {
+        let _ = write!(out, "\nSlip of the source: {}\n", line_of(slip));
     }
     out
 }
 
-pub(super) fn table_text(table: &Table) -> String {
+fn line_of(text: &Placed) -> String {
+    format!("{} ({})", text.text, text.place)
+}
+
+fn table_text(table: &PublishedTable) -> String {
     let lines = || std::iter::once(&table.columns).chain(&table.rows);
     let widths: Vec<usize> = (0..table.columns.len())
         .map(|i| lines().filter_map(|row| row.get(i)).map(|c| c.chars().count()).max().unwrap_or(0))

@@ -8,6 +8,7 @@ use plimsoll_model::result::RunResult;
 
 use super::compare::{compared, page};
 use super::groups::{self, Named};
+use super::prices::Prices;
 use crate::cli::ReportArgs;
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -18,6 +19,12 @@ const COMPARISON_FILE: &str = "comparison.html";
 
 /// Renders what is asked for; without a wish, the page beside the bundle.
 pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
+    if args.prices.is_some() && args.html.is_none() && args.md.is_none() {
+        return Err(Failure::wrong(
+            "--prices needs a file to write: --html FILE or --md FILE; prices are not of the \
+             bundle, so its own report.html stays without",
+        ));
+    }
     let asked = [&args.html, &args.md, &args.csv, &args.svg];
     let nothing_asked = asked.iter().all(|place| place.is_none());
     let results = match args.bundles.as_slice() {
@@ -38,22 +45,28 @@ fn report_of(
     args: &ReportArgs,
     nothing_asked: bool,
 ) -> Result<Vec<RunResult>, Failure> {
-    let results = vec![derive::result_of(bundle)?];
+    let result = derive::result_of(bundle)?;
+    let prices = Prices::read(args.prices.as_deref())?;
+    let price = prices.map(|prices| prices.of_run(bundle, &result)).transpose()?;
+    let beside = [derive::beside(&result, price)?];
+    let results = [result];
     if nothing_asked {
-        write(&bundle.join(REPORT_FILE), &derive::report_page(&results)?)?;
+        write(&bundle.join(REPORT_FILE), &derive::report_page(&results, &beside)?)?;
         Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
     }
     if let Some(file) = &args.html {
-        write(file, &derive::report_page(&results)?)?;
+        write(file, &derive::report_page(&results, &beside)?)?;
     }
     if let Some(file) = &args.md {
         let text = match &args.svg {
-            Some(dir) => plimsoll_report::markdown_with_charts(&results[0], &seen_from(file, dir)),
-            None => plimsoll_report::markdown(&results),
+            Some(dir) => {
+                plimsoll_report::markdown_with_charts(&results[0], &beside, &seen_from(file, dir))
+            }
+            None => plimsoll_report::markdown_beside(&results, &beside),
         };
         write(file, &text)?;
     }
-    Ok(results)
+    Ok(results.into())
 }
 
 /// Several bundles are looked at to see how they differ.
@@ -66,7 +79,9 @@ fn comparison_of(
         .iter()
         .map(|bundle| Named { label: None, runs: vec![bundle.display().to_string()] });
     let groups = groups::read(&named.collect::<Vec<_>>())?;
-    let comparison = compared(&groups, Wishes::default())?;
+    let mut comparison = compared(&groups, Wishes::default())?;
+    let prices = Prices::read(args.prices.as_deref())?;
+    comparison.prices = prices.map(|prices| prices.compare(&groups)).transpose()?;
     if nothing_asked {
         let beside = bundles[0].parent().unwrap_or(Path::new(""));
         write(&beside.join(COMPARISON_FILE), &page(&comparison)?)?;

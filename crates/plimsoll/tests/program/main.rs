@@ -18,6 +18,7 @@ mod live;
 mod monitors;
 mod otlp;
 mod own_way;
+mod priced;
 mod requests;
 mod search;
 mod secrets;

@@ -1,0 +1,37 @@
+//! What stands beside a run without being of its bundle.
+
+use plimsoll_model::prices::PricedSystem;
+use plimsoll_model::published::PublishedPage;
+use serde::Serialize;
+
+use super::price::PriceView;
+use super::published::{CONTEXT, PublishedView};
+
+/// Of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// What its system costs.
+    pub price: Option<PricedSystem>,
+    /// What others published of its method, in the order to show.
+    pub published: Vec<PublishedPage>,
+}
+
+/// The same as text.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct BesideView {
+    pub(crate) price: Option<PriceView>,
+    pub(crate) published: Vec<PublishedView>,
+    /// Said before the published results.
+    pub(crate) context: &'static str,
+}
+
+impl BesideView {
+    pub(crate) fn new(beside: Option<&Beside>) -> Self {
+        let Some(Beside { price, published }) = beside else { return Self::default() };
+        Self {
+            price: price.as_ref().map(PriceView::new),
+            published: published.iter().map(PublishedView::new).collect(),
+            context: CONTEXT,
+        }
+    }
+}

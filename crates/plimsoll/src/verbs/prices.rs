@@ -1,0 +1,60 @@
+//! `--prices FILE` of `report` and `compare`: what systems cost beside what they carry.
+
+use std::path::Path;
+
+use plimsoll_analysis::compare::GroupInput;
+use plimsoll_analysis::price::{Performance, PriceError, compare_priced, priced, system_of};
+use plimsoll_model::prices::{PriceComparison, PriceList, PricedSystem};
+use plimsoll_model::result::RunResult;
+
+use crate::exit::Failure;
+
+/// A price file that was read, and its name for messages.
+pub(crate) struct Prices<'p> {
+    file: &'p Path,
+    list: PriceList,
+}
+
+impl<'p> Prices<'p> {
+    /// Reads a price file; nothing where none was named.
+    pub(crate) fn read(file: Option<&'p Path>) -> Result<Option<Self>, Failure> {
+        let Some(file) = file else { return Ok(None) };
+        let text = std::fs::read_to_string(file).map_err(|e| {
+            Failure::wrong(format!("{}: cannot read the price file: {e}", file.display()))
+        })?;
+        let list = PriceList::parse(&file.display().to_string(), &text)?;
+        Ok(Some(Self { file, list }))
+    }
+
+    /// The price of the run in a bundle: of the system that has its directory's name, or of the
+    /// only one.
+    pub(crate) fn of_run(&self, bundle: &Path, run: &RunResult) -> Result<PricedSystem, Failure> {
+        let system = system_of(&self.list, &label_of(bundle)).map_err(|e| self.failure(&e))?;
+        Ok(priced(&self.list, system, &Performance::of(run)))
+    }
+
+    /// Groups of runs side by side, each by its label, or by the name of its first bundle's
+    /// directory where no system is called like the label.
+    pub(crate) fn compare(&self, groups: &[GroupInput]) -> Result<PriceComparison, Failure> {
+        let named = |group: &GroupInput| match (self.list.system(&group.label), &*group.runs) {
+            (None, [first, ..]) => label_of(Path::new(&first.bundle)),
+            _ => group.label.clone(),
+        };
+        let performance = |group: &GroupInput| {
+            let runs: Vec<&RunResult> = group.runs.iter().map(|run| &run.result).collect();
+            (named(group), Performance::of_runs(&runs))
+        };
+        let groups: Vec<_> = groups.iter().map(performance).collect();
+        compare_priced(&self.list, &groups).map_err(|e| self.failure(&e))
+    }
+
+    fn failure(&self, error: &PriceError) -> Failure {
+        Failure::wrong(format!("{}: {error}", self.file.display()))
+    }
+}
+
+/// The label of a bundle: the name of its directory.
+pub(crate) fn label_of(bundle: &Path) -> String {
+    let whole = std::fs::canonicalize(bundle).unwrap_or_else(|_| bundle.to_owned());
+    whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
+}
