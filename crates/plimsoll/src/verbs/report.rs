@@ -13,6 +13,12 @@ use crate::terminal;
 
 /// Renders what is asked for; without a wish, `report.html` of each bundle.
 pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
+    if args.prices.is_some() && args.html.is_none() && args.md.is_none() {
+        return Err(Failure::wrong(
+            "--prices needs a file to write: --html FILE or --md FILE; prices are not of the \
+             bundle, so its own report.html stays without",
+        ));
+    }
     let prices = Prices::read(args.prices.as_deref())?;
     let mut results = Vec::new();
     let mut beside = Vec::new();

@@ -64,7 +64,8 @@ impl Fresh {
         let result = derive::result_of(dir)?;
         let tool = result.disclosure.as_ref().map(|disclosure| &disclosure.tool);
         let same_version = tool.is_none_or(|tool| tool.version == env!("CARGO_PKG_VERSION"));
-        let report = derive::report_page(std::slice::from_ref(&result))?;
+        let report =
+            derive::report_page(std::slice::from_ref(&result), &[derive::beside(&result, None)?])?;
         Ok(Self { result_text: derive::result_text(&result), result, report, same_version })
     }
 }
