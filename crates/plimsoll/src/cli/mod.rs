@@ -236,7 +236,7 @@ pub(crate) struct ReportArgs {
     /// Directory to write the charts into, each as an SVG file
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// What the systems cost: price per unit of peak and capacity, in HTML and Markdown
+    /// What the systems cost: price per unit of peak and capacity, in the files of --html and --md
     #[arg(long, value_name = "FILE.toml")]
     pub prices: Option<PathBuf>,
 }

@@ -34,8 +34,11 @@ fn a_run_is_priced_in_its_report_and_against_another() {
     for part in ["## Price/performance", "EUR 1,000.00", "1998: Static web serving", "1,661"] {
         assert!(text.contains(part), "{part:?} in:\n{text}");
     }
-    plimsoll(&["report", small_text, "--prices", &file]).check(0, &["report.html"]);
-    let html = std::fs::read_to_string(small.join("report.html")).unwrap();
+    plimsoll(&["report", small_text, "--prices", &file]).check(2, &["--html FILE or --md FILE"]);
+    let page = place.path().join("priced.html");
+    let more = ["report", small_text, "--prices", &file, "--html", page.to_str().unwrap()];
+    plimsoll(&more).check(0, &["priced.html"]);
+    let html = std::fs::read_to_string(page).unwrap();
     assert!(
         html.contains("The system costs EUR 1,000.00")
             && html.contains("Published results of this")
