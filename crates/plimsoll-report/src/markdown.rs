@@ -10,7 +10,7 @@ use crate::view::{
     Beside, BesideView, CLOSING, FindingView, Findings, RunView, Section, comparison,
 };
 
-pub use beside::{published_comparison_markdown};
+pub use beside::published_comparison_markdown;
 
 /// Renders the runs as Markdown with tables (GitHub's dialect). Text of the result is escaped, so
 /// that nothing a server sent becomes markup.

@@ -140,8 +140,7 @@ fn a_group_is_priced_by_the_geometric_mean_of_its_valid_runs() {
 
 #[test]
 fn a_run_without_a_peak_or_a_verdict_says_so() {
-    let mut run = RunResult::default();
-    run.profile = Some("quick".to_owned());
+    let run = RunResult { profile: Some("quick".to_owned()), ..RunResult::default() };
     let carries = Performance::of(&run);
     assert!(carries.throughputs.is_empty());
     assert_eq!(carries.remarks.len(), 3, "{:?}", carries.remarks);
