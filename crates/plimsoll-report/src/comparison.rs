@@ -1,10 +1,8 @@
 //! Groups of runs side by side: the page, the text for a repository and that for a terminal.
 
-mod words;
-
 use std::fmt::Write as _;
 
-use plimsoll_model::comparison::{Comparison, FigureRow, Group, GroupFigure, RatioFigure};
+use plimsoll_model::comparison::{Comparison, Group, GroupFigure, RatioFigure};
 use plimsoll_model::gate::GateState;
 use plimsoll_model::units::grouped;
 use serde::Serialize;
@@ -15,10 +13,7 @@ use crate::published::{price_comparison_html, price_comparison_text};
 use crate::svg::ratio_chart;
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{ABSENT, axis_name, instant, number};
-use crate::view::CLOSING;
-
-pub(crate) use words::gate as gate_text;
-pub(crate) use words::{cell, place};
+use crate::view::{CLOSING, ratios};
 
 /// How to read the figures.
 const NOTE: &str = "Ratios are those of geometric means to the first group. In brackets the 95 % \
@@ -70,14 +65,14 @@ impl Page {
                 (false, GateState::Held) => "✓",
                 _ => "?",
             };
-            (sign, gate_text(gate))
+            (sign, ratios::gate(gate))
         });
         Self {
             title: title(it),
             subtitle: subtitle(it),
             forced_lead: FORCED,
             forced: it.forced.clone(),
-            sentences: others.clone().flat_map(|index| words::sentences(it, index)).collect(),
+            sentences: others.clone().flat_map(|index| ratios::sentences(it, index)).collect(),
             splits: splits.collect(),
             gates: gates.collect(),
             whole: whole_table(it),
@@ -175,8 +170,8 @@ pub fn comparison_text(comparison: &Comparison) -> String {
                 let _ = writeln!(out, "  at {}{mark}", number(load));
             }
             let [before, after] =
-                [0, index + 1].map(|at| words::value(it, row.figure, &row.groups[at]));
-            let (name, said) = (words::name(row.figure), words::said(row, index));
+                [0, index + 1].map(|at| ratios::value(it, row.figure, &row.groups[at]));
+            let (name, said) = (ratios::name(row.figure), ratios::said(row, index));
             let indent = if row.load.is_some() { "    " } else { "  " };
             let width = 22 - indent.len();
             let _ = writeln!(out, "{indent}{name:<width$} {before} → {after}  {said}");
@@ -193,7 +188,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         let _ = writeln!(out, "  {text}");
     }
     for gate in &it.gates {
-        let _ = writeln!(out, "  {}", gate_text(gate));
+        let _ = writeln!(out, "  {}", ratios::gate(gate));
     }
     if let Some(prices) = &it.prices {
         out.push_str(&price_comparison_text(prices));
@@ -212,7 +207,7 @@ pub(crate) fn title(it: &Comparison) -> String {
 }
 
 fn subtitle(it: &Comparison) -> String {
-    format!("{}, profile {}, {}", it.suite, it.profile, words::runs(it))
+    format!("{}, profile {}, {}", it.suite, it.profile, ratios::runs(it))
 }
 
 /// Figures of the run, all groups side by side.
@@ -227,12 +222,12 @@ fn whole_table(it: &Comparison) -> Table {
     }
     let mut table = Table::new("Figures of the whole run", columns);
     for row in it.figures.iter().filter(|row| row.load.is_none()) {
-        let mut cells = vec![words::name(row.figure).to_owned()];
+        let mut cells = vec![ratios::name(row.figure).to_owned()];
         for (index, group) in row.groups.iter().enumerate() {
-            cells.push(words::value(it, row.figure, group));
-            cells.push(words::spread(group));
+            cells.push(ratios::value(it, row.figure, group));
+            cells.push(ratios::spread(group));
             if index > 0 {
-                cells.push(words::said(row, index - 1));
+                cells.push(ratios::said(row, index - 1));
             }
         }
         table.push(cells);
@@ -246,7 +241,7 @@ fn points_table(it: &Comparison, index: usize) -> Table {
     let of_points = RatioFigure::ALL.into_iter().filter(|figure| figure.is_of_point());
     let of_points: Vec<RatioFigure> = of_points.collect();
     let mut columns = vec![figures(&axis_name(&it.axis), "")];
-    columns.extend(of_points.iter().map(|figure| figures(words::name(*figure), "")));
+    columns.extend(of_points.iter().map(|figure| figures(ratios::name(*figure), "")));
     columns.push(words("not counted"));
     let caption = format!("{other} to {first} at each load point");
     let mut table = Table::new(caption, columns);
@@ -255,7 +250,7 @@ fn points_table(it: &Comparison, index: usize) -> Table {
     for load in loads {
         let at = |figure: RatioFigure| it.rows(figure).find(|row| row.load == Some(load));
         let mut cells = vec![grouped(load)];
-        let ratio = |figure: &RatioFigure| at(*figure).map(|row| cell(row, index));
+        let ratio = |figure: &RatioFigure| at(*figure).map(|row| ratios::cell(row, index));
         cells.extend(of_points.iter().map(|f| ratio(f).unwrap_or_else(|| ABSENT.to_owned())));
         let left_out = at(of_points[0]).map(|row| row.not_counted.join(", "));
         let left_out = left_out.filter(|labels| !labels.is_empty());
@@ -278,12 +273,12 @@ fn values_table(it: &Comparison, index: usize) -> Table {
     ];
     let mut table = Table::new("Geometric means of the runs, and how far they lie apart", columns);
     for row in it.figures.iter().filter(|row| row.load.is_some()) {
-        let mut cells = vec![place(row)];
+        let mut cells = vec![ratios::place(row)];
         for group in [&row.groups[0], &row.groups[index + 1]] {
-            cells.push(words::value(it, row.figure, group));
-            cells.push(words::spread(group));
+            cells.push(ratios::value(it, row.figure, group));
+            cells.push(ratios::spread(group));
         }
-        cells.push(words::said(row, index));
+        cells.push(ratios::said(row, index));
         table.push(cells);
     }
     table
@@ -319,30 +314,13 @@ fn runs_table(it: &Comparison) -> Table {
                 run.bundle.clone(),
                 run.started.as_deref().map_or_else(|| ABSENT.to_owned(), instant),
                 if run.valid { "valid" } else { "invalid" }.to_owned(),
-                words::value(it, RatioFigure::Peak, &value),
+                ratios::value(it, RatioFigure::Peak, &value),
                 run.limit.clone().unwrap_or_else(|| ABSENT.to_owned()),
             ];
             table.push_marked(cells, if run.valid { Mark::Sound } else { Mark::Invalid });
         }
     }
     table.without_empty_columns()
-}
-
-/// The rows that a chart of ratios shows: figures of the run, and of the load points the median,
-/// the 99th percentile and, where it is not simply what was asked for, the throughput.
-pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &FigureRow> {
-    const TRIVIAL: f64 = 0.005;
-    let throughput_says = it.rows(RatioFigure::AchievedOpsPerS).any(move |row| {
-        let ratio = row.ratios.get(index).and_then(|it| it.ratio);
-        ratio.is_some_and(|ratio| (ratio - 1.0).abs() > TRIVIAL)
-    });
-    let shown = move |figure| match figure {
-        RatioFigure::AchievedOpsPerS => throughput_says,
-        RatioFigure::P90 | RatioFigure::P95 => false,
-        _ => true,
-    };
-    let by_figure = RatioFigure::ALL.into_iter().filter(move |figure| shown(*figure));
-    by_figure.flat_map(|figure| it.rows(figure))
 }
 
 #[cfg(test)]

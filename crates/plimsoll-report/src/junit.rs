@@ -7,8 +7,9 @@ use plimsoll_model::result::RunResult;
 use plimsoll_model::stated::gate_text;
 use serde::Serialize;
 
-use crate::comparison::{gate_text as gate_text_of_ratio, title as comparison_title};
+use crate::comparison::title as comparison_title;
 use crate::html::ReportError;
+use crate::view::ratios;
 
 #[derive(Serialize)]
 struct Page {
@@ -53,8 +54,8 @@ pub fn comparison_junit(comparison: &Comparison) -> Result<String, ReportError> 
     };
     let gates = comparison.gates.iter().map(|gate| Case {
         name: printable(&format!("{} in {}", gate.expr, gate.group)),
-        failure: gate.fails.then(|| printable(&gate_text_of_ratio(gate))),
-        said: printable(&gate_text_of_ratio(gate)),
+        failure: gate.fails.then(|| printable(&ratios::gate(gate))),
+        said: printable(&ratios::gate(gate)),
     });
     let cases: Vec<Case> = std::iter::once(alike).chain(gates).collect();
     let failures = cases.iter().filter(|case| case.failure.is_some()).count();

@@ -1,4 +1,6 @@
-use plimsoll_model::comparison::{Claim, Difference, GroupRun, Method, Ratio, RatioGateResult};
+use plimsoll_model::comparison::{
+    Claim, Difference, FigureRow, GroupRun, Method, Ratio, RatioGateResult,
+};
 
 use super::*;
 

@@ -5,7 +5,7 @@ use plimsoll_model::comparison::{Claim, Comparison, FigureRow, Ratio};
 
 use super::Frame;
 use super::draw::{Anchor, Drawing};
-use crate::comparison::{cell, charted, place};
+use crate::view::ratios::{cell, charted, place};
 
 const ROW: f64 = 24.0;
 const TOP: f64 = 30.0;

@@ -15,6 +15,7 @@ mod names;
 mod points;
 mod price;
 mod published;
+pub(crate) mod ratios;
 mod resources;
 mod shares;
 

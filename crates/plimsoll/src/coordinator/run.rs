@@ -39,8 +39,8 @@ use crate::terminal::{
     Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
 };
 pub(crate) use asked::like;
-use asked::{request_of, run_started};
-use search::{Found, planned_loads};
+use asked::{planned_loads, request_of, run_started};
+use search::Found;
 
 /// A target that does not answer before a load point may take this long to come back.
 const COMEBACK_WAIT: Duration = Duration::from_secs(10);

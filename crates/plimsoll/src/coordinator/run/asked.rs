@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_model::assignment::{Pacing, Priority, Purpose};
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::{JOURNAL_FORMAT, RunStarted};
+use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, RunStarted};
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
 use plimsoll_model::suite::{Ladder, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -16,7 +16,6 @@ use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 use super::super::disclose::{HELD, IN_A_ROW, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
-use super::search::planned_loads;
 use super::tries;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
@@ -207,6 +206,14 @@ fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
 fn published(name: &str) -> Option<Suite> {
     let text = crate::protocols::shipped(name)?;
     suite_source::parse(name, text, &[]).ok()
+}
+
+/// The ladder that an earlier part of the run planned.
+pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
+    records.iter().rev().find_map(|record| match record {
+        JournalRecord::LadderPlanned { loads, .. } => Some(&loads[..]),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

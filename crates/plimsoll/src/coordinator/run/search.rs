@@ -15,7 +15,7 @@ use plimsoll_protocol::net::Room;
 use super::super::dial::SystemDial;
 use super::super::run_setup::RunSetup;
 use super::super::{disclose, ladder};
-use super::asked::parameters;
+use super::asked::{parameters, planned_loads};
 use super::{Planned, Run};
 use crate::clock::Stopwatch;
 use crate::derive;
@@ -278,14 +278,6 @@ fn room_text(peak: f64, room: &Room) -> String {
         room.place,
         grouped(peak)
     )
-}
-
-/// The ladder that an earlier part of the run planned.
-pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
-    records.iter().rev().find_map(|record| match record {
-        JournalRecord::LadderPlanned { loads, .. } => Some(&loads[..]),
-        _ => None,
-    })
 }
 
 #[cfg(test)]

@@ -209,6 +209,23 @@ fn times(value: f64, width: f64) -> String {
     }
 }
 
+/// The rows that a chart of ratios shows: figures of the run, and of the load points the median,
+/// the 99th percentile and, where it is not simply what was asked for, the throughput.
+pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &FigureRow> {
+    const TRIVIAL: f64 = 0.005;
+    let throughput_says = it.rows(RatioFigure::AchievedOpsPerS).any(move |row| {
+        let ratio = row.ratios.get(index).and_then(|it| it.ratio);
+        ratio.is_some_and(|ratio| (ratio - 1.0).abs() > TRIVIAL)
+    });
+    let shown = move |figure| match figure {
+        RatioFigure::AchievedOpsPerS => throughput_says,
+        RatioFigure::P90 | RatioFigure::P95 => false,
+        _ => true,
+    };
+    let by_figure = RatioFigure::ALL.into_iter().filter(move |figure| shown(*figure));
+    by_figure.flat_map(|figure| it.rows(figure))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
