@@ -28,7 +28,7 @@ impl Money {
         Self { smallest: 0, currency }
     }
 
-    /// An amount in whole units, rounded to the smallest; `None` beyond [`MONEY_MAX`].
+    /// An amount in whole units, rounded to the smallest; `None` beyond 10^12.
     pub fn new(units: f64, currency: Currency) -> Option<Self> {
         Self::times(units, 1, 0.0, currency)
     }
