@@ -117,7 +117,7 @@ fn a_calibrated_server_is_asked_for_client_server_transactions_only() {
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     assert_eq!(result(&bundle)["points"][0]["errors"], serde_json::json!({}), "{ended:?}");
     let said = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
-    assert!(said.contains("the server is calibrated"), "a departure is named");
+    assert!(said.contains("calibrated: replies leave after times"), "a departure is named");
 }
 
 /// A run with one long point, once its load has begun.
