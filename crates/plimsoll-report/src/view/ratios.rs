@@ -128,8 +128,11 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
         let it = row.ratios.get(index).filter(|it| it.ratio.is_some())?;
         let [before, after] =
             [0, index + 1].map(|at| value(comparison, row.figure, &row.groups[at]));
-        let by = match it.claim {
-            Claim::Differs => format!(", {}", more_or_less(row.figure, it.ratio?)),
+        // From a doubling on a ratio is plainer than a percentage.
+        let by = match (it.claim, it.ratio?) {
+            (Claim::Differs, ratio) if ratio < 2.0 => {
+                format!(", {}", more_or_less(row.figure, ratio))
+            }
             _ => String::new(),
         };
         let what = if row.load.is_none() { capitalised(&place(row)) } else { place(row) };
