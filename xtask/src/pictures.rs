@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -32,6 +33,7 @@ pub fn pictures() -> Result<()> {
         fs::remove_dir_all(&place).map_err(failed)?;
     }
     let pictures = root.join("docs/pictures");
+    fs::create_dir_all(&place).map_err(failed)?;
     fs::create_dir_all(&pictures).map_err(failed)?;
     let text = shown(&program, TERMINAL, &place.join("terminal"))?;
     fs::write(pictures.join("terminal.svg"), svg(&text)).map_err(failed)?;
@@ -46,7 +48,11 @@ pub fn pictures() -> Result<()> {
 /// The command and what it printed.
 fn shown(program: &Path, words: &str, out: &Path) -> Result<String> {
     let mut command = Command::new(program);
-    command.args(words.split(' ')).arg("--out").arg(out).args(["--progress", "none"]);
+    // The report shows its command: no path of the machine that made it belongs there.
+    if let (Some(place), Some(name)) = (out.parent(), out.file_name()) {
+        command.current_dir(place).arg0("plimsoll").args(words.split(' ')).arg("--out").arg(name);
+    }
+    command.args(["--progress", "none"]);
     let text = output(&mut command)?;
     let lines = text.lines().filter(|line| !line.starts_with("Report:"));
     let lines: Vec<&str> = lines.collect();
