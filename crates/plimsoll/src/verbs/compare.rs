@@ -10,6 +10,7 @@ use plimsoll_report::{comparison_html, comparison_junit, comparison_markdown, co
 use super::groups::{self, Named};
 use super::prices::Prices;
 use super::published::{self, Wanted};
+use super::write;
 use crate::cli::{CompareArgs, YesNo};
 use crate::derive::cannot_render;
 use crate::exit::{Exit, Failure};
@@ -19,6 +20,7 @@ use crate::terminal;
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     let names: Vec<&String> = args.runs.iter().chain(&args.against).collect();
     if let Some(pair) = published::pair(&names)? {
+        refuse_of_published(args)?;
         let wanted = Wanted { json: args.json, html: args.html.as_deref(), md: args.md.as_deref() };
         return published::compare(pair, &wanted);
     }
@@ -41,6 +43,25 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     }
     write_junit(args.junit.as_deref(), &comparison)?;
     Ok(if comparison.fails() { Exit::Invalid } else { Exit::Valid })
+}
+
+/// What takes runs is not passed over where published results are compared: a condition that nobody
+/// judged must not look like one that held.
+fn refuse_of_published(args: &CompareArgs) -> Result<(), Failure> {
+    let given = [
+        ("--label", !args.label.is_empty()),
+        ("--paired", args.paired),
+        ("--force", args.force),
+        ("--prices", args.prices.is_some()),
+        ("--fail-if", !args.fail_if.is_empty()),
+        ("--junit", args.junit.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::wrong(format!(
+            "{flag} is for runs, and published results are none: leave it out, or name bundles"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The groups that the arguments name: the first, and those it is compared with.
@@ -97,10 +118,4 @@ pub(super) fn write_junit(file: Option<&Path>, comparison: &Comparison) -> Resul
     let Some(file) = file else { return Ok(()) };
     let text = comparison_junit(comparison).map_err(|e| cannot_render(&e))?;
     Ok(write_durably(file, text.as_bytes())?)
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    write_durably(file, text.as_bytes())?;
-    terminal::note(&file.display().to_string());
-    Ok(())
 }

@@ -23,3 +23,17 @@ pub(crate) mod suites;
 pub(crate) mod url_flags;
 pub(crate) mod verify;
 pub(crate) mod versus;
+
+use std::path::Path;
+
+use plimsoll_model::bundle::write_durably;
+
+use crate::exit::Failure;
+use crate::terminal;
+
+/// Writes a file that was asked for besides the terminal, and says so.
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    write_durably(file, text.as_bytes())?;
+    terminal::note(&file.display().to_string());
+    Ok(())
+}

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_analysis::published::{self, PublishedError, catalogue, published};
-use plimsoll_model::bundle::write_durably;
 use plimsoll_model::published::{Placed, PublishedPage, PublishedTable};
 use serde_json::json;
 
+use super::write;
 use crate::cli::{PublishedAction, PublishedArgs};
 use crate::derive;
 use crate::exit::{Exit, Failure};
@@ -81,12 +81,6 @@ pub(crate) fn compare([first, second]: [&str; 2], wanted: &Wanted<'_>) -> Result
         write(file, &plimsoll_report::published_comparison_markdown(&comparison))?;
     }
     Ok(Exit::Valid)
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    write_durably(file, text.as_bytes())?;
-    terminal::note(&file.display().to_string());
-    Ok(())
 }
 
 fn failure(error: PublishedError) -> Failure {

@@ -104,4 +104,6 @@ fn published_results_are_compared_with_what_their_sources_say() {
         assert!(std::fs::read_to_string(&file).unwrap().contains("over 4.2 times"), "{file:?}");
     }
     plimsoll(&["compare", "published:netbench-nt-1998", "somewhere"]).check(2, &["two at a time"]);
+    plimsoll(&["compare", pair[0], pair[1], "--fail-if", "peak < 9x"])
+        .check(2, &["--fail-if is for runs"]);
 }
