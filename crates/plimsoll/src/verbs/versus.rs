@@ -77,10 +77,14 @@ pub(crate) fn perform(args: &VersusArgs) -> Result<Exit, Failure> {
         worst: Exit::Valid,
     };
     let outcome = series.make(&sides, &places, args, &signals);
-    series.show(args)?;
+    let comparison = series.comparison()?;
+    if let Some(comparison) = &comparison {
+        series.keep(comparison)?;
+        series.show(comparison, args)?;
+    }
     outcome?;
     let exit = series.worst;
-    let fails = series.comparison()?.is_some_and(|comparison| comparison.fails());
+    let fails = comparison.is_some_and(|comparison| comparison.fails());
     Ok(if fails { exit.max(Exit::Invalid) } else { exit })
 }
 
@@ -118,7 +122,9 @@ impl Series<'_> {
                 self.groups[side].runs.push(groups::input(&pair[side], end.result)?);
             }
             // After each pair: what was measured is not lost with the next.
-            self.keep()?;
+            if let Some(comparison) = self.comparison()? {
+                self.keep(&comparison)?;
+            }
         }
         Ok(())
     }
@@ -132,12 +138,11 @@ impl Series<'_> {
     }
 
     /// Writes the comparison of the runs there are.
-    fn keep(&self) -> Result<(), Failure> {
-        let Some(comparison) = self.comparison()? else { return Ok(()) };
+    fn keep(&self, comparison: &Comparison) -> Result<(), Failure> {
         let files = [
-            (REPORT_FILE, page(&comparison)?),
-            (TABLE_FILE, comparison_markdown(&comparison)),
-            (JSON_FILE, json_text(&comparison)),
+            (REPORT_FILE, page(comparison)?),
+            (TABLE_FILE, comparison_markdown(comparison)),
+            (JSON_FILE, json_text(comparison)),
         ];
         for (name, text) in files {
             write_durably(&self.dir.join(name), text.as_bytes())?;
@@ -145,11 +150,9 @@ impl Series<'_> {
         Ok(())
     }
 
-    fn show(&self, args: &VersusArgs) -> Result<(), Failure> {
-        let Some(comparison) = self.comparison()? else { return Ok(()) };
-        self.keep()?;
-        show(&comparison, args.run.output.json);
-        write_junit(args.run.gates.junit.as_deref(), &comparison)?;
+    fn show(&self, comparison: &Comparison, args: &VersusArgs) -> Result<(), Failure> {
+        show(comparison, args.run.output.json);
+        write_junit(args.run.gates.junit.as_deref(), comparison)?;
         let dir = self.dir.display();
         terminal::note(&format!(
             "report: {dir}/{REPORT_FILE}\n\
