@@ -35,9 +35,9 @@ pub fn pictures() -> Result<()> {
     let pictures = root.join("docs/pictures");
     fs::create_dir_all(&place).map_err(failed)?;
     fs::create_dir_all(&pictures).map_err(failed)?;
-    let text = shown(&program, TERMINAL, &place.join("terminal"))?;
+    let text = shown(&program, TERMINAL, &place, "terminal")?;
     fs::write(pictures.join("terminal.svg"), svg(&text)).map_err(failed)?;
-    shown(&program, REPORT, &place.join("report"))?;
+    shown(&program, REPORT, &place, "report")?;
     let page = format!("file://{}", place.join("report/report.html").display());
     let picture = format!("--screenshot={}", pictures.join("report.png").display());
     let window = format!("--window-size={WINDOW}");
@@ -45,14 +45,12 @@ pub fn pictures() -> Result<()> {
     run(Command::new(browser).args(flags).args([window, picture, page]))
 }
 
-/// The command and what it printed.
-fn shown(program: &Path, words: &str, out: &Path) -> Result<String> {
+/// The command, made in `place`, and what it printed.
+fn shown(program: &Path, words: &str, place: &Path, out: &str) -> Result<String> {
     let mut command = Command::new(program);
     // The report shows its command: no path of the machine that made it belongs there.
-    if let (Some(place), Some(name)) = (out.parent(), out.file_name()) {
-        command.current_dir(place).arg0("plimsoll").args(words.split(' ')).arg("--out").arg(name);
-    }
-    command.args(["--progress", "none"]);
+    command.current_dir(place).arg0("plimsoll").args(words.split(' '));
+    command.args(["--out", out, "--progress", "none"]);
     let text = output(&mut command)?;
     let lines = text.lines().filter(|line| !line.starts_with("Report:"));
     let lines: Vec<&str> = lines.collect();
