@@ -242,20 +242,21 @@ fn points_table(it: &Comparison, index: usize) -> Table {
     let of_points: Vec<RatioFigure> = of_points.collect();
     let mut columns = vec![figures(&axis_name(&it.axis), "")];
     columns.extend(of_points.iter().map(|figure| figures(ratios::name(*figure), "")));
-    columns.push(words("not counted"));
     let caption = format!("{other} to {first} at each load point");
     let mut table = Table::new(caption, columns);
     let mut loads: Vec<f64> = it.figures.iter().filter_map(|row| row.load).collect();
     loads.dedup();
     for load in loads {
         let at = |figure: RatioFigure| it.rows(figure).find(|row| row.load == Some(load));
-        let mut cells = vec![grouped(load)];
-        let ratio = |figure: &RatioFigure| at(*figure).map(|row| ratios::cell(row, index));
-        cells.extend(of_points.iter().map(|f| ratio(f).unwrap_or_else(|| ABSENT.to_owned())));
         let left_out = at(of_points[0]).map(|row| row.not_counted.join(", "));
-        let left_out = left_out.filter(|labels| !labels.is_empty());
-        let mark = if left_out.is_some() { Mark::NotCounted } else { Mark::Sound };
-        cells.push(left_out.unwrap_or_else(|| ABSENT.to_owned()));
+        // In the first cell, which no width of the page pushes out of sight.
+        let (place, mark) = match left_out.filter(|labels| !labels.is_empty()) {
+            Some(labels) => (format!("{}, not counted: {labels}", grouped(load)), Mark::NotCounted),
+            None => (grouped(load), Mark::Sound),
+        };
+        let ratio = |figure: &RatioFigure| at(*figure).map(|row| ratios::cell(row, index));
+        let mut cells = vec![place];
+        cells.extend(of_points.iter().map(|f| ratio(f).unwrap_or_else(|| ABSENT.to_owned())));
         table.push_marked(cells, mark);
     }
     table.without_empty_columns()

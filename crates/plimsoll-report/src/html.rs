@@ -11,7 +11,7 @@ use crate::svg::{
     resource_chart, resource_topics, response_chart, throughput_chart, timeline_chart,
 };
 use crate::table::{Mark, Table};
-use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, comparison, timeline_table};
+use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;
@@ -29,14 +29,12 @@ pub struct ReportError {
 #[derive(Serialize)]
 struct Page {
     title: String,
-    runs: Vec<RunPage>,
-    comparison: Table,
+    run: RunPage,
     closing: &'static str,
 }
 
 #[derive(Serialize)]
 struct RunPage {
-    id: String,
     view: RunView,
     beside: BesideView,
     throughput: Option<Chart>,
@@ -107,28 +105,28 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "disclosure",
 ];
 
-/// Renders the runs, one after another, as one page that needs neither network nor scripts.
+/// Renders a run as a page that needs neither network nor scripts.
 ///
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
-pub fn html(runs: &[RunResult]) -> Result<String, ReportError> {
-    html_beside(runs, &[])
+pub fn html(run: &RunResult) -> Result<String, ReportError> {
+    html_beside(run, &Beside::default())
 }
 
-/// The same with what stands beside each run, in the order of the runs.
+/// The same with what stands beside the run.
 ///
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
-pub fn html_beside(runs: &[RunResult], beside: &[Beside]) -> Result<String, ReportError> {
-    render("report.html", runs, beside, RunView::new)
+pub fn html_beside(run: &RunResult, beside: &Beside) -> Result<String, ReportError> {
+    render("report.html", run, RunView::new(run), beside)
 }
 
-/// The body of that page for one run, to be put into [`live_page`].
+/// The body of that page, to be put into [`live_page`].
 ///
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html_body(run: &RunResult) -> Result<String, ReportError> {
-    render("body.html", std::slice::from_ref(run), &[], RunView::new)
+    render("body.html", run, RunView::new(run), &Beside::default())
 }
 
 /// The same of a run that goes on: it has no verdict yet.
@@ -136,7 +134,7 @@ pub fn html_body(run: &RunResult) -> Result<String, ReportError> {
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html_body_so_far(run: &RunResult) -> Result<String, ReportError> {
-    render("body.html", std::slice::from_ref(run), &[], RunView::so_far)
+    render("body.html", run, RunView::so_far(run), &Beside::default())
 }
 
 /// A page that shows the seconds of a run, and the body of its report as it grows. Its script hears
@@ -154,9 +152,9 @@ pub fn live_page() -> Result<String, ReportError> {
 
 fn render(
     template: &str,
-    runs: &[RunResult],
-    beside: &[Beside],
-    view: fn(&RunResult) -> RunView,
+    run: &RunResult,
+    view: RunView,
+    beside: &Beside,
 ) -> Result<String, ReportError> {
     let mut environment = environment()?;
     environment.add_template("report.html", include_str!("../templates/report.html"))?;
@@ -165,14 +163,9 @@ fn render(
     for &(name, template) in SECTIONS {
         environment.add_template(name, template)?;
     }
-    let page = |(i, run)| run_page(i + 1, run, view(run), BesideView::new(beside.get(i)));
-    let pages = runs.iter().enumerate().map(page);
-    let pages: Vec<_> = pages.collect();
-    let title = match pages.as_slice() {
-        [only] => only.view.title.clone(),
-        several => format!("Report of {} runs", several.len()),
-    };
-    let page = Page { title, runs: pages, comparison: comparison(runs), closing: CLOSING };
+    let title = view.title.clone();
+    let run = run_page(run, view, BesideView::new(beside));
+    let page = Page { title, run, closing: CLOSING };
     Ok(environment.get_template(template)?.render(Serde(&page))?)
 }
 
@@ -182,6 +175,7 @@ pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
     environment.set_syntax(syntax);
     environment.add_template("head.html", include_str!("../templates/head.html"))?;
+    environment.add_template("page.html", include_str!("../templates/page.html"))?;
     environment.add_template("parts.html", include_str!("../templates/parts.html"))?;
     environment.add_global("css", Value::from_safe_string(STYLE.to_owned()));
     environment.add_global("script", Value::from_safe_string(SCRIPT.to_owned()));
@@ -197,11 +191,10 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 const LIVE_STYLE: &str = include_str!("../templates/live.css");
 const LIVE_SCRIPT: &str = include_str!("../templates/live.js");
 
-fn run_page(number: usize, run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
-    let id = format!("run{number}");
+fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
     let top = run.points.iter().flat_map(|p| &p.timeline).map(|s| s.ops_per_s).fold(0.0, f64::max);
     let timelines = run.points.iter().filter_map(|point| {
-        let chart_id = format!("{id}-second-{}", point.position);
+        let chart_id = format!("second-{}", point.position);
         let frame = Frame { id: &chart_id, width: SMALL };
         let drawing = Value::from_safe_string(timeline_chart(frame, point, top)?);
         let load = crate::text::load(point.requested, &run.axis);
@@ -213,8 +206,7 @@ fn run_page(number: usize, run: &RunResult, mut view: RunView, beside: BesideVie
         let title = format!("Point {} · {load}{judged}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
-    let named = |name: &str| format!("{id}-chart-{name}");
-    let throughput = half(&named("throughput"), |frame| throughput_chart(frame, run));
+    let throughput = half("chart-throughput", |frame| throughput_chart(frame, run));
     if throughput.is_some() {
         view.points = view.points.without_column(LIMIT_COLUMN);
     }
@@ -223,22 +215,21 @@ fn run_page(number: usize, run: &RunResult, mut view: RunView, beside: BesideVie
         beside,
         throughput,
         legend: bounds_legend(run),
-        course: half(&named("course"), |frame| course_chart(frame, run)),
-        response: half(&named("response"), |frame| response_chart(frame, run)),
-        percentiles: half(&named("percentiles"), |frame| percentile_chart(frame, run)),
-        heat: chart(&named("heat"), |frame| heat_chart(frame, run)),
-        ops: half(&named("ops"), |frame| ops_chart(frame, run)),
-        resources: resources(&id, run),
-        generator: chart(&named("generator"), |frame| generator_chart(frame, run)),
+        course: half("chart-course", |frame| course_chart(frame, run)),
+        response: half("chart-response", |frame| response_chart(frame, run)),
+        percentiles: half("chart-percentiles", |frame| percentile_chart(frame, run)),
+        heat: chart("chart-heat", |frame| heat_chart(frame, run)),
+        ops: half("chart-ops", |frame| ops_chart(frame, run)),
+        resources: resources(run),
+        generator: chart("chart-generator", |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),
-        id,
     }
 }
 
-fn resources(id: &str, run: &RunResult) -> Vec<Small> {
+fn resources(run: &RunResult) -> Vec<Small> {
     let topics = resource_topics(run).into_iter().enumerate();
     let drawn = topics.map(|(i, topic)| {
-        let (id, title) = (format!("{id}-resources-{}", i + 1), topic.title.clone());
+        let (id, title) = (format!("resources-{}", i + 1), topic.title.clone());
         let drawing = resource_chart(Frame { id: &id, width: SMALL }, run, topic);
         Small { title, drawing: Value::from_safe_string(drawing) }
     });

@@ -6,39 +6,30 @@ use plimsoll_model::prices::PriceComparison;
 use plimsoll_model::result::RunResult;
 
 use crate::table::Table;
-use crate::view::{
-    Beside, BesideView, CLOSING, FindingView, Findings, RunView, Section, comparison,
-};
+use crate::view::{Beside, BesideView, CLOSING, FindingView, Findings, RunView, Section};
 
 pub use beside::published_comparison_markdown;
 
-/// Renders the runs as Markdown with tables (GitHub's dialect). Text of the result is escaped, so
-/// that nothing a server sent becomes markup.
-pub fn markdown(runs: &[RunResult]) -> String {
-    page(runs, &[], Vec::new())
+/// Renders a run as Markdown with tables (GitHub's dialect). Text of the result is escaped, so that
+/// nothing a server sent becomes markup.
+pub fn markdown(run: &RunResult) -> String {
+    markdown_beside(run, &Beside::default())
 }
 
-/// The same with what stands beside each run, in the order of the runs.
-pub fn markdown_beside(runs: &[RunResult], beside: &[Beside]) -> String {
-    page(runs, beside, Vec::new())
+/// The same with what stands beside the run.
+pub fn markdown_beside(run: &RunResult, beside: &Beside) -> String {
+    page(run, beside, &[])
 }
 
-/// The same of one run, with pictures: `place` is where the files of [`crate::charts`] lie, as the
-/// page sees them.
-pub fn markdown_with_charts(run: &RunResult, beside: &[Beside], place: &str) -> String {
-    page(std::slice::from_ref(run), beside, pictures_of(run, place))
+/// The same with pictures: `place` is where the files of [`crate::charts`] lie, as the page sees
+/// them.
+pub fn markdown_with_charts(run: &RunResult, beside: &Beside, place: &str) -> String {
+    page(run, beside, &pictures_of(run, place))
 }
 
-fn page(runs: &[RunResult], beside: &[Beside], pictures: Vec<String>) -> String {
-    let mut page = Page { pictures, ..Page::default() };
-    if runs.len() != 1 {
-        page.line(&format!("# Report of {} runs", runs.len()));
-        page.table(&comparison(runs));
-    }
-    for (i, run) in runs.iter().enumerate() {
-        let number = (runs.len() > 1).then_some(i + 1);
-        page.run(number, &RunView::new(run), &BesideView::new(beside.get(i)));
-    }
+fn page(run: &RunResult, beside: &Beside, pictures: &[String]) -> String {
+    let mut page = Page::default();
+    page.run(&RunView::new(run), &BesideView::new(beside), pictures);
     page.line("---");
     page.line(CLOSING);
     page.text
@@ -47,10 +38,6 @@ fn page(runs: &[RunResult], beside: &[Beside], pictures: Vec<String>) -> String 
 #[derive(Default)]
 struct Page {
     text: String,
-    /// Hashes in front of the title of a run.
-    level: usize,
-    /// What stands in place of the page's first charts.
-    pictures: Vec<String>,
 }
 
 /// The charts that stand before the details, in their order.
@@ -79,7 +66,7 @@ impl Page {
     }
 
     fn heading(&mut self, depth: usize, title: &str) {
-        self.line(&format!("{} {}", "#".repeat(self.level + depth), escaped(title)));
+        self.line(&format!("{} {}", "#".repeat(1 + depth), escaped(title)));
     }
 
     fn list(&mut self, items: impl IntoIterator<Item = String>) {
@@ -89,18 +76,14 @@ impl Page {
         }
     }
 
-    fn run(&mut self, number: Option<usize>, view: &RunView, beside: &BesideView) {
-        self.level = if number.is_some() { 2 } else { 1 };
-        let prefix = number.map(|n| format!("Run {n}: ")).unwrap_or_default();
-        self.heading(0, &format!("{prefix}{}", view.title));
+    fn run(&mut self, view: &RunView, beside: &BesideView, pictures: &[String]) {
+        self.heading(0, &view.title);
         self.line(&format!("*{}*", escaped(&view.subtitle)));
         self.list(view.targets.iter().map(|t| format!("Target {}", code(t))));
         self.verdict(view);
         self.figures(view);
         self.warnings(view);
-        for picture in std::mem::take(&mut self.pictures) {
-            self.line(&picture);
-        }
+        pictures.iter().for_each(|picture| self.line(picture));
         self.capacity(view);
         if !view.points.rows.is_empty() {
             self.heading(1, "Load points");
@@ -210,7 +193,7 @@ impl Page {
         self.line(&escaped(&view.figures_note));
         self.list(view.facts.iter().map(|(n, v)| format!("{}: {}", escaped(n), escaped(v))));
         if !view.departures.is_empty() {
-            self.line("Departures from the published method:");
+            self.line(&format!("Departures from the {}:", view.departs_from));
             self.list(view.departures.iter().map(|d| escaped(d)));
         }
         if !view.command.is_empty() {
@@ -309,7 +292,6 @@ pub(crate) struct MarkdownPage(Page);
 
 impl MarkdownPage {
     pub(crate) fn title(&mut self, title: &str) {
-        self.0.level = 1;
         self.0.heading(0, title);
     }
 

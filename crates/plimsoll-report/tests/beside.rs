@@ -79,13 +79,13 @@ fn published(text: &str) -> PublishedPage {
     }
 }
 
-fn beside(text: &str) -> [Beside; 1] {
-    [Beside { price: Some(priced(text)), published: vec![published(text)] }]
+fn beside(text: &str) -> Beside {
+    Beside { price: Some(priced(text)), published: vec![published(text)] }
 }
 
 #[test]
 fn a_run_shows_its_price_and_folds_what_others_published() {
-    let html = plimsoll_report::html_beside(&[fixture::valid(10)], &beside("a server")).unwrap();
+    let html = plimsoll_report::html_beside(&fixture::valid(10), &beside("a server")).unwrap();
     for text in [
         "The system costs EUR 12,900.00: at most EUR 0.497 per ops",
         "0.497 (0.494–0.500)",
@@ -100,13 +100,13 @@ fn a_run_shows_its_price_and_folds_what_others_published() {
         assert!(html.contains(text), "{text:?} on the page");
     }
     assert!(!html.contains("the sum is wrong"), "slips stand with the whole report");
-    let without = plimsoll_report::html(&[fixture::valid(10)]).unwrap();
+    let without = plimsoll_report::html(&fixture::valid(10)).unwrap();
     assert!(!without.contains("Price/performance") && !without.contains("Published results"));
 }
 
 #[test]
 fn the_same_stands_in_markdown() {
-    let md = plimsoll_report::markdown_beside(&[fixture::valid(3)], &beside("a server"));
+    let md = plimsoll_report::markdown_beside(&fixture::valid(3), &beside("a server"));
     for text in [
         "## Price/performance",
         "| a server | quote | 2026-11-02 | 2 | 6,000 | 7.5 | 11,100.00 | 1,800.00 (3 years) | 100.0 |",
@@ -128,9 +128,9 @@ fn a_published_result_has_a_page_of_its_own_with_every_place() {
 #[test]
 fn markup_in_prices_and_reports_stays_text() {
     let evil = "<img src=x>|*a*";
-    let html = plimsoll_report::html_beside(&[fixture::valid(3)], &beside(evil)).unwrap();
+    let html = plimsoll_report::html_beside(&fixture::valid(3), &beside(evil)).unwrap();
     let page = plimsoll_report::published_html(&published(evil)).unwrap();
-    let md = plimsoll_report::markdown_beside(&[fixture::valid(3)], &beside(evil));
+    let md = plimsoll_report::markdown_beside(&fixture::valid(3), &beside(evil));
     for text in [html, page, md] {
         assert!(!text.contains("<img"), "{text}");
     }

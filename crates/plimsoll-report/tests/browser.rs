@@ -98,7 +98,7 @@ fn now() -> Instant {
 }
 
 fn check(run: &RunResult) {
-    let html = plimsoll_report::html(std::slice::from_ref(run)).unwrap();
+    let html = plimsoll_report::html(run).unwrap();
     let Some([wide, narrow]) = laid_out(&html) else { return };
     for view in wide.iter().chain(&narrow) {
         let width = &view["width"];
@@ -142,7 +142,7 @@ fn a_curve_from_elsewhere_and_a_single_point_have_room() {
 #[test]
 fn a_report_of_ten_points_is_small_and_one_of_a_hundred_is_fast() {
     for run in [fixture::valid(30), fixture::valid(600), fixture::nfs(600)] {
-        let size = plimsoll_report::html(&[run]).unwrap().len();
+        let size = plimsoll_report::html(&run).unwrap().len();
         assert!(size < SIZE_MAX_BYTES, "{size} bytes");
     }
     let mut run = fixture::nfs(30);
@@ -155,7 +155,7 @@ fn a_report_of_ten_points_is_small_and_one_of_a_hundred_is_fast() {
         })
         .collect();
     let begun = now();
-    let size = plimsoll_report::html(&[run]).unwrap().len();
+    let size = plimsoll_report::html(&run).unwrap().len();
     let seconds = begun.elapsed().as_secs_f64();
     assert!(seconds < RENDER_MAX_S, "{seconds:.2} s, {size} bytes");
 }

@@ -67,8 +67,8 @@ const CLAIM: &str = "1,200 ops/s, which is 30,012 users at a think time of 25.0 
 
 #[test]
 fn the_claim_stands_above_the_tries_with_their_figures() {
-    let page = plimsoll_report::html(&[searched(true)]).unwrap();
-    let text = plimsoll_report::markdown(&[searched(true)]);
+    let page = plimsoll_report::html(&searched(true)).unwrap();
+    let text = plimsoll_report::markdown(&searched(true));
     assert!(text.contains(CLAIM), "{text}");
     for part in [
         "5 of 5 re-runs stayed within the limits",
@@ -84,7 +84,7 @@ fn the_claim_stands_above_the_tries_with_their_figures() {
 
 #[test]
 fn no_load_within_the_limits_is_said_in_the_same_place() {
-    let text = plimsoll_report::markdown(&[searched(false)]);
+    let text = plimsoll_report::markdown(&searched(false));
     assert!(text.contains("No load within p99&lt;50ms was found."), "{text}");
-    assert!(!plimsoll_report::markdown(&[fixture::valid(3)]).contains("Capacity"));
+    assert!(!plimsoll_report::markdown(&fixture::valid(3)).contains("Capacity"));
 }

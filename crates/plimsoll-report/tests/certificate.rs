@@ -31,7 +31,7 @@ fn what_the_certificate_does_not_cover_stands_beside_it() {
         vec!["kernel 6.1, certified 6.18".into(), "pacing spin, certified auto".into()];
     let note = CertificateNote { not_covered, ..note() };
     run.disclosure.as_mut().unwrap().certificate = Some(note);
-    let text = plimsoll_report::markdown(&[run]);
+    let text = plimsoll_report::markdown(&run);
     let line = text.lines().find(|line| line.contains("not covered")).unwrap();
     assert!(line.contains("kernel 6.1, certified 6.18; pacing spin, certified auto"), "{line}");
 }
@@ -40,7 +40,7 @@ fn what_the_certificate_does_not_cover_stands_beside_it() {
 fn the_latest_certificate_of_the_host_stands_in_one_line() {
     let mut run = fixture::valid(3);
     run.disclosure.as_mut().unwrap().certificate = Some(note());
-    let text = plimsoll_report::markdown(&[run.clone()]);
+    let text = plimsoll_report::markdown(&run);
     let line = text.lines().find(|line| line.contains("latest certificate")).unwrap();
     for part in [
         "2026-11-22T06:15:00Z",
@@ -51,11 +51,11 @@ fn the_latest_certificate_of_the_host_stands_in_one_line() {
     ] {
         assert!(line.contains(part), "{part:?} is not in {line}");
     }
-    assert!(plimsoll_report::html(&[run]).unwrap().contains("latest certificate of the host"));
+    assert!(plimsoll_report::html(&run).unwrap().contains("latest certificate of the host"));
 }
 
 #[test]
 fn a_run_without_a_certificate_says_nothing_of_it() {
-    let text = plimsoll_report::markdown(&[fixture::valid(3)]);
+    let text = plimsoll_report::markdown(&fixture::valid(3));
     assert!(!text.contains("certificate") && !text.contains("Calibration"), "{text}");
 }

@@ -5,6 +5,7 @@ mod fixture;
 use std::collections::BTreeSet;
 
 use plimsoll_model::result::RunResult;
+use plimsoll_report::Beside;
 
 fn charts(run: &RunResult) -> Vec<(String, String)> {
     plimsoll_report::charts(run)
@@ -73,7 +74,8 @@ fn the_heat_map_shows_the_stall_of_the_seventh_second() {
 
 #[test]
 fn a_repository_shows_the_pictures_in_the_markdown() {
-    let text = plimsoll_report::markdown_with_charts(&fixture::nfs(3), &[], "charts/");
+    let text =
+        plimsoll_report::markdown_with_charts(&fixture::nfs(3), &Beside::default(), "charts/");
     for file in ["throughput", "response-over-throughput", "response", "response-over-time", "ops"]
     {
         assert!(text.contains(&format!("](<charts/{file}.svg>)")), "{file}: {text}");

@@ -64,7 +64,7 @@ fn disclosed() -> RunResult {
 #[test]
 fn changed_settings_stand_beside_default_and_meaning_and_what_nobody_stated_is_listed() {
     let run = disclosed();
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run)).replace('\\', "");
+    let text = plimsoll_report::markdown(&run).replace('\\', "");
     for part in [
         "net.core.somaxconn: 1024 connections (default 4096; longest queue)",
         "as the kernel has them: 89 of 90 settings that were compared",
@@ -86,6 +86,6 @@ fn changed_settings_stand_beside_default_and_meaning_and_what_nobody_stated_is_l
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }
     assert!(!text.contains("Kernel tuning"), "the whole list is in disclosure.json");
-    let page = plimsoll_report::html(&[run]).unwrap();
+    let page = plimsoll_report::html(&run).unwrap();
     assert!(page.contains("nginx -g &lt;b&gt;") && !page.contains("nginx -g <b>"));
 }

@@ -4,7 +4,7 @@ mod fixture;
 
 #[test]
 fn markdown_of_an_invalid_run_reads_as_a_report() {
-    insta::assert_snapshot!(plimsoll_report::markdown(&[fixture::invalid(3)]));
+    insta::assert_snapshot!(plimsoll_report::markdown(&fixture::invalid(3)));
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn markdown_of_file_serving_shows_its_mix_its_cap_and_what_was_sent_again() {
     run.points.retain(|p| [1, 8, 9, 10].contains(&p.position));
     run.probes.clear();
     run.disclosure = None;
-    insta::assert_snapshot!(plimsoll_report::markdown(&[run]));
+    insta::assert_snapshot!(plimsoll_report::markdown(&run));
 }
 
 #[test]
@@ -36,7 +36,10 @@ fn csv_of_file_serving_has_what_was_sent_again_and_what_is_not_counted() {
 
 #[test]
 fn markdown_of_sparse_results_leaves_out_what_is_absent() {
-    insta::assert_snapshot!(plimsoll_report::markdown(&[fixture::interrupted(), fixture::curve()]));
+    for (name, run) in [("interrupted", fixture::interrupted()), ("curve", fixture::curve())] {
+        let name = format!("markdown_of_sparse_results_leaves_out_what_is_absent_{name}");
+        insta::assert_snapshot!(name, plimsoll_report::markdown(&run));
+    }
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn every_row_of_a_csv_file_has_as_many_cells_as_its_header() {
 
 #[test]
 fn a_percentile_with_a_wide_interval_is_shown_as_the_interval_alone() {
-    let text = plimsoll_report::markdown(&[fixture::valid(3)]);
+    let text = plimsoll_report::markdown(&fixture::valid(3));
     let rows = rows(&text);
     let header = rows.iter().find(|row| row[0] == "point").unwrap();
     let p99 = header.iter().position(|cell| cell.starts_with("p99,")).unwrap();
@@ -88,7 +91,7 @@ fn a_result_without_intervals_shows_its_values_bare() {
         (point.response_interval_ns, point.service_interval_ns) = (None, None);
         (point.achieved_interval_ops_per_s, point.uncertainty) = (None, Default::default());
     }
-    let text = plimsoll_report::markdown(&[run]);
+    let text = plimsoll_report::markdown(&run);
     assert!(!text.contains("interval") && text.contains("mean\u{a0}±"), "{text}");
 }
 
@@ -96,9 +99,9 @@ fn a_result_without_intervals_shows_its_values_bare() {
 fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
     let mut run = fixture::valid(3);
     run.summary.bound = plimsoll_model::event::Bound::AtLeast;
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    let text = plimsoll_report::markdown(&run);
     assert!(text.contains("highest sustained ops/s: **at least 25,977 ops/s"), "{text}");
-    let page = plimsoll_report::html(std::slice::from_ref(&run)).unwrap();
+    let page = plimsoll_report::html(&run).unwrap();
     assert!(page.contains("at least 25,977"));
     let points = &plimsoll_report::csv(&run)[0].1;
     assert!(points.lines().nth(1).unwrap().contains(",at_least,"), "{points}");
@@ -112,10 +115,10 @@ fn lost_connections_stand_before_what_follows_from_them() {
         text: "the server refused or closed the connections of 904 ops".into(),
         point: Some(8),
     });
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    let text = plimsoll_report::markdown(&run);
     let at = text.find("connections of 904 ops");
     assert!(at.is_some() && at < text.find("Why these figures"), "{text}");
-    let page = plimsoll_report::html(&[run]).unwrap();
+    let page = plimsoll_report::html(&run).unwrap();
     let at = page.find("connections of 904 ops");
     assert!(at.is_some() && at < page.find("Why these figures"));
 }
@@ -126,7 +129,7 @@ fn points_left_out_say_why() {
     let mut run = fixture::valid(3);
     run.points[8].not_counted = Some(NotCounted::NotHeld);
     run.points[9].not_counted = Some(NotCounted::Errors);
-    let text = plimsoll_report::markdown(&[run]);
+    let text = plimsoll_report::markdown(&run);
     for words in ["| not held, not\u{a0}counted |", "| errors, not\u{a0}counted |"] {
         assert!(text.contains(words), "{words:?} in {text}");
     }
@@ -145,7 +148,7 @@ fn scored() -> plimsoll_model::result::RunResult {
 
 #[test]
 fn a_score_stands_before_the_peak_and_in_the_table_of_points() {
-    let text = plimsoll_report::markdown(&[scored()]).replace('\\', "");
+    let text = plimsoll_report::markdown(&scored()).replace('\\', "");
     let score = "score, weighted harmonic mean over 10 mixes: **1,234 tps**";
     assert!(text.contains(score), "{text}");
     assert!(text.find(score) < text.find("highest sustained ops/s: 25,977"), "{text}");
@@ -164,7 +167,7 @@ fn a_score_that_is_not_there_says_why() {
     let mut run = scored();
     run.summary.score = None;
     run.summary.score_note = Some("none: 9 of 10 mixes were measured".to_owned());
-    let text = plimsoll_report::markdown(&[run]).replace('\\', "");
+    let text = plimsoll_report::markdown(&run).replace('\\', "");
     assert!(text.contains("score, 9 of 10 mixes were measured: **none**"), "{text}");
 }
 
@@ -176,7 +179,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn a_report_of_bytes_has_them_in_every_unit_with_those_who_took_part() {
-    let text = plimsoll_report::markdown(&[fixture::smb(3)]);
+    let text = plimsoll_report::markdown(&fixture::smb(3));
     for part in [
         "**1,950,885 bytes/s**",
         "in 2^20 bytes: 1.86 MiB/s",
@@ -194,7 +197,7 @@ fn a_report_of_bytes_has_them_in_every_unit_with_those_who_took_part() {
 
 #[test]
 fn unexpected_statuses_are_called_by_their_names() {
-    let text = plimsoll_report::markdown(&[fixture::smb(3)]).replace('\\', "");
+    let text = plimsoll_report::markdown(&fixture::smb(3)).replace('\\', "");
     let rows = rows(&text);
     let seen = rows.iter().find(|row| row.contains(&"STATUS_SHARING_VIOLATION")).unwrap();
     assert_eq!(seen[1..], ["create", "STATUS_SUCCESS", "STATUS_SHARING_VIOLATION", "12"]);
@@ -207,7 +210,7 @@ fn unexpected_statuses_are_called_by_their_names() {
 #[test]
 fn ops_that_never_came_are_left_out_of_the_tables_and_kept_in_the_csv() {
     let run = fixture::smb(3);
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    let text = plimsoll_report::markdown(&run);
     assert!(!text.contains("deltree") && text.contains("ops that never came are left out"));
     assert!(plimsoll_report::csv(&run)[1].1.contains("deltree"));
 }
@@ -215,7 +218,7 @@ fn ops_that_never_came_are_left_out_of_the_tables_and_kept_in_the_csv() {
 #[test]
 fn a_sweep_of_think_times_shows_the_methods_and_what_was_used() {
     let run = fixture::sweep(3);
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run));
+    let text = plimsoll_report::markdown(&run);
     assert!(text.contains("think time used, s"), "{text}");
     let rows = rows(&text);
     assert!(rows.iter().any(|row| row.len() > 4 && row[1..4] == ["25", "974", "974"]), "{rows:?}");
@@ -229,7 +232,7 @@ fn a_sweep_of_think_times_shows_the_methods_and_what_was_used() {
 #[test]
 fn each_point_says_what_limited_it_in_every_text() {
     let run = fixture::nfs(3);
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run)).replace('\\', "");
+    let text = plimsoll_report::markdown(&run).replace('\\', "");
     let table = rows(&text);
     let header = table.iter().find(|row| row[0] == "point").unwrap();
     let column = header.iter().position(|cell| *cell == "limit").unwrap();
@@ -263,7 +266,7 @@ fn each_point_says_what_limited_it_in_every_text() {
 #[test]
 fn resources_keep_their_names_and_zeros_in_the_csv_alone() {
     let run = fixture::smb(3);
-    let text = plimsoll_report::markdown(std::slice::from_ref(&run)).replace('\\', "");
+    let text = plimsoll_report::markdown(&run).replace('\\', "");
     assert!(text.contains("server: processor, cores used | ssh://lab@files.example | cores |"));
     assert!(!text.contains("process.server.cpu") && !text.contains("kept by the hypervisor"));
     let files = plimsoll_report::csv(&run);

@@ -108,12 +108,12 @@ fn write_derived(dir: &Path, result: &RunResult) -> Result<PathBuf, Failure> {
 
 /// The `report.html` of a bundle.
 pub(crate) fn own_page(result: &RunResult) -> Result<String, Failure> {
-    report_page(std::slice::from_ref(result), &[beside(result, None)?])
+    report_page(result, &beside(result, None)?)
 }
 
-/// The page of one or several results, with what stands beside each.
-pub(crate) fn report_page(results: &[RunResult], beside: &[Beside]) -> Result<String, Failure> {
-    plimsoll_report::html_beside(results, beside).map_err(|e| cannot_render(&e))
+/// The page of a result, with what stands beside it.
+pub(crate) fn report_page(result: &RunResult, beside: &Beside) -> Result<String, Failure> {
+    plimsoll_report::html_beside(result, beside).map_err(|e| cannot_render(&e))
 }
 
 /// What stands beside a run without being of its bundle.

@@ -62,7 +62,7 @@ fn placed(text: &Placed) -> String {
 /// Two published systems side by side.
 pub fn published_comparison_markdown(all: &PublishedComparison) -> String {
     let compared = PublishedCompared::new(all);
-    let mut page = Page { level: 1, ..Page::default() };
+    let mut page = Page::default();
     page.heading(0, &compared.title);
     page.list(compared.sources.iter().map(|source| escaped(source)));
     compared.tables.iter().for_each(|table| page.table(table));

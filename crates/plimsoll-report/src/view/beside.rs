@@ -26,8 +26,7 @@ pub(crate) struct BesideView {
 }
 
 impl BesideView {
-    pub(crate) fn new(beside: Option<&Beside>) -> Self {
-        let Some(Beside { price, published }) = beside else { return Self::default() };
+    pub(crate) fn new(Beside { price, published }: &Beside) -> Self {
         Self {
             price: price.as_ref().map(PriceView::new),
             published: published.iter().map(PublishedView::new).collect(),

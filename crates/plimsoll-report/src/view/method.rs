@@ -41,6 +41,14 @@ pub(super) fn view(run: &RunResult) -> MethodView {
     }
 }
 
+/// A suite whose parameters nobody published is departed from itself.
+pub(super) fn departs_from(run: &RunResult) -> &'static str {
+    match run.method.iter().all(|parameter| parameter.method.is_none()) {
+        true if !run.method.is_empty() => "suite",
+        _ => "published method",
+    }
+}
+
 fn row(parameter: &Parameter) -> Vec<String> {
     let Parameter { name, value, method, origin, said, departure, .. } = parameter;
     let mark = if departure.is_some() { DEPARTS } else { "" };

@@ -24,17 +24,16 @@ use std::collections::BTreeSet;
 use plimsoll_model::gate::GateResult;
 use plimsoll_model::result::{Finding, RunResult};
 use plimsoll_model::stated::gate_text;
-use plimsoll_model::suite::Metric;
 use serde::Serialize;
 
-use crate::table::{Mark, Table, figures, words};
+use crate::table::{Mark, Table};
 use crate::text::{command_line, instant, number};
 
 pub use beside::Beside;
 pub(crate) use beside::BesideView;
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
-pub(crate) use headline::{Figure, headline_point};
+pub(crate) use headline::Figure;
 pub(crate) use limits::has_limits;
 pub use limits::limit_name;
 pub(crate) use moved::{metric, ops_unit};
@@ -85,6 +84,8 @@ pub(crate) struct RunView {
     pub(crate) curve: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
+    /// What they depart from.
+    pub(crate) departs_from: &'static str,
     pub(crate) method: method::MethodView,
     pub(crate) command: String,
     /// Bytes moved at each point, for suites that count them.
@@ -179,6 +180,7 @@ impl RunView {
             curve: run.summary.curve.as_ref().map(|c| c.text.clone()).unwrap_or_default(),
             facts: facts(run),
             departures: run.departures.clone(),
+            departs_from: method::departs_from(run),
             method: method::view(run),
             command: command_line(&run.command),
             moved: moved::moved_table(run),
@@ -304,43 +306,4 @@ fn servers(run: &RunResult) -> Option<String> {
         .collect();
     servers.dedup();
     (!servers.is_empty()).then(|| servers.join("; "))
-}
-
-/// Several runs side by side.
-pub(crate) fn comparison(runs: &[RunResult]) -> Table {
-    let mut table = Table::new(
-        "The runs of this report",
-        vec![
-            words("run"),
-            words("suite"),
-            words("targets"),
-            words("verdict"),
-            words("headline"),
-            figures("peak", Metric::Ops.unit()),
-            words("p50"),
-            words("p95"),
-            words("p99"),
-            words("started"),
-        ],
-    );
-    for (i, run) in runs.iter().enumerate() {
-        let time = headline_point(run).and_then(|p| p.response_ns);
-        let sound = run.verdict.valid;
-        table.push_marked(
-            vec![
-                (i + 1).to_string(),
-                run.suite.as_ref().map_or_else(|| "–".to_owned(), |s| s.name.clone()),
-                run.targets.join(", "),
-                format!("{} {}", symbol(run), verdict(run)),
-                headline::value(run),
-                number(run.summary.peak_ops_per_s),
-                crate::text::time(time.and_then(|t| t.p50)),
-                crate::text::time(time.and_then(|t| t.p95)),
-                crate::text::time(time.and_then(|t| t.p99)),
-                run.started.as_deref().map_or_else(|| "–".to_owned(), instant),
-            ],
-            if sound { Mark::Sound } else { Mark::Invalid },
-        );
-    }
-    table
 }

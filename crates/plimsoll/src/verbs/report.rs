@@ -48,25 +48,24 @@ fn report_of(
     let result = derive::result_of(bundle)?;
     let prices = Prices::read(args.prices.as_deref())?;
     let price = prices.map(|prices| prices.of_run(bundle, &result)).transpose()?;
-    let beside = [derive::beside(&result, price)?];
-    let results = [result];
+    let beside = derive::beside(&result, price)?;
     if nothing_asked {
-        write(&bundle.join(REPORT_FILE), &derive::report_page(&results, &beside)?)?;
+        write(&bundle.join(REPORT_FILE), &derive::report_page(&result, &beside)?)?;
         Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
     }
     if let Some(file) = &args.html {
-        write(file, &derive::report_page(&results, &beside)?)?;
+        write(file, &derive::report_page(&result, &beside)?)?;
     }
     if let Some(file) = &args.md {
         let text = match &args.svg {
             Some(dir) => {
-                plimsoll_report::markdown_with_charts(&results[0], &beside, &seen_from(file, dir))
+                plimsoll_report::markdown_with_charts(&result, &beside, &seen_from(file, dir))
             }
-            None => plimsoll_report::markdown_beside(&results, &beside),
+            None => plimsoll_report::markdown_beside(&result, &beside),
         };
         write(file, &text)?;
     }
-    Ok(results.into())
+    Ok(vec![result])
 }
 
 /// Several bundles are looked at to see how they differ.
