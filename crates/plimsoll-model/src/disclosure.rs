@@ -50,7 +50,7 @@ pub struct TargetDisclosure {
     pub address: String,
     /// Software and version, when the program started it or the server says so.
     pub software: Option<String>,
-    /// Configuration file, when the program wrote it; without secrets.
+    /// Configuration, when the program wrote it or could read it; without secrets.
     pub configuration: Option<String>,
     /// Cores the server was held to.
     pub cores: Vec<u32>,

@@ -43,6 +43,10 @@ pub struct ServerSoftware {
     pub version: Option<String>,
     /// Command line, without what may be secret; absent where it is not readable.
     pub command_line: Option<String>,
+    /// Its configuration with the files it includes, without what may be secret; absent where it is
+    /// not known or not readable.
+    #[serde(default)]
+    pub configuration: Option<String>,
     /// TCP addresses it listens on.
     pub listens: Vec<String>,
 }

@@ -6,6 +6,7 @@
 
 mod builtin;
 pub mod clock;
+pub mod configuration;
 mod confine;
 pub mod cores;
 pub mod delay;

@@ -64,6 +64,12 @@ pub struct Running {
 pub fn running(pid: u32) -> Running {
     let image = PathBuf::from(format!("/proc/{pid}/exe"));
     let program = fs::read_link(&image).ok();
+    let version = program.as_deref().and_then(|program| version(&image, program));
+    Running { program, arguments: arguments_of(pid), version }
+}
+
+/// The command line of a process.
+pub(crate) fn arguments_of(pid: u32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let arguments = bytes.split(|byte| *byte == 0).take(ARGUMENTS_MAX);
     let mut arguments: Vec<String> =
@@ -71,13 +77,22 @@ pub fn running(pid: u32) -> Running {
     while arguments.last().is_some_and(String::is_empty) {
         arguments.pop();
     }
-    let version = program.as_deref().and_then(|program| version(&image, program));
-    Running { program, arguments, version }
+    arguments
+}
+
+/// File name of the program that a process runs.
+pub(crate) fn name_of(pid: u32) -> Option<String> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    bare_name(&program).map(str::to_owned)
+}
+
+fn bare_name(program: &Path) -> Option<&str> {
+    Some(program.file_name()?.to_str()?.trim_end_matches(" (deleted)"))
 }
 
 /// What the binary behind `image` says of its version, where `program` is known to tell.
 fn version(image: &Path, program: &Path) -> Option<String> {
-    let name = program.file_name()?.to_str()?.trim_end_matches(" (deleted)");
+    let name = bare_name(program)?;
     let (_, flag) = ASKED.iter().find(|(known, _)| *known == name)?;
     let metadata = fs::metadata(image).ok()?;
     let own = rustix::process::geteuid().as_raw();

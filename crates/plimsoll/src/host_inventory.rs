@@ -7,6 +7,7 @@ use std::path::Path;
 
 use plimsoll_model::disclosure::Tool;
 use plimsoll_model::inventory::{INVENTORY_FORMAT, INVENTORY_KIND, Inventory, ServerSoftware};
+use plimsoll_servers::configuration::configuration;
 use plimsoll_servers::listener;
 use plimsoll_servers::software::{Running, running};
 
@@ -58,7 +59,10 @@ fn servers() -> (Vec<ServerSoftware>, Vec<String>) {
     }
     let mut servers: Vec<ServerSoftware> = by_process
         .into_iter()
-        .map(|(pid, (name, listens))| server(name, running(pid), &listens))
+        .map(|(pid, (name, listens))| ServerSoftware {
+            configuration: configuration(pid).map(|read| hidden::text(&read.text)),
+            ..server(name, running(pid), &listens)
+        })
         .collect();
     let (of_kernel, unseen): (Vec<_>, Vec<_>) =
         unseen.into_iter().partition(|address| address.port() == NFSD_PORT && has_nfsd());
@@ -90,6 +94,7 @@ fn server(name: String, running: Running, listens: &[SocketAddr]) -> ServerSoftw
         program: program.map(|path| path.display().to_string()),
         version,
         command_line: (!arguments.is_empty()).then(|| hidden::command_line(&arguments)),
+        configuration: None,
         listens: listens.iter().map(SocketAddr::to_string).collect(),
     }
 }

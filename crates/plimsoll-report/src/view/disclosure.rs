@@ -134,6 +134,11 @@ fn system(given: &SystemInventory) -> Vec<Section> {
         section(&format!("Clocks{whose}"), &it.clocks),
     ];
     sections.extend(kernel(it, &whose));
+    sections.extend(servers.iter().filter_map(|server| {
+        let file = ("Configuration".to_owned(), server.configuration.clone()?);
+        let title = format!("Server {}{whose}", server.name);
+        Some(Section { file: Some(file), ..section(&title, &[]) })
+    }));
     sections
 }
 

@@ -7,6 +7,7 @@ use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
 use plimsoll_model::inventory::SystemInventory;
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
+use plimsoll_servers::configuration::configuration;
 use plimsoll_servers::software::running;
 
 use super::jitter;
@@ -74,38 +75,54 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
     let process = target.process.as_ref();
     let same_host = target.resolved.address.ip().is_loopback();
     let mut software = process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned));
+    let mut configuration = process.map(|p| hidden::text(&p.configuration));
     let mut facts = vec![Setting::new("url", target.resolved.url.to_string())];
     if process.is_none() {
-        let (version, found) = found_here(target);
-        software = software.or(version);
-        facts.extend(found);
+        let found = found_here(target);
+        software = software.or(found.version);
+        configuration = found.configuration;
+        facts.extend(found.facts);
     }
     TargetDisclosure {
         target: target.name(),
         address: target.resolved.place(),
         software,
-        configuration: process.map(|p| hidden::text(&p.configuration)),
+        configuration,
         cores: process.map(|p| p.cores.clone()).unwrap_or_default(),
         same_host,
         facts,
     }
 }
 
-/// Version and facts of a server that somebody else started on this host, as far as its processes
-/// may be seen.
-fn found_here(target: &Target) -> (Option<String>, Vec<Setting>) {
-    let Some(found) = who_listens(&target.resolved) else { return (None, Vec::new()) };
+/// A server that somebody else started on this host, as far as its processes may be seen.
+#[derive(Default)]
+struct FoundHere {
+    version: Option<String>,
+    configuration: Option<String>,
+    facts: Vec<Setting>,
+}
+
+fn found_here(target: &Target) -> FoundHere {
+    let Some(found) = who_listens(&target.resolved) else { return FoundHere::default() };
     let mut facts = vec![Setting::new("processes", &found.who)];
     let cores: Vec<String> = found.cores.iter().map(u32::to_string).collect();
     facts.push(Setting::new("may run on cores", cores.join(", ")));
-    let Some(process) = found.pids.first().map(|pid| running(*pid)) else { return (None, facts) };
+    let Some(pid) = found.pids.first().copied() else {
+        return FoundHere { facts, ..FoundHere::default() };
+    };
+    let process = running(pid);
     facts.extend(process.program.map(|p| Setting::new("program", p.display().to_string())));
     facts.extend(process.version.clone().map(|version| Setting::new("says of itself", version)));
     if !process.arguments.is_empty() {
         let line = hidden::command_line(&process.arguments);
         facts.push(Setting::new("command line", line));
     }
-    (process.version, facts)
+    let configuration = configuration(pid).map(|read| {
+        let file = read.file.display().to_string();
+        facts.push(Setting::new("configuration read from", file));
+        hidden::text(&read.text)
+    });
+    FoundHere { version: process.version, configuration, facts }
 }
 
 /// Which host does what: the generator with its addresses, each target and the link towards it,
@@ -196,7 +213,12 @@ fn not_verified(
     let unseen = foreign.map(|(target, disclosed)| {
         let name = target.name();
         let described = systems.iter().any(|given| given.of_targets.contains(&name));
-        let configuration = "configuration and data of the server";
+        let configuration = match disclosed.configuration {
+            Some(_) => {
+                "data of the server, and whether its configuration was changed since it began"
+            }
+            None => "configuration and data of the server",
+        };
         match (described || disclosed.same_host, disclosed.same_host) {
             (true, true) => format!("{name}: {configuration}, which somebody else started here"),
             (true, false) => format!("{name}: {configuration}"),
