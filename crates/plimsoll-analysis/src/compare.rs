@@ -155,7 +155,8 @@ fn notes(it: &Comparison, groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<Stri
         let by_chance = (claimable as f64 * OUTSIDE).round();
         notes.push(format!(
             "each interval is one of 95 %: of {claimable} ratios about {by_chance} would leave out \
-             1 by chance, were the groups the same; figures of one run go together"
+             1 by chance, were the groups the same; so none is claimed unless the headline differs, \
+             or one of the others where they share the 5 %"
         ));
     }
     if it.figures.iter().any(|row| row.ratios.iter().any(|r| r.claim == Claim::AtLeast)) {

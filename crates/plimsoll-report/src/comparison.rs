@@ -19,7 +19,9 @@ use crate::view::{CLOSING, ratios};
 const NOTE: &str = "Ratios are those of geometric means to the first group. In brackets the 95 % \
     interval from how the runs scatter: where it leaves 1 out the groups differ, where it holds 1 \
     no difference was seen, and beside it stands the smallest that would have been in four of five \
-    such comparisons. Of fewer than three runs a side nothing is claimed.";
+    such comparisons. Ratios beside the headline share the 5 %: where none of them holds against \
+    that, nor the headline, one that leaves 1 out may be chance. Of fewer than three runs a side \
+    nothing is claimed.";
 /// What precedes the reasons against a comparison that was forced.
 const FORCED: &str = "Forced: these runs should not be compared, and no ratio below is a finding";
 

@@ -19,15 +19,49 @@ pub(super) fn rows(groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<FigureRow> 
     let whole = RatioFigure::ALL.into_iter().filter(|figure| !figure.is_of_point());
     let mut rows: Vec<FigureRow> = whole
         .filter(|figure| *figure != RatioFigure::PeakOpsPerS || peaks_apart(groups))
-        .map(|figure| row(figure, None, groups, wishes, &ladder))
+        .map(|figure| row(figure, None, groups, wishes, ladder.interpolated))
         .collect();
     for load in &ladder.loads {
         let figures = RatioFigure::ALL.into_iter().filter(|figure| figure.is_of_point());
-        rows.extend(figures.map(|figure| row(figure, Some(*load), groups, wishes, &ladder)));
+        rows.extend(
+            figures.map(|figure| row(figure, Some(*load), groups, wishes, ladder.interpolated)),
+        );
     }
     // What no group has is no row.
     rows.retain(|row| row.groups.iter().any(|group| group.mean.is_some()));
+    for index in 0..groups.len().saturating_sub(1) {
+        share_chance(&mut rows, index, wishes.paired);
+    }
     rows
+}
+
+/// A dozen ratios have one that leaves 1 out by chance every second time. Those beside the headline
+/// share the 5 %: unless the headline differs, or one of them does where all share it, none is
+/// claimed.
+fn share_chance(rows: &mut [FigureRow], index: usize, paired: bool) {
+    let beside = |row: &&mut FigureRow| !row.figure.is_headline();
+    let tested = rows.iter_mut().filter(beside);
+    let tested = tested.filter(|row| row.ratios[index].interval.is_some()).count();
+    for row in rows.iter_mut().filter(beside) {
+        row.ratios[index] = ratio(&row.groups[0], &row.groups[index + 1], paired, tested);
+    }
+    let holds = |row: &FigureRow| {
+        let Ratio { claim, interval_of_all, .. } = row.ratios[index];
+        claim == Claim::Differs && interval_of_all.is_some_and(leaves_one_out)
+    };
+    if rows.iter().any(holds) {
+        return;
+    }
+    for row in rows {
+        let it = &mut row.ratios[index];
+        if it.claim == Claim::Differs {
+            it.claim = Claim::MayBeChance;
+        }
+    }
+}
+
+fn leaves_one_out([low, high]: [f64; 2]) -> bool {
+    low > 1.0 || high < 1.0
 }
 
 /// The loads that runs are compared at.
@@ -83,7 +117,7 @@ fn row(
     load: Option<f64>,
     groups: &[GroupInput],
     wishes: Wishes<'_>,
-    ladder: &Ladder,
+    interpolated: bool,
 ) -> FigureRow {
     let value = |run: &RunInput| -> Option<f64> {
         let found = match load {
@@ -107,8 +141,7 @@ fn row(
         }
     };
     let figures: Vec<GroupFigure> = groups.iter().map(group_figure).collect();
-    let tested = if load.is_some() { ladder.loads.len() } else { 1 };
-    let against = |other: &GroupFigure| ratio(&figures[0], other, wishes.paired, tested);
+    let against = |other: &GroupFigure| ratio(&figures[0], other, wishes.paired, 1);
     let ratios = figures.iter().skip(1).map(against).collect();
     let left_out = |group: &&GroupInput| {
         let at = |run: &RunInput| load.and_then(|load| point_at(&run.result, load)?.not_counted);
@@ -117,7 +150,7 @@ fn row(
     FigureRow {
         figure,
         load,
-        interpolated: load.is_some() && ladder.interpolated,
+        interpolated: load.is_some() && interpolated,
         not_counted: groups.iter().filter(left_out).map(|group| group.label.clone()).collect(),
         groups: figures,
         ratios,
@@ -196,7 +229,7 @@ fn of_point(figure: RatioFigure, point: &PointResult) -> Option<f64> {
     }
 }
 
-/// The second over the first. `tested` figures of this name share what chance may take.
+/// The second over the first. So many `tested` ratios share what chance may take.
 fn ratio(first: &GroupFigure, other: &GroupFigure, paired: bool, tested: usize) -> Ratio {
     let known = |group: &GroupFigure| group.values.iter().copied().flatten().collect::<Vec<f64>>();
     let (firsts, others): (Vec<f64>, Vec<f64>) = match paired {
@@ -225,7 +258,7 @@ fn ratio(first: &GroupFigure, other: &GroupFigure, paired: bool, tested: usize) 
 }
 
 fn claim(interval: Option<[f64; 2]>, first: bool, other: bool, runs: [usize; 2]) -> Claim {
-    let Some([low, high]) = interval else {
+    let Some(interval @ [low, high]) = interval else {
         let few = runs.iter().any(|count| *count < RUNS_MIN);
         return if few { Claim::TooFewRuns } else { Claim::Absent };
     };
@@ -234,7 +267,7 @@ fn claim(interval: Option<[f64; 2]>, first: bool, other: bool, runs: [usize; 2])
         // The first carries at least its figure: the ratio is at most this.
         (true, false) if high >= 1.0 => Claim::AtLeast,
         (false, true) if low <= 1.0 => Claim::AtLeast,
-        _ if low > 1.0 || high < 1.0 => Claim::Differs,
+        _ if leaves_one_out(interval) => Claim::Differs,
         _ => Claim::NotDetectable,
     }
 }

@@ -1,8 +1,10 @@
 //! What comparisons claim of servers whose truth is known: a thousand of each kind, with the noise
-//! that runs have.
+//! that runs have: that of measured ones ([`measured`]), and of hosts that are worse.
+
+mod measured;
 
 use plimsoll_model::comparison::{Claim, Ratio};
-use plimsoll_model::result::{RunResult, Summary, Verdict};
+use plimsoll_model::result::{PointResult, RunResult, Summary, TimeSummary, Verdict};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -11,7 +13,7 @@ use super::{GroupInput, RunInput, Wishes, compare};
 const SIMULATIONS: usize = 1_000;
 
 /// How runs of one server scatter.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Noise {
     /// Standard deviation of a run's logarithm.
     run: f64,
@@ -27,6 +29,55 @@ const SMOOTH: Noise = Noise { run: 0.045, hour: 0.0, slow: (0.0, 0.0) };
 const MODES: Noise = Noise { run: 0.045, hour: 0.0, slow: (0.05, 0.1) };
 /// A host whose speed wanders by more than its runs scatter.
 const WANDERING: Noise = Noise { run: 0.03, hour: 0.06, slow: (0.03, 0.06) };
+
+/// Values further from the median than so many standard deviations are of a slow mode.
+const SLOW_MIN: f64 = 3.0;
+/// Times the median deviation it is the standard deviation of a normal distribution.
+const OF_MEDIAN: f64 = 1.4826;
+
+impl Noise {
+    /// That of runs of one server, made two and two. Larger is slower.
+    fn of(pairs: &[[f64; 2]]) -> Self {
+        let logs: Vec<[f64; 2]> = pairs.iter().map(|pair| pair.map(f64::ln)).collect();
+        let middle = median(logs.concat());
+        let far = |log: f64| (log - middle).abs();
+        let usual = OF_MEDIAN * median(logs.iter().flatten().map(|log| far(*log)).collect());
+        let is_slow = |log: &f64| *log - middle > SLOW_MIN * usual;
+        let slow: Vec<f64> = logs.iter().flatten().copied().filter(is_slow).collect();
+        let calm: Vec<[f64; 2]> =
+            logs.iter().copied().filter(|pair| !pair.iter().any(is_slow)).collect();
+        let run = mean(calm.iter().map(|[a, b]| (a - b).powi(2) / 2.0));
+        let centre = mean(calm.concat().into_iter());
+        let of_pairs = mean(calm.iter().map(|[a, b]| ((a + b) / 2.0 - centre).powi(2)));
+        Self {
+            run: run.sqrt(),
+            // What the pairs scatter by beyond what their runs do.
+            hour: (of_pairs - run / 2.0).max(0.0).sqrt(),
+            slow: match slow.is_empty() {
+                true => (0.0, 0.0),
+                false => {
+                    let share = slow.len() as f64 / (2 * logs.len()) as f64;
+                    (share, mean(slow.iter().map(|log| far(*log))))
+                }
+            },
+        }
+    }
+
+    /// The same for runs that are not made two and two.
+    fn apart(self) -> Self {
+        Self { run: self.run.hypot(self.hour), hour: 0.0, ..self }
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len();
+    values.sum::<f64>() / count as f64
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
 
 struct Random(Xoshiro256PlusPlus);
 
@@ -99,7 +150,8 @@ fn shares(noise: Noise, runs: usize, paired: bool) -> [f64; 3] {
 #[track_caller]
 fn check(noise: Noise, runs: usize, paired: bool) {
     let [claimed, covered, found] = shares(noise, runs, paired);
-    let said = format!("{runs} runs: claimed {claimed}, covered {covered}, found {found}");
+    let said =
+        format!("{noise:?}, {runs} runs: claimed {claimed}, covered {covered}, found {found}");
     assert!((0.03..=0.07).contains(&claimed), "{said}");
     assert!((0.93..=0.97).contains(&covered), "{said}");
     assert!(found >= 0.8, "{said}");
@@ -118,6 +170,66 @@ fn pairs_hold_the_same_where_the_host_wanders() {
     for runs in [3, 5, 10, 15] {
         check(WANDERING, runs, true);
     }
+}
+
+#[test]
+fn with_the_noise_of_measured_runs_claims_are_as_right_as_they_say() {
+    for pairs in measured::CALM {
+        let noise = Noise::of(pairs);
+        check(noise, 5, true);
+        check(noise.apart(), 5, false);
+    }
+}
+
+#[test]
+fn where_some_runs_are_many_times_slower_less_is_claimed_and_not_more() {
+    let noise = Noise::of(measured::WEB_P50_AT_20000);
+    assert!(noise.slow.1 > 2.0 && noise.run < 0.1, "{noise:?}");
+    for (noise, paired) in [(noise, true), (noise.apart(), false)] {
+        let [claimed, covered, found] = shares(noise, 5, paired);
+        assert!(claimed <= 0.05 && covered >= 0.95 && found >= 0.7, "{claimed} {covered} {found}");
+    }
+}
+
+/// Two load points of a run whose figures scatter each by itself.
+fn run_of_points(random: &mut Random, noise: Noise) -> RunInput {
+    let mut point = |requested: f64| {
+        let mut figure = || random.run(noise, 0.0, 1.0);
+        let mut time = || Some(figure() as u64);
+        let (p50, p90, p95, p99) = (time(), time(), time(), time());
+        let times = TimeSummary { p50, p90, p95, p99, ..TimeSummary::default() };
+        PointResult {
+            valid: true,
+            requested,
+            achieved_ops_per_s: Some(figure()),
+            response_ns: Some(times),
+            ..PointResult::default()
+        }
+    };
+    let points = vec![point(100.0), point(200.0)];
+    let verdict = Verdict { valid: true, ..Verdict::default() };
+    let result = RunResult { verdict, points, ..RunResult::default() };
+    RunInput { bundle: String::new(), result, suite: toml::Table::new() }
+}
+
+#[test]
+fn ten_figures_of_one_server_are_claimed_to_differ_no_more_often_than_one() {
+    let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(10));
+    let (mut claimed, mut leave_one_out) = (0, 0);
+    for _ in 0..SIMULATIONS {
+        let groups = [(); 2].map(|()| GroupInput {
+            label: String::new(),
+            runs: (0..5).map(|_| run_of_points(&mut random, SMOOTH)).collect(),
+        });
+        let found = compare(&groups, Wishes { paired: true, ..Wishes::default() }).unwrap();
+        assert_eq!(found.figures.len(), 10);
+        let is_some = |claim: Claim| found.figures.iter().any(|row| row.ratios[0].claim == claim);
+        claimed += usize::from(is_some(Claim::Differs));
+        leave_one_out += usize::from(is_some(Claim::Differs) || is_some(Claim::MayBeChance));
+    }
+    let [claimed, leave_one_out] = [claimed, leave_one_out].map(|n| n as f64 / SIMULATIONS as f64);
+    assert!((0.03..=0.07).contains(&claimed), "{claimed}");
+    assert!(leave_one_out > 0.3, "{leave_one_out}: it is by sharing that they are so few");
 }
 
 #[test]

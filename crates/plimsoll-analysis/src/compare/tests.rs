@@ -54,7 +54,8 @@ fn groups_of_one_kind_have_no_detectable_difference_and_it_is_said_what_would_ha
     let found = compared(&[group("a", &FAST), group("b", &[1_005_000, 1_030_000, 985_000])]);
     let p99 = &row(&found, RatioFigure::P99, Some(2_000.0)).ratios[0];
     assert_eq!(p99.claim, Claim::NotDetectable);
-    assert!((1.02..1.15).contains(&p99.detectable.unwrap()), "{p99:?}");
+    // Where ten ratios share the 5 %.
+    assert!((1.15..1.3).contains(&p99.detectable.unwrap()), "{p99:?}");
 }
 
 #[test]

@@ -65,6 +65,11 @@ impl RatioFigure {
         }
     }
 
+    /// What a run is made for; the others stand beside it.
+    pub const fn is_headline(self) -> bool {
+        matches!(self, Self::Peak | Self::Score | Self::Capacity)
+    }
+
     /// It is a time: less is better.
     pub const fn is_time(self) -> bool {
         matches!(self, Self::OverallResponse | Self::P50 | Self::P90 | Self::P95 | Self::P99)

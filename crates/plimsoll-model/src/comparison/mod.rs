@@ -129,8 +129,8 @@ pub struct Ratio {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio; `null` with fewer than three runs a side.
     pub interval: Option<[f64; 2]>,
-    /// The same with 5 % shared among all load points of the figure. Conditions on the worst load
-    /// point are judged by it.
+    /// The same with 5 % shared among all ratios beside the headline; of a headline the same.
+    /// Conditions on the worst load point are judged by it.
     pub interval_of_all: Option<[f64; 2]>,
     /// How the interval was made.
     pub method: Option<Method>,
@@ -163,6 +163,9 @@ pub enum Claim {
     Differs,
     /// The interval holds 1.
     NotDetectable,
+    /// The interval leaves 1 out by itself, but the headline does not differ, nor does any of the
+    /// ratios beside it where they share the 5 %: one of them may lie so by chance.
+    MayBeChance,
     /// Fewer than three runs a side: a ratio, and no claim.
     TooFewRuns,
     /// A server would have carried more than the figure says, and in the direction that matters.

@@ -86,6 +86,7 @@ pub(crate) fn said(row: &FigureRow, index: usize) -> String {
             let seen = it.detectable.map(|seen| format!("; {} would have been", percent(seen)));
             format!("no difference seen{}{}", bounds.unwrap_or_default(), seen.unwrap_or_default())
         }
+        Claim::MayBeChance => format!("{} by itself, may be chance", ratio(it)),
         Claim::TooFewRuns => format!("{}, no claim: too few runs", ratio(it)),
         Claim::AtLeast => match open(row) {
             (true, true) => "not known: both would have carried more".to_owned(),
@@ -101,10 +102,11 @@ pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
     let Some(it) = row.ratios.get(index) else { return ABSENT.to_owned() };
     match it.claim {
         Claim::Differs | Claim::AtLeast => said(row, index),
-        Claim::NotDetectable => match it.interval {
+        Claim::NotDetectable | Claim::MayBeChance => match it.interval {
             Some([low, high]) => {
                 let text = |bound| times(bound, high / low);
-                format!("none seen ({}–{})", text(low), text(high))
+                let word = if it.claim == Claim::MayBeChance { "chance?" } else { "none seen" };
+                format!("{word} ({}–{})", text(low), text(high))
             }
             None => ABSENT.to_owned(),
         },
