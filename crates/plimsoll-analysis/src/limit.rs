@@ -17,6 +17,8 @@ use plimsoll_model::units::{BytesPerSec, grouped};
 
 use crate::metric::{ops_unit, throughput};
 
+/// Between a cap on response time and the resource that was full.
+const BEHIND: &str = "; behind it ";
 /// Rules whose breach means that the generator, not the server, set the figure.
 const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "generator_error"];
 /// Throughput that grows by less than this share of what was added in load has stopped growing.
@@ -69,8 +71,8 @@ pub(crate) fn limit_text(
     }
     match suite.load {
         LoadSpec::Open { .. } => match ladder_missed(points) {
-            None => held_back
-                .map(str::to_owned)
+            None => cap_text(suite, points)
+                .or_else(|| held_back.map(str::to_owned))
                 .or_else(|| probes_text(suite, points, probes))
                 .or_else(|| Some(held_text(suite, points))),
             Some(missed) => missed_text(suite, points, missed),
@@ -163,9 +165,6 @@ fn ladder_missed(points: &[PointResult]) -> Option<usize> {
 }
 
 fn held_text(suite: &Suite, points: &[PointResult]) -> String {
-    if let Some(text) = cap_text(suite, points) {
-        return text;
-    }
     match points.iter().find(|p| p.warnings.iter().any(|w| w.rule == "connections")) {
         Some(point) => format!(
             "the load was held, but from {} on ops waited for a free connection; more clients \
@@ -181,10 +180,15 @@ fn held_text(suite: &Suite, points: &[PointResult]) -> String {
 fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let cap_ms = suite.rules.response_cap_ms?;
     let above = points.iter().find(|point| point.not_counted == Some(NotCounted::Cap))?;
+    let behind = points.iter().rev().find_map(|point| {
+        let (_, resource) = point.limit.text.split_once(BEHIND)?;
+        Some(format!("{BEHIND}{resource} at {}", load_text(suite, point)))
+    });
     Some(format!(
         "the suite's cap on response time: from {} on the mean service time is above {cap_ms} ms, \
-         though the load was held",
+         though the load was held{}",
         load_text(suite, above),
+        behind.unwrap_or_default(),
     ))
 }
 
@@ -223,15 +227,21 @@ fn clients_limit(suite: &Suite, point: &PointResult, all: &[&PointResult]) -> Op
     ))
 }
 
-/// The lowest load of the search above those it held. The closed probe asks for no load, and a
-/// miss below a load that was held in the end was scatter.
+/// The lowest load of the search above those it held. The closed probe asks for no load; a miss
+/// below a load that was held in the end was scatter, and so was one of a load that was held when it
+/// was tried again.
 fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
     let open = || probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
     let missed = |p: &&PointResult| {
         missed_load(p) || generator_limited(p) || failed(p) || p.not_counted.is_some()
     };
     let verified = open().next_back().filter(|last| !missed(last)).map(|last| last.requested);
+    let is_last_of_its_load = |p: &&PointResult| {
+        let last = open().rfind(|other| other.requested == p.requested);
+        last.is_some_and(|last| std::ptr::eq(last, *p))
+    };
     open()
+        .filter(is_last_of_its_load)
         .filter(missed)
         .filter(|p| verified.is_none_or(|verified| p.requested > verified))
         .min_by(|a, b| a.requested.total_cmp(&b.requested))
@@ -257,10 +267,17 @@ fn probes_text(suite: &Suite, points: &[PointResult], probes: &[PointResult]) ->
     if let Some(text) = clients_limit(suite, missed, &all) {
         return Some(text);
     }
+    // Too much load may bring less than the peak that was held.
+    let came = missed.achieved_ops_per_s?;
+    let most = points.iter().filter_map(|p| p.achieved_ops_per_s).fold(came, f64::max);
+    let less = match most > came {
+        true => format!(" and brought {}", ops_text(suite, came)),
+        false => String::new(),
+    };
     Some(format!(
-        "server saturated at about {}: in the search for the peak {load} were not held \
+        "server saturated at about {}: in the search for the peak {load} were not held{less} \
          while the generator had headroom; {}",
-        ops_text(suite, missed.achieved_ops_per_s?),
+        ops_text(suite, most),
         resource_text(suite, &[missed]),
     ))
 }

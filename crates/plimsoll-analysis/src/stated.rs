@@ -138,13 +138,26 @@ fn intervals(
         }
         Some(interval)
     };
-    Some(TimeIntervals {
-        mean: keep("mean", of_mean(known)),
-        p50: keep("p50", of_percentile(known, 5_000)),
-        p90: keep("p90", of_percentile(known, 9_000)),
-        p95: keep("p95", of_percentile(known, 9_500)),
-        p99: keep("p99", of_percentile(known, 9_900)),
-    })
+    let mut percentile = |name, e2| keep(name, of_percentile(known, e2));
+    let percentiles = [("p50", 5_000), ("p90", 9_000), ("p95", 9_500), ("p99", 9_900)]
+        .map(|(n, e2)| percentile(n, e2));
+    let [p50, p90, p95, p99] = in_order(percentiles);
+    Some(TimeIntervals { mean: keep("mean", of_mean(known)), p50, p90, p95, p99 })
+}
+
+/// A percentile is no less than one below it: where that one must lie, it must too.
+fn in_order<const N: usize>(mut intervals: [Option<[f64; 2]>; N]) -> [Option<[f64; 2]>; N] {
+    let mut least = f64::NEG_INFINITY;
+    for [low, _] in intervals.iter_mut().flatten() {
+        least = low.max(least);
+        *low = least;
+    }
+    let mut most = f64::INFINITY;
+    for [_, high] in intervals.iter_mut().rev().flatten() {
+        most = high.min(most);
+        *high = most;
+    }
+    intervals
 }
 
 /// Stated interval of any percentile of the response time (in hundredths of a percent); `None` where
@@ -376,6 +389,13 @@ mod tests {
         // Few enough for the suite.
         built.record.totals.not_sent = 1;
         assert!(!load_was_held(&built.suite, &built.record));
+    }
+
+    #[test]
+    fn the_interval_of_a_percentile_lies_nowhere_below_that_of_a_lower_one() {
+        let wide = [Some([5.0, 8.0]), None, Some([6.0, 90.0]), Some([1.0, 70.0])];
+        let ordered = [Some([5.0, 8.0]), None, Some([6.0, 70.0]), Some([6.0, 70.0])];
+        assert_eq!(in_order(wide), ordered);
     }
 
     #[test]

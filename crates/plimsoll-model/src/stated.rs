@@ -102,7 +102,7 @@ impl Stated {
     }
 
     /// The bounds that are shown without the figure, because they are too far apart for it.
-    fn alone(&self) -> Option<[f64; 2]> {
+    pub fn alone(&self) -> Option<[f64; 2]> {
         let wide = |[low, high]: &[f64; 2]| high - low > WIDE_RATIO * self.value;
         self.interval.filter(|_| self.percentile).filter(wide)
     }

@@ -199,6 +199,7 @@ impl Page {
         if !view.command.is_empty() {
             self.line("To repeat it:");
             self.fenced(&view.command);
+            self.line(&escaped(&view.repeat_note));
         }
     }
 

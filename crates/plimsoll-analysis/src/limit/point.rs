@@ -9,7 +9,7 @@ use super::saturation::{Saturation, saturation};
 use super::seen::{Scene, Seen};
 use crate::bursts::{FAST_RATE, SLOW_RATE};
 
-use super::{cap_of, clients_limit, failed, generator_limited, resources};
+use super::{BEHIND, cap_of, clients_limit, failed, generator_limited, resources};
 
 /// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
 /// included, by rising load.
@@ -24,9 +24,6 @@ pub(super) fn limit_of(
         let text = "the generator: what the server can do beyond that is unknown".to_owned();
         return plain(LimitKind::Generator, text);
     }
-    if point.not_counted == Some(NotCounted::Cap) {
-        return plain(LimitKind::Cap, cap_of(suite));
-    }
     let lowest = all.first().copied();
     let scene = Seen::of(point, disclosure).map(|now| Scene {
         now,
@@ -34,6 +31,12 @@ pub(super) fn limit_of(
             .filter(|lowest| lowest.stem != point.stem)
             .and_then(|lowest| Seen::of(lowest, disclosure)),
     });
+    if point.not_counted == Some(NotCounted::Cap) {
+        let full = scene.as_ref().map(resources::full).unwrap_or_default();
+        let behind = full.into_iter().next().unwrap_or_default();
+        let text = behind_cap(&cap_of(suite), &behind.text);
+        return Limit { evidence: behind.evidence, ..plain(LimitKind::Cap, text) };
+    }
     let alone = match saturation(suite, point, lowest) {
         // It did not cope.
         Saturation::No if failed(point) => false,
@@ -64,6 +67,11 @@ pub(super) fn limit_of(
             None => plain(LimitKind::Unknown, unknown_text(scene.as_ref())),
         },
     }
+}
+
+/// The cap is the suite's; what the server was short of stands behind it.
+fn behind_cap(cap: &str, resource: &str) -> String {
+    if resource.is_empty() { cap.to_owned() } else { format!("{cap}{BEHIND}{resource}") }
 }
 
 /// One load tells what was full at it, and not that more would bring no more.

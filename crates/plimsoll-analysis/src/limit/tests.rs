@@ -47,7 +47,26 @@ fn a_searched_ladder_ends_below_the_limit_and_the_search_tells_of_it() {
     let run = RunBuilder::open(&[500.0, 1_000.0]).with_failed_probe(3_000.0);
     let text = analyse(&run.raw()).summary.limit.unwrap();
     assert!(text.starts_with("server saturated at about 1,500 ops/s: in the search"), "{text}");
+    assert!(text.contains("3,000 ops/s requested were not held while"), "{text}");
+}
+
+#[test]
+fn a_load_that_was_held_when_it_was_tried_again_was_not_too_much() {
+    let run = RunBuilder::open(&[500.0, 1_000.0])
+        .with_probe(PointBuilder::open(1_100.0).achieved(900))
+        .with_probe(PointBuilder::open(1_100.0))
+        .with_failed_probe(3_000.0);
+    let text = analyse(&run.raw()).summary.limit.unwrap();
     assert!(text.contains("3,000 ops/s requested were not held"), "{text}");
+}
+
+#[test]
+fn too_much_load_that_brings_less_than_the_peak_does_not_lower_it() {
+    let run = RunBuilder::of([PointBuilder::open(500.0), PointBuilder::open(1_000.0)])
+        .with_probe(PointBuilder::open(1_100.0).achieved(900));
+    let text = analyse(&run.raw()).summary.limit.unwrap();
+    assert!(text.starts_with("server saturated at about 1,000 ops/s: in the search"), "{text}");
+    assert!(text.contains("were not held and brought 900 ops/s while"), "{text}");
 }
 
 #[test]

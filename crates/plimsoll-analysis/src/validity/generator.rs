@@ -153,8 +153,8 @@ pub(super) fn connections(e: &Evidence<'_>) -> Option<Finding> {
         "connections",
         format!(
             "ops waited for a free connection: send lag {} = {} (limit {}), of which the \
-             generator's own is {}; the wait counts as response time: add clients if users would \
-             not wait",
+             generator's own is {}; the wait counts as response time; if your users would not wait, \
+             give it more connections (--set load.clients=N)",
             lag.percentile, lag.all, lag.limit, lag.own,
         ),
     )

@@ -1,10 +1,11 @@
-//! What a reader in a hurry must know: peak, response at it, what limits it, capacity.
+//! What a reader in a hurry must know: peak, response at it and below, what limits it, capacity.
 
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::{Stated, Time};
 
 use super::capacity;
 use super::headline::{self, headline_point};
+use super::promises;
 use crate::text::{load, number};
 
 /// In this order, each as far as it is known. A price, where one is known, comes last.
@@ -12,7 +13,10 @@ pub(super) fn sentences(run: &RunResult) -> Vec<String> {
     if run.points.is_empty() {
         return Vec::new();
     }
-    [Some(peak(run)), limit(run), capacity(run)].into_iter().flatten().collect()
+    [Some(peak(run)), promises::sentence(run), limit(run), capacity(run)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn peak(run: &RunResult) -> String {

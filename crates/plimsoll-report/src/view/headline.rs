@@ -20,6 +20,9 @@ const OVERALL_NOTE: &str = " Overall response is the area under mean service tim
     throughput up to the peak: from an added (0, 0) point and divided by the peak; or, as span, \
     between first and last point and divided by their distance.";
 
+/// Why a percentile is a range.
+const ALONE_NOTE: &str = " A range is no spread of requests: it is the 95 % interval of one figure, \
+    shown alone where it is wide.";
 /// Of the score of a mix and of a ladder.
 const SCORE_UNIT: &str = "tps";
 /// What the score is.
@@ -187,7 +190,7 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     };
     let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
     let mut note = match Mark::of(point) {
-        Mark::Sound => format!("The times are those of {place}."),
+        Mark::Sound => format!("The response times are those of {place}."),
         Mark::NotCounted => {
             let why = point.not_counted.map_or("left out", not_counted_word);
             format!(
@@ -204,10 +207,18 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     if run.summary.score_note.is_some() {
         note.push_str(SCORE_NOTE);
     }
-    if overall_is_a_result(run) && run.summary.overall_response_ms.origin.is_some() {
+    if percentiles_alone(point) {
+        note.push_str(ALONE_NOTE);
+    }
+    if run.summary.overall_response_ms.origin.is_some() {
         note.push_str(OVERALL_NOTE);
     }
     note
+}
+
+fn percentiles_alone(point: &PointResult) -> bool {
+    let shown = [Time::P50, Time::P95, Time::P99].map(|which| Stated::response(point, which));
+    shown.into_iter().flatten().any(|stated| stated.alone().is_some())
 }
 
 /// The measured window, when all points agree on it; else its range.

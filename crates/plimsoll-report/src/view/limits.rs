@@ -50,7 +50,7 @@ pub(super) fn evidence_table(run: &RunResult) -> Table {
     );
     for point in &run.points {
         let all = std::iter::once(&point.limit).chain(&point.limit.also);
-        for limit in all.filter(|limit| limit.kind.is_resource()) {
+        for limit in all.filter(|it| it.kind.is_resource() || !it.evidence.is_empty()) {
             for row in rows(run, point, limit) {
                 table.push_marked(row, Mark::of(point));
             }
@@ -92,11 +92,14 @@ pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
     let said = groups.filter_map(|group| {
         let (first, last) = (group.first()?, group.last()?);
         let name = limit_name(&first.limit);
+        let text = &first.limit.text;
+        let text =
+            text.strip_prefix(&name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(text);
         let place = match group.len() {
             1 => format!("Point {}, {name}", first.position),
             _ => format!("Points {}–{}, {name}", first.position, last.position),
         };
-        Some((place, first.limit.text.clone()))
+        Some((place, text.to_owned()))
     });
     said.collect()
 }

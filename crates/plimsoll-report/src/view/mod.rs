@@ -14,6 +14,7 @@ mod moved;
 mod names;
 mod points;
 mod price;
+mod promises;
 mod published;
 pub(crate) mod ratios;
 mod resources;
@@ -21,7 +22,9 @@ mod shares;
 
 use std::collections::BTreeSet;
 
+use plimsoll_model::event::Bound;
 use plimsoll_model::gate::GateResult;
+use plimsoll_model::limit::LimitKind;
 use plimsoll_model::result::{Finding, RunResult};
 use plimsoll_model::stated::gate_text;
 use serde::Serialize;
@@ -88,6 +91,8 @@ pub(crate) struct RunView {
     pub(crate) departs_from: &'static str,
     pub(crate) method: method::MethodView,
     pub(crate) command: String,
+    /// What the command leaves to chance, and what does not.
+    pub(crate) repeat_note: String,
     /// Bytes moved at each point, for suites that count them.
     pub(crate) moved: Table,
     pub(crate) points: Table,
@@ -142,7 +147,7 @@ impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
         let (title, subtitle) = match &run.suite {
             Some(suite) => {
-                (suite.title.clone(), format!("suite {} · {}", suite.name, suite.source))
+                (suite.title.clone(), format!("suite {} · method: {}", suite.name, suite.source))
             }
             None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
         };
@@ -177,12 +182,13 @@ impl RunView {
             budget: budget::table(run),
             budget_note: budget::NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
-            curve: run.summary.curve.as_ref().map(|c| c.text.clone()).unwrap_or_default(),
+            curve: curve(run),
             facts: facts(run),
             departures: run.departures.clone(),
             departs_from: method::departs_from(run),
             method: method::view(run),
             command: command_line(&run.command),
+            repeat_note: repeat_note(run),
             moved: moved::moved_table(run),
             points_note: points::note(run, &points),
             leaves_out: run.points.iter().any(|p| Mark::of(p) == Mark::NotCounted),
@@ -294,6 +300,25 @@ fn facts(run: &RunResult) -> Vec<(String, String)> {
 }
 
 /// What answered, and whether it had to share the generator's host.
+/// What the curve tells. A searched ladder ends where the server still held its load.
+fn curve(run: &RunResult) -> String {
+    let Some(curve) = &run.summary.curve else { return String::new() };
+    let free = run.points.iter().all(|point| point.limit.kind == LimitKind::None);
+    let searched = !run.probes.is_empty() && run.summary.bound == Bound::Exact;
+    let beyond = "; the ladder ends at the peak that the search verified, and only the search \
+                  went beyond it, to what limits the server";
+    format!("{}{}", curve.text, if free && searched { beyond } else { "" })
+}
+
+/// A search may end elsewhere the next time, and a default may change with the version.
+fn repeat_note(run: &RunResult) -> String {
+    let Some(seed) = run.seed else { return String::new() };
+    format!(
+        "The seed is {seed}. The bundle's suite.toml has every setting; plimsoll run --like BUNDLE \
+         takes suite, seed and these load points from it."
+    )
+}
+
 fn servers(run: &RunResult) -> Option<String> {
     let targets = run.disclosure.iter().flat_map(|disclosure| &disclosure.targets);
     let mut servers: Vec<String> = targets

@@ -49,6 +49,7 @@ const WORDS: &[(&str, &str)] = &[
     ("network.*.sent_per_packet", "network *: size of a packet sent"),
     ("network.*.receive_drops", "network *: packets dropped on arrival"),
     ("network.*.send_drops", "network *: packets dropped when sent"),
+    ("process.generator.cpu", "generator: processor, cores used, polls for replies included"),
     ("process.*.cpu", "*: processor, cores used"),
     ("process.*.run_delay", "*: ready to run, waiting for a processor"),
     ("process.*.busiest_thread", "*: busiest thread"),

@@ -18,6 +18,9 @@ const TIMELINE_ROWS_MAX: usize = 40;
 const RUN_DELAY_SHOWN_MIN_RATIO: f64 = 0.005;
 /// Of the table of points; where a strip below the curve says the same, its room is wanted.
 pub(crate) const LIMIT_COLUMN: &str = "limit";
+/// What response time is.
+const DUE_NOTE: &str = "Response time runs from the instant at which an op was due to the last byte \
+    of its reply: the wait for a free connection and the generator's own lateness are in it.";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
     generator's own delays, the sample and the histogram leave open. A percentile whose interval \
@@ -25,13 +28,12 @@ const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %):
 
 pub(super) fn points_table(run: &RunResult) -> Table {
     let caption = match run.suite {
-        Some(_) => "Response time runs from due to done: it includes the generator's own lateness.",
+        Some(_) => DUE_NOTE,
         None => "The load points as the other program gave them.",
     };
     let mut columns = columns(run, &run.points);
     if has_limits(run) {
-        // Before the verdict, which stays at the end.
-        columns.insert(columns.len() - 1, filled(words(LIMIT_COLUMN), |p| limit_name(&p.limit)));
+        columns.push(filled(words(LIMIT_COLUMN), |p| limit_name(&p.limit)));
     }
     let table = table_of(&run.points, columns, caption);
     if run.suite.is_none() { table.without_empty_columns() } else { table }
@@ -66,9 +68,20 @@ fn filled(column: Column, cell: impl Fn(&PointResult) -> String + 'static) -> Fi
 }
 
 fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+    let foreign = run.suite.is_none();
+    let asks_for_rates = run.axis.unit == Metric::Ops.unit() && !foreign;
     let mut columns = vec![
         filled(figures("point", ""), |p| p.position.to_string()),
-        filled(figures("requested", &run.axis.unit), |p| number(Some(p.requested))),
+        // Where no width of the page hides it.
+        filled(words("valid"), move |p| match foreign && p.valid {
+            true => ABSENT.to_owned(),
+            false => judged(p),
+        }),
+        filled(figures("requested", &run.axis.unit), move |p| match p.offered_ops_per_s {
+            // The search begins with all clients at once and no rate.
+            None if asks_for_rates => format!("none, {}\u{a0}clients", number(Some(p.requested))),
+            _ => number(Some(p.requested)),
+        }),
     ];
     if points.iter().any(|p| p.clients_requested != p.clients_participating) {
         columns.push(filled(figures("clients", ""), clients));
@@ -148,10 +161,12 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     if seen(|p| p.ambiguous) {
         columns.push(filled(figures("ambiguous", ""), |p| count(p.ambiguous)));
     }
-    columns.push(filled(figures("busy", "worker"), |p| percent(p.generator.cpu_busy_ratio_max)));
+    columns.push(filled(figures("generator busy", "polls left out"), |p| {
+        percent(p.generator.cpu_busy_ratio_max)
+    }));
     let delayed = |p: &PointResult| p.generator.run_delay_ratio_max.unwrap_or_default();
     if points.iter().any(|p| delayed(p) >= RUN_DELAY_SHOWN_MIN_RATIO) {
-        columns.push(filled(figures("kept waiting", "worker"), |p| {
+        columns.push(filled(figures("generator kept waiting", ""), |p| {
             percent(p.generator.run_delay_ratio_max)
         }));
     }
@@ -160,14 +175,10 @@ fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
             let lag = p.send_lag_ns.unwrap_or_default();
             lag_unit.text(lag.p99.map(|n| n as f64))
         }),
-        filled(words("errors"), move |p| match foreign && p.errors.is_empty() {
+        filled(figures("errors", ""), move |p| match foreign && p.errors.is_empty() {
             true => ABSENT.to_owned(),
             false => errors(p),
         }),
-        filled(
-            words("valid"),
-            move |p| if foreign && p.valid { ABSENT.to_owned() } else { judged(p) },
-        ),
     ]);
     columns
 }

@@ -87,7 +87,10 @@ pub(super) fn op_mix(run: &RunResult) -> Table {
         figures("p99", unit.name()),
         figures("max", unit.name()),
     ];
-    let caption = format!("Response time of each op at load point {} ({load})", point.position);
+    let caption = format!(
+        "Response time of each op at load point {} ({load}), as measured: as sure as the point's own",
+        point.position
+    );
     let mut table = Table::new(caption, columns);
     let failed = point.ops.values().any(|op| op.errors > 0);
     for (name, op) in by_wanted_share(point).into_iter().filter(|(_, op)| op.count > 0) {

@@ -73,10 +73,10 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     let full = busy >= FULL_MIN_RATIO * cores && own >= OWN_MIN_RATIO * busy;
     if full && cores > 1.0 {
         let text = format!(
-            "the processors: the {} the server may use were {} busy, {} by the server itself",
+            "the processors: the {} the server may use were {} busy, {} of it with the server itself",
             cores_text(cores),
             percent(busy / cores),
-            digits(own),
+            percent(own / busy),
         );
         let place = Some(cores_text(cores));
         return Some(limit(LimitKind::Processor, place, text, evidence(cores)));
@@ -84,10 +84,10 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     if full {
         let place = now.only_core().map_or_else(|| "one core".to_owned(), |n| format!("core {n}"));
         let text = format!(
-            "one core of the server ({place}, all it may use): {} busy, {} of it by the server \
+            "one core of the server ({place}, all it may use): {} busy, {} of it with the server \
              itself",
             percent(busy),
-            digits(own),
+            percent(own / busy),
         );
         return Some(limit(LimitKind::Core, Some(place), text, evidence(1.0)));
     }

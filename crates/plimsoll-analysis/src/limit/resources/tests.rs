@@ -144,6 +144,30 @@ fn nothing_is_named_where_the_servers_host_was_not_watched() {
     assert_eq!(elsewhere.points[2].limit.kind, LimitKind::Pool);
 }
 
+#[test]
+fn behind_a_cap_on_response_time_stands_the_resource_that_was_full() {
+    let mut run = RunBuilder::of([
+        PointBuilder::open(500.0).response_ns(1_000_000),
+        PointBuilder::open(900.0).response_ns(50_000_000),
+    ]);
+    run.suite.rules.response_cap_ms = Some(40.0);
+    see(&mut run, 0, &[("process.server.cpu", 0.5), ("cpu.1.busy", 0.5)], None);
+    see(&mut run, 1, &[("process.server.cpu", 0.97), ("cpu.1.busy", 0.99)], None);
+    let mut raw = run.raw();
+    raw.disclosure = here();
+    let result = analyse(&raw);
+    let limit = &result.points[1].limit;
+    assert_eq!(limit.kind, LimitKind::Cap, "{limit:?}");
+    assert!(
+        limit.text.contains("above 40 ms; behind it one core of the server (core 1"),
+        "{limit:?}"
+    );
+    assert!(!limit.evidence.is_empty(), "{limit:?}");
+    let text = result.summary.limit.unwrap();
+    let begin = "the suite's cap on response time: from 900 ops/s requested on";
+    assert!(text.starts_with(begin) && text.contains("; behind it one core"), "{text}");
+}
+
 /// 0.5 ms of a processor per op: 2,000 ops/s on one core.
 const PROCESSOR: [(u64, Seen<'_>); 3] = [
     (1_200, &[("process.server.cpu", 0.6), ("cpu.1.busy", 0.61)]),
