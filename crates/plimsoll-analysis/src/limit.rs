@@ -410,10 +410,21 @@ fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
                 resource(),
             )
         }
-        Growth::Grew => format!(
-            "not saturated: throughput still grew with {} at the last points",
-            if more == "more clients" { "the clients" } else { more },
-        ),
+        Growth::Grew => {
+            let grew = format!(
+                "throughput still grew with {} at the last points",
+                if more == "more clients" { "the clients" } else { more },
+            );
+            let behind = climb.iter().rev().take_while(|p| p.limit.kind != LimitKind::None).last();
+            match behind {
+                None => format!("not saturated: {grew}"),
+                Some(first) => format!(
+                    "{grew}, though no longer in step with the load from {} on; {}",
+                    load_text(suite, first),
+                    resource(),
+                ),
+            }
+        }
         Growth::Unknown => {
             format!("unknown: the ladder does not {doubles}, so growth cannot be judged")
         }

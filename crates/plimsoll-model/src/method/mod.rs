@@ -17,6 +17,8 @@ use lines::{Line, Shown, lines};
 pub const HOSTS: &str = "generator.hosts";
 /// The value of [`HOSTS`] in every run of today.
 const ONE_HOST: &str = "one program on one host";
+/// The same where the server runs on it too, and both have to share it.
+pub const SERVERS_HOST: &str = "one program on the server's own host";
 /// What stands where one side has no such parameter.
 const NONE: &str = "none";
 
@@ -118,7 +120,9 @@ pub fn parameters(of: &MethodOf<'_>) -> Vec<Parameter> {
     let known = |key: &str| side.own.iter().any(|line| line.key == key);
     let choices = of.practices.iter().filter(|practice| !known(&practice.key));
     table.extend(choices.map(|it| side.of_practice(it, &lines::name_of(&it.key))));
-    table.push(side.of_practice(&Practice::new(HOSTS, ONE_HOST), &lines::name_of(HOSTS)));
+    if practice(HOSTS).is_none() {
+        table.push(side.of_practice(&Practice::new(HOSTS, ONE_HOST), &lines::name_of(HOSTS)));
+    }
     table
 }
 
