@@ -111,7 +111,11 @@ fn broken_links(source: &Source, root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     for (number, line) in source.text.lines().enumerate() {
         for link in line.split("](").skip(1) {
-            let target = link.split([')', '#', ' ']).next().unwrap_or_default();
+            let target = match link.strip_prefix('<') {
+                Some(bracketed) => bracketed.split(['>', '#']).next(),
+                None => link.split([')', '#', ' ']).next(),
+            }
+            .unwrap_or_default();
             let elsewhere = target.contains("://") || target.starts_with("mailto:");
             if !target.is_empty() && !elsewhere && !folder.join(target).exists() {
                 let place = format!("{}:{}", source.path, number + 1);
@@ -170,6 +174,8 @@ mod tests {
     fn a_link_must_lead_somewhere() {
         let root = workspace::root();
         let text = "[a](Cargo.toml) [b](https://example.org) [c](#c) [d](nowhere.md#x)";
+        assert_eq!(broken_links(&source("README.md", text), root).len(), 1);
+        let text = "[a](<Cargo.toml>) [b](<Cargo.toml#b>) [c](<a name with spaces.md>)";
         assert_eq!(broken_links(&source("README.md", text), root).len(), 1);
     }
 
