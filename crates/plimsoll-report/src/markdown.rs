@@ -101,6 +101,10 @@ impl Page {
             self.table(&view.per_target);
             self.limits(view);
         }
+        if !view.generator.rows.is_empty() {
+            self.heading(1, "Health of the generator");
+            self.table(&view.generator);
+        }
         if !view.resources.rows.is_empty() {
             self.heading(1, "Resources over load");
             self.table(&view.resources);

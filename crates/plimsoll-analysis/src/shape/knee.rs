@@ -9,7 +9,7 @@ use super::{Loaded, by_load, middle, peak, resampled};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
     /// Two lines need more points.
-    #[error("too few loads to look for a knee, which takes {KNEE_LOADS_MIN}")]
+    #[error("fewer than {KNEE_LOADS_MIN} loads up to the peak: too few to look for a knee")]
     FewLoads,
     /// The first line would rest on one load.
     #[error("no knee among the loads, which begin beyond it")]

@@ -1,7 +1,9 @@
 //! Rules about the whole run, and the run's verdict from its points'.
 
 use plimsoll_model::result::{Finding, PointResult, Verdict};
+use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Suite;
+use plimsoll_model::units::grouped;
 
 use super::connections::CONNECTIONS_LOST;
 use super::{Evidence, finding};
@@ -40,6 +42,8 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
         findings.extend(point.reasons.iter().cloned());
         warnings.extend(point.not_counted_because.iter().chain(&point.warnings).cloned());
     }
+    warnings.extend(near_the_cap(suite, points));
+    warnings.extend(points.last().filter(|_| searched).and_then(|peak| not_repeated(peak, points)));
     if reasons.is_empty() {
         reasons.extend(nothing_counts(points));
     }
@@ -72,6 +76,44 @@ pub(crate) fn check_capacity<'p>(
     }
     warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
     Verdict { valid: reasons.is_empty(), reasons, warnings }
+}
+
+/// The suite counts by the figure as measured, which another run may find on the cap's other side.
+fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Finding> {
+    let cap_ms = suite.rules.response_cap_ms?;
+    let holds_cap = |[low, high]: [f64; 2]| low <= cap_ms * 1e6 && cap_ms * 1e6 <= high;
+    let stated = |point: &PointResult| {
+        let mean = Stated::service(point, Time::Mean)?;
+        let near = point.valid && mean.interval.is_some_and(holds_cap);
+        near.then(|| format!("{} at point {}", mean.time_text(), point.position))
+    };
+    let near: Vec<String> = points.iter().filter_map(stated).collect();
+    if near.is_empty() {
+        return None;
+    }
+    finding(
+        "near_cap",
+        format!(
+            "the cap of {cap_ms} ms lies within the stated interval of the mean service time ({}): \
+             another run may count these otherwise and have another peak; measure longer, or \
+             compare several runs (--repeat 3)",
+            near.join(", "),
+        ),
+    )
+}
+
+/// A searched ladder ends at the load that the search held when it verified it.
+fn not_repeated(peak: &PointResult, points: &[PointResult]) -> Option<Finding> {
+    let missed = points.iter().find(|point| point.not_counted.is_some())?;
+    finding(
+        "not_repeated",
+        format!(
+            "the search held {} ops/s when it was verified, the ladder not even {}: the server \
+             does not do alike every time; compare several runs (--repeat 3)",
+            grouped(peak.requested),
+            grouped(missed.requested),
+        ),
+    )
 }
 
 /// To see a server's limit is what runs are made for, but some load it must have carried.
@@ -283,6 +325,39 @@ mod tests {
         assert_eq!(summary.overall_response_ms, below.overall_response_ms);
         assert_eq!(summary.peak_ops_per_s, Some(2_000.0), "the highest of any point stays known");
         assert_eq!(result.suite.unwrap().response_cap_ms, Some(40.0));
+    }
+
+    #[test]
+    fn a_mean_near_the_cap_may_be_counted_otherwise_the_next_time() {
+        let near = |cap_ms: f64| {
+            let mut run = capped(PointBuilder::open(2_000.0).response_ns(50_000_000));
+            run.suite.rules.response_cap_ms = Some(cap_ms);
+            let mut result = analyse(&run.raw());
+            for point in &mut result.points {
+                let of_it = |ends: [f64; 2]| [ends[0] - 1e6, ends[1] + 1e6];
+                let stated = point.service_interval_ns.as_mut().unwrap();
+                stated.mean = stated.mean.map(of_it);
+            }
+            super::near_the_cap(&run.suite, &result.points)
+        };
+        let text = near(49.5).unwrap().text;
+        assert!(text.contains("the cap of 49.5 ms") && text.contains("at point 3)"), "{text}");
+        assert!(near(40.0).is_none());
+    }
+
+    #[test]
+    fn a_ladder_that_misses_what_the_search_held_says_so() {
+        let mut run = RunBuilder::of(past_the_limit());
+        let warned = |run: &RunBuilder| {
+            let warnings = analyse(&run.raw()).verdict.warnings;
+            warnings.into_iter().find(|warning| warning.rule == "not_repeated")
+        };
+        assert!(warned(&run).is_none(), "a ladder that somebody asked for");
+        let (peak, how) = (14_000.0, "held twice".to_owned());
+        let found = JournalRecord::PeakFound { peak, how, bound: Bound::Exact, held_back: None };
+        run.journal.insert(1, found);
+        let text = warned(&run).unwrap().text;
+        assert!(text.contains("held 14,000 ops/s") && text.contains("not even 14,000"), "{text}");
     }
 
     fn run_below_the_cap() -> RunBuilder {

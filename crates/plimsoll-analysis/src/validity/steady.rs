@@ -121,10 +121,15 @@ pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "response_drift",
         format!(
-            "mean response time went from {} in the first half of the window to {} in the second; \
-             the server may still have been warming up: warm up longer and compare",
+            "mean response time went from {} in the first half of the window to {} in the second; {}",
             Nanos(halves.first as u64),
             Nanos(halves.second as u64),
+            match halves.second > halves.first {
+                true => "a queue grew, or the server slowed down: measure longer and compare",
+                false =>
+                    "the server was still warming up, or a queue went away: warm up longer and \
+                          compare",
+            },
         ),
     )
 }

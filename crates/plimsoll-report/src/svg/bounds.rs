@@ -1,7 +1,7 @@
 //! Asymptotes, knee and peak of a ladder, drawn into its panel of throughput. Words stand at the
 //! foot of the panel, where no curve runs.
 
-use plimsoll_model::result::RunResult;
+use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
@@ -118,10 +118,21 @@ pub(crate) fn bounds_legend(run: &RunResult) -> String {
             bounds.not_followed_from.is_some(),
             "Dotted upright: from here on throughput no longer follows the request.",
         ),
-        (run.summary.curve.as_ref().is_some_and(|c| c.peak.is_some()), "Circle: the highest."),
+        (peak(run).is_some(), "Circle: the highest that counts."),
     ];
     let said: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
     said.join(" ")
+}
+
+/// The highest point that counts, which the headline speaks of.
+pub(super) fn peak(run: &RunResult) -> Option<u32> {
+    let rate: fn(&PointResult) -> Option<f64> = match metric(run) {
+        Metric::Bytes => |p| p.achieved_bytes_per_s,
+        Metric::Ops | Metric::Logons => |p| p.achieved_ops_per_s,
+    };
+    let counted = run.points.iter().filter(|point| point.counts());
+    let rates = counted.filter_map(|p| Some((rate(p).filter(|r| r.is_finite())?, p.position)));
+    rates.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, position)| position)
 }
 
 /// Where a panel stands.

@@ -5,7 +5,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
 use super::Frame;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, peak};
 use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use super::strip::{Cell, cells};
 use crate::table::Mark;
@@ -91,20 +91,6 @@ pub(super) fn base(run: &RunResult, desc: String) -> Stack {
         panels: Vec::new(),
         strip: None,
     }
-}
-
-/// The point that the summary's curve calls the peak, or else the highest of the rates the panel
-/// shows.
-fn peak(run: &RunResult) -> Option<u32> {
-    if let Some(peak) = run.summary.curve.as_ref().and_then(|curve| curve.peak) {
-        return Some(peak.position);
-    }
-    let (highest, rate): (_, fn(&PointResult) -> Option<f64>) = match metric(run) {
-        Metric::Bytes => (run.summary.peak_bytes_per_s, |p| p.achieved_bytes_per_s),
-        Metric::Ops | Metric::Logons => (run.summary.peak_ops_per_s, |p| p.achieved_ops_per_s),
-    };
-    let is_peak = |p: &&PointResult| highest.is_some() && rate(p) == highest;
-    run.points.iter().find(is_peak).map(|p| p.position)
 }
 
 fn throughput(run: &RunResult) -> Option<Panel> {

@@ -2,11 +2,11 @@
 
 use plimsoll_model::result::{PointResult, RunResult, TimelineSecond};
 
-/// The points whose distribution is worth a line: the first, a middle and the last valid one. A
-/// run without any valid point shows its invalid ones.
+/// The points whose distribution is worth a line: the first, a middle and the last that count. A
+/// run in which none does shows any.
 pub(crate) fn selected_points(run: &RunResult) -> Vec<&PointResult> {
     let drawn = |p: &&PointResult| p.response_percentiles.len() > 1;
-    let mut points: Vec<_> = run.points.iter().filter(|p| p.valid).filter(drawn).collect();
+    let mut points: Vec<_> = run.points.iter().filter(|p| p.counts()).filter(drawn).collect();
     if points.is_empty() {
         points = run.points.iter().filter(drawn).collect();
     }

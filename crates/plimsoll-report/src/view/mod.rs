@@ -20,8 +20,6 @@ pub(crate) mod ratios;
 mod resources;
 mod shares;
 
-use std::collections::BTreeSet;
-
 use plimsoll_model::event::Bound;
 use plimsoll_model::gate::GateResult;
 use plimsoll_model::limit::LimitKind;
@@ -101,6 +99,8 @@ pub(crate) struct RunView {
     pub(crate) leaves_out: bool,
     /// The generator's health, where a chart would hold one dot.
     pub(crate) generator_note: String,
+    /// The same of each point of a ladder.
+    pub(crate) generator: Table,
     /// Each point has its limit.
     pub(crate) limited: bool,
     /// The figures that say what limited a point, of points limited by a resource.
@@ -194,6 +194,7 @@ impl RunView {
             leaves_out: run.points.iter().any(|p| Mark::of(p) == Mark::NotCounted),
             points,
             generator_note: points::generator_note(run),
+            generator: points::generator_table(run),
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
@@ -266,10 +267,37 @@ fn findings<'f>(all: impl IntoIterator<Item = &'f Finding>) -> Findings {
     if all.len() <= FINDINGS_SHOWN_MAX {
         return Findings { first: all.into_iter().map(finding).collect(), rest: Vec::new() };
     }
-    let mut rules = BTreeSet::new();
-    let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|f| rules.insert(&f.rule));
-    let views = |list: Vec<&Finding>| list.into_iter().map(finding).collect();
-    Findings { first: views(first), rest: views(rest) }
+    let mut rules: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for one in all {
+        match rules.iter_mut().find(|(rule, _)| *rule == one.rule) {
+            Some((_, same)) => same.push(one),
+            None => rules.push((&one.rule, vec![one])),
+        }
+    }
+    let mut sorted = Findings::default();
+    for (_, same) in rules {
+        let Some((first, rest)) = same.split_first() else { continue };
+        let also: Vec<u32> = rest.iter().filter_map(|f| f.point).collect();
+        let mut view = finding(first);
+        if !also.is_empty() {
+            view.place = format!("{}, also {}", view.place, positions(&also));
+        }
+        sorted.first.push(view);
+        sorted.rest.extend(rest.iter().map(|f| finding(f)));
+    }
+    sorted
+}
+
+/// `5–10, 12`.
+fn positions(points: &[u32]) -> String {
+    let runs = points.chunk_by(|a, b| a + 1 == *b);
+    let texts: Vec<String> = runs
+        .map(|run| match run {
+            [first, .., last] => format!("{first}–{last}"),
+            other => other.iter().map(u32::to_string).collect(),
+        })
+        .collect();
+    texts.join(", ")
 }
 
 fn finding(finding: &Finding) -> FindingView {
@@ -314,8 +342,8 @@ fn curve(run: &RunResult) -> String {
 fn repeat_note(run: &RunResult) -> String {
     let Some(seed) = run.seed else { return String::new() };
     format!(
-        "The seed is {seed}. The bundle's suite.toml has every setting; plimsoll run --like BUNDLE \
-         takes suite, seed and these load points from it."
+        "The seed is {seed}. Who has the bundle, the folder this report was made from, repeats it \
+         with the same settings, seed and load points: plimsoll run --like BUNDLE."
     )
 }
 

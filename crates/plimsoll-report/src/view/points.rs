@@ -20,7 +20,8 @@ const RUN_DELAY_SHOWN_MIN_RATIO: f64 = 0.005;
 pub(crate) const LIMIT_COLUMN: &str = "limit";
 /// What response time is.
 const DUE_NOTE: &str = "Response time runs from the instant at which an op was due to the last byte \
-    of its reply: the wait for a free connection and the generator's own lateness are in it.";
+    of its reply: the wait for a free connection and the generator's own lateness are in it. Service \
+    time runs from the send instead.";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
     generator's own delays, the sample and the histogram leave open. A percentile whose interval \
@@ -31,12 +32,38 @@ pub(super) fn points_table(run: &RunResult) -> Table {
         Some(_) => DUE_NOTE,
         None => "The load points as the other program gave them.",
     };
-    let mut columns = columns(run, &run.points);
+    let mut columns = match has_generator_table(run) {
+        true => [
+            load_columns(run, &run.points),
+            time_columns(run, &run.points),
+            failed_columns(run, &run.points),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        false => columns(run, &run.points),
+    };
     if has_limits(run) {
         columns.push(filled(words(LIMIT_COLUMN), |p| limit_name(&p.limit)));
     }
     let table = table_of(&run.points, columns, caption);
     if run.suite.is_none() { table.without_empty_columns() } else { table }
+}
+
+/// A ladder's table is wide enough without the generator's own figures.
+fn has_generator_table(run: &RunResult) -> bool {
+    run.suite.is_some() && run.points.len() > 1
+}
+
+/// How the generator fared at each load point of a ladder.
+pub(super) fn generator_table(run: &RunResult) -> Table {
+    let points = if has_generator_table(run) { &run.points[..] } else { &[] };
+    let mut columns = vec![
+        filled(figures("point", ""), |p| p.position.to_string()),
+        filled(figures("requested", &run.axis.unit), |p| number(Some(p.requested))),
+    ];
+    columns.extend(generator_columns(points));
+    table_of(points, columns, "The generator at each load point.")
 }
 
 pub(super) fn probes_table(run: &RunResult) -> Table {
@@ -59,7 +86,8 @@ fn table_of(points: &[PointResult], filled: Vec<Filled>, caption: &str) -> Table
 fn columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     let mut columns = load_columns(run, points);
     columns.extend(time_columns(run, points));
-    columns.extend(health_columns(run, points));
+    columns.extend(generator_columns(points));
+    columns.extend(failed_columns(run, points));
     columns
 }
 
@@ -148,38 +176,44 @@ fn has_intervals(point: &PointResult) -> bool {
     point.response_interval_ns.is_some() || point.service_interval_ns.is_some()
 }
 
-fn health_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
-    let foreign = run.suite.is_none();
+fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
     let lag_unit = lag_unit(points);
-    let mut columns = vec![filled(figures("not sent", ""), |p| count(p.not_sent))];
-    let seen = |pick: fn(&PointResult) -> Option<u64>| {
-        points.iter().any(|p| pick(p).is_some_and(|n| n > 0))
-    };
-    if caps(run) || seen(|p| p.retransmissions) {
-        columns.push(filled(figures("sent again", ""), |p| count(p.retransmissions)));
-    }
-    if seen(|p| p.ambiguous) {
-        columns.push(filled(figures("ambiguous", ""), |p| count(p.ambiguous)));
-    }
-    columns.push(filled(figures("generator busy", "polls left out"), |p| {
-        percent(p.generator.cpu_busy_ratio_max)
-    }));
+    let mut columns = vec![
+        filled(figures("not sent", ""), |p| count(p.not_sent)),
+        filled(figures("generator busy", "without polling"), |p| {
+            percent(p.generator.cpu_busy_ratio_max)
+        }),
+    ];
     let delayed = |p: &PointResult| p.generator.run_delay_ratio_max.unwrap_or_default();
     if points.iter().any(|p| delayed(p) >= RUN_DELAY_SHOWN_MIN_RATIO) {
         columns.push(filled(figures("generator kept waiting", ""), |p| {
             percent(p.generator.run_delay_ratio_max)
         }));
     }
-    columns.extend([
-        filled(figures("send lag p99", lag_unit.name()), move |p| {
-            let lag = p.send_lag_ns.unwrap_or_default();
-            lag_unit.text(lag.p99.map(|n| n as f64))
-        }),
-        filled(figures("errors", ""), move |p| match foreign && p.errors.is_empty() {
-            true => ABSENT.to_owned(),
-            false => errors(p),
-        }),
-    ]);
+    columns.push(filled(figures("send lag p99", lag_unit.name()), move |p| {
+        let lag = p.send_lag_ns.unwrap_or_default();
+        lag_unit.text(lag.p99.map(|n| n as f64))
+    }));
+    columns
+}
+
+/// What had to be sent again, and what failed.
+fn failed_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+    let foreign = run.suite.is_none();
+    let seen = |pick: fn(&PointResult) -> Option<u64>| {
+        points.iter().any(|p| pick(p).is_some_and(|n| n > 0))
+    };
+    let mut columns = Vec::new();
+    if caps(run) || seen(|p| p.retransmissions) {
+        columns.push(filled(figures("sent again", ""), |p| count(p.retransmissions)));
+    }
+    if seen(|p| p.ambiguous) {
+        columns.push(filled(figures("ambiguous", ""), |p| count(p.ambiguous)));
+    }
+    columns.push(filled(figures("errors", ""), move |p| match foreign && p.errors.is_empty() {
+        true => ABSENT.to_owned(),
+        false => errors(p),
+    }));
     columns
 }
 
@@ -299,10 +333,10 @@ pub(super) fn percentiles_table(run: &RunResult) -> Table {
         let load = load(p.requested, &run.axis);
         figures(&load, unit.name())
     }));
-    let caption = match points.iter().all(|p| p.valid) {
+    let caption = match points.iter().all(|p| p.counts()) {
         _ if points.len() == run.points.len() => "Every load point.",
-        true => "First, middle and last valid load point.",
-        false => "First, middle and last load point; none is valid.",
+        true => "First, middle and last load point that counts.",
+        false => "First, middle and last load point; none counts.",
     };
     let mut table = Table::new(caption, columns);
     let mut percentiles: Vec<f64> = all().map(|(p, _)| *p).filter(|p| p.is_finite()).collect();

@@ -13,8 +13,8 @@ const PROMISED_NS: [(f64, &str); 4] =
 const UNITS: [&str; 2] = ["ops/s", "clients"];
 const POINTS_MIN: usize = 3;
 
-/// `p99 stayed within 1 ms up to 7,059 ops/s and within 10 ms up to 49,416 ops/s.` The upper end of
-/// its interval is what stayed.
+/// `p99, its interval included, stayed within 1 ms up to 7,059 ops/s and within 10 ms up to
+/// 49,416 ops/s.`
 pub(super) fn sentence(run: &RunResult) -> Option<String> {
     let is_of_load = run.suite.is_some() && UNITS.contains(&run.axis.unit.as_str());
     if !is_of_load || run.points.len() < POINTS_MIN {
@@ -36,7 +36,12 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
     let (last, others) = said.split_last()?;
     let others: Vec<String> = others.iter().map(text).collect();
     let and = if others.is_empty() { "" } else { " and " };
-    Some(format!("p99 stayed {}{and}{}.", others.join(", "), text(last)))
+    let interval = |p: &PointResult| Stated::response(p, Time::P99)?.interval;
+    let included = match run.points.iter().any(|p| interval(p).is_some()) {
+        true => ", its interval included,",
+        false => "",
+    };
+    Some(format!("p99{included} stayed {}{and}{}.", others.join(", "), text(last)))
 }
 
 fn highest_p99(point: &PointResult) -> Option<f64> {

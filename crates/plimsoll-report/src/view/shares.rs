@@ -88,7 +88,7 @@ pub(super) fn op_mix(run: &RunResult) -> Table {
         figures("max", unit.name()),
     ];
     let caption = format!(
-        "Response time of each op at load point {} ({load}), as measured: as sure as the point's own",
+        "Response time of each op at load point {} ({load}), as measured, without intervals",
         point.position
     );
     let mut table = Table::new(caption, columns);
