@@ -49,6 +49,13 @@ pub fn on(address: SocketAddr) -> Option<Listening> {
     held_by(&inodes, &processes)
 }
 
+/// Is a server at `address` on this host: is the address its own, or that of another network
+/// namespace of it (a container) in which somebody listens there?
+pub fn is_here(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    ip.is_loopback() || has_address(Path::new("/proc/net"), ip) || on(address).is_some()
+}
+
 /// Who listens on a Unix socket of this host.
 pub fn on_unix(path: &Path) -> Option<Listening> {
     let text = fs::read_to_string("/proc/net/unix").ok()?;
@@ -153,6 +160,11 @@ fn other_namespaces(processes: &[Process]) -> Vec<u32> {
 
 /// Is the address one of the namespace's own? Of IPv4 the routing table says.
 fn has_address(tables: &Path, address: IpAddr) -> bool {
+    if let IpAddr::V6(address) = address {
+        let text = fs::read_to_string(tables.join("if_inet6")).unwrap_or_default();
+        let digits = format!("{:032x}", u128::from(address));
+        return text.lines().any(|line| line.starts_with(&digits));
+    }
     let text = fs::read_to_string(tables.join("fib_trie")).unwrap_or_default();
     let wanted = format!("|-- {address}");
     let mut lines = text.lines().map(str::trim);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::Read as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_servers::{cores, listener};
@@ -45,6 +45,20 @@ fn one_without_a_pin_may_run_wherever_this_process_may() {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let found = listener::on(socket.local_addr().unwrap()).unwrap();
     assert_eq!(found.cores, cores::available().unwrap());
+}
+
+#[test]
+fn an_address_of_this_hosts_own_is_here_and_no_other() {
+    let here = |address: &str| listener::is_here(address.parse().unwrap());
+    assert!(here("127.0.0.7:1") && here("[::1]:1") && here("[::ffff:127.0.0.1]:1"));
+    // What a packet to elsewhere would leave with; a machine without a network has none.
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    if socket.connect("192.0.2.1:9").is_ok() {
+        let own = socket.local_addr().unwrap().ip();
+        assert!(listener::is_here(SocketAddr::new(own, 1)), "{own}");
+    }
+    // Addresses for documentation (RFC 5737, RFC 3849).
+    assert!(!here("192.0.2.1:80") && !here("[2001:db8::1]:80"));
 }
 
 fn address_told_by(child: &mut Child) -> SocketAddr {

@@ -106,7 +106,8 @@ impl ProcessSource {
         for tree in &mut self.trees {
             let values = values(tree, &self.root, &mut self.buffer, elapsed, cpus);
             rows.push(&tree.process.name, &values);
-            if scans && tree.follows() {
+            let may_be_told = scans || self.root.frame().is_some();
+            if may_be_told && tree.follows() {
                 tree.look_for_cores(&self.root);
             }
         }

@@ -103,7 +103,8 @@ impl Tree {
     }
 
     /// Which cores its threads may run on: those that have done nine tenths of its work. A thread
-    /// that waits for signals is often not held to the server's cores.
+    /// that waits for signals is often not held to the server's cores. What was known stays where
+    /// nothing is said: another host tells it in some samples only.
     pub(super) fn look_for_cores(&mut self, root: &Root) {
         let mut threads: Vec<(u64, u32, u32)> = Vec::new();
         for member in &self.members {
@@ -123,9 +124,12 @@ impl Tree {
             true => processes.collect(),
             false => workers.collect(),
         };
+        let texts: Vec<String> = files.into_iter().filter_map(|file| root.read(file)).collect();
+        if texts.is_empty() {
+            return;
+        }
         self.cores.clear();
-        for file in files {
-            let Some(text) = root.read(file) else { continue };
+        for text in texts {
             let list = parse_status_field(&text, "Cpus_allowed_list");
             self.cores.extend(list.and_then(parse_cpu_numbers).unwrap_or_default());
         }

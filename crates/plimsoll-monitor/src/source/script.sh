@@ -10,6 +10,8 @@ members=
 threads=
 groups=
 children=
+looked=
+shaped=
 turn=0
 
 # The processes that listen on the ports, and all below them. First the holders of the sockets:
@@ -67,6 +69,7 @@ look() {
 	for pid in $roots; do
 		group_files "$pid"
 	done
+	looked=yes
 }
 
 # Files of the control groups of a process, from its own up to the mount, of both versions.
@@ -125,6 +128,21 @@ alive() {
 scan() {
 	alive || held=$(holders)
 	look
+	# Rates that interfaces are shaped to: the kernel tells them to tc alone.
+	shaped=$(PATH=$PATH:/sbin:/usr/sbin tc qdisc show 2>/dev/null | grep '^qdisc tbf')
+}
+
+# Which cores each thread may use: a line of a long file, in the form in which head puts files.
+affinities() {
+	files=
+	for pid in $threads; do
+		files="$files /proc/$pid/task/*/status"
+	done
+	[ -n "$files" ] || return
+	grep '^Cpus_allowed_list:' $files /dev/null 2>/dev/null | awk '{
+		end = index($0, ":")
+		printf "\n==> %s <==\n%s\n", substr($0, 1, end - 1), substr($0, end + 1)
+	}'
 }
 
 sample() {
@@ -132,7 +150,7 @@ sample() {
 	for pid in $roots; do
 		files="$files /proc/$pid/cgroup /proc/$pid/net/dev"
 		# The kernel looks through a table of all sockets for these: milliseconds.
-		[ $((turn % 10)) -eq 0 ] && few_sockets &&
+		[ $((turn % 3)) -eq 0 ] && few_sockets &&
 			files="$files /proc/$pid/net/tcp /proc/$pid/net/tcp6"
 	done
 	for pid in $members; do
@@ -147,6 +165,9 @@ sample() {
 		/proc/net/netstat /proc/net/dev /proc/diskstats /proc/pressure/cpu /proc/pressure/io \
 		/proc/pressure/memory /proc/net/rpc/nfsd "/proc/$$/stat" "/proc/$PPID/stat" \
 		/proc/self/mountinfo /sys/block/*/size /sys/class/net/*/speed $groups $files 2>/dev/null
+	[ -n "$looked" ] && affinities
+	looked=
+	[ -n "$shaped" ] && printf '\n==> /plimsoll/shaping <==\n%s\n' "$shaped"
 	printf '\n=plimsoll end %s\n' "$1"
 }
 

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::net::{OnProgress, Room};
 use crate::{FileSetId, Protocol, ResolvedTarget};
 pub use error::{HostError, HostErrorKind};
-pub use target::{Target, who_listens};
+pub use target::{Target, is_here, who_listens};
 
 /// A protocol as the program knows it.
 pub struct Registration {

@@ -17,6 +17,8 @@ pub struct Target {
     pub spec: TargetSpec,
     /// Where it is.
     pub resolved: ResolvedTarget,
+    /// It is on this host, in a network namespace of its own or not.
+    pub is_here: bool,
     /// Its process, when this run started it.
     pub process: Option<ServerProcess>,
     /// What holds it to less than it could have; removed after it has ended.
@@ -28,7 +30,8 @@ pub struct Target {
 impl Target {
     /// A server that somebody else has started.
     pub fn running(spec: TargetSpec, resolved: ResolvedTarget) -> Self {
-        Self { spec, resolved, process: None, confined: None, files: None }
+        let is_here = is_here(&resolved);
+        Self { spec, resolved, is_here, process: None, confined: None, files: None }
     }
 
     /// A server that this run has started.
@@ -36,7 +39,7 @@ impl Target {
         let Started { process, url, files } = started;
         let url = TargetUrl::parse(&url).map_err(|e| HostError::wrong(e.to_string()))?;
         let resolved = ResolvedTarget::at(url, process.address);
-        Ok(Self { spec, resolved, process: Some(process), confined: None, files })
+        Ok(Self { spec, resolved, is_here: true, process: Some(process), confined: None, files })
     }
 
     /// As the user wrote it, without the password.
@@ -65,6 +68,11 @@ impl Target {
             None => who_listens(&self.resolved).map(|found| found.pids).unwrap_or_default(),
         }
     }
+}
+
+/// Is its server on this host?
+pub fn is_here(target: &ResolvedTarget) -> bool {
+    target.unix.is_some() || listener::is_here(target.address)
 }
 
 /// The processes of this host that listen where the target is.

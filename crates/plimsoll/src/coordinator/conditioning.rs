@@ -17,7 +17,7 @@ pub(super) fn check(suite: &Suite, targets: &[Target]) -> Result<(), Failure> {
     if suite.conditioning != Conditioning::Cold {
         return Ok(());
     }
-    if let Some(elsewhere) = targets.iter().find(|target| !is_here(target)) {
+    if let Some(elsewhere) = targets.iter().find(|target| !target.is_here) {
         return Err(Failure::unusable(format!(
             "{}: conditioning = \"cold\" empties the page cache of the server's host, and that is \
              not this one; run plimsoll there, or set conditioning=as_found and restart the server \
@@ -47,10 +47,4 @@ fn refused(error: std::io::Error) -> Failure {
         "{DROP_CACHES}: {error}; conditioning = \"cold\" empties the page cache, which only root \
          may; run as root, or set conditioning=as_found"
     ))
-}
-
-fn is_here(target: &Target) -> bool {
-    target.process.is_some()
-        || target.resolved.unix.is_some()
-        || target.resolved.address.ip().is_loopback()
 }

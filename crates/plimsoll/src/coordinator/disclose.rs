@@ -73,7 +73,6 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
 
 fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
     let process = target.process.as_ref();
-    let same_host = target.resolved.address.ip().is_loopback();
     let mut software = process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned));
     let mut configuration = process.map(|p| hidden::text(&p.configuration));
     let mut facts = vec![Setting::new("url", target.resolved.url.to_string())];
@@ -89,7 +88,7 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
         software,
         configuration,
         cores: process.map(|p| p.cores.clone()).unwrap_or_default(),
-        same_host,
+        same_host: target.is_here,
         facts,
     }
 }
@@ -139,7 +138,7 @@ fn topology(host: &Host, targets: &[Target], monitors: &[MonitorUrl]) -> Vec<Set
         let place = target.resolved.place();
         let where_it_is = match &target.process {
             Some(process) => format!("{place}, process {} of this run, {name}", process.pid()),
-            None if target.resolved.address.ip().is_loopback() => format!("{place}, {name}"),
+            None if target.is_here => format!("{place}, {name}"),
             None => format!("{place}, another host"),
         };
         let link = interface_towards(&Root::default(), target.resolved.address.ip());

@@ -12,7 +12,7 @@ use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
 use plimsoll_protocol::host::{
-    Greeting, NeedsFiles, Registration, ServerWish, Target, who_listens,
+    Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
@@ -243,10 +243,6 @@ fn settle_placement(
     cores::pin_current_thread(&placement.setup_cores)
         .map_err(|e| Failure::unusable(format!("cannot pin to cores of its own: {e}")))?;
     Ok(placement)
-}
-
-fn is_here(target: &ResolvedTarget) -> bool {
-    target.address.ip().is_loopback()
 }
 
 /// What is known of the servers that somebody else placed on this host; nothing, unless each of

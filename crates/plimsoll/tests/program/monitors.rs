@@ -99,6 +99,9 @@ fn a_host_through_ssh_tells_the_same_figures_as_this_host() {
         ("host.memory_used", 50e6),
         ("process.server.cpu", 0.05),
         ("process.server.rss", 5e6),
+        ("process.server.cores_allowed", 0.0),
+        ("process.server.cores_busy", 0.05),
+        ("socket.server.connections", 2.0),
         ("network.lo.sent", 1e6),
     ];
     let result = check_alike(source, &alike, |bundle| {

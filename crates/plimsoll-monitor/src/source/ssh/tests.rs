@@ -115,12 +115,21 @@ fn the_servers_processes_are_found_by_the_port_they_listen_on() {
     let threads = root.names(format!("{own}/task"));
     assert!(threads.len() > 1, "{threads:?}");
     assert!(root.has(format!("{own}/task/{}/schedstat", threads[0])));
-    let watched = WatchedProcess::new("server", fetched.servers[0]);
+    let watched = WatchedProcess::of("server", fetched.servers, vec![port]);
     let mut sampler = Sampler::new(&root, vec![watched]);
     let sample = sampler.sample(fetched.at);
+    assert_eq!(sample.sockets.value("server", "connections"), Some(0.0));
     // The loop itself is a child of this process.
     assert!(sample.processes.value("server", "processes").unwrap() >= 2.0);
     assert!(sample.processes.value("server", "rss").unwrap() > 1e6);
+    // Told after each look at the processes, and remembered.
+    let mut cores = Vec::new();
+    for _ in 0..2 {
+        let fetched = peer.fetch(&frame).unwrap().unwrap();
+        let sample = sampler.sample(fetched.at);
+        cores.extend(sample.processes.value("server", "cores_allowed"));
+    }
+    assert!(cores.len() == 2 && cores[0] >= 1.0, "{cores:?}");
 }
 
 #[test]

@@ -172,7 +172,7 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
 pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Parameter> {
     let mut practices = setup.plan.practices.clone();
     practices.extend(beside_the_suite(request));
-    if setup.targets.iter().any(|target| target.resolved.address.ip().is_loopback()) {
+    if setup.targets.iter().any(|target| target.is_here) {
         practices.push(Practice::new(method::HOSTS, method::SERVERS_HOST));
     }
     method::parameters(&MethodOf {
