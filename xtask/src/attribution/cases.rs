@@ -118,7 +118,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "web: core and shaped link at once",
-        server: Server::Shaped("60mbit", "1", "threads=16 cpu=2050 reply=20000"),
+        server: Server::Shaped("60mbit", "1", "threads=16 balance=2600 reply=20000"),
         groups: NO_GROUPS,
         run: CLOSED,
         generator_quota: None,

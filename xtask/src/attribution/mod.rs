@@ -218,10 +218,12 @@ impl Stage<'_> {
         let bundle = self.scratch.join("run");
         let _ = fs::remove_dir_all(&bundle);
         let mut command = match self.remote {
-            // What would be another machine has the server's core for itself.
+            // What would be another machine has the server's core for itself, and the program must
+            // not see the server's processes but through ssh.
             Some(_) => {
-                let mut command = Command::new("taskset");
-                command.args(["-c", "0"]).arg(&self.program);
+                let mut command = Command::new("unshare");
+                command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+                command.args(["taskset", "-c", "0"]).arg(&self.program);
                 command
             }
             None => Command::new(&self.program),
@@ -239,7 +241,8 @@ impl Stage<'_> {
         let finished = process::run(&mut command, RUN_LIMIT, |pid, since| {
             // The set-up is not what is to be slow.
             if !put_in && since > Duration::from_millis(800) {
-                put_in = throttle.as_ref().is_some_and(|group| group.add(pid).is_ok());
+                let mut all = std::iter::once(pid).chain(children(pid));
+                put_in = throttle.as_ref().is_some_and(|group| all.all(|p| group.add(p).is_ok()));
             }
         })?;
         let text = fs::read_to_string(bundle.join("result.json"))
@@ -288,6 +291,12 @@ impl Stage<'_> {
         let pid = running.0.id();
         Ok(Some(Started { pid, target, _server: Box::new(running) }))
     }
+}
+
+/// Of its main thread: behind `unshare` the program itself.
+fn children(pid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {

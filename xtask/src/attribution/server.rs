@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,6 +32,9 @@ const TURN: Duration = Duration::from_millis(100);
 enum Step {
     /// Time on a core.
     Cpu(Duration),
+    /// The same, more of it while most replies are on their way, less while most requests wait
+    /// here: so that the core and the link are full at once, on a machine of any speed.
+    Balance(Duration),
     /// Time without anything.
     Sleep(Duration),
     /// Time without anything, one request at a time.
@@ -63,6 +66,7 @@ impl Staged {
                 "reply" => staged.reply_bytes = number()? as usize,
                 "file" => staged.file = Some(value.into()),
                 "cpu" => staged.steps.push(Step::Cpu(time()?)),
+                "balance" => staged.steps.push(Step::Balance(time()?)),
                 "sleep" => staged.steps.push(Step::Sleep(time()?)),
                 "lock" => staged.steps.push(Step::Lock(time()?)),
                 "read" => staged.steps.push(Step::Read),
@@ -82,6 +86,9 @@ struct Shared {
     lock: Mutex<()>,
     next_block: AtomicU64,
     begin: Instant,
+    connections: AtomicUsize,
+    /// Requests that wait or are worked on.
+    inside: AtomicUsize,
 }
 
 /// Serves until its time is over; prints the port first.
@@ -99,6 +106,8 @@ pub fn serve(address: &str, staged: Staged) -> Result<()> {
         lock: Mutex::new(()),
         next_block: AtomicU64::new(0),
         begin: now(),
+        connections: AtomicUsize::new(0),
+        inside: AtomicUsize::new(0),
     });
     let (work, taken) = channel();
     let (back, returned) = channel();
@@ -107,7 +116,7 @@ pub fn serve(address: &str, staged: Staged) -> Result<()> {
         let (taken, back, shared) = (Arc::clone(&taken), back.clone(), Arc::clone(&shared));
         std::thread::spawn(move || work_through(&taken, &back, &shared));
     }
-    dispatch(&listener, &work, &returned).map_err(wrong)
+    dispatch(&listener, &work, &returned, &shared).map_err(wrong)
 }
 
 fn open(path: &PathBuf) -> Result<(File, u64)> {
@@ -123,6 +132,7 @@ fn dispatch(
     listener: &TcpListener,
     work: &Sender<TcpStream>,
     returned: &Receiver<TcpStream>,
+    shared: &Shared,
 ) -> std::io::Result<()> {
     let begin = now();
     let mut idle: Vec<TcpStream> = Vec::new();
@@ -136,12 +146,14 @@ fn dispatch(
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         for index in (0..idle.len()).rev() {
             if ready[index + 1] {
+                shared.inside.fetch_add(1, Ordering::Relaxed);
                 let _ = work.send(idle.swap_remove(index));
             }
         }
         if ready[0] {
             let (connection, _) = listener.accept()?;
             connection.set_nodelay(true)?;
+            shared.connections.fetch_add(1, Ordering::Relaxed);
             idle.push(connection);
         }
     }
@@ -152,24 +164,33 @@ fn work_through(taken: &Mutex<Receiver<TcpStream>>, back: &Sender<TcpStream>, sh
     loop {
         let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut connection) = next else { return };
-        let mut request = [0; 4_096];
-        // A request of this harness's fits into one read.
-        if !matches!(connection.read(&mut request), Ok(1..)) {
-            continue;
-        }
-        for step in &shared.steps {
-            shared.take(*step);
-        }
-        if connection.write_all(&shared.reply).is_ok() {
-            let _ = back.send(connection);
+        let answered = answer(&mut connection, shared);
+        shared.inside.fetch_sub(1, Ordering::Relaxed);
+        match answered {
+            true => drop(back.send(connection)),
+            false => drop(shared.connections.fetch_sub(1, Ordering::Relaxed)),
         }
     }
+}
+
+/// False when the client has gone.
+fn answer(connection: &mut TcpStream, shared: &Shared) -> bool {
+    let mut request = [0; 4_096];
+    // A request of this harness's fits into one read.
+    if !matches!(connection.read(&mut request), Ok(1..)) {
+        return false;
+    }
+    for step in &shared.steps {
+        shared.take(*step);
+    }
+    connection.write_all(&shared.reply).is_ok()
 }
 
 impl Shared {
     fn take(&self, step: Step) {
         match step {
             Step::Cpu(time) => burn(time),
+            Step::Balance(time) => burn(time.mul_f64(1.0 + 0.5 * self.imbalance())),
             Step::Sleep(time) => std::thread::sleep(time),
             Step::Lock(time) => {
                 let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,6 +201,17 @@ impl Shared {
                 0 => burn(time),
                 _ => self.read(LONG_BYTES),
             },
+        }
+    }
+
+    /// 1 when all replies are on their way, -1 when all requests wait here; 0 for few clients, which
+    /// are never in two places at once.
+    fn imbalance(&self) -> f64 {
+        let connections = self.connections.load(Ordering::Relaxed);
+        let inside = self.inside.load(Ordering::Relaxed).min(connections);
+        match connections {
+            0..4 => 0.0,
+            _ => 1.0 - 2.0 * inside as f64 / connections as f64,
         }
     }
 
