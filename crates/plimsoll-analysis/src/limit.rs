@@ -13,7 +13,7 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::limit::LimitKind;
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
-use plimsoll_model::units::{BytesPerSec, grouped};
+use plimsoll_model::units::{BytesPerSec, clients, grouped};
 
 use crate::metric::{ops_unit, throughput};
 
@@ -338,8 +338,7 @@ fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
     if rate(last) < peak * (1.0 - FALL_MIN_RATIO) {
         return Growth::Fell;
     }
-    let half = closed_load(suite, last) / 2.0;
-    match climb.iter().rfind(|point| closed_load(suite, point) <= half) {
+    match half_of(suite, &climb) {
         Some(before) => {
             let gain = rate(last) / rate(before) - 1.0;
             let least = match last.limit.kind.is_resource() {
@@ -350,6 +349,12 @@ fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
         }
         None => Growth::Unknown,
     }
+}
+
+/// The highest of the loads that the last is at least twice of.
+fn half_of<'p>(suite: &Suite, climb: &[&'p PointResult]) -> Option<&'p PointResult> {
+    let half = closed_load(suite, climb.last()?) / 2.0;
+    climb.iter().rfind(|point| closed_load(suite, point) <= half).copied()
 }
 
 /// The points by rising load; the closed probe of a search, which asks for all there is, comes
@@ -411,10 +416,8 @@ fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
             )
         }
         Growth::Grew => {
-            let grew = format!(
-                "throughput still grew with {} at the last points",
-                if more == "more clients" { "the clients" } else { more },
-            );
+            let from = place_text(suite, half_of(suite, &climb)?);
+            let grew = format!("throughput still grew from {from} to {}", place_text(suite, last));
             let behind = climb.iter().rev().take_while(|p| p.limit.kind != LimitKind::None).last();
             match behind {
                 None => format!("not saturated: {grew}"),
@@ -469,7 +472,7 @@ pub(crate) fn place_text(suite: &Suite, point: &PointResult) -> String {
         (LoadSpec::Closed { .. }, Ladder::Think { .. }) => {
             format!("{} s think time", grouped(point.requested))
         }
-        (LoadSpec::Closed { .. }, _) => format!("{} clients", grouped(point.requested)),
+        (LoadSpec::Closed { .. }, _) => clients(point.requested),
     }
 }
 

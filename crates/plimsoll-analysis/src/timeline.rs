@@ -1,16 +1,19 @@
 //! One entry a second, for the chart under each point.
 
-use plimsoll_model::event::PointRecord;
+use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::result::TimelineSecond;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use crate::health::busy_ratio_between;
 use crate::raw::PointTimes;
 
+/// A few late replies in a shorter piece of the drain are no rate: it is left out.
+const RATE_MIN_NS: u64 = NANOS_PER_SECOND / 10;
+
 /// The seconds of a point in order; one that holds a border between phases has two entries.
 pub(crate) fn timeline(record: &PointRecord, times: Option<&PointTimes>) -> Vec<TimelineSecond> {
     let mut start_ns = 0u64;
-    let entries = record.seconds.iter().map(|second| {
+    let entries = record.seconds.iter().filter_map(|second| {
         let end_ns = start_ns.saturating_add(second.length_ns);
         let summary = times.and_then(|t| t.second(second.second, second.phase));
         let succeeded = second.done.saturating_sub(second.errors);
@@ -28,7 +31,8 @@ pub(crate) fn timeline(record: &PointRecord, times: Option<&PointTimes>) -> Vec<
             generator_busy_ratio: busy_ratio_between(record, start_ns, end_ns),
         };
         start_ns = end_ns;
-        entry
+        let is_end = second.phase == Phase::Drain && second.length_ns < RATE_MIN_NS;
+        (!is_end || second.errors > 0).then_some(entry)
     });
     entries.collect()
 }

@@ -218,6 +218,12 @@ pub fn grouped(value: f64) -> String {
     grouped_whole(value)
 }
 
+/// `1 client`, `1,024 clients`.
+pub fn clients(count: f64) -> String {
+    let plural = if count == 1.0 { "" } else { "s" };
+    format!("{} client{plural}", grouped(count))
+}
+
 /// `13900.5` with two decimals as `13,900.50`: an amount of money.
 pub fn grouped_with(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());

@@ -4,6 +4,7 @@ use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::Suite;
+use plimsoll_model::units::grouped;
 
 use super::saturation::{Saturation, saturation};
 use super::seen::{Scene, Seen};
@@ -56,7 +57,7 @@ pub(super) fn limit_of(
         Some(first) => Limit { also: named.collect(), ..first },
         None if alone => plain(
             LimitKind::None,
-            "not saturated as far as one load tells: no resource was full".to_owned(),
+            "not saturated: no resource was full, as far as one load tells".to_owned(),
         ),
         None if failed(point) => plain(
             LimitKind::Unknown,
@@ -84,10 +85,11 @@ fn changing(point: &PointResult) -> Option<Limit> {
     let find = |name: &str| point.resources.iter().find(|found| found.name == name);
     let (slow, fast) = (find(SLOW_RATE)?, find(FAST_RATE)?);
     let text = format!(
-        "saturated; which resource is not known: throughput changes within a second, {:.0} ops/s in \
-         the slowest quarter of the time and {:.0} in the fastest, so that two take turns or one \
-         pauses, which means over the window do not show",
-        slow.mean, fast.mean
+        "saturated; which resource is not known: within a second throughput swings between {} ops/s, \
+         in the slowest quarter of the time, and {}, in the fastest: two resources take turns or \
+         one pauses, which averages over the window do not show",
+        grouped(slow.mean.round()),
+        grouped(fast.mean.round()),
     );
     let evidence = [slow, fast].map(|found| Evidence {
         name: found.name.clone(),
@@ -110,8 +112,13 @@ fn unknown_text(scene: Option<&Scene<'_>>) -> String {
              cores",
             share * 100.0
         ),
-        None => "saturated; which resource is not known: none that was watched was full with a \
-                 queue"
-            .to_owned(),
+        None => {
+            let none = "saturated; which resource is not known: none that was watched was full with \
+                        a queue";
+            match resources::nearly_full(&scene.now) {
+                Some(nearest) => format!("{none}; nearest to it {nearest}"),
+                None => none.to_owned(),
+            }
+        }
     }
 }

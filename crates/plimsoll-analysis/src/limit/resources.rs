@@ -12,6 +12,7 @@ mod threads;
 use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 
 use super::seen::Scene;
+pub(super) use cpu::nearly_full;
 use cpu::{hypervisor, processors, quota};
 use network::{link, unsent};
 use storage::{busy_disk, caused, held_disk, memory, turns, waited_disk};
@@ -45,8 +46,11 @@ pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     if !by_turns.is_empty() {
         return by_turns;
     }
-    let likely = [memory, waited_disk, unsent, lock, unread];
-    likely.iter().find_map(|judge| judge(scene)).into_iter().collect()
+    let waits = [memory, waited_disk, unsent];
+    // Of two that take turns averages say that both had room.
+    let waits_in_spite_of_room = if scene.now.swings() { &[][..] } else { &[lock, unread] };
+    let likely = waits.iter().chain(waits_in_spite_of_room);
+    likely.filter_map(|judge| judge(scene)).take(1).collect()
 }
 
 fn limit(

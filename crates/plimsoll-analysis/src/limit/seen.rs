@@ -5,6 +5,8 @@ use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::Evidence;
 use plimsoll_model::result::PointResult;
 
+use crate::bursts::SLOW_RATE;
+
 /// Other programs on the server's cores are worth a word from this share on.
 const TAKEN_MIN_RATIO: f64 = 0.3;
 /// The name under which a run watches its (first) server.
@@ -106,6 +108,11 @@ impl<'a> Seen<'a> {
             [core] => seen.or(Some(*core)),
             _ => seen,
         }
+    }
+
+    /// Throughput changes a lot within a second.
+    pub(super) fn swings(&self) -> bool {
+        self.point.resources.iter().any(|found| found.name == SLOW_RATE)
     }
 
     /// Ops under way at the server, by Little's law.

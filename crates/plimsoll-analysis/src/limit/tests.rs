@@ -120,7 +120,7 @@ fn a_ladder_of_think_times_climbs_as_they_shrink() {
                  shorter think times brought less, 300 ops/s at 15 s think time";
     assert!(fell.starts_with(begin), "{fell}");
     let rising = sweep(&[(90, 100), (45, 190), (15, 500)]);
-    let grew = "not saturated: throughput still grew with shorter think times";
+    let grew = "not saturated: throughput still grew from 45 s think time to 15 s think time";
     assert!(rising.starts_with(grew), "{rising}");
     let flat = sweep(&[(90, 490), (45, 500), (15, 498)]);
     assert!(flat.contains("shorter think times brought no more throughput"), "{flat}");
@@ -160,6 +160,6 @@ fn throughput_that_changes_within_a_second_is_said_where_nothing_else_is_known()
     let ticks = (0..60).map(|tick| if tick / 2 % 2 == 0 { 100 } else { 20 });
     record.totals.done_by_tick = ticks.collect();
     let told = text(&run);
-    assert!(told.contains("400 ops/s in the slowest quarter"), "{told}");
-    assert!(told.contains("and 2000 in the fastest"), "{told}");
+    assert!(told.contains("between 400 ops/s, in the slowest quarter"), "{told}");
+    assert!(told.contains("and 2,000, in the fastest"), "{told}");
 }

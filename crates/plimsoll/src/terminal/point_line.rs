@@ -4,7 +4,7 @@ use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::result::{Finding, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Profile, Suite};
-use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
+use plimsoll_model::units::{BytesPerSec, Nanos, clients, grouped};
 
 use super::Style;
 
@@ -35,8 +35,7 @@ impl LoadUnit {
     pub(crate) fn text(self, load: f64) -> String {
         match self {
             Self::Rate => format!("{} ops/s", grouped(load)),
-            Self::Clients if load == 1.0 => "1 client".to_owned(),
-            Self::Clients => format!("{} clients", grouped(load)),
+            Self::Clients => clients(load),
             Self::ThinkTime(clients) => format!(
                 "{} s think time, {}",
                 grouped(load),

@@ -1,10 +1,18 @@
 //! Processors: what the hypervisor keeps, a quota, the cores a server may use.
 
 use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::units::three_digits;
 
-use super::{FULL_MIN_RATIO, IDLE_MAX_RATIO, UNREAD_MIN_BYTES, cores_text, digits, limit, percent};
+use super::{
+    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, cores_text, digits, limit, percent,
+};
 use crate::limit::seen::{Scene, Seen};
 
+/// A core that ops wait for is full whenever they come, though a load that comes in bursts leaves it
+/// idle between them: from this share on.
+const BURSTS_FULL_MIN_RATIO: f64 = 0.8;
+/// Of the ops under way at the server, those that must be waiting for its cores for that.
+const WAITING_MIN_RATIO: f64 = 0.5;
 /// Of the busy time of the server's cores, the part that must be the server's own.
 const OWN_MIN_RATIO: f64 = 0.6;
 /// Time that threads were ready to run and had no core, in cores, to call it a queue.
@@ -70,10 +78,16 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
             scene.evidence("socket.server.receive_queue", None),
         ]
     };
-    let full = busy >= FULL_MIN_RATIO * cores && own >= OWN_MIN_RATIO * busy;
+    let in_bursts = busy < FULL_MIN_RATIO * cores;
+    let full = (!in_bursts || is_waited_for(now, busy / cores)) && own >= OWN_MIN_RATIO * busy;
+    let waited = match in_bursts {
+        true => ", and ops spent most of their time waiting for it",
+        false => "",
+    };
     if full && cores > 1.0 {
         let text = format!(
-            "the processors: the {} the server may use were {} busy, {} of it with the server itself",
+            "the processors: the {} the server may use were {} busy, {} of it with the server \
+             itself{waited}",
             cores_text(cores),
             percent(busy / cores),
             percent(own / busy),
@@ -82,10 +96,10 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
         return Some(limit(LimitKind::Processor, place, text, evidence(cores)));
     }
     if full {
-        let place = now.only_core().map_or_else(|| "one core".to_owned(), |n| format!("core {n}"));
+        let place = core_name(now);
         let text = format!(
             "one core of the server ({place}, all it may use): {} busy, {} of it with the server \
-             itself",
+             itself{waited}",
             percent(busy),
             percent(own / busy),
         );
@@ -103,12 +117,44 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     Some(limit(LimitKind::Core, place, text, evidence(cores)))
 }
 
+/// The only core that the server may use.
+fn core_name(seen: &Seen<'_>) -> String {
+    seen.only_core().map_or_else(|| "one core".to_owned(), |number| format!("core {number}"))
+}
+
+/// Do ops spend most of their time at the server ready to run, waiting for a core?
+fn is_waited_for(seen: &Seen<'_>, busy_ratio: f64) -> bool {
+    let waiting = seen.process("run_delay").unwrap_or_default();
+    let under_way = seen.in_flight().unwrap_or(f64::INFINITY);
+    busy_ratio >= BURSTS_FULL_MIN_RATIO
+        && waiting >= QUEUE_MIN
+        && waiting >= WAITING_MIN_RATIO * under_way
+}
+
 /// Threads waited for a core, requests for a thread, or a service takes longer than it did.
 fn has_cpu_queue(scene: &Scene<'_>) -> bool {
     scene.rose(|seen| seen.process("run_delay"), RUN_DELAY_MIN_CORES)
         || scene.rose(|seen| seen.get("host.runnable"), 2.0)
         || scene.rose(|seen| seen.sockets("receive_queue"), UNREAD_MIN_BYTES)
         || scene.slower().is_some_and(|slower| slower >= SLOWER_MIN_RATIO)
+}
+
+/// How far the server's cores were from full, where they did not idle.
+pub(in crate::limit) fn nearly_full(seen: &Seen<'_>) -> Option<String> {
+    let (cores, busy) = (seen.cores()?, seen.cores_busy()?);
+    let waiting = seen.process("run_delay")?;
+    (busy > IDLE_MAX_RATIO * cores).then(|| {
+        let name = match cores {
+            1.0 => core_name(seen),
+            _ => format!("the {} it may use", cores_text(cores)),
+        };
+        format!(
+            "{name}: {} busy, of {} that count as full, with {} threads waiting on average",
+            percent(busy / cores),
+            percent(FULL_MIN_RATIO),
+            three_digits(waiting)
+        )
+    })
 }
 
 /// The server's processors had room, whoever else used them.

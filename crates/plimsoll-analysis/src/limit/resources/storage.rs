@@ -16,6 +16,8 @@ const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
 const REFAULTS_MIN_PER_OP: f64 = 0.1;
 /// An op whose pages are read again takes so much more CPU time than at low load.
 const CAUSED_MIN_RATIO: f64 = 1.25;
+/// A disk that is one of two that take turns is waited for half of the time.
+const STALL_OF_SWINGS_MIN_RATIO: f64 = 0.7;
 /// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
 const TURNS_MIN_RATIO: f64 = 0.15;
 const TURNS_CORRELATION_MAX: f64 = -0.5;
@@ -102,7 +104,11 @@ pub(super) fn waited_disk(scene: &Scene<'_>) -> Option<Limit> {
     let (disk, busy) = busiest_disk(&scene.now)?;
     let waiting = scene.rose(|seen| seen.process("threads_waiting_for_disk"), QUEUE_MIN);
     let stalled = scene.now.get("host.pressure_io_some")?;
-    (waiting && stalled >= STORAGE_STALL_MIN_RATIO && cpu_is_idle(&scene.now)).then(|| {
+    let least = match scene.now.swings() {
+        true => STALL_OF_SWINGS_MIN_RATIO,
+        false => STORAGE_STALL_MIN_RATIO,
+    };
+    (waiting && stalled >= least && cpu_is_idle(&scene.now)).then(|| {
         let text = format!(
             "the disk {disk}: threads waited for storage {} of the time, while the processors had \
              room; its own queue was {} of the time busy",

@@ -410,6 +410,20 @@ fn two_that_take_turns_are_both_named_though_each_is_half_used() {
 }
 
 #[test]
+fn averages_name_no_lock_where_throughput_swings_within_a_second() {
+    let waiting = |threads| {
+        idle_and(&[
+            ("process.server.threads", 17.0),
+            ("process.server.threads_waiting_for_lock", threads),
+        ])
+    };
+    let (low, high) = (waiting(16.0), waiting(12.0));
+    assert_eq!(last(&low, &high).0, LimitKind::Lock);
+    let swinging = [&high[..], &[("load.slow_rate", 200.0), ("load.fast_rate", 2_000.0)]].concat();
+    assert_eq!(last(&low, &swinging).0, LimitKind::Unknown);
+}
+
+#[test]
 fn the_limit_moves_with_the_load_and_contention_is_a_finding_of_its_own() {
     let of = |cpu: f64, queue: f64, busy: f64| {
         [
@@ -474,9 +488,37 @@ fn a_full_core_is_not_called_unsaturated_because_of_scatter_at_the_end() {
                 last doubling";
     assert!(text.starts_with(only), "{text}");
     let text = sentence(&[(800, &low), (990, &half), (1_040, &half)]);
-    let grew =
-        "throughput still grew with the clients at the last points, though no longer in step";
+    let grew = "throughput still grew from 16 clients to 32 clients, though no longer in step";
     assert!(text.starts_with(grew) && text.contains("from 16 clients on"), "{text}");
+}
+
+#[test]
+fn a_core_that_ops_wait_for_is_full_though_the_load_comes_in_bursts() {
+    let of = |busy: f64, waiting: f64| {
+        [
+            ("process.server.cores_allowed", 1.0),
+            ("process.server.cores_busy", busy),
+            ("process.server.cpu", busy),
+            ("process.server.core", 1.0),
+            ("process.server.run_delay", waiting),
+        ]
+    };
+    let low = of(0.4, 0.1);
+    let last = |high: Seen<'_>| {
+        let result = run(&[(800, &low), (990, high), (1_000, high)], here(), None);
+        result.points[2].limit.clone()
+    };
+    // 32 ops are under way.
+    let limit = last(&of(0.9, 20.0));
+    assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
+    assert!(limit.text.ends_with("and ops spent most of their time waiting for it"), "{limit:?}");
+    let limit = last(&of(0.9, 10.0));
+    assert_eq!(limit.kind, LimitKind::Unknown);
+    let nearest = "nearest to it core 1: 90 % busy, of 93 % that count as full, with 10.0 threads \
+                   waiting on average";
+    assert!(limit.text.ends_with(nearest), "{}", limit.text);
+    assert_eq!(last(&of(0.75, 20.0)).kind, LimitKind::Unknown);
+    assert!(!last(&of(0.5, 0.1)).text.contains("nearest"));
 }
 
 #[test]
