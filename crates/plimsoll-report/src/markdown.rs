@@ -197,7 +197,7 @@ impl Page {
         self.line(&escaped(&view.figures_note));
         self.list(view.facts.iter().map(|(n, v)| format!("{}: {}", escaped(n), escaped(v))));
         if !view.departures.is_empty() {
-            self.line(&format!("Departures from the {}:", view.departs_from));
+            self.line(&format!("{}:", view.departures_lead));
             self.list(view.departures.iter().map(|d| escaped(d)));
         }
         if !view.command.is_empty() {

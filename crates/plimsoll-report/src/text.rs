@@ -2,7 +2,7 @@
 
 use plimsoll_model::result::Axis;
 use plimsoll_model::stated::Stated;
-use plimsoll_model::units::{Bytes, Nanos, grouped};
+use plimsoll_model::units::{Bytes, Nanos, clients, grouped};
 
 /// What stands where there is no value.
 pub(crate) const ABSENT: &str = "–";
@@ -126,11 +126,10 @@ pub(crate) fn axis_name(axis: &Axis) -> String {
 
 /// A load on the axis of a run.
 pub(crate) fn load(value: f64, axis: &Axis) -> String {
-    let value = number(Some(value));
-    if axis.unit.is_empty() {
-        format!("{} {value}", axis.name)
-    } else {
-        format!("{value} {}", axis.unit)
+    match axis.unit.as_str() {
+        "" => format!("{} {}", axis.name, number(Some(value))),
+        "clients" if value.is_finite() => clients(value),
+        unit => format!("{} {unit}", number(Some(value))),
     }
 }
 

@@ -245,7 +245,7 @@ fn asymptotes_knee_and_peak_are_marked_in_the_curve_and_said_below_it() {
     for word in [">queueing</text>", ">knee</text>", ">peak</text>"] {
         assert_eq!(html.matches(word).count(), 2, "wide and narrow: {word}");
     }
-    assert!(html.contains("Line and band: the knee with its 95 % interval."));
+    assert!(html.contains("Line and band: the knee, where two straight"));
     assert!(!page(&fixture::valid(3)).contains("Shape of the curve"));
     let markdown = plimsoll_report::markdown(&run);
     assert!(markdown.contains("Shape of the curve: queueing must begin at 4.4 clients; knee at"));

@@ -211,7 +211,7 @@ fn unexpected_statuses_are_called_by_their_names() {
 fn ops_that_never_came_are_left_out_of_the_tables_and_kept_in_the_csv() {
     let run = fixture::smb(3);
     let text = plimsoll_report::markdown(&run);
-    assert!(!text.contains("deltree") && text.contains("ops that never came are left out"));
+    assert!(!text.contains("deltree") && text.contains("ops that did not occur are left out"));
     assert!(plimsoll_report::csv(&run)[1].1.contains("deltree"));
 }
 

@@ -106,19 +106,22 @@ pub(crate) fn bounds_legend(run: &RunResult) -> String {
         (
             crossing,
             "Dotted: what the clients would do if none waited for another, and the highest \
-             throughput; where they cross queueing must begin, which is not the number of users \
-             supported.",
+             throughput. Where they cross, queueing must begin; that is no number of users.",
         ),
         (
             bounds.asymptotes.is_some() && !crossing,
             "Dotted: what the clients would do if none waited for another.",
         ),
-        (bounds.knee.is_some(), "Line and band: the knee with its 95 % interval."),
+        (
+            bounds.knee.is_some(),
+            "Line and band: the knee, where two straight lines fit the curve best, with its 95 % \
+             interval.",
+        ),
         (
             bounds.not_followed_from.is_some(),
             "Dotted upright: from here on throughput no longer follows the request.",
         ),
-        (peak(run).is_some(), "Circle: the highest that counts."),
+        (peak(run).is_some(), "Circle: the highest load point that counts."),
     ];
     let said: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
     said.join(" ")

@@ -57,13 +57,13 @@ const PROCESSORS: &[Plan] = &[
         title: "Used",
         lines: &[
             ("process.*.cpu", "used"),
-            ("process.*.busiest_thread", "thread"),
-            ("process.*.cores_busy", "by all"),
+            ("process.*.busiest_thread", "busiest thread"),
+            ("process.*.cores_busy", "all programs"),
         ],
         limits: &[("cgroup.*.quota", "quota"), ("process.*.cores_allowed", "allowed")],
     },
     Plan {
-        title: "Ready to run but kept waiting",
+        title: "Threads ready to run, waiting",
         lines: &[
             ("process.*.run_delay", "for core"),
             ("cgroup.*.throttled", "for quota"),
@@ -79,7 +79,7 @@ const MEMORY: &[Plan] = &[
         limits: &[("cgroup.*.memory_max", "allowed")],
     },
     Plan {
-        title: "Too little of it",
+        title: "Signs of shortage",
         lines: &[
             ("cgroup.*.refaults", "refaults"),
             ("cgroup.*.memory_full", "full"),

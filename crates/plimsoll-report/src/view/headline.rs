@@ -16,13 +16,15 @@ use crate::text::{ABSENT, load, number, three_digits};
 pub(super) const NONE: &str = "none";
 
 /// What the overall figures are.
-const OVERALL_NOTE: &str = " Overall response is the area under mean service time over achieved \
-    throughput up to the peak: from an added (0, 0) point and divided by the peak; or, as span, \
-    between first and last point and divided by their distance.";
+const OVERALL_NOTE: &str = " Overall response is the mean service time averaged over all \
+    throughputs from zero to the peak, so it is lower than the times at the peak: the area under \
+    mean service time over achieved throughput, with a point (0, 0) added, divided by the peak.";
+/// Of the second one, where it is shown.
+const SPAN_NOTE: &str = " Span: the same from the first load point on, not from zero.";
 
 /// Why a percentile is a range.
-const ALONE_NOTE: &str = " A range is no spread of requests: it is the 95 % interval of one figure, \
-    shown alone where it is wide.";
+const ALONE_NOTE: &str = " A range is the 95 % interval of that figure, not the spread of requests; \
+    where it is wide, it stands alone.";
 /// Of the score of a mix and of a ladder.
 const SCORE_UNIT: &str = "tps";
 /// What the score is.
@@ -80,6 +82,10 @@ fn bounded(run: &RunResult, value: f64) -> String {
 fn main_unit(run: &RunResult) -> String {
     let Some(value) = Stated::headline(&run.summary) else { return String::new() };
     match value.rate_interval_text() {
+        // A bound has no interval of its own.
+        Some(interval) if run.summary.bound == Bound::AtLeast => {
+            format!("{} (this load gave {interval})", run.summary.unit)
+        }
         Some(interval) => format!("{} ({interval})", run.summary.unit),
         None => run.summary.unit.clone(),
     }
@@ -212,6 +218,9 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     }
     if run.summary.overall_response_ms.origin.is_some() {
         note.push_str(OVERALL_NOTE);
+        if overall_is_a_result(run) {
+            note.push_str(SPAN_NOTE);
+        }
     }
     note
 }

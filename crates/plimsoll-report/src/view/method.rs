@@ -35,17 +35,25 @@ pub(super) fn view(run: &RunResult) -> MethodView {
         note: format!(
             "Origin: source, the report that the suite follows ({source}); public, a standard, \
              rule book or file that anybody can read; ours, chosen for the suite, as no source \
-             says it; yours, chosen by whoever wrote or ran the suite. What is not the method's, \
-             or not the suite's, has a ≠."
+             says it; yours, chosen by whoever wrote or ran the suite. ≠ marks a value that differs \
+             from the method, or from the suite where no method says anything."
         ),
     }
 }
 
-/// A suite whose parameters nobody published is departed from itself.
-pub(super) fn departs_from(run: &RunResult) -> &'static str {
-    match run.method.iter().all(|parameter| parameter.method.is_none()) {
-        true if !run.method.is_empty() => "suite",
-        _ => "published method",
+/// Departures are from the method where it says anything, from the suite where it does not.
+pub(super) fn departures_lead(run: &RunResult) -> String {
+    let departing = run.method.iter().filter(|parameter| parameter.departure.is_some());
+    let of_suite = departing.filter(|parameter| parameter.method.is_none()).count();
+    let all = run.departures.len();
+    let departures = |count: usize, what: &str| {
+        format!("{count} departure{} from {what}", if count == 1 { "" } else { "s" })
+    };
+    let (method, suite) = ("the published method", "the suite's full profile");
+    match (all.saturating_sub(of_suite), of_suite) {
+        (_, 0) => departures(all, method),
+        (0, _) => departures(all, suite),
+        (of_method, _) => format!("{}, {of_suite} from {suite}", departures(of_method, method)),
     }
 }
 

@@ -85,8 +85,8 @@ pub(crate) struct RunView {
     pub(crate) curve: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
-    /// What they depart from.
-    pub(crate) departs_from: &'static str,
+    /// How many, and what they depart from.
+    pub(crate) departures_lead: String,
     pub(crate) method: method::MethodView,
     pub(crate) command: String,
     /// What the command leaves to chance, and what does not.
@@ -185,7 +185,7 @@ impl RunView {
             curve: curve(run),
             facts: facts(run),
             departures: run.departures.clone(),
-            departs_from: method::departs_from(run),
+            departures_lead: method::departures_lead(run),
             method: method::view(run),
             command: command_line(&run.command),
             repeat_note: repeat_note(run),
@@ -327,7 +327,6 @@ fn facts(run: &RunResult) -> Vec<(String, String)> {
     facts
 }
 
-/// What answered, and whether it had to share the generator's host.
 /// What the curve tells. A searched ladder ends where the server still held its load.
 fn curve(run: &RunResult) -> String {
     let Some(curve) = &run.summary.curve else { return String::new() };
@@ -342,11 +341,12 @@ fn curve(run: &RunResult) -> String {
 fn repeat_note(run: &RunResult) -> String {
     let Some(seed) = run.seed else { return String::new() };
     format!(
-        "The seed is {seed}. Who has the bundle, the folder this report was made from, repeats it \
-         with the same settings, seed and load points: plimsoll run --like BUNDLE."
+        "The seed is {seed}. To have the same load points too, name the folder that the run wrote: \
+         plimsoll run --like FOLDER."
     )
 }
 
+/// What answered, and whether it had to share the generator's host.
 fn servers(run: &RunResult) -> Option<String> {
     let targets = run.disclosure.iter().flat_map(|disclosure| &disclosure.targets);
     let mut servers: Vec<String> = targets

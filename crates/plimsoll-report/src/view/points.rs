@@ -186,7 +186,7 @@ fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
     ];
     let delayed = |p: &PointResult| p.generator.run_delay_ratio_max.unwrap_or_default();
     if points.iter().any(|p| delayed(p) >= RUN_DELAY_SHOWN_MIN_RATIO) {
-        columns.push(filled(figures("generator kept waiting", ""), |p| {
+        columns.push(filled(figures("generator waiting for a core", ""), |p| {
             percent(p.generator.run_delay_ratio_max)
         }));
     }
@@ -359,7 +359,13 @@ pub(crate) fn timeline_table(point: &PointResult) -> Table {
     let largest = point.timeline.iter().filter_map(time).max().unwrap_or(0);
     let unit = TimeUnit::for_largest(largest as f64);
     let mut table = Table::new(
-        format!("Point {} second by second", point.position),
+        match point.timeline.len() > TIMELINE_ROWS_MAX {
+            true => format!(
+                "Point {} second by second; of several seconds their lowest and highest",
+                point.position
+            ),
+            false => format!("Point {} second by second", point.position),
+        },
         vec![
             words("seconds"),
             words("phase"),

@@ -32,7 +32,11 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
             said.push((name, last.requested));
         }
     }
-    let text = |(name, at): &(&str, f64)| format!("within {name} up to {}", load(*at, &run.axis));
+    let highest = points.last().map(|point| point.requested);
+    let text = |(name, at): &(&str, f64)| {
+        let beyond = if Some(*at) == highest { ", the highest load" } else { "" };
+        format!("within {name} up to {}{beyond}", load(*at, &run.axis))
+    };
     let (last, others) = said.split_last()?;
     let others: Vec<String> = others.iter().map(text).collect();
     let and = if others.is_empty() { "" } else { " and " };
@@ -81,7 +85,7 @@ mod tests {
     fn a_load_is_named_for_each_time_that_gives_another() {
         let both = "p99 stayed within 1 ms up to 1,000 ops/s and within 10 ms up to 3,000 ops/s.";
         assert_eq!(said(&[(1e3, 0.4), (2e3, 2.0), (3e3, 9.0), (4e3, 2_000.0)]).unwrap(), both);
-        let all = "p99 stayed within 1 ms up to 3,000 ops/s.";
+        let all = "p99 stayed within 1 ms up to 3,000 ops/s, the highest load.";
         assert_eq!(said(&[(3e3, 0.9), (1e3, 0.4), (2e3, 0.8)]).unwrap(), all, "in any order");
     }
 

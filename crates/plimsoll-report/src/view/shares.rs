@@ -22,9 +22,9 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             words("op"),
             figures("count", ""),
             figures("share", "%"),
-            figures("wanted", "%"),
+            figures("in the mix", "%"),
             figures("errors", ""),
-            figures("failed as expected", ""),
+            figures("expected failures", ""),
             figures("response p50", unit.name()),
             figures("p95", unit.name()),
             figures("p99", unit.name()),
@@ -64,7 +64,7 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
         ]);
     }
     if point.ops.values().any(left_out) && !table.rows.is_empty() {
-        table.caption.push_str(" · ops that never came are left out");
+        table.caption.push_str(" · ops that did not occur are left out");
     }
     table.without_empty_columns()
 }
@@ -80,7 +80,7 @@ pub(super) fn op_mix(run: &RunResult) -> Table {
     let columns = vec![
         words("op"),
         figures("share", "%"),
-        figures("wanted", "%"),
+        figures("in the mix", "%"),
         figures("failed", ""),
         figures("p50", unit.name()),
         figures("p95", unit.name()),
