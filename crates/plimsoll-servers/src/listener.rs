@@ -33,12 +33,8 @@ pub struct Listening {
 /// in the kernel, no `/proc`, or nobody of this host.
 pub fn on(address: SocketAddr) -> Option<Listening> {
     let processes = processes().ok()?;
-    let own = listening_inodes(Path::new("/proc/net"), address);
-    if !own.is_empty() {
-        return held_by(&own, &processes);
-    }
-    if address.ip().is_loopback() {
-        return None;
+    if is_own(address.ip()) {
+        return held_by(&listening_inodes(Path::new("/proc/net"), address), &processes);
     }
     let elsewhere = other_namespaces(&processes).into_iter().map(|pid| format!("/proc/{pid}/net"));
     let inodes = elsewhere
@@ -52,8 +48,13 @@ pub fn on(address: SocketAddr) -> Option<Listening> {
 /// Is a server at `address` on this host: is the address its own, or that of another network
 /// namespace of it (a container) in which somebody listens there?
 pub fn is_here(address: SocketAddr) -> bool {
-    let ip = address.ip().to_canonical();
-    ip.is_loopback() || has_address(Path::new("/proc/net"), ip) || on(address).is_some()
+    is_own(address.ip()) || on(address).is_some()
+}
+
+/// Is it an address of this network namespace? Whoever listens on all addresses listens there.
+fn is_own(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    ip.is_loopback() || has_address(Path::new("/proc/net"), ip)
 }
 
 /// Who listens on a Unix socket of this host.

@@ -35,15 +35,17 @@ pub(super) fn rows(groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<FigureRow> 
     rows
 }
 
-/// A dozen ratios have one that leaves 1 out by chance every second time. Those beside the headline
-/// share the 5 %: unless the headline differs, or one of them does where all share it, none is
-/// claimed.
+/// A dozen ratios have one that leaves 1 out by chance every second time. Headlines (a score beside
+/// a peak) share the 5 %, and so do all other ratios: unless one differs where all of its kind
+/// share it, none is claimed.
 fn share_chance(rows: &mut [FigureRow], index: usize, paired: bool) {
-    let beside = |row: &&mut FigureRow| !row.figure.is_headline();
-    let tested = rows.iter_mut().filter(beside);
-    let tested = tested.filter(|row| row.ratios[index].interval.is_some()).count();
-    for row in rows.iter_mut().filter(beside) {
-        row.ratios[index] = ratio(&row.groups[0], &row.groups[index + 1], paired, tested);
+    for is_headline in [true, false] {
+        let of_kind = |row: &&mut FigureRow| row.figure.is_headline() == is_headline;
+        let tested = rows.iter_mut().filter(of_kind);
+        let tested = tested.filter(|row| row.ratios[index].interval.is_some()).count();
+        for row in rows.iter_mut().filter(of_kind) {
+            row.ratios[index] = ratio(&row.groups[0], &row.groups[index + 1], paired, tested);
+        }
     }
     let holds = |row: &FigureRow| {
         let Ratio { claim, interval_of_all, .. } = row.ratios[index];
@@ -227,6 +229,16 @@ fn of_point(figure: RatioFigure, point: &PointResult) -> Option<f64> {
         RatioFigure::P99 => nanos(|times| times.p99),
         _ => None,
     }
+}
+
+/// The interval of a group's ratio at one of several loads, which share what chance may take.
+pub(super) fn interval_of_shared(
+    row: &FigureRow,
+    index: usize,
+    paired: bool,
+    loads: usize,
+) -> Option<[f64; 2]> {
+    ratio(&row.groups[0], &row.groups[index], paired, loads).interval_of_all
 }
 
 /// The second over the first. So many `tested` ratios share what chance may take.

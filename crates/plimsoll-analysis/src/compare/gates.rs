@@ -1,9 +1,10 @@
 //! What becomes of conditions on ratios: judged on the interval, as those of runs are.
 
-use plimsoll_model::comparison::{Comparison, FigureRow, Ratio, RatioGate, RatioGateResult};
+use plimsoll_model::comparison::{Comparison, FigureRow, RatioGate, RatioGateResult};
 use plimsoll_model::gate::{GateState, Side};
 
 use super::Wishes;
+use super::figures::interval_of_shared;
 
 /// Each condition for each group after the first.
 pub(super) fn judge(comparison: &Comparison, wishes: Wishes<'_>) -> Vec<RatioGateResult> {
@@ -22,10 +23,16 @@ fn judge_one(
     unsure_fails: bool,
 ) -> RatioGateResult {
     let wanted = |row: &&FigureRow| gate.at.is_none_or(|load| row.load == Some(load));
-    let judged = comparison
-        .rows(gate.figure)
-        .filter(wanted)
-        .filter_map(|row| Judged::of(row, gate, index))
+    let rows: Vec<&FigureRow> = comparison.rows(gate.figure).filter(wanted).collect();
+    let known = rows.iter().filter(|row| row.ratios[index - 1].interval.is_some()).count();
+    // The worst of several load points is chosen by looking: they share the 5 %.
+    let interval = |row: &FigureRow| match known {
+        0 | 1 => row.ratios[index - 1].interval,
+        loads => interval_of_shared(row, index, comparison.paired, loads),
+    };
+    let judged = rows
+        .into_iter()
+        .filter_map(|row| Judged::of(row, interval(row), gate, index))
         .reduce(|worst, next| if next.is_worse_than(&worst, gate.fails) { next } else { worst });
     let state = judged.as_ref().map_or(GateState::Unknown, |judged| judged.state);
     RatioGateResult {
@@ -47,16 +54,19 @@ fn judge_one(
 struct Judged {
     state: GateState,
     ratio: f64,
-    /// As found.
+    /// What it was judged by.
     interval: Option<[f64; 2]>,
     load: Option<f64>,
 }
 
 impl Judged {
-    fn of(row: &FigureRow, gate: &RatioGate, index: usize) -> Option<Self> {
-        let Ratio { ratio, interval, interval_of_all, .. } = row.ratios.get(index - 1)?;
-        // The worst of several load points is chosen by looking: they share the 5 %.
-        let interval = if gate.at.is_none() { interval_of_all } else { interval };
+    fn of(
+        row: &FigureRow,
+        interval: Option<[f64; 2]>,
+        gate: &RatioGate,
+        index: usize,
+    ) -> Option<Self> {
+        let ratio = row.ratios.get(index - 1)?.ratio?;
         let sides = interval.map(|[low, high]| {
             // A server that would have carried more leaves one side open.
             let low = if row.groups[0].at_least { 0.0 } else { low };
@@ -71,7 +81,7 @@ impl Judged {
             (Some([low, _]), Side::Below) if low >= gate.limit => GateState::Held,
             _ => GateState::Unsure,
         };
-        Some(Self { state, ratio: (*ratio)?, interval: *interval, load: row.load })
+        Some(Self { state, ratio, interval, load: row.load })
     }
 
     fn is_worse_than(&self, other: &Self, fails: Side) -> bool {

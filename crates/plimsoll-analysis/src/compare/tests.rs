@@ -172,6 +172,21 @@ fn conditions_are_judged_on_the_interval() {
 }
 
 #[test]
+fn a_condition_is_judged_by_what_it_looks_at_and_no_more_ratios() {
+    let groups = [group("a", &FAST), group("b", &SLOW)];
+    let interval = |expr: &str| {
+        let gates = [expr.parse().unwrap()];
+        let found = compare(&groups, Wishes { gates: &gates, ..Wishes::default() }).unwrap();
+        (found.gates[0].interval.unwrap(), found)
+    };
+    let width = |[low, high]: [f64; 2]| high - low;
+    let (one, found) = interval("p99@1000 > 1.5x");
+    let (worst, _) = interval("p99 > 1.5x");
+    let all = row(&found, RatioFigure::P99, Some(1_000.0)).ratios[0].interval_of_all.unwrap();
+    assert!(width(one) < width(worst) && width(worst) < width(all), "{one:?} {worst:?} {all:?}");
+}
+
+#[test]
 fn what_differs_between_and_within_groups_is_said() {
     let (a, mut b) = (group("a", &FAST), group("b", &SLOW));
     let suite =

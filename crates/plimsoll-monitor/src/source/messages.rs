@@ -120,7 +120,7 @@ impl Assembler {
 /// The path in `==> /proc/stat <==`.
 fn header(line: &str) -> Option<&str> {
     let path = line.strip_prefix("==> /")?.strip_suffix(" <==")?;
-    (path.starts_with("proc/") || path.starts_with("sys/")).then_some(path)
+    ["proc/", "sys/", "plimsoll/"].iter().any(|root| path.starts_with(root)).then_some(path)
 }
 
 #[cfg(test)]
@@ -159,6 +159,12 @@ mod tests {
         assert_eq!(frame.texts["proc/loadavg"], "0.5\n");
         assert_eq!(frame.texts["sys/class/net/lo/speed"], "", "it could not be read");
         assert_eq!(frame.texts.len(), 3);
+    }
+
+    #[test]
+    fn what_other_programs_told_there_stands_beside_the_files() {
+        let all = messages(&FRAME.replace("/proc/loadavg", "/plimsoll/shaping"));
+        assert_eq!(whole(&all[0]).texts["plimsoll/shaping"], "0.5\n");
     }
 
     #[test]

@@ -129,7 +129,7 @@ scan() {
 	alive || held=$(holders)
 	look
 	# Rates that interfaces are shaped to: the kernel tells them to tc alone.
-	shaped=$(PATH=$PATH:/sbin:/usr/sbin tc qdisc show 2>/dev/null | grep '^qdisc tbf')
+	shaped=$(tc qdisc show 2>/dev/null | grep '^qdisc tbf')
 }
 
 # Which cores each thread may use: a line of a long file, in the form in which head puts files.

@@ -337,7 +337,8 @@ fn curve(run: &RunResult) -> String {
     format!("{}{}", curve.text, if free && searched { beyond } else { "" })
 }
 
-/// A search may end elsewhere the next time, and a default may change with the version.
+/// What the command alone does not repeat: a search may end elsewhere the next time, and a default
+/// may change with the version.
 fn repeat_note(run: &RunResult) -> String {
     let Some(seed) = run.seed else { return String::new() };
     format!(

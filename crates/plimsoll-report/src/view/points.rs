@@ -3,6 +3,7 @@
 use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
 use plimsoll_model::stated::{Stated, Time};
 use plimsoll_model::suite::Metric;
+use plimsoll_model::units::clients as clients_text;
 
 use super::drawn::{selected_points, timeline_spans, timeline_time};
 use super::errors::class_text;
@@ -97,7 +98,7 @@ fn filled(column: Column, cell: impl Fn(&PointResult) -> String + 'static) -> Fi
 
 fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     let foreign = run.suite.is_none();
-    let asks_for_rates = run.axis.unit == Metric::Ops.unit() && !foreign;
+    let asks_for_rates = run.axis.unit == ops_unit(run) && !foreign;
     let mut columns = vec![
         filled(figures("point", ""), |p| p.position.to_string()),
         // Where no width of the page hides it.
@@ -107,7 +108,9 @@ fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
         }),
         filled(figures("requested", &run.axis.unit), move |p| match p.offered_ops_per_s {
             // The search begins with all clients at once and no rate.
-            None if asks_for_rates => format!("none, {}\u{a0}clients", number(Some(p.requested))),
+            None if asks_for_rates => {
+                format!("none, {}", clients_text(p.requested)).replace(' ', "\u{a0}")
+            }
             _ => number(Some(p.requested)),
         }),
     ];

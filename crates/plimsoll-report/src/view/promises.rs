@@ -10,7 +10,7 @@ use crate::text::load;
 const PROMISED_NS: [(f64, &str); 4] =
     [(1e6, "1 ms"), (1e7, "10 ms"), (1e8, "100 ms"), (1e9, "1 s")];
 /// Loads on which more of it means more work; fewer points tell nothing of a bound between them.
-const UNITS: [&str; 2] = ["ops/s", "clients"];
+const UNITS: [&str; 3] = ["ops/s", "logons/s", "clients"];
 const POINTS_MIN: usize = 3;
 
 /// `p99, its interval included, stayed within 1 ms up to 7,059 ops/s and within 10 ms up to

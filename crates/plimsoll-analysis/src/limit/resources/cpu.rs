@@ -64,7 +64,7 @@ pub(super) fn quota(scene: &Scene<'_>) -> Option<Limit> {
 pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let (cores, busy) = (now.cores()?, now.cores_busy()?);
-    let own = now.process("cpu").unwrap_or(busy);
+    let own = now.process("cpu");
     let by_quota = now.group("quota").is_some_and(|quota| quota < cores);
     if by_quota || !has_cpu_queue(scene) {
         return None;
@@ -79,18 +79,21 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
         ]
     };
     let in_bursts = busy < FULL_MIN_RATIO * cores;
-    let full = (!in_bursts || is_waited_for(now, busy / cores)) && own >= OWN_MIN_RATIO * busy;
+    let is_own = own.is_none_or(|own| own >= OWN_MIN_RATIO * busy);
+    let full = (!in_bursts || is_waited_for(now, busy / cores)) && is_own;
+    let own = match own {
+        Some(own) => format!(", {} of it with the server itself", percent((own / busy).min(1.0))),
+        None => String::new(),
+    };
     let waited = match in_bursts {
-        true => ", and ops spent most of their time waiting for it",
+        true => ", and ops spent most of their time waiting",
         false => "",
     };
     if full && cores > 1.0 {
         let text = format!(
-            "the processors: the {} the server may use were {} busy, {} of it with the server \
-             itself{waited}",
+            "the processors: the {} the server may use were {} busy{own}{waited}",
             cores_text(cores),
             percent(busy / cores),
-            percent(own / busy),
         );
         let place = Some(cores_text(cores));
         return Some(limit(LimitKind::Processor, place, text, evidence(cores)));
@@ -98,10 +101,8 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     if full {
         let place = core_name(now);
         let text = format!(
-            "one core of the server ({place}, all it may use): {} busy, {} of it with the server \
-             itself{waited}",
+            "one core of the server ({place}, all it may use): {} busy{own}{waited}",
             percent(busy),
-            percent(own / busy),
         );
         return Some(limit(LimitKind::Core, Some(place), text, evidence(1.0)));
     }
@@ -143,7 +144,8 @@ fn has_cpu_queue(scene: &Scene<'_>) -> bool {
 pub(in crate::limit) fn nearly_full(seen: &Seen<'_>) -> Option<String> {
     let (cores, busy) = (seen.cores()?, seen.cores_busy()?);
     let waiting = seen.process("run_delay")?;
-    (busy > IDLE_MAX_RATIO * cores).then(|| {
+    let is_near = (IDLE_MAX_RATIO..FULL_MIN_RATIO).contains(&(busy / cores));
+    is_near.then(|| {
         let name = match cores {
             1.0 => core_name(seen),
             _ => format!("the {} it may use", cores_text(cores)),

@@ -511,7 +511,7 @@ fn a_core_that_ops_wait_for_is_full_though_the_load_comes_in_bursts() {
     // 32 ops are under way.
     let limit = last(&of(0.9, 20.0));
     assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
-    assert!(limit.text.ends_with("and ops spent most of their time waiting for it"), "{limit:?}");
+    assert!(limit.text.ends_with("and ops spent most of their time waiting"), "{limit:?}");
     let limit = last(&of(0.9, 10.0));
     assert_eq!(limit.kind, LimitKind::Unknown);
     let nearest = "nearest to it core 1: 90 % busy, of 93 % that count as full, with 10.0 threads \
