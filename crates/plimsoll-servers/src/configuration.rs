@@ -4,7 +4,8 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -12,41 +13,150 @@ use crate::software::{arguments_of, name_of};
 
 /// More text than this is no longer read.
 const BYTES_MAX: usize = 64 << 10;
-/// Files that one configuration may have.
-const FILES_MAX: usize = 40;
+/// Files, directories and failures that one configuration may have: Debian's Apache has some 40.
+const FILES_MAX: usize = 200;
+/// Symbolic links on the way to a file; the kernel follows no more (path_resolution(7)).
+const LINKS_MAX: u32 = 40;
+/// Bits of a mode that let others write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Bit of a directory's mode that keeps others from replacing what is not theirs.
+const STICKY: u32 = 0o1000;
+
+/// Why a file is not shown.
+const NOT_READ: &str = "not read";
+const NOT_OURS: &str = "not shown, others can write it";
+const TOO_LONG: &str = "not shown, too long";
 
 /// How a program names its configuration.
 struct Known {
     program: &'static str,
     /// Flags whose value is the file.
     flags: &'static [&'static str],
-    /// The flag whose value is the directory that names are seen from.
+    /// The flag whose value is the directory that the file's name is seen from.
     base: Option<&'static str>,
-    /// Where it is without them.
+    /// What it is seen from without that flag, as packages build it; the working directory else.
+    root: Option<&'static str>,
+    /// Where the file is without flags.
     usual: &'static str,
+    includes: Includes,
 }
 
+/// What names of included files are seen from.
+#[derive(Clone, Copy)]
+enum Includes {
+    /// The directory of the first file.
+    First,
+    /// Apache's `ServerRoot`, its `-d`, or the directory of the first file.
+    ServerRoot,
+    /// The directory of the file that includes.
+    Each,
+}
+
+/// What most programs have in common.
+const PLAIN: Known = Known {
+    program: "",
+    flags: &["-f"],
+    base: None,
+    root: None,
+    usual: "",
+    includes: Includes::First,
+};
+
+const KNOWN: [Known; 8] = [
+    Known {
+        program: "apache2",
+        base: Some("-d"),
+        root: Some("/etc/apache2"),
+        usual: "/etc/apache2/apache2.conf",
+        includes: Includes::ServerRoot,
+        ..PLAIN
+    },
+    Known {
+        program: "caddy",
+        flags: &["--config", "-c"],
+        usual: "Caddyfile",
+        includes: Includes::Each,
+        ..PLAIN
+    },
+    Known { program: "ganesha.nfsd", usual: "/etc/ganesha/ganesha.conf", ..PLAIN },
+    Known { program: "haproxy", usual: "/etc/haproxy/haproxy.cfg", ..PLAIN },
+    Known {
+        program: "httpd",
+        base: Some("-d"),
+        root: Some("/etc/httpd"),
+        usual: "/etc/httpd/conf/httpd.conf",
+        includes: Includes::ServerRoot,
+        ..PLAIN
+    },
+    Known { program: "lighttpd", usual: "/etc/lighttpd/lighttpd.conf", ..PLAIN },
+    Known {
+        program: "nginx",
+        flags: &["-c"],
+        base: Some("-p"),
+        root: Some("/usr/share/nginx"),
+        usual: "/etc/nginx/nginx.conf",
+        ..PLAIN
+    },
+    Known {
+        program: "smbd",
+        flags: &["-s", "--configfile"],
+        usual: "/etc/samba/smb.conf",
+        ..PLAIN
+    },
+];
+
 impl Known {
-    const fn new(
-        program: &'static str,
-        flags: &'static [&'static str],
-        base: Option<&'static str>,
-        usual: &'static str,
-    ) -> Self {
-        Self { program, flags, base, usual }
+    /// The files of a command line, in their order.
+    fn files(&self, words: &[String], place: &Path) -> Vec<PathBuf> {
+        let mut named: Vec<String> = self
+            .flags
+            .iter()
+            .map(|flag| flag_values(words, flag))
+            .find(|v| !v.is_empty())
+            .unwrap_or_default();
+        match self.program {
+            // It reads all files that it is given.
+            "haproxy" => {
+                named.extend(words.iter().skip_while(|word| *word != "--").skip(1).cloned());
+            }
+            // Other verbs read no file, and this flag takes what was saved last.
+            "caddy"
+                if words.get(1).is_none_or(|verb| verb != "run")
+                    || words.iter().any(|word| word == "--resume") =>
+            {
+                return Vec::new();
+            }
+            // Of others the last name counts.
+            _ => named = named.pop().into_iter().collect(),
+        }
+        if named.is_empty() {
+            named.push(self.usual.to_owned());
+        }
+        let base = self.base_flag(words, place);
+        let base = base.or_else(|| self.root.map(PathBuf::from)).unwrap_or(place.to_owned());
+        named.iter().flat_map(|name| with_its_files(base.join(name))).collect()
+    }
+
+    fn base_flag(&self, words: &[String], place: &Path) -> Option<PathBuf> {
+        let base = flag_values(words, self.base?).pop()?;
+        Some(place.join(base))
+    }
+
+    /// What names of included files are seen from, unless it is another place for each file.
+    fn includes_from(&self, first: &Path, base: Option<PathBuf>) -> Option<PathBuf> {
+        let beside = first.parent().map(Path::to_owned);
+        match self.includes {
+            Includes::First => beside,
+            Includes::ServerRoot => base.or(beside),
+            Includes::Each => None,
+        }
     }
 }
 
-const KNOWN: [Known; 8] = [
-    Known::new("apache2", &["-f"], Some("-d"), "/etc/apache2/apache2.conf"),
-    Known::new("caddy", &["--config", "-c"], None, "/etc/caddy/Caddyfile"),
-    Known::new("ganesha.nfsd", &["-f"], None, "/etc/ganesha/ganesha.conf"),
-    Known::new("haproxy", &["-f"], None, "/etc/haproxy/haproxy.cfg"),
-    Known::new("httpd", &["-f"], Some("-d"), "/etc/httpd/conf/httpd.conf"),
-    Known::new("lighttpd", &["-f"], None, "/etc/lighttpd/lighttpd.conf"),
-    Known::new("nginx", &["-c"], Some("-p"), "/etc/nginx/nginx.conf"),
-    Known::new("smbd", &["-s", "--configfile"], None, "/etc/samba/smb.conf"),
-];
+/// A directory stands for the files in it that HAProxy reads of one.
+fn with_its_files(file: PathBuf) -> Vec<PathBuf> {
+    if file.is_dir() { matching(&file.join("*.cfg")) } else { vec![file] }
+}
 
 /// Words that include other files, in whichever case.
 const INCLUDES: [&str; 4] = ["include", "includeoptional", "%include", "import"];
@@ -60,23 +170,46 @@ pub struct Configuration {
     pub text: String,
 }
 
-/// The configuration of a process, where its program is known and its files are there to read.
+/// The configuration of a process, where its program is known and its files are there to read. One
+/// that sees other files than we do, in a container or a changed root, has names for them that mean
+/// something else here.
 pub fn configuration(pid: u32) -> Option<Configuration> {
     let name = name_of(pid)?;
     let known = KNOWN.iter().find(|known| known.program == name)?;
     let pid = first_of_program(pid, known.program);
     let owner = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+    if !is_root_or_us(owner) {
         return None;
     }
-    let words = words(&arguments_of(pid));
-    let named = known.flags.iter().find_map(|flag| flag_value(&words, flag));
-    let place = known.base.and_then(|flag| flag_value(&words, flag)).map(PathBuf::from);
-    let place = place.or_else(|| fs::read_link(format!("/proc/{pid}/cwd")).ok());
-    let file = place.unwrap_or_default().join(named.unwrap_or_else(|| known.usual.to_owned()));
-    let mut reading = Reading { base: file.parent()?.to_owned(), ..Reading::default() };
-    reading.take(&file)?;
-    Some(Configuration { file, text: reading.text })
+    let place = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    read(known, &words(&arguments_of(pid)), &place).filter(|found| sees_ours(pid, &found.file))
+}
+
+/// The configuration that a command line names, started at `place`.
+fn read(known: &Known, words: &[String], place: &Path) -> Option<Configuration> {
+    let files = known.files(words, place);
+    let first = files.iter().find(|file| file.exists())?.clone();
+    let base = known.includes_from(&first, known.base_flag(words, place));
+    let mut reading = Reading { base, ..Reading::default() };
+    for file in &files {
+        reading.take(file);
+    }
+    Some(Configuration { file: first, text: reading.text })
+}
+
+fn is_root_or_us(user: u32) -> bool {
+    user == 0 || user == rustix::process::geteuid().as_raw()
+}
+
+/// Whether a path means the same file to a process as to us: it may have a root of its own (a
+/// container), and it may have mounts of its own that leave this file alone (`PrivateTmp=`).
+fn sees_ours(pid: u32, file: &Path) -> bool {
+    let of = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    // Without links: an absolute one would lead from their root to ours.
+    let Ok(file) = file.canonicalize() else { return false };
+    let theirs = Path::new("/proc").join(pid.to_string()).join("root");
+    let theirs = file.strip_prefix("/").ok().and_then(|file| of(&theirs.join(file)));
+    theirs.is_some() && theirs == of(&file)
 }
 
 /// The process that was started with the flags: workers have their own titles.
@@ -100,8 +233,8 @@ fn words(arguments: &[String]) -> Vec<String> {
     }
 }
 
-/// The value of a flag: `-c FILE`, `-cFILE`, `--config FILE`, `--config=FILE`; the last counts.
-fn flag_value(words: &[String], flag: &str) -> Option<String> {
+/// The values of a flag: `-c FILE`, `-cFILE`, `--config FILE`, `--config=FILE`.
+fn flag_values(words: &[String], flag: &str) -> Vec<String> {
     let value = |(index, word): (usize, &String)| {
         let rest = word.strip_prefix(flag)?;
         match rest.strip_prefix('=') {
@@ -111,46 +244,140 @@ fn flag_value(words: &[String], flag: &str) -> Option<String> {
             None => Some(rest.to_owned()),
         }
     };
-    words.iter().enumerate().filter_map(value).next_back()
+    words.iter().enumerate().filter_map(value).collect()
 }
 
 #[derive(Default)]
 struct Reading {
-    /// Names of included files are seen from here.
-    base: PathBuf,
+    /// Names of included files are seen from here; from beside each file where there is none.
+    base: Option<PathBuf>,
+    /// What was looked at, whether it could be read or not.
     taken: Vec<PathBuf>,
     text: String,
 }
 
 impl Reading {
     /// Takes a file in, and those that it includes after it.
-    fn take(&mut self, file: &Path) -> Option<()> {
-        let metadata = fs::metadata(file).ok()?;
-        if !metadata.is_file() || self.taken.iter().any(|taken| taken == file) {
-            return None;
+    fn take(&mut self, file: &Path) {
+        if !self.is_new(file) {
+            return;
         }
-        self.taken.push(file.to_owned());
-        let room = BYTES_MAX.saturating_sub(self.text.len()) as u64;
-        if self.taken.len() > FILES_MAX || metadata.len() > room {
-            let _ = writeln!(self.text, "# {}: not shown, too long", file.display());
-            return Some(());
-        }
-        let content = fs::read_to_string(file).ok()?;
+        let content = match self.content_of(file) {
+            Ok(content) => content,
+            Err(why) => return self.remark(file, why),
+        };
         let _ = writeln!(self.text, "# {}", file.display());
         for line in content.lines().filter(|line| !says_nothing(line)) {
             let _ = writeln!(self.text, "{line}");
         }
-        for pattern in content.lines().filter_map(included) {
-            let pattern = self.base.join(pattern);
-            for file in matching(&pattern) {
-                // Of types of files nobody asks, and they are long.
-                if file.file_name() != Some(OsStr::new("mime.types")) {
-                    self.take(&file);
-                }
+        let beside = file.parent().unwrap_or(file);
+        for line in content.lines() {
+            if let Some(root) = server_root(line) {
+                self.base = self.base.take().map(|base| base.join(root));
+            }
+            for name in statements(line).into_iter().filter_map(included) {
+                self.take_included(name, beside);
             }
         }
-        Some(())
     }
+
+    /// Takes in what an include names, or says that it gave nothing.
+    fn take_included(&mut self, name: &str, beside: &Path) {
+        let pattern = self.base.as_deref().unwrap_or(beside).join(name);
+        if pattern.exists() || !self.has_snippet(name) {
+            self.take_matching(&pattern);
+        }
+    }
+
+    fn take_matching(&mut self, pattern: &Path) {
+        let files = matching(pattern);
+        if files.is_empty() && self.is_new(pattern) {
+            self.remark(pattern, NOT_READ);
+        }
+        for file in files {
+            // Of types of files nobody asks, and they are long.
+            if file.file_name() == Some(OsStr::new("mime.types")) {
+                continue;
+            }
+            match file.is_dir() {
+                // Apache reads all of a directory, and of those in it.
+                true if self.is_new(&file) => self.take_matching(&file.join("*")),
+                true => {}
+                false => self.take(&file),
+            }
+        }
+    }
+
+    /// Whether there is room for one more, and it is none that was taken before.
+    fn is_new(&mut self, file: &Path) -> bool {
+        if self.taken.len() > FILES_MAX || self.taken.iter().any(|taken| taken == file) {
+            return false;
+        }
+        self.taken.push(file.to_owned());
+        if self.taken.len() > FILES_MAX {
+            let _ = writeln!(self.text, "# too many files: not shown from {} on", file.display());
+        }
+        self.taken.len() <= FILES_MAX
+    }
+
+    /// What a file holds, or why it is not shown.
+    fn content_of(&self, file: &Path) -> Result<String, &'static str> {
+        // Opening what is no file may wait for ever.
+        if !fs::metadata(file).is_ok_and(|metadata| metadata.is_file()) {
+            return Err(NOT_READ);
+        }
+        if !is_our_choice(file, &mut { LINKS_MAX }) {
+            return Err(NOT_OURS);
+        }
+        let opened = File::open(file).map_err(|_| NOT_READ)?;
+        if !opened.metadata().is_ok_and(|metadata| is_ours(&metadata)) {
+            return Err(NOT_OURS);
+        }
+        let room = BYTES_MAX.saturating_sub(self.text.len());
+        let mut bytes = Vec::new();
+        opened.take(room as u64 + 1).read_to_end(&mut bytes).map_err(|_| NOT_READ)?;
+        match bytes.len() > room {
+            true => Err(TOO_LONG),
+            false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    fn remark(&mut self, file: &Path, why: &str) {
+        let _ = writeln!(self.text, "# {}: {why}", file.display());
+    }
+
+    /// Caddy's `import` takes parts of the file as well, which stand behind their name in brackets.
+    fn has_snippet(&self, name: &str) -> bool {
+        let head = format!("({name})");
+        self.text.lines().any(|line| line.trim_start().starts_with(&head))
+    }
+}
+
+/// Whether nobody but root and this user can have said which file a path leads to: a link that
+/// others can put there leads to what only we may read.
+fn is_our_choice(path: &Path, links_left: &mut u32) -> bool {
+    // Names in there mean something else to each process.
+    if path.starts_with("/proc") {
+        return false;
+    }
+    path.ancestors().all(|place| {
+        let Ok(metadata) = fs::symlink_metadata(place) else { return false };
+        if !metadata.is_symlink() {
+            return is_ours(&metadata);
+        }
+        let (Some(beside), Ok(target)) = (place.parent(), fs::read_link(place)) else {
+            return false;
+        };
+        let followed = *links_left > 0;
+        *links_left = links_left.saturating_sub(1);
+        followed && is_root_or_us(metadata.uid()) && is_our_choice(&beside.join(target), links_left)
+    })
+}
+
+/// Whether only root and this user can write it, or at least replace what is theirs in it.
+fn is_ours(metadata: &Metadata) -> bool {
+    let kept = metadata.is_dir() && metadata.mode() & STICKY != 0;
+    is_root_or_us(metadata.uid()) && (kept || metadata.mode() & WRITABLE_BY_OTHERS == 0)
 }
 
 /// Blank, or a remark.
@@ -159,13 +386,43 @@ fn says_nothing(line: &str) -> bool {
     line.is_empty() || line.starts_with(['#', ';'])
 }
 
-/// The files that a line includes.
-fn included(line: &str) -> Option<&str> {
-    let line = line.trim();
-    let end = line.find(|c: char| c.is_whitespace() || c == '=')?;
-    let (word, rest) = line.split_at(end);
+/// The directory that Apache's names are seen from; one made of variables is not known.
+fn server_root(line: &str) -> Option<&str> {
+    let (word, rest) = line.trim().split_once(char::is_whitespace)?;
+    let root = rest.trim_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
+    (word.eq_ignore_ascii_case("ServerRoot") && !root.contains('$')).then_some(root)
+}
+
+/// What a line says, without the remark at its end: nginx lets one hold several directives.
+fn statements(line: &str) -> Vec<&str> {
+    let mut quote = None;
+    let ends = |c: char| {
+        match quote {
+            Some(open) if open == c => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            _ => {}
+        }
+        quote.is_none() && c == ';'
+    };
+    line.split(ends)
+        .take_while(|part| !part.trim_start().starts_with('#'))
+        .map(|part| part.rsplit("{ ").next().unwrap_or(part).trim())
+        .collect()
+}
+
+/// The name that a statement includes.
+fn included(statement: &str) -> Option<&str> {
+    let end = statement.find(|c: char| c.is_whitespace() || c == '=')?;
+    let (word, rest) = statement.split_at(end);
+    let rest = rest.trim();
+    let value = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+    let name = match value.chars().next()? {
+        quote @ ('"' | '\'') => value[1..].split(quote).next()?,
+        // Samba's names may hold blanks.
+        _ if rest.starts_with('=') => value,
+        _ => value.split_whitespace().next()?,
+    };
     let is_include = INCLUDES.iter().any(|known| word.eq_ignore_ascii_case(known));
-    let name = rest.trim_matches(|c: char| c.is_whitespace() || "=;\"'".contains(c));
     (is_include && !name.is_empty()).then_some(name)
 }
 
@@ -186,66 +443,4 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn arguments(line: &str) -> Vec<String> {
-        line.split(' ').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn a_flag_is_found_however_it_is_written() {
-        for (line, flag, value) in [
-            ("nginx -p /srv -c conf/nginx.conf", "-c", Some("conf/nginx.conf")),
-            ("nginx -cx.conf", "-c", Some("x.conf")),
-            ("nginx -c a -c b", "-c", Some("b")),
-            ("smbd -F --configfile=/x/smb.conf", "--configfile", Some("/x/smb.conf")),
-            ("caddy run --config Caddyfile", "--config", Some("Caddyfile")),
-            ("smbd --configfiles /x", "--configfile", None),
-            ("nginx -c", "-c", None),
-        ] {
-            assert_eq!(flag_value(&arguments(line), flag).as_deref(), value, "{line}");
-        }
-        let title = ["nginx: master process nginx -c /x/nginx.conf".to_owned()];
-        assert_eq!(flag_value(&words(&title), "-c").as_deref(), Some("/x/nginx.conf"));
-    }
-
-    #[test]
-    fn lines_that_include_are_told_from_others() {
-        for (line, name) in [
-            ("    include /etc/nginx/conf.d/*.conf;", Some("/etc/nginx/conf.d/*.conf")),
-            ("IncludeOptional mods-enabled/*.load", Some("mods-enabled/*.load")),
-            ("include = /etc/samba/more.conf", Some("/etc/samba/more.conf")),
-            ("%include \"exports.conf\"", Some("exports.conf")),
-            ("includes nothing", None),
-            ("# include x", None),
-            ("include", None),
-        ] {
-            assert_eq!(included(line), name, "{line}");
-        }
-    }
-
-    #[test]
-    fn included_files_stand_behind_the_first_and_remarks_are_left_out() {
-        let place = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = place.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, text).unwrap();
-            path
-        };
-        let first = file("nginx.conf", "# a remark\n\nworkers 2;\ninclude sites/*.conf;\n");
-        file("sites/b.conf", "listen 81;\ninclude nginx.conf;\n");
-        file("sites/a.conf", "listen 80;\n");
-        file("sites/a.conf.old", "listen 79;\n");
-        file("sites/c.conf", &"x".repeat(BYTES_MAX));
-        let mut reading = Reading { base: place.path().to_owned(), ..Reading::default() };
-        reading.take(&first).unwrap();
-        let text = reading.text;
-        let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} in {text}"));
-        assert!(at("workers 2;") < at("listen 80;") && at("listen 80;") < at("listen 81;"));
-        assert!(!text.contains("a remark") && !text.contains("listen 79"), "{text}");
-        assert_eq!(text.matches("workers 2;").count(), 1, "a circle ends: {text}");
-        assert!(text.ends_with("c.conf: not shown, too long\n"), "{text}");
-    }
-}
+mod tests;
