@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plimsoll_engine::clock::RunDelay;
+use plimsoll_engine::clock::{self, RunDelay};
 use plimsoll_engine::fresh::FreshTimes;
 use plimsoll_engine::recorder::{Arrived, Flight, Landing, Recorder};
 use plimsoll_engine::seam::{LinkKind, Script, Step, Turn};
@@ -138,6 +138,21 @@ fn replies_that_are_dropped_unread_end_their_ops_and_are_counted_as_moved() {
 }
 
 #[test]
+fn what_is_dropped_is_shown_to_nobody() {
+    // Every other reply overtakes ten others. One that is read says whose it is; those that are
+    // dropped end the ops in the order in which these were sent.
+    let mut overtakes = false;
+    let mut driver = SimDriver::new(|now: Nanos| {
+        overtakes = !overtakes;
+        Some(now + Nanos::from_millis(if overtakes { 10 } else { 30 }))
+    });
+    let dropping = Pipeline { discards: true, room: 64, ..Pipeline::default() };
+    let seen = run(&dropping, &even(500.0), 0, &mut driver);
+    assert_eq!((seen.totals.due, seen.totals.ops["first"].count), (5_000, 5_000));
+    assert!(seen.response().min() >= 17_000_000, "{}", seen.response().min());
+}
+
+#[test]
 fn bytes_are_counted_where_they_ended_and_on_the_wire() {
     let seen = run(&Echo, &assignment(closed(4, Nanos::ZERO)), 0, &mut steady());
     let totals = &seen.totals;
@@ -191,6 +206,32 @@ fn every_interval_tells_how_much_waits_and_for_how_long_the_core_was_anothers() 
     assert!(waiting.iter().max().unwrap().abs_diff(300) <= 5, "{waiting:?}");
     let is_told = RunDelay::of_this_thread().read().is_some();
     assert!(seen.intervals.iter().all(|i| i.health.run_delay_ns.is_some() == is_told));
+}
+
+#[test]
+fn every_interval_tells_how_long_it_was_and_how_much_of_the_core_the_worker_used_in_it() {
+    let before = clock::thread_cpu();
+    let seen = run(&Echo, &even(100.0), 0, &mut steady());
+    let spent = (clock::thread_cpu() - before).0;
+    assert!(seen.intervals.iter().all(|i| i.health.wall_ns == (i.end - i.start).0));
+    assert_eq!(sum(&seen, |i| i.health.wall_ns), seen.intervals.last().unwrap().end.0);
+    let used = sum(&seen, |i| i.health.cpu_ns);
+    assert!((1..=spent).contains(&used), "{used} ns of {spent} ns");
+}
+
+#[test]
+fn the_lower_bound_of_a_response_has_no_late_send_of_the_generator_in_it() {
+    let mut driver = stalled();
+    driver.stamps = true;
+    let datagrams = Pipeline { kind: LinkKind::Datagram, room: 256, ..Pipeline::default() };
+    let seen = run(&datagrams, &even(1_000.0), 0, &mut driver);
+    assert!(seen.response().max() > 109_000_000, "{}", seen.response().max());
+    let low = seen.merged(|i| &i.ops[0].response_low);
+    assert!(low.max() <= 10_020_000, "{}", low.max());
+    // A hundred were late, and ten more were sent on time while these were in flight: what the
+    // server made them wait for may have been our bunch.
+    let lowered = low.count_between(0, 9_500_000);
+    assert!(lowered.abs_diff(110) <= 1, "{lowered}");
 }
 
 #[test]

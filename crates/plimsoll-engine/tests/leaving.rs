@@ -12,6 +12,7 @@ use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::pipeline::Pipeline;
 use plimsoll_testkit::sim::{SimDriver, Target};
 
+use support::streamed::Streamed;
 use support::{Seen, assignment, closed, open, run};
 
 const MS_10: Nanos = Nanos::from_millis(10);
@@ -66,6 +67,18 @@ fn what_a_leaving_client_had_in_flight_has_failed() {
     assert_eq!(seen.totals.due, ended(&seen) + seen.totals.not_sent);
     // The rest of its own schedule has nobody to do it.
     assert!(seen.totals.not_sent.abs_diff(1_800) < 10, "{}", seen.totals.not_sent);
+}
+
+#[test]
+fn a_client_that_can_go_no_further_still_has_the_reply_to_its_last_op() {
+    // It knows when it has sent the 300th, 30 ms before the reply is whole.
+    let mut driver = steady();
+    driver.doubled_after = Some(Nanos::from_millis(20));
+    let task = assignment(closed(2, Nanos::ZERO));
+    let seen = run(&Streamed { sends_max: 300 }, &task, 0, &mut driver);
+    assert_eq!((seen.lost.len(), errors(&seen)), (2, 0));
+    assert_eq!((seen.requests.len(), driver.closes), (600, 2));
+    assert_eq!(seen.totals.due, ended(&seen));
 }
 
 fn slow_again() -> SimDriver<impl Target> {

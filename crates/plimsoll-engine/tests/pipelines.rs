@@ -9,6 +9,7 @@ use plimsoll_engine::seam::LinkKind;
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
+use plimsoll_model::event::{Interval, Phase, Times, new_times};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, Gaps};
 use plimsoll_model::units::Nanos;
@@ -16,6 +17,7 @@ use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::pipeline::Pipeline;
 use plimsoll_testkit::sim::{Congestion, SimDriver, Target};
 
+use support::streamed::Streamed;
 use support::{Seen, assignment, closed, open, run};
 
 const MS: Nanos = Nanos::from_millis(1);
@@ -211,6 +213,60 @@ fn a_piece_of_a_closed_load_ends_with_its_last_follow_on() {
     assert!(totals.pieces.abs_diff(1_333) <= 4, "{}", totals.pieces);
     assert_eq!(totals.piece_ns_total / totals.pieces, 30_000_000);
     assert_eq!(totals.due, ended(&seen));
+}
+
+/// Ten clients send an op every 100 ms each; the first piece of a reply comes after 13 ms, the
+/// second 20 ms later. No piece comes at a border of slices.
+fn streamed(stalls: Vec<(Nanos, Nanos)>) -> Seen {
+    let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(13)));
+    driver.doubled_after = Some(Nanos::from_millis(20));
+    driver.stalls = stalls;
+    run(&Streamed { sends_max: u64::MAX }, &even(100.0, 10), 0, &mut driver)
+}
+
+#[test]
+fn each_piece_of_a_streamed_reply_is_timed() {
+    let seen = streamed(vec![]);
+    assert_eq!((seen.totals.due, ended(&seen), failed(&seen)), (1_000, 1_000, 0));
+    let (mut first, mut gap): (Times, Times) = (new_times(), new_times());
+    for interval in seen.intervals.iter().filter(|i| i.phase != Phase::WarmUp) {
+        let Some(pieces) = &interval.ops[0].pieces else { continue };
+        first.add(&pieces.first).unwrap();
+        gap.add(&pieces.gap).unwrap();
+    }
+    // Of the ops due in the window.
+    assert_eq!((first.len(), gap.len()), (1_000, 1_000));
+    assert!(first.min() >= 12_990_000 && first.max() <= 13_020_000, "{first:?}");
+    assert!(gap.min() >= 19_980_000 && gap.max() <= 20_030_000, "{gap:?}");
+}
+
+#[test]
+fn a_piece_belongs_to_the_slice_in_which_it_is_read() {
+    let seen = streamed(vec![(Nanos::from_millis(5_205), Nanos::from_millis(5_795))]);
+    let read_from = |millis: u64| {
+        let of = |i: &&Interval| i.start == Nanos::from_millis(millis);
+        let slice = seen.intervals.iter().find(of).unwrap();
+        slice.ops[0].pieces.as_ref().map_or(0, |pieces| pieces.first.len() + pieces.gap.len())
+    };
+    let [before, within, also_within, after] = [5_000, 5_250, 5_500, 5_750].map(read_from);
+    // One of either kind every 10 ms, until the worker stands still.
+    assert_eq!((before, within, also_within), (42, 0, 0));
+    assert!(after > 100, "those that lay there, and of the ops that could not go out: {after}");
+}
+
+#[test]
+fn ops_that_come_due_while_many_replies_are_dealt_with_do_not_wait_for_the_last_of_them() {
+    // A hundred connections are answered at the same instants; what follows from each reply takes
+    // 0.1 ms to send, 10 ms for all.
+    let grid = Nanos::from_millis(100).0;
+    let mut driver = SimDriver::new(move |now: Nanos| Some(Nanos((now.0 / grid + 1) * grid)));
+    driver.send_cost = Nanos::from_micros(100);
+    let pipeline = Pipeline { follow_ons: 1, ..Pipeline::default() };
+    let seen = run(&pipeline, &even(1_000.0, 100), 0, &mut driver);
+    assert_eq!((seen.totals.not_sent, seen.totals.unfinished, failed(&seen)), (0, 0, 0));
+    // Sixteen connections are dealt with between two looks at what is due.
+    let lateness = seen.lateness().max();
+    assert!((1_000_000..=2_500_000).contains(&lateness), "{lateness}");
 }
 
 #[test]

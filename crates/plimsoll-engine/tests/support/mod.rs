@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub mod streamed;
+
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
