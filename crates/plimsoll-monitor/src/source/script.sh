@@ -97,13 +97,27 @@ group_files() {
 	done <"/proc/$1/cgroup"
 }
 
-# A line of each connection is sent only where they are few.
+# The kernel looks through a table of all sockets for those of a port: milliseconds, where there are
+# not too many.
 few_sockets() {
 	inuse=9999 tw=0
 	while read -r what _ inuse _ _ _ tw _; do
 		[ "$what" = TCP: ] && break
 	done </proc/net/sockstat
-	[ $((inuse + tw)) -lt 1000 ]
+	[ $((inuse + tw)) -lt 20000 ]
+}
+
+# Those of the server's ports in the namespace of the process $1, in the form in which head puts
+# files.
+sockets() {
+	for table in "/proc/$1/net/tcp" "/proc/$1/net/tcp6"; do
+		awk -v ports=" $ports " -v table="$table" '
+			NR == 1 { printf "\n==> %s <==\n%s\n", table, $0 }
+			NR > 1 {
+				n = split($2, part, ":")
+				if (index(ports, " " part[n] " ")) print
+			}' "$table" 2>/dev/null
+	done
 }
 
 # Have the roots other children than at the last question?
@@ -149,9 +163,6 @@ sample() {
 	files=
 	for pid in $roots; do
 		files="$files /proc/$pid/cgroup /proc/$pid/net/dev"
-		# The kernel looks through a table of all sockets for these: milliseconds.
-		[ $((turn % 3)) -eq 0 ] && few_sockets &&
-			files="$files /proc/$pid/net/tcp /proc/$pid/net/tcp6"
 	done
 	for pid in $members; do
 		files="$files /proc/$pid/stat /proc/$pid/status /proc/$pid/task/$pid/children"
@@ -166,6 +177,11 @@ sample() {
 		/proc/pressure/memory /proc/net/rpc/nfsd "/proc/$$/stat" "/proc/$PPID/stat" \
 		/proc/self/mountinfo /sys/block/*/size /sys/class/net/*/speed $groups $files 2>/dev/null
 	[ -n "$looked" ] && affinities
+	if [ $((turn % 3)) -eq 0 ] && few_sockets; then
+		for pid in $roots; do
+			sockets "$pid"
+		done
+	fi
 	looked=
 	[ -n "$shaped" ] && printf '\n==> /plimsoll/shaping <==\n%s\n' "$shaped"
 	printf '\n=plimsoll end %s\n' "$1"
