@@ -98,9 +98,19 @@ fn requests_clients_and_new_connections_are_as_many_as_were_asked_for() {
         (&["--clients", "3", "--new-connection"], 20 + 1),
         (&["--rate", "1k", "--connections", "4", "--new-connection"], 20 + 1),
     ] {
-        for peer in WebPeer::all() {
-            let seen = seen(&peer, &peer.url("a?b=c"), flags);
-            assert_eq!(connections(&seen), wanted, "{} {flags:?}", peer.name);
+        for number in 0..WebPeer::all().len() {
+            let once = || {
+                let peer = WebPeer::all().into_iter().nth(number).unwrap();
+                (peer.name, seen(&peer, &peer.url("a?b=c"), flags))
+            };
+            let (mut name, mut seen) = once();
+            for _ in 0..2 {
+                // Caddy's log tells connections by their ports, and a new one may get a port again.
+                if connections(&seen) != wanted {
+                    (name, seen) = once();
+                }
+            }
+            assert_eq!(connections(&seen), wanted, "{name} {flags:?}");
             let line =
                 same(&seen, |one| (one.method.clone(), one.target.clone(), one.protocol.clone()));
             assert_eq!(line, ("GET".into(), "/a?b=c".into(), "HTTP/1.1".into()));
