@@ -59,19 +59,18 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs()
 }
 
-/// The value with its unit.
+/// The value with a unit that people use.
 pub(super) fn value(run: &RunResult) -> String {
     let Some(value) = run.summary.value else { return NONE.to_owned() };
-    let text = format!("{} {}", bounded(run, value), run.summary.unit);
-    match metric(run) {
-        Metric::Bytes => format!("{text} ({} MiB/s)", mib_per_s(Some(value))),
-        Metric::Ops | Metric::Logons => text,
-    }
+    let (value, unit) = match metric(run) {
+        Metric::Bytes => (mib_per_s(Some(value)), "MiB/s"),
+        Metric::Ops | Metric::Logons => (number(Some(value)), run.summary.unit.as_str()),
+    };
+    format!("{} {unit}", bounded(run, value))
 }
 
 /// The headline figure, which may be no more than what was asked of the server.
-fn bounded(run: &RunResult, value: f64) -> String {
-    let value = number(Some(value));
+fn bounded(run: &RunResult, value: String) -> String {
     match run.summary.bound {
         Bound::Exact => value,
         Bound::AtLeast => format!("at least {value}"),
@@ -97,7 +96,7 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     let has_score = !figures.is_empty();
     figures.push(Figure {
         label: run.summary.metric.clone(),
-        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| bounded(run, v)),
+        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| bounded(run, number(Some(v)))),
         unit: main_unit(run),
         main: !has_score,
     });

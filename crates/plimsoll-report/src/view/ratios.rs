@@ -68,6 +68,9 @@ pub(crate) fn ratio(ratio: &Ratio) -> String {
     }
 }
 
+/// Where only a larger ratio would have been seen, its figure says no more than that.
+const DETECTABLE_MAX: f64 = 10.0;
+
 /// What may be said of it, with what would have been seen.
 pub(crate) fn said(row: &FigureRow, index: usize) -> String {
     let Some(it) = row.ratios.get(index) else { return ABSENT.to_owned() };
@@ -83,7 +86,10 @@ pub(crate) fn said(row: &FigureRow, index: usize) -> String {
                 let text = |bound| times(bound, high / low);
                 format!(" ({}–{})", text(low), text(high))
             });
-            let seen = it.detectable.map(|seen| format!("; {} would have been", percent(seen)));
+            let seen = it.detectable.map(|seen| match seen {
+                ..DETECTABLE_MAX => format!("; {} would have been", percent(seen)),
+                _ => "; not even a tenfold one would have been".to_owned(),
+            });
             format!("no difference seen{}{}", bounds.unwrap_or_default(), seen.unwrap_or_default())
         }
         Claim::MayBeChance => format!("{} by itself, may be chance", ratio(it)),
