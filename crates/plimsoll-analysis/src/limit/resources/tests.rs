@@ -1,3 +1,5 @@
+mod swings;
+
 use plimsoll_model::disclosure::{Disclosure, TargetDisclosure};
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::LimitKind;
@@ -387,43 +389,6 @@ fn two_that_are_full_at_once_are_both_named() {
 }
 
 #[test]
-fn two_that_take_turns_are_both_named_though_each_is_half_used() {
-    let of = |correlation| {
-        idle_and(&[
-            ("host.turns_correlation", correlation),
-            ("host.turns_cpu_full", 0.4),
-            ("host.turns_storage_stalled", 0.35),
-            ("disk.vda.busy", 0.2),
-        ])
-    };
-    let result = |high: &[(&str, f64)]| {
-        let low: Seen<'_> = &[];
-        run(&[(800, low), (990, high), (1_000, high)], here(), None).points[2].limit.clone()
-    };
-    let limit = result(&[of(-0.9).as_slice(), &[("process.server.core", 1.0)]].concat());
-    assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
-    assert_eq!(
-        (limit.also[0].kind, limit.also[0].place.as_deref()),
-        (LimitKind::Disk, Some("vda"))
-    );
-    assert_eq!(result(&of(0.3)).kind, LimitKind::Unknown);
-}
-
-#[test]
-fn averages_name_no_lock_where_throughput_swings_within_a_second() {
-    let waiting = |threads| {
-        idle_and(&[
-            ("process.server.threads", 17.0),
-            ("process.server.threads_waiting_for_lock", threads),
-        ])
-    };
-    let (low, high) = (waiting(16.0), waiting(12.0));
-    assert_eq!(last(&low, &high).0, LimitKind::Lock);
-    let swinging = [&high[..], &[("load.slow_rate", 200.0), ("load.fast_rate", 2_000.0)]].concat();
-    assert_eq!(last(&low, &swinging).0, LimitKind::Unknown);
-}
-
-#[test]
 fn the_limit_moves_with_the_load_and_contention_is_a_finding_of_its_own() {
     let of = |cpu: f64, queue: f64, busy: f64| {
         [
@@ -490,35 +455,6 @@ fn a_full_core_is_not_called_unsaturated_because_of_scatter_at_the_end() {
     let text = sentence(&[(800, &low), (990, &half), (1_040, &half)]);
     let grew = "throughput still grew from 16 clients to 32 clients, though no longer in step";
     assert!(text.starts_with(grew) && text.contains("from 16 clients on"), "{text}");
-}
-
-#[test]
-fn a_core_that_ops_wait_for_is_full_though_the_load_comes_in_bursts() {
-    let of = |busy: f64, waiting: f64| {
-        [
-            ("process.server.cores_allowed", 1.0),
-            ("process.server.cores_busy", busy),
-            ("process.server.cpu", busy),
-            ("process.server.core", 1.0),
-            ("process.server.run_delay", waiting),
-        ]
-    };
-    let low = of(0.4, 0.1);
-    let last = |high: Seen<'_>| {
-        let result = run(&[(800, &low), (990, high), (1_000, high)], here(), None);
-        result.points[2].limit.clone()
-    };
-    // 32 ops are under way.
-    let limit = last(&of(0.9, 20.0));
-    assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
-    assert!(limit.text.ends_with("and ops spent most of their time waiting"), "{limit:?}");
-    let limit = last(&of(0.9, 10.0));
-    assert_eq!(limit.kind, LimitKind::Unknown);
-    let nearest = "nearest to it core 1: 90 % busy, of 93 % that count as full, with 10.0 threads \
-                   waiting on average";
-    assert!(limit.text.ends_with(nearest), "{}", limit.text);
-    assert_eq!(last(&of(0.75, 20.0)).kind, LimitKind::Unknown);
-    assert!(!last(&of(0.5, 0.1)).text.contains("nearest"));
 }
 
 #[test]
