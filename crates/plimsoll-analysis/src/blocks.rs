@@ -305,6 +305,10 @@ mod tests {
         // Ten slices that are all alike.
         let slices = vec![&coarse; 10];
         let chance = chance_of_share(&slices, &times, 0.5).unwrap();
-        assert!((chance.below - NORMAL_95 * (0.25_f64 / 1_000.0).sqrt()).abs() < 1e-9);
+        let least = NORMAL_95 * (0.25_f64 / 1_000.0).sqrt();
+        assert!((chance.below - least).abs() < 1e-9);
+        // One tells nothing of how they differ.
+        let chance = chance_of_share(&[&coarse], &times, 0.5).unwrap();
+        assert!((chance.above / least - ONE_SLICE_FACTOR).abs() < 1e-9);
     }
 }

@@ -153,6 +153,15 @@ fn what_is_dropped_is_shown_to_nobody() {
 }
 
 #[test]
+fn a_service_time_lasts_from_the_send_to_the_reply() {
+    let seen = run(&Echo, &even(50.0), 0, &mut steady());
+    let service = seen.merged(|i| &i.ops[0].service);
+    let bounds = 9_980_000..=10_020_000;
+    assert!(service.len() > 400, "{}", service.len());
+    assert!(bounds.contains(&service.min()) && bounds.contains(&service.max()), "{service:?}");
+}
+
+#[test]
 fn bytes_are_counted_where_they_ended_and_on_the_wire() {
     let seen = run(&Echo, &assignment(closed(4, Nanos::ZERO)), 0, &mut steady());
     let totals = &seen.totals;

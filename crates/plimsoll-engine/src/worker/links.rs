@@ -398,10 +398,16 @@ mod tests {
     fn a_closed_slot_is_used_again_in_the_next_round_under_another_name() {
         let mut links = links(usize::MAX);
         let mut seen = std::collections::BTreeSet::new();
+        let mut before: Option<Link> = None;
         for _ in 0..1_000 {
             let first = connect(&mut links);
+            let old_is_nobody =
+                |links: &mut Links<Sockets>| before.is_none_or(|old| links.get(old).is_none());
+            assert!(old_is_nobody(&mut links));
             links.close(first);
             let second = connect(&mut links);
+            assert!(old_is_nobody(&mut links));
+            before = Some(first);
             assert_ne!(first.slot(), second.slot(), "events of this round may name the first");
             links.close(second);
             assert!(seen.insert(first.0) && seen.insert(second.0), "a name is used once");
