@@ -15,6 +15,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock;
 use crate::driver::epoll::EpollDriver;
+use crate::driver::slice;
 use crate::fresh::FreshTimes;
 use crate::worker::{Seat, SeatDriver};
 use crate::workload::Workload;
@@ -146,6 +147,7 @@ fn settle_in(assignment: &Assignment, worker: u32) {
     }
     if assignment.priority == Priority::Auto {
         let _ = raise_priority();
+        let _ = slice::shorten();
     }
 }
 
@@ -159,15 +161,19 @@ fn raise_priority() -> bool {
 }
 
 /// What came of asking for a higher priority for workers, in words; tried on a thread of its own.
-pub fn raised_priority() -> &'static str {
-    match thread::spawn(raise_priority).join() {
-        Ok(true) if shares_by_group() => {
+pub fn raised_priority() -> String {
+    let tried = thread::spawn(|| (raise_priority(), slice::shorten())).join();
+    let (is_raised, has_short_slices) = tried.unwrap_or_default();
+    let priority = match is_raised {
+        true if shares_by_group() => {
             "raised a little: the kernel shares time out by sessions or control groups here, and \
              what a worker gains it takes from its own server"
         }
-        Ok(true) => "raised",
-        _ => "as any other program's: raising it is not permitted here",
-    }
+        true => "raised",
+        false => "as any other program's: raising it is not permitted here",
+    };
+    let slices = if has_short_slices { "; slices of 0.1 ms" } else { "" };
+    format!("{priority}{slices}")
 }
 
 /// Whether this program is in a group with others to which the scheduler gives time together. It

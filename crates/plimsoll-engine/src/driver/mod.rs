@@ -3,6 +3,7 @@
 mod datagrams;
 pub mod epoll;
 mod reserved;
+pub mod slice;
 mod stamps;
 
 use std::net::{IpAddr, SocketAddr};

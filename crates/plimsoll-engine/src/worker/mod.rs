@@ -141,7 +141,9 @@ where
         }
         let now = self.ops.connections().now();
         if let Some(since) = self.idle_since.take() {
-            self.ops.recording().polled_empty(now.saturating_sub(since));
+            let took = now.saturating_sub(since);
+            let turn = self.ops.recording().polled_empty(took);
+            self.waiting.polled_empty(turn, now);
         }
         now
     }

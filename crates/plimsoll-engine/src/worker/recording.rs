@@ -36,6 +36,8 @@ pub(super) struct Recording<'a> {
     cpu_before: Nanos,
     run_delay: RunDelay,
     run_delay_before: Option<Nanos>,
+    /// As of the last gap between polls.
+    run_delay_at_gap: Option<Nanos>,
 }
 
 /// What others count, at the end of an interval.
@@ -70,6 +72,7 @@ impl<'a> Recording<'a> {
             cpu_before: Nanos::ZERO,
             run_delay: RunDelay::default(),
             run_delay_before: None,
+            run_delay_at_gap: None,
         }
     }
 
@@ -78,6 +81,7 @@ impl<'a> Recording<'a> {
         self.cpu_before = clock::thread_cpu();
         self.run_delay = RunDelay::of_this_thread();
         self.run_delay_before = self.run_delay.read();
+        self.run_delay_at_gap = self.run_delay_before;
     }
 
     pub(super) const fn recorder(&mut self) -> &mut Recorder {
@@ -151,9 +155,18 @@ impl<'a> Recording<'a> {
         self.idle.wakeups += 1;
     }
 
-    /// A round in which nothing happened, with a poll in it, took this long.
-    pub(super) fn polled_empty(&mut self, span: Nanos) {
+    /// A round in which nothing happened, with a poll in it, took this long. For how much of it
+    /// other threads had the core, where that was long; the rest was the hypervisor's.
+    #[inline]
+    pub(super) fn polled_empty(&mut self, span: Nanos) -> Nanos {
         add_empty_poll(&mut self.idle, span);
+        if span < GAP_MIN {
+            return Nanos::ZERO;
+        }
+        let now = self.run_delay.read();
+        let before = std::mem::replace(&mut self.run_delay_at_gap, now);
+        let delayed = now.zip(before).map(|(now, before)| now.saturating_sub(before));
+        delayed.unwrap_or_default().min(span)
     }
 
     /// Ends the interval.

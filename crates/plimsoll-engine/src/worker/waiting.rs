@@ -3,7 +3,9 @@
 //! Pacing `auto` decides at each wait. With a core of its own a worker polls while replies are
 //! outstanding or the next op is near: a wakeup costs 38 µs on a virtual machine, which would be in
 //! every time measured. Where nothing has come for a while it sleeps, and wakes early by what its
-//! wakeups are late.
+//! wakeups are late. Another program that takes the core from a worker that polls keeps it for
+//! milliseconds; one that slept has it back when a reply wakes it. So when polls show that somebody
+//! does, replies are slept for, for longer each time.
 //!
 //! Where the server may run on any core, a worker polls too, and lets others on its core have a turn
 //! where it finds nothing: while a light load leaves another core free, the kernel puts the server there,
@@ -34,8 +36,10 @@ const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
 /// A server that answers a request or a few on a core that is shared is done before that; a turn
 /// of this length is somebody's who wants the core.
 const TURN_MIN: Nanos = Nanos::from_micros(100);
-/// Of the time, so much in such turns is enough to sleep.
+/// Of the time, so much in such turns is enough to sleep on a core that is shared with the server …
 const WANTED_RATIO: f64 = 0.05;
+/// … and on one of its own, where a turn takes nothing from the server and is somebody else's.
+const TAKEN_RATIO: f64 = 0.025;
 /// Time over which that is judged: one turn of some milliseconds, as a program has that wakes now
 /// and then, is none too many.
 const JUDGED: Nanos = Nanos::from_millis(200);
@@ -65,13 +69,16 @@ pub(super) struct Outlook {
 #[derive(Debug)]
 enum Polls {
     Never,
-    Always,
-    WhileNobodyWantsTheCore(Shared),
+    /// For replies, while nobody takes the core; for the next op always.
+    OnItsOwnCore(Turns),
+    WhileNobodyWantsTheCore(Turns),
 }
 
-/// A core that others may want.
+/// The turns that others have on the core.
 #[derive(Debug)]
-struct Shared {
+struct Turns {
+    /// Of the time, so much in turns and the core is wanted.
+    wanted_ratio: f64,
     /// Since when turns of others are counted, and how long they were.
     since: Nanos,
     turns: Nanos,
@@ -104,8 +111,8 @@ impl Waiting {
         let is_pinned = assignment.cores.len() >= assignment.workers as usize;
         let polls = match assignment.own_cores {
             _ if !auto => Polls::Never,
-            true => Polls::Always,
-            false if is_pinned => Polls::WhileNobodyWantsTheCore(Shared::new()),
+            true => Polls::OnItsOwnCore(Turns::new(TAKEN_RATIO)),
+            false if is_pinned => Polls::WhileNobodyWantsTheCore(Turns::new(WANTED_RATIO)),
             false => Polls::Never,
         };
         Self { polls, rests: auto && !assignment.own_cores && open, ..Self::by(assignment.pacing) }
@@ -133,7 +140,9 @@ impl Waiting {
         }
         let until = timer.min(look_up);
         if let Some(poll) = self.polls.poll(now) {
-            let expects = in_flight && now.saturating_sub(self.active) < POLL_FOR_REPLIES;
+            let expects = in_flight
+                && self.polls.for_replies(now)
+                && now.saturating_sub(self.active) < POLL_FOR_REPLIES;
             let near = timer.saturating_sub(now) <= self.lead;
             return match expects || near {
                 true => poll,
@@ -176,6 +185,14 @@ impl Waiting {
         }
     }
 
+    /// A poll found nothing, and others had the core for so long before the next.
+    #[inline]
+    pub(super) fn polled_empty(&mut self, turn: Nanos, now: Nanos) {
+        if let Polls::OnItsOwnCore(turns) = &mut self.polls {
+            turns.passed(turn, now);
+        }
+    }
+
     /// An op went out: its reply is near.
     pub(super) fn acted(&mut self, now: Nanos) {
         self.active = now;
@@ -211,9 +228,19 @@ impl Polls {
     fn poll(&self, now: Nanos) -> Option<Wait> {
         match self {
             Self::Never => None,
-            Self::Always => Some(Wait::Poll),
-            Self::WhileNobodyWantsTheCore(core) => {
-                (now >= core.sleeps_until).then_some(Wait::Yield)
+            Self::OnItsOwnCore(_) => Some(Wait::Poll),
+            Self::WhileNobodyWantsTheCore(turns) => {
+                (now >= turns.sleeps_until).then_some(Wait::Yield)
+            }
+        }
+    }
+
+    /// Whether to poll while replies are outstanding.
+    fn for_replies(&self, now: Nanos) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OnItsOwnCore(turns) | Self::WhileNobodyWantsTheCore(turns) => {
+                now >= turns.sleeps_until
             }
         }
     }
@@ -222,15 +249,16 @@ impl Polls {
     /// wanted.
     fn yielded(&mut self, took: Nanos, now: Nanos) -> bool {
         match self {
-            Self::WhileNobodyWantsTheCore(core) => core.yielded(took, now),
-            Self::Never | Self::Always => false,
+            Self::WhileNobodyWantsTheCore(turns) => turns.passed(took, now),
+            Self::Never | Self::OnItsOwnCore(_) => false,
         }
     }
 }
 
-impl Shared {
-    const fn new() -> Self {
+impl Turns {
+    const fn new(wanted_ratio: f64) -> Self {
         Self {
+            wanted_ratio,
             since: Nanos::ZERO,
             turns: Nanos::ZERO,
             sleeps_until: Nanos::ZERO,
@@ -238,7 +266,11 @@ impl Shared {
         }
     }
 
-    fn yielded(&mut self, took: Nanos, now: Nanos) -> bool {
+    /// Others could have a turn, and had it for so long; true when that makes the core wanted.
+    fn passed(&mut self, took: Nanos, now: Nanos) -> bool {
+        if now < self.since {
+            return false;
+        }
         if took >= TURN_MIN {
             self.turns += took;
         }
@@ -246,7 +278,7 @@ impl Shared {
         if judged < JUDGED {
             return false;
         }
-        let is_wanted = self.turns.0 as f64 > judged.0 as f64 * WANTED_RATIO;
+        let is_wanted = self.turns.0 as f64 > judged.0 as f64 * self.wanted_ratio;
         (self.since, self.turns) = (now, Nanos::ZERO);
         if is_wanted {
             self.sleeps_until = now + self.next_sleep;
@@ -264,7 +296,8 @@ mod tests {
     use super::*;
 
     fn waiting(pacing: Pacing, own_core: bool) -> Waiting {
-        let polls = if own_core { Polls::Always } else { Polls::Never };
+        let own = Polls::OnItsOwnCore(Turns::new(TAKEN_RATIO));
+        let polls = if own_core { own } else { Polls::Never };
         Waiting { polls, ..Waiting::by(pacing) }
     }
 
@@ -295,7 +328,7 @@ mod tests {
     #[test]
     fn a_worker_on_a_core_that_others_may_want_polls_until_they_have_long_turns() {
         let near = |now: Nanos| idle(now, now + US(20));
-        let shared = Polls::WhileNobodyWantsTheCore(Shared::new());
+        let shared = Polls::WhileNobodyWantsTheCore(Turns::new(WANTED_RATIO));
         let mut waiting = Waiting { polls: shared, ..Waiting::by(Pacing::Auto) };
         let mut now = Nanos::ZERO;
         let mut yields = |waiting: &mut Waiting, took: &[Nanos], span: Nanos| {
@@ -327,18 +360,44 @@ mod tests {
     #[test]
     fn a_worker_whose_core_is_wanted_again_and_again_sleeps_for_longer_each_time() {
         let mut now = Nanos::ZERO;
-        let mut core = Shared::new();
+        let mut core = Turns::new(WANTED_RATIO);
         for expected in [200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
             now = now.max(core.sleeps_until) + JUDGED;
-            assert!(core.yielded(JUDGED, now), "all of it was others'");
+            assert!(core.passed(JUDGED, now), "all of it was others'");
             assert_eq!(core.sleeps_until - now, Nanos::from_millis(expected));
         }
         now = core.sleeps_until;
         for _ in 0..1_000_000 {
             now += US(200);
-            core.yielded(US(1), now);
+            core.passed(US(1), now);
         }
         assert!(core.next_sleep < Nanos::from_millis(240), "forgotten: {:?}", core.next_sleep);
+    }
+
+    #[test]
+    fn on_a_core_of_its_own_that_others_take_it_sleeps_for_replies_and_polls_for_the_next_op() {
+        let outstanding =
+            |now: Nanos, timer: u64| Outlook { in_flight: true, ..idle(now, now + US(timer)) };
+        // Of 200 ms each; a pause of the host is one turn.
+        for (turns_ms, sleeps) in [([4, 0, 0], false), ([5, 0, 0], false), ([3, 2, 1], true)] {
+            let mut waiting = waiting(Pacing::Auto, true);
+            let mut now = US(1_000);
+            waiting.polled_empty(US(1), now);
+            for turn_ms in turns_ms {
+                let took = Nanos::from_millis(turn_ms).max(TURN_MIN - Nanos(1));
+                now += took;
+                waiting.polled_empty(took, now);
+            }
+            now = JUDGED + US(1_000);
+            waiting.polled_empty(US(1), now);
+            waiting.acted(now);
+            let expected = if sleeps { Wait::Until(now + US(900) - LEAD_MIN) } else { Wait::Poll };
+            assert_eq!(waiting.next(&outstanding(now, 900)), expected, "{turns_ms:?}");
+            assert_eq!(waiting.next(&outstanding(now, 20)), Wait::Poll, "the next op is near");
+            now += SLEEPS.0;
+            waiting.acted(now);
+            assert_eq!(waiting.next(&outstanding(now, 900)), Wait::Poll, "it tries again");
+        }
     }
 
     #[test]

@@ -175,7 +175,7 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
         Setting::new(
             PRIORITY,
             match request.priority {
-                Priority::Normal => PRIORITY_NORMAL,
+                Priority::Normal => PRIORITY_NORMAL.to_owned(),
                 Priority::Auto => agent::raised_priority(),
             },
         ),
