@@ -38,13 +38,17 @@ const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
 const TURN_MIN: Nanos = Nanos::from_micros(100);
 /// Of the time, so much in such turns is enough to sleep on a core that is shared with the server …
 const WANTED_RATIO: f64 = 0.05;
-/// … and on one of its own, where a turn takes nothing from the server and is somebody else's.
+/// … and on one of its own, where a turn is not the server's.
 const TAKEN_RATIO: f64 = 0.025;
 /// Time over which that is judged: one turn of some milliseconds, as a program has that wakes now
 /// and then, is none too many.
 const JUDGED: Nanos = Nanos::from_millis(200);
 /// A worker whose core is wanted sleeps for so long before it polls again, twice as long each time.
 const SLEEPS: (Nanos, Nanos) = (Nanos::from_millis(200), Nanos::from_secs(5));
+/// By what part of it that falls again while nobody wants the core that the server may use …
+const FORGOTTEN: u64 = 64;
+/// … and that of the worker alone: there a turn once a second is no reason to sleep.
+const FORGOTTEN_ALONE: u64 = 2;
 /// Time over which the share at work is taken.
 const REST_SPAN: Nanos = Nanos::from_millis(10);
 
@@ -79,6 +83,8 @@ enum Polls {
 struct Turns {
     /// Of the time, so much in turns and the core is wanted.
     wanted_ratio: f64,
+    /// By what part of it the next sleep gets shorter.
+    forgotten: u64,
     /// Since when turns of others are counted, and how long they were.
     since: Nanos,
     turns: Nanos,
@@ -111,8 +117,8 @@ impl Waiting {
         let is_pinned = assignment.cores.len() >= assignment.workers as usize;
         let polls = match assignment.own_cores {
             _ if !auto => Polls::Never,
-            true => Polls::OnItsOwnCore(Turns::new(TAKEN_RATIO)),
-            false if is_pinned => Polls::WhileNobodyWantsTheCore(Turns::new(WANTED_RATIO)),
+            true => Polls::OnItsOwnCore(Turns::alone()),
+            false if is_pinned => Polls::WhileNobodyWantsTheCore(Turns::shared()),
             false => Polls::Never,
         };
         Self { polls, rests: auto && !assignment.own_cores && open, ..Self::by(assignment.pacing) }
@@ -256,9 +262,14 @@ impl Polls {
 }
 
 impl Turns {
-    const fn new(wanted_ratio: f64) -> Self {
+    const fn alone() -> Self {
+        Self { wanted_ratio: TAKEN_RATIO, forgotten: FORGOTTEN_ALONE, ..Self::shared() }
+    }
+
+    const fn shared() -> Self {
         Self {
-            wanted_ratio,
+            wanted_ratio: WANTED_RATIO,
+            forgotten: FORGOTTEN,
             since: Nanos::ZERO,
             turns: Nanos::ZERO,
             sleeps_until: Nanos::ZERO,
@@ -285,7 +296,8 @@ impl Turns {
             self.since = self.sleeps_until;
             self.next_sleep = Nanos(self.next_sleep.0 * 2).min(SLEEPS.1);
         } else {
-            self.next_sleep = Nanos(self.next_sleep.0 - self.next_sleep.0 / 64).max(SLEEPS.0);
+            let shorter = self.next_sleep.0 - self.next_sleep.0 / self.forgotten;
+            self.next_sleep = Nanos(shorter).max(SLEEPS.0);
         }
         is_wanted
     }
@@ -296,7 +308,7 @@ mod tests {
     use super::*;
 
     fn waiting(pacing: Pacing, own_core: bool) -> Waiting {
-        let own = Polls::OnItsOwnCore(Turns::new(TAKEN_RATIO));
+        let own = Polls::OnItsOwnCore(Turns::alone());
         let polls = if own_core { own } else { Polls::Never };
         Waiting { polls, ..Waiting::by(pacing) }
     }
@@ -328,7 +340,7 @@ mod tests {
     #[test]
     fn a_worker_on_a_core_that_others_may_want_polls_until_they_have_long_turns() {
         let near = |now: Nanos| idle(now, now + US(20));
-        let shared = Polls::WhileNobodyWantsTheCore(Turns::new(WANTED_RATIO));
+        let shared = Polls::WhileNobodyWantsTheCore(Turns::shared());
         let mut waiting = Waiting { polls: shared, ..Waiting::by(Pacing::Auto) };
         let mut now = Nanos::ZERO;
         let mut yields = |waiting: &mut Waiting, took: &[Nanos], span: Nanos| {
@@ -360,7 +372,7 @@ mod tests {
     #[test]
     fn a_worker_whose_core_is_wanted_again_and_again_sleeps_for_longer_each_time() {
         let mut now = Nanos::ZERO;
-        let mut core = Turns::new(WANTED_RATIO);
+        let mut core = Turns::shared();
         for expected in [200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
             now = now.max(core.sleeps_until) + JUDGED;
             assert!(core.passed(JUDGED, now), "all of it was others'");
@@ -397,6 +409,17 @@ mod tests {
             now += SLEEPS.0;
             waiting.acted(now);
             assert_eq!(waiting.next(&outstanding(now, 900)), Wait::Poll, "it tries again");
+        }
+        let mut turns = Turns::alone();
+        let mut now = Nanos::ZERO;
+        for (quiet, expected) in [(0, 200), (0, 400), (1, 400), (2, 200), (0, 400)] {
+            for _ in 0..quiet {
+                now = now.max(turns.sleeps_until) + JUDGED;
+                turns.passed(Nanos::ZERO, now);
+            }
+            now = now.max(turns.sleeps_until) + JUDGED;
+            assert!(turns.passed(JUDGED, now), "all of it was others'");
+            assert_eq!(turns.sleeps_until - now, Nanos::from_millis(expected));
         }
     }
 
