@@ -43,7 +43,8 @@ const TAKEN_RATIO: f64 = 0.025;
 /// Time over which that is judged: one turn of some milliseconds, as a program has that wakes now
 /// and then, is none too many.
 const JUDGED: Nanos = Nanos::from_millis(200);
-/// A worker whose core is wanted sleeps for so long before it polls again, twice as long each time.
+/// A worker whose core is wanted sleeps for so long before it polls again, four times as
+/// long each time.
 const SLEEPS: (Nanos, Nanos) = (Nanos::from_millis(200), Nanos::from_secs(5));
 /// By what part of it that falls again while nobody wants the core that the server may use …
 const FORGOTTEN: u64 = 64;
@@ -294,7 +295,7 @@ impl Turns {
         if is_wanted {
             self.sleeps_until = now + self.next_sleep;
             self.since = self.sleeps_until;
-            self.next_sleep = Nanos(self.next_sleep.0 * 2).min(SLEEPS.1);
+            self.next_sleep = Nanos(self.next_sleep.0 * 4).min(SLEEPS.1);
         } else {
             let shorter = self.next_sleep.0 - self.next_sleep.0 / self.forgotten;
             self.next_sleep = Nanos(shorter).max(SLEEPS.0);
@@ -373,7 +374,7 @@ mod tests {
     fn a_worker_whose_core_is_wanted_again_and_again_sleeps_for_longer_each_time() {
         let mut now = Nanos::ZERO;
         let mut core = Turns::shared();
-        for expected in [200, 400, 800, 1_600, 3_200, 5_000, 5_000] {
+        for expected in [200, 800, 3_200, 5_000, 5_000] {
             now = now.max(core.sleeps_until) + JUDGED;
             assert!(core.passed(JUDGED, now), "all of it was others'");
             assert_eq!(core.sleeps_until - now, Nanos::from_millis(expected));
@@ -412,7 +413,7 @@ mod tests {
         }
         let mut turns = Turns::alone();
         let mut now = Nanos::ZERO;
-        for (quiet, expected) in [(0, 200), (0, 400), (1, 400), (2, 200), (0, 400)] {
+        for (quiet, expected) in [(0, 200), (0, 800), (1, 1_600), (5, 200), (0, 800)] {
             for _ in 0..quiet {
                 now = now.max(turns.sleeps_until) + JUDGED;
                 turns.passed(Nanos::ZERO, now);
