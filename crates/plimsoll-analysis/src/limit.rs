@@ -320,17 +320,18 @@ fn still_grew(held: &PointResult, missed: &[PointResult]) -> bool {
 
 /// What came of the last doubling of a closed load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Growth {
+enum Growth<'p> {
     /// Less than at the peak.
     Fell,
     /// No more than before, but for this part.
     Stopped(f64),
-    Grew,
+    /// From this point on, at half the last one's load.
+    GrewFrom(&'p PointResult),
     /// The load was not doubled.
     Unknown,
 }
 
-fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
+fn closed_growth<'p>(suite: &Suite, points: &'p [PointResult]) -> Growth<'p> {
     let rate = |point: &PointResult| throughput(suite.metric, point).unwrap_or_default();
     let climb = by_load(suite, points);
     let Some(last) = climb.last() else { return Growth::Unknown };
@@ -338,23 +339,19 @@ fn closed_growth(suite: &Suite, points: &[PointResult]) -> Growth {
     if rate(last) < peak * (1.0 - FALL_MIN_RATIO) {
         return Growth::Fell;
     }
-    match half_of(suite, &climb) {
+    // The highest of the loads that the last is at least twice of.
+    let half = closed_load(suite, last) / 2.0;
+    match climb.iter().rfind(|point| closed_load(suite, point) <= half) {
         Some(before) => {
             let gain = rate(last) / rate(before) - 1.0;
             let least = match last.limit.kind.is_resource() {
                 true => FULL_GROWTH_MIN_RATIO,
                 false => CLOSED_GROWTH_MIN_RATIO,
             };
-            if gain > least { Growth::Grew } else { Growth::Stopped(gain) }
+            if gain > least { Growth::GrewFrom(before) } else { Growth::Stopped(gain) }
         }
         None => Growth::Unknown,
     }
-}
-
-/// The highest of the loads that the last is at least twice of.
-fn half_of<'p>(suite: &Suite, climb: &[&'p PointResult]) -> Option<&'p PointResult> {
-    let half = closed_load(suite, climb.last()?) / 2.0;
-    climb.iter().rfind(|point| closed_load(suite, point) <= half).copied()
 }
 
 /// The points by rising load; the closed probe of a search, which asks for all there is, comes
@@ -415,9 +412,9 @@ fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
                 resource(),
             )
         }
-        Growth::Grew => {
-            let from = place_text(suite, half_of(suite, &climb)?);
-            let grew = format!("throughput still grew from {from} to {}", place_text(suite, last));
+        Growth::GrewFrom(before) => {
+            let (from, to) = (place_text(suite, before), place_text(suite, last));
+            let grew = format!("throughput still grew from {from} to {to}");
             let behind = climb.iter().rev().take_while(|p| p.limit.kind != LimitKind::None).last();
             match behind {
                 None => format!("not saturated: {grew}"),

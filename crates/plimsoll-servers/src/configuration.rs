@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::software::{arguments_of, name_of};
+use crate::trust::{is_root_or_us, is_written_by_us_alone};
 
 /// More text than this is no longer read.
 const BYTES_MAX: usize = 64 << 10;
@@ -17,8 +18,6 @@ const BYTES_MAX: usize = 64 << 10;
 const FILES_MAX: usize = 200;
 /// Symbolic links on the way to a file; the kernel follows no more (path_resolution(7)).
 const LINKS_MAX: u32 = 40;
-/// Bits of a mode that let others write.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Bit of a directory's mode that keeps others from replacing what is not theirs.
 const STICKY: u32 = 0o1000;
 
@@ -197,10 +196,6 @@ fn read(known: &Known, words: &[String], place: &Path) -> Option<Configuration> 
     Some(Configuration { file: first, text: reading.text })
 }
 
-fn is_root_or_us(user: u32) -> bool {
-    user == 0 || user == rustix::process::geteuid().as_raw()
-}
-
 /// Whether a path means the same file to a process as to us: it may have a root of its own (a
 /// container), and it may have mounts of its own that leave this file alone (`PrivateTmp=`).
 fn sees_ours(pid: u32, file: &Path) -> bool {
@@ -377,7 +372,7 @@ fn is_our_choice(path: &Path, links_left: &mut u32) -> bool {
 /// Whether only root and this user can write it, or at least replace what is theirs in it.
 fn is_ours(metadata: &Metadata) -> bool {
     let kept = metadata.is_dir() && metadata.mode() & STICKY != 0;
-    is_root_or_us(metadata.uid()) && (kept || metadata.mode() & WRITABLE_BY_OTHERS == 0)
+    is_written_by_us_alone(metadata) || kept && is_root_or_us(metadata.uid())
 }
 
 /// Blank, or a remark.

@@ -21,6 +21,7 @@ pub mod programs;
 pub mod software;
 pub mod station;
 mod stop;
+mod trust;
 pub mod work;
 
 pub use builtin::{ANNOUNCEMENT, Builtin, PASSWORD_VARIABLE};

@@ -3,12 +3,12 @@
 //! can have written it: else who may put a program there has us start it.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::clock::Deadline;
+use crate::trust::is_written_by_us_alone;
 
 /// How long a program may take to tell its version.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
@@ -16,8 +16,6 @@ const VERSION_WAIT: Duration = Duration::from_secs(2);
 const VERSION_BYTES_MAX: usize = 200;
 /// Longer command lines are cut.
 const ARGUMENTS_MAX: usize = 200;
-/// Bits of a file's mode that let others write it.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Programs that are known to tell their version and to end, and how they are asked.
 const ASKED: [(&str, &str); 26] = [
@@ -94,13 +92,8 @@ fn bare_name(program: &Path) -> Option<&str> {
 fn version(image: &Path, program: &Path) -> Option<String> {
     let name = bare_name(program)?;
     let (_, flag) = ASKED.iter().find(|(known, _)| *known == name)?;
-    let metadata = fs::metadata(image).ok()?;
-    let own = rustix::process::geteuid().as_raw();
-    let trusted = metadata.uid() == 0 || metadata.uid() == own;
-    if !trusted || metadata.mode() & WRITABLE_BY_OTHERS != 0 {
-        return None;
-    }
-    first_line(&ask(image, flag)?)
+    let is_trusted = is_written_by_us_alone(&fs::metadata(image).ok()?);
+    first_line(&is_trusted.then(|| ask(image, flag)).flatten()?)
 }
 
 /// Both outputs of a program that ends in time.

@@ -35,9 +35,8 @@ pub(super) struct Recording<'a> {
     /// When the interval began.
     cpu_before: Nanos,
     run_delay: RunDelay,
-    run_delay_before: Option<Nanos>,
-    /// As of the last gap between polls.
-    run_delay_at_gap: Option<Nanos>,
+    /// The same since the last gap between polls.
+    run_delay_at_gaps: RunDelay,
 }
 
 /// What others count, at the end of an interval.
@@ -71,8 +70,7 @@ impl<'a> Recording<'a> {
             idle: WorkerHealth::default(),
             cpu_before: Nanos::ZERO,
             run_delay: RunDelay::default(),
-            run_delay_before: None,
-            run_delay_at_gap: None,
+            run_delay_at_gaps: RunDelay::default(),
         }
     }
 
@@ -80,8 +78,7 @@ impl<'a> Recording<'a> {
     pub(super) fn begin(&mut self) {
         self.cpu_before = clock::thread_cpu();
         self.run_delay = RunDelay::of_this_thread();
-        self.run_delay_before = self.run_delay.read();
-        self.run_delay_at_gap = self.run_delay_before;
+        self.run_delay_at_gaps = RunDelay::of_this_thread();
     }
 
     pub(super) const fn recorder(&mut self) -> &mut Recorder {
@@ -163,10 +160,7 @@ impl<'a> Recording<'a> {
         if span < GAP_MIN {
             return Nanos::ZERO;
         }
-        let now = self.run_delay.read();
-        let before = std::mem::replace(&mut self.run_delay_at_gap, now);
-        let delayed = now.zip(before).map(|(now, before)| now.saturating_sub(before));
-        delayed.unwrap_or_default().min(span)
+        self.run_delay_at_gaps.since_last().unwrap_or_default().min(span)
     }
 
     /// Ends the interval.
@@ -180,7 +174,7 @@ impl<'a> Recording<'a> {
             cpu_ns: cpu.saturating_sub(self.cpu_before).0,
             wall_ns: interval.health.wall_ns,
             backlog_ops: counted.backlog_ops,
-            run_delay_ns: self.run_delay_since_last(),
+            run_delay_ns: self.run_delay.since_last().map(|delay| delay.0),
             clock_step_ns: counted.clock_step_ns,
             ..std::mem::take(&mut self.idle)
         };
@@ -221,13 +215,6 @@ impl<'a> Recording<'a> {
             totals.retransmissions = counters.retransmissions;
             totals.verified = counters.verified;
         }
-    }
-
-    /// In the interval that ends here.
-    fn run_delay_since_last(&mut self) -> Option<u64> {
-        let now = self.run_delay.read();
-        let before = std::mem::replace(&mut self.run_delay_before, now);
-        Some(now?.saturating_sub(before?).0)
     }
 
     fn tell(&self, event: AgentEvent) {

@@ -147,13 +147,14 @@ impl Waiting {
         }
         let until = timer.min(look_up);
         if let Some(poll) = self.polls.poll(now) {
-            let expects = in_flight
-                && self.polls.for_replies(now)
-                && now.saturating_sub(self.active) < POLL_FOR_REPLIES;
-            let near = timer.saturating_sub(now) <= self.lead;
-            return match expects || near {
+            let for_replies = self.polls.for_replies(now);
+            let is_fresh = now.saturating_sub(self.active) < POLL_FOR_REPLIES;
+            // Whoever polls for long on a core that others want loses it to them.
+            let lead = if for_replies { self.lead } else { LEAD_MIN };
+            let is_near = timer.saturating_sub(now) <= lead;
+            return match is_near || for_replies && in_flight && is_fresh {
                 true => poll,
-                false => Wait::Until(look_up.min(timer - self.lead)),
+                false => Wait::Until(look_up.min(timer - lead)),
             };
         }
         if self.rests && self.rest > Nanos::ZERO {

@@ -46,6 +46,19 @@ impl ProcFile {
 
     /// The whole text as of now; `None` when there is no such file or its process is gone.
     pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+        self.read_until(buffer, |_| false)
+    }
+
+    /// The text of a file that is a line, which the kernel hands over in one piece.
+    pub(crate) fn read_line<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+        self.read_until(buffer, |text| text.ends_with(b"\n"))
+    }
+
+    fn read_until<'a>(
+        &self,
+        buffer: &'a mut Vec<u8>,
+        is_whole: impl Fn(&[u8]) -> bool,
+    ) -> Option<Cow<'a, str>> {
         let opened;
         let file = match &self.0 {
             Place::Absent => return None,
@@ -72,7 +85,12 @@ impl ProcFile {
             }
             match file.read_at(&mut buffer[length..], length as u64) {
                 Ok(0) => break,
-                Ok(n) => length += n,
+                Ok(n) => {
+                    length += n;
+                    if is_whole(&buffer[..length]) {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }

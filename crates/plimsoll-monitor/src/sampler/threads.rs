@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
+use rustix::process::{Resource, getrlimit};
+
 use super::proc_file::ProcFile;
 use crate::parse::{SchedStat, parse_schedstat, parse_thread_stat};
 use crate::root::Root;
 
-/// Files of so many threads of a process stay open: opening one costs more than reading it.
-const KEPT_OPEN_MAX: usize = 128;
+/// Files of a process's threads stay open, since opening one costs more than reading it, as long as
+/// they are no more than this part of the files that may be open.
+const KEPT_OPEN_PART: u64 = 4;
+const FILES_A_THREAD: u64 = 2;
 
 /// What the threads of a tree did since the sample before, and are doing now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +57,8 @@ impl Threads {
         let tids = root.names(format!("proc/{pid}/task"));
         let tids: Vec<u32> = tids.iter().filter_map(|name| name.parse().ok()).collect();
         self.0.retain(|tid, _| tids.contains(tid));
-        let kept_open = tids.len() <= KEPT_OPEN_MAX;
+        let open_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let kept_open = tids.len() as u64 * FILES_A_THREAD <= open_max / KEPT_OPEN_PART;
         for tid in tids {
             let directory = format!("proc/{pid}/task/{tid}");
             let thread =
@@ -84,7 +89,7 @@ impl Thread {
         buffer: &mut Vec<u8>,
         sum: &mut Option<ThreadsUse>,
     ) {
-        let now = self.schedstat.read(buffer).and_then(|text| parse_schedstat(&text));
+        let now = self.schedstat.read_line(buffer).and_then(|text| parse_schedstat(&text));
         let Some(now) = now else { return };
         let before = self.before.replace(now);
         // One that has not run since is where it was.
@@ -106,7 +111,7 @@ impl Thread {
 
     /// The kernel says in which of its functions a thread sleeps, where that may be known.
     fn waits_for(&self, root: &Root, directory: &str, buffer: &mut Vec<u8>) -> Option<Wait> {
-        match parse_thread_stat(&self.stat.read(buffer)?)?.state {
+        match parse_thread_stat(&self.stat.read_line(buffer)?)?.state {
             'D' => Some(Wait::Disk),
             'S' => {
                 let place = root.read(format!("{directory}/wchan"))?;
