@@ -46,19 +46,15 @@ impl ProcFile {
 
     /// The whole text as of now; `None` when there is no such file or its process is gone.
     pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
-        self.read_until(buffer, |_| false)
+        self.read_pieces(buffer, usize::MAX)
     }
 
-    /// The text of a file that is a line, which the kernel hands over in one piece.
+    /// The text of a file that is a line: the kernel hands it over in one piece.
     pub(crate) fn read_line<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
-        self.read_until(buffer, |text| text.ends_with(b"\n"))
+        self.read_pieces(buffer, 1)
     }
 
-    fn read_until<'a>(
-        &self,
-        buffer: &'a mut Vec<u8>,
-        is_whole: impl Fn(&[u8]) -> bool,
-    ) -> Option<Cow<'a, str>> {
+    fn read_pieces<'a>(&self, buffer: &'a mut Vec<u8>, mut pieces: usize) -> Option<Cow<'a, str>> {
         let opened;
         let file = match &self.0 {
             Place::Absent => return None,
@@ -76,7 +72,7 @@ impl ProcFile {
             buffer.resize(BUFFER_BYTES, 0);
         }
         let mut length = 0;
-        loop {
+        while pieces > 0 {
             if length == buffer.len() {
                 if length >= BUFFER_BYTES_MAX {
                     break;
@@ -87,9 +83,7 @@ impl ProcFile {
                 Ok(0) => break,
                 Ok(n) => {
                     length += n;
-                    if is_whole(&buffer[..length]) {
-                        break;
-                    }
+                    pieces -= 1;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return None,

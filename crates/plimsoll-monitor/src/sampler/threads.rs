@@ -11,7 +11,7 @@ use crate::root::Root;
 /// Files of a process's threads stay open, since opening one costs more than reading it, as long as
 /// they are no more than this part of the files that may be open.
 const KEPT_OPEN_PART: u64 = 4;
-const FILES_A_THREAD: u64 = 2;
+const FILES_A_THREAD: u64 = 3;
 
 /// What the threads of a tree did since the sample before, and are doing now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +34,8 @@ pub(super) struct Threads(HashMap<u32, Thread>);
 struct Thread {
     schedstat: ProcFile,
     stat: ProcFile,
+    /// In which of the kernel's functions it sleeps.
+    wchan: ProcFile,
     before: Option<SchedStat>,
     waits: Option<Wait>,
 }
@@ -63,7 +65,7 @@ impl Threads {
             let directory = format!("proc/{pid}/task/{tid}");
             let thread =
                 self.0.entry(tid).or_insert_with(|| Thread::new(root, &directory, kept_open));
-            thread.sample(root, &directory, buffer, sum);
+            thread.sample(buffer, sum);
         }
     }
 
@@ -79,22 +81,22 @@ impl Thread {
             let file = format!("{directory}/{name}");
             if kept_open { ProcFile::open(root, file) } else { ProcFile::reopened(root, file) }
         };
-        Self { schedstat: open("schedstat"), stat: open("stat"), before: None, waits: None }
+        Self {
+            schedstat: open("schedstat"),
+            stat: open("stat"),
+            wchan: open("wchan"),
+            before: None,
+            waits: None,
+        }
     }
 
-    fn sample(
-        &mut self,
-        root: &Root,
-        directory: &str,
-        buffer: &mut Vec<u8>,
-        sum: &mut Option<ThreadsUse>,
-    ) {
+    fn sample(&mut self, buffer: &mut Vec<u8>, sum: &mut Option<ThreadsUse>) {
         let now = self.schedstat.read_line(buffer).and_then(|text| parse_schedstat(&text));
         let Some(now) = now else { return };
         let before = self.before.replace(now);
         // One that has not run since is where it was.
         if before != Some(now) {
-            self.waits = self.waits_for(root, directory, buffer);
+            self.waits = self.waits_for(buffer);
         }
         let sum = sum.get_or_insert_with(ThreadsUse::default);
         if let Some(before) = before {
@@ -110,11 +112,11 @@ impl Thread {
     }
 
     /// The kernel says in which of its functions a thread sleeps, where that may be known.
-    fn waits_for(&self, root: &Root, directory: &str, buffer: &mut Vec<u8>) -> Option<Wait> {
+    fn waits_for(&self, buffer: &mut Vec<u8>) -> Option<Wait> {
         match parse_thread_stat(&self.stat.read_line(buffer)?)?.state {
             'D' => Some(Wait::Disk),
             'S' => {
-                let place = root.read(format!("{directory}/wchan"))?;
+                let place = self.wchan.read_line(buffer)?;
                 let locked = ["futex", "lock"].iter().any(|word| place.contains(word));
                 locked.then_some(Wait::Lock)
             }
