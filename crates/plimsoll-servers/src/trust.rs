@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt as _;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Root, or the user this program runs as.
-pub fn is_root_or_us(user: u32) -> bool {
+pub(crate) fn is_root_or_us(user: u32) -> bool {
     user == 0 || user == rustix::process::geteuid().as_raw()
 }
 
 /// Whether only root and this user can have written it.
-pub fn is_written_by_us_alone(metadata: &Metadata) -> bool {
+pub(crate) fn is_written_by_us_alone(metadata: &Metadata) -> bool {
     is_root_or_us(metadata.uid()) && metadata.mode() & WRITABLE_BY_OTHERS == 0
 }
