@@ -23,7 +23,7 @@ const RESAMPLES: usize = 400;
 /// The same bundle gives the same result.
 const SEED: u64 = 0x504c_494d_534f_4c4c;
 /// Of a normal distribution, two-sided 95 %.
-const NORMAL_95: f64 = 1.96;
+pub(crate) const NORMAL_95: f64 = 1.96;
 /// Neighbours that depend on each other more than this leave too little to tell.
 const CORRELATION_MAX: f64 = 0.75;
 /// One slice does not tell how much its ops depend on each other: they are taken to scatter so much
@@ -132,7 +132,7 @@ pub(crate) fn chance_of_rate(parts: &[(f64, f64)]) -> Option<Chance> {
 }
 
 /// Of Σ numerators / Σ denominators over slices in order of time.
-fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
+pub(crate) fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
     let parts: Vec<(f64, f64)> = parts.iter().copied().filter(|part| part.1 > 0.0).collect();
     let resampled = parts.len() >= BOOTSTRAP_SLICES_MIN;
     let shortest = if resampled { block_length(parts.len()) } else { 1 };

@@ -71,6 +71,8 @@ pub struct PointTimes {
 pub(crate) struct Slice {
     pub(crate) response: Coarse,
     pub(crate) service: Coarse,
+    /// How many of each kind came due in it.
+    by_op: Vec<u64>,
 }
 
 impl PointTimes {
@@ -95,9 +97,11 @@ impl PointTimes {
         }
         if second.phase == Phase::Measure {
             let slice = self.slices.entry(second.start).or_default();
-            for op in &second.ops {
+            slice.by_op.resize(second.ops.len().max(slice.by_op.len()), 0);
+            for (op, count) in second.ops.iter().zip(&mut slice.by_op) {
                 slice.response.add(&op.response);
                 slice.service.add(&op.service);
+                *count += op.response.len();
             }
         }
         let key = (second.second, second.phase);
@@ -112,6 +116,15 @@ impl PointTimes {
     /// In order of time.
     pub(crate) fn slices(&self) -> impl Iterator<Item = (Nanos, &Slice)> {
         self.slices.iter().map(|(start, slice)| (*start, slice))
+    }
+
+    /// Ops of one kind, and of all, in each slice of the window.
+    pub(crate) fn parts_of_op(&self, op: usize) -> Vec<(f64, f64)> {
+        let part = |slice: &Slice| {
+            let of_op = slice.by_op.get(op).copied().unwrap_or_default();
+            (of_op as f64, slice.response.n as f64)
+        };
+        self.slices.values().map(part).collect()
     }
 
     /// Merged over the window and its drain, by op kind.

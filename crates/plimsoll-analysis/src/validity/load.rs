@@ -7,6 +7,7 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{Nanos, grouped, three_digits};
 
 use super::{Evidence, connections, finding, percent};
+use crate::blocks::{Chance, NORMAL_95, chance_of_ratio};
 
 /// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
 /// the window is more than 5 %.
@@ -345,21 +346,33 @@ fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
     if done == 0 || wanted_sum <= 0.0 {
         return None;
     }
-    let offs = e.started.op_names.0.iter().zip(shares).map(|(op, wanted)| {
+    let limit_points = e.suite.rules.op_mix_max_points;
+    let offs = e.started.op_names.0.iter().zip(shares).enumerate().map(|(index, (op, wanted))| {
         let wanted = wanted / wanted_sum;
         let share = counts.get(op.as_str()).copied().unwrap_or(0) as f64 / done as f64;
-        let standard_error = (wanted * (1.0 - wanted) / done as f64).sqrt();
+        let points_off = (share - wanted).abs() * 100.0;
+        let alone = (wanted * (1.0 - wanted) / done as f64).sqrt();
+        // Ops of a kind may come in runs, as those of a program do: then a window has fewer of
+        // these than of ops.
+        let in_runs = (points_off > limit_points).then(|| scatter_of_share(e, index)).flatten();
+        let standard_error = alone.max(in_runs.unwrap_or_default());
         ShareOff {
             op,
             share_points: share * 100.0,
             wanted_points: wanted * 100.0,
-            points_off: (share - wanted).abs() * 100.0,
-            limit_points: e.suite.rules.op_mix_max_points,
+            points_off,
+            limit_points,
             chance_points: CHANCE_STANDARD_ERRORS * standard_error * 100.0,
         }
     });
     let excess = |o: &ShareOff<'_>| o.points_off - o.limit_points.max(o.chance_points);
     offs.max_by(|a, b| excess(a).total_cmp(&excess(b)))
+}
+
+/// Standard error of an op's share of the work, by how it varies over the window.
+fn scatter_of_share(e: &Evidence<'_>, op: usize) -> Option<f64> {
+    let Chance { below, above } = chance_of_ratio(&e.seconds?.parts_of_op(op))?;
+    Some(below.max(above) / NORMAL_95)
 }
 
 /// Each target's ops against an equal part of all: the load is to be spread evenly.

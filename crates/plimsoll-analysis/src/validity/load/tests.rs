@@ -1,6 +1,7 @@
+use crate::raw::{PointTimes, SecondTimes};
 use crate::testing::{PointBuilder, TestPoint, check_counted_out, check_rule};
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::{OpCounts, TargetTotals};
+use plimsoll_model::event::{OpCounts, OpTimes, Phase, TargetTotals};
 use plimsoll_model::result::NotCounted;
 use plimsoll_model::units::Nanos;
 
@@ -239,6 +240,32 @@ fn the_op_furthest_beyond_what_may_be_is_named() {
     assert_eq!(named([132, 150, 18]), "op rare is 6.00 %");
     // By points, not by how many times what may be.
     assert_eq!(named([240, 27, 33]), "op rest is 9.00 %");
+}
+
+#[test]
+fn ops_that_come_in_runs_may_be_further_from_their_share() {
+    // 27 % of 30,000 ops, evenly or five seconds with few and five with many.
+    let mix = |few: u32, many: u32| {
+        changed(move |p| {
+            p.started.op_names.0.push("head".to_owned());
+            p.started.op_shares = Some(vec![75.0, 25.0]);
+            for (name, count) in [("get", 21_900), ("head", 8_100)] {
+                let counts = OpCounts { count, ..OpCounts::default() };
+                p.record.totals.ops.insert(name.to_owned(), counts);
+            }
+            p.seconds = Some(PointTimes::from_seconds((0..30).map(|second| {
+                let head = if second % 10 < 5 { few } else { many };
+                let ops = [1_000 - head, head].map(|count| {
+                    let mut times = OpTimes::new();
+                    times.response.record_n(1_000_000, count).unwrap();
+                    times
+                });
+                let start = Nanos::from_secs(u64::from(second));
+                SecondTimes { second, phase: Phase::Measure, start, ops: ops.to_vec() }
+            })));
+        })
+    };
+    check_rule("op_mix", &mix(270, 270), &mix(120, 420));
 }
 
 #[test]
