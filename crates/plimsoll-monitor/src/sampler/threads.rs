@@ -59,12 +59,14 @@ impl Threads {
         let tids = root.names(format!("proc/{pid}/task"));
         let tids: Vec<u32> = tids.iter().filter_map(|name| name.parse().ok()).collect();
         self.0.retain(|tid, _| tids.contains(tid));
-        let open_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let kept_open = tids.len() as u64 * FILES_A_THREAD <= open_max / KEPT_OPEN_PART;
+        let files = tids.len() as u64 * FILES_A_THREAD;
         for tid in tids {
-            let directory = format!("proc/{pid}/task/{tid}");
-            let thread =
-                self.0.entry(tid).or_insert_with(|| Thread::new(root, &directory, kept_open));
+            // Most have been here before: no limit is asked for and no path made for these.
+            let thread = self.0.entry(tid).or_insert_with(|| {
+                let open_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+                let kept_open = files <= open_max / KEPT_OPEN_PART;
+                Thread::new(root, &format!("proc/{pid}/task/{tid}"), kept_open)
+            });
             thread.sample(buffer, sum);
         }
     }

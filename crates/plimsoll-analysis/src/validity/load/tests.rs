@@ -196,16 +196,19 @@ fn a_loop_without_a_finished_piece_is_judged_by_its_ops() {
     check_rule("closed_loop", &thinking(0.07), &thinking(0.09));
 }
 
+/// What the method wants, and what was done.
+fn three_gets_to_a_head(p: &mut TestPoint, gets: OpCounts, heads: OpCounts) {
+    p.started.op_names.0.push("head".to_owned());
+    p.started.op_shares = Some(vec![75.0, 25.0]);
+    p.record.totals.ops.extend([("get".to_owned(), gets), ("head".to_owned(), heads)]);
+}
+
 #[test]
 fn each_op_keeps_its_share_of_the_mix() {
     let mix = |get: u64, head: u64| {
         changed(move |p| {
-            p.started.op_names.0.push("head".to_owned());
-            p.started.op_shares = Some(vec![75.0, 25.0]);
-            for (name, count) in [("get", get), ("head", head)] {
-                let counts = OpCounts { count, ..OpCounts::default() };
-                p.record.totals.ops.insert(name.to_owned(), counts);
-            }
+            let counts = |count| OpCounts { count, ..OpCounts::default() };
+            three_gets_to_a_head(p, counts(get), counts(head));
         })
     };
     // One percentage point of 30,000 ops is 300.
@@ -247,12 +250,8 @@ fn ops_that_come_in_runs_may_be_further_from_their_share() {
     // 27 % of 30,000 ops, evenly or five seconds with few and five with many.
     let mix = |few: u32, many: u32| {
         changed(move |p| {
-            p.started.op_names.0.push("head".to_owned());
-            p.started.op_shares = Some(vec![75.0, 25.0]);
-            for (name, count) in [("get", 21_900), ("head", 8_100)] {
-                let counts = OpCounts { count, ..OpCounts::default() };
-                p.record.totals.ops.insert(name.to_owned(), counts);
-            }
+            let counts = |count| OpCounts { count, ..OpCounts::default() };
+            three_gets_to_a_head(p, counts(21_900), counts(8_100));
             p.seconds = Some(PointTimes::from_seconds((0..30).map(|second| {
                 let head = if second % 10 < 5 { few } else { many };
                 let ops = [1_000 - head, head].map(|count| {
@@ -272,14 +271,10 @@ fn ops_that_come_in_runs_may_be_further_from_their_share() {
 fn the_mix_is_that_of_the_work_done_in_the_window() {
     let mix = |get: u64, head: u64| {
         changed(move |p| {
-            p.started.op_names.0.push("head".to_owned());
-            p.started.op_shares = Some(vec![75.0, 25.0]);
-            for (name, ended_in_window) in [("get", get), ("head", head)] {
-                // Of those due in the window, most were not sent in it.
-                let count = 5_000;
-                let counts = OpCounts { count, ended_in_window, ..OpCounts::default() };
-                p.record.totals.ops.insert(name.to_owned(), counts);
-            }
+            // Of those due in the window, most were not sent in it.
+            let counts =
+                |ended_in_window| OpCounts { count: 5_000, ended_in_window, ..OpCounts::default() };
+            three_gets_to_a_head(p, counts(get), counts(head));
         })
     };
     check_rule("op_mix", &mix(22_800, 7_200), &mix(22_500, 7_500));
