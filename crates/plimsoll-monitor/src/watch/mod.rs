@@ -1,6 +1,7 @@
 //! A thread that samples on schedule, writes the rows, and sums up per load point.
 
 mod outputs;
+mod pace;
 mod remote;
 mod schedule;
 mod sums;
@@ -35,7 +36,8 @@ pub const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 /// What to watch and where to write it.
 #[derive(Debug)]
 pub struct MonitorConfig {
-    /// Time between samples; raised to [`INTERVAL_MIN`].
+    /// Time between samples; raised to [`INTERVAL_MIN`], and to what keeps the monitors within
+    /// 0.4 % of a core.
     pub interval: Nanos,
     /// Processes to watch from the start.
     pub processes: Vec<WatchedProcess>,

@@ -9,6 +9,7 @@ use plimsoll_model::event::CoreUser;
 use rustix::process::setpriority_process;
 
 use super::outputs::CsvWriters;
+use super::pace::Pace;
 use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
 use super::turns::{self, Turns};
@@ -48,6 +49,7 @@ struct Point {
     cores: Cores,
     /// Looked at in the window, more often than everything else.
     turns: Option<Turns>,
+    turns_pace: Pace,
     turns_taken_ns: u64,
 }
 
@@ -55,7 +57,7 @@ impl Point {
     /// When to look at the turns next.
     fn turns_due_ns(&self, now_ns: u64) -> Option<u64> {
         let (begin, end) = self.window?;
-        let next = (self.turns_taken_ns + turns::INTERVAL_NS).max(begin);
+        let next = (self.turns_taken_ns + self.turns_pace.interval_ns()).max(begin);
         (self.turns.is_some() && next < end && now_ns < end).then_some(next)
     }
 }
@@ -96,7 +98,7 @@ pub(super) struct Watch {
     root: Root,
     sampler: Sampler,
     writers: CsvWriters,
-    interval_ns: u64,
+    pace: Pace,
     commands: Receiver<Command>,
     cpu_ns: Arc<AtomicU64>,
     point: Option<Point>,
@@ -116,7 +118,7 @@ impl Watch {
             sampler: Sampler::new(&config.root, config.processes).asking(config.probes),
             root: config.root,
             writers: CsvWriters::new(config.outputs),
-            interval_ns: config.interval.0.max(INTERVAL_MIN.0),
+            pace: Pace::new(config.interval.0.max(INTERVAL_MIN.0)),
             commands,
             cpu_ns,
             point: None,
@@ -133,7 +135,7 @@ impl Watch {
         self.sample(clock::monotonic_ns());
         loop {
             let window = self.point.as_ref().and_then(|point| point.window);
-            let due_ns = next_sample_ns(self.last_due_ns, self.interval_ns, window);
+            let due_ns = next_sample_ns(self.last_due_ns, self.pace.interval_ns(), window);
             let look_ns = self.point.as_ref().and_then(|point| point.cores.due_ns(point.window?));
             let turns_ns = self.point.as_ref().and_then(|p| p.turns_due_ns(clock::monotonic_ns()));
             let soonest = [Some(due_ns), look_ns, turns_ns].into_iter().flatten().min();
@@ -162,6 +164,7 @@ impl Watch {
                     sums: Sums::default(),
                     cores: Cores::default(),
                     turns: None,
+                    turns_pace: Pace::new(turns::INTERVAL_NS),
                     turns_taken_ns: 0,
                 });
             }
@@ -187,13 +190,15 @@ impl Watch {
     fn sample(&mut self, due_ns: u64) {
         let at = ClockReading::now();
         // After a pause (a suspended machine) the missed samples are not made up for.
-        let late = at.monotonic_ns.saturating_sub(due_ns) > self.interval_ns / 2;
+        let late = at.monotonic_ns.saturating_sub(due_ns) > self.pace.interval_ns() / 2;
         self.last_due_ns = if late { at.monotonic_ns } else { due_ns };
         self.last_taken_ns = at.monotonic_ns;
+        let cpu_before_ns = clock::thread_cpu_ns();
         let sample = self.sampler.sample(at);
         self.writers.write(sample, self.point.as_ref().map_or("", |point| &point.stem));
         let process_cpu_ns = clock::process_cpu_ns();
         let cpu_ns = clock::thread_cpu_ns();
+        self.pace.took(cpu_ns.saturating_sub(cpu_before_ns));
         let own = OwnCpu {
             process_ns: process_cpu_ns.saturating_sub(self.process_cpu_ns),
             monitor_ns: cpu_ns.saturating_sub(self.cpu_ns.swap(cpu_ns, Ordering::Relaxed)),
@@ -224,7 +229,10 @@ impl Watch {
         if let Some(point) = &mut self.point {
             point.turns_taken_ns = now_ns;
             if let Some(turns) = &mut point.turns {
+                let cpu_before_ns = clock::thread_cpu_ns();
                 turns.sample(now_ns);
+                let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
+                point.turns_pace.took(cpu_ns);
             }
         }
     }
