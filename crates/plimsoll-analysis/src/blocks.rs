@@ -16,7 +16,7 @@ use crate::times::{quantile_ns, t_95};
 /// Steps per doubling of the coarse histograms.
 pub(crate) const STEPS: u64 = 128;
 /// Fewer blocks say too little of how they vary.
-const BLOCKS_MIN: usize = 5;
+pub(crate) const BLOCKS_MIN: usize = 5;
 /// Slices from which blocks are drawn again and again.
 const BOOTSTRAP_SLICES_MIN: usize = 20;
 const RESAMPLES: usize = 400;

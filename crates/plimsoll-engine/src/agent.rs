@@ -146,9 +146,14 @@ fn settle_in(assignment: &Assignment, worker: u32) {
         let _ = EpollDriver::fire_timers_exactly();
     }
     if assignment.priority == Priority::Auto {
-        let _ = raise_priority();
-        let _ = slice::shorten();
+        ask_for_the_core();
     }
+}
+
+/// Asks that the calling thread has its core when it wants it: a higher priority, and short slices;
+/// which of the two were granted.
+fn ask_for_the_core() -> (bool, bool) {
+    (raise_priority(), slice::shorten())
 }
 
 /// Puts the calling thread above other programs; true where that is permitted. Not a real-time
@@ -162,7 +167,7 @@ fn raise_priority() -> bool {
 
 /// What came of asking for a higher priority for workers, in words; tried on a thread of its own.
 pub fn raised_priority() -> String {
-    let tried = thread::spawn(|| (raise_priority(), slice::shorten())).join();
+    let tried = thread::spawn(ask_for_the_core).join();
     let (is_raised, has_short_slices) = tried.unwrap_or_default();
     let priority = match is_raised {
         true if shares_by_group() => {

@@ -37,7 +37,7 @@ impl RunDelay {
         Self::told_by(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    fn told_by(file: Option<File>) -> Self {
+    pub(crate) fn told_by(file: Option<File>) -> Self {
         let mut delay = Self { file, last: None };
         delay.last = delay.read();
         delay

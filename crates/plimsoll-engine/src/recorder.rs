@@ -34,6 +34,8 @@ pub struct Flight {
     pub free: Nanos,
     /// When it was sent.
     pub sent: Nanos,
+    /// By how much later than without the generator's delays its client came to it.
+    pub held: Nanos,
     /// The largest lateness of any op in flight when it was sent, its own included.
     pub late_max: Nanos,
 }
@@ -42,6 +44,11 @@ impl Flight {
     /// The generator's own part of send lag: from when it was due and a client free.
     pub fn lateness(&self) -> Nanos {
         self.sent.saturating_sub(self.due.max(self.free))
+    }
+
+    /// By how much later it reaches the server, with others, than without the generator's delays.
+    pub fn late_for_others(&self) -> Nanos {
+        self.lateness() + self.held
     }
 }
 

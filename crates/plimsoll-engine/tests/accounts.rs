@@ -70,6 +70,33 @@ fn a_stamped_reply_that_lay_alone_tells_how_late_it_was_read() {
 }
 
 #[test]
+fn an_op_that_follows_a_reply_read_late_may_have_met_a_server_with_nothing_to_do() {
+    let below_a_millisecond = |load| {
+        let mut driver = stalled();
+        driver.stamps = true;
+        let seen = run(&Echo, &assignment(load), 0, &mut driver);
+        let low = seen.merged(|i| &i.ops[0].response_low);
+        low.count_between(0, MS.0)
+    };
+    assert_eq!(below_a_millisecond(closed(1, Nanos::ZERO)), 1);
+    assert_eq!(below_a_millisecond(closed(1, Nanos::from_millis(1))), 1);
+}
+
+#[test]
+fn what_waits_for_a_client_that_goes_on_late_is_late_by_that() {
+    let mut driver = stalled();
+    driver.stamps = true;
+    // One client, half of its time busy; five ops come due while it stands still.
+    let seen = run(&Echo, &even(50.0), 0, &mut driver);
+    let of = |ms: u64, times: &Times| times.count_between(ms * 1_000_000, u64::MAX);
+    assert_eq!(of(15, &seen.response()), 10, "the queue needs ten ops to be gone");
+    let low = seen.merged(|i| &i.ops[0].response_low);
+    assert_eq!(of(15, &low), 0, "without the stall none had waited");
+    // Lateness is rounded up by an eighth.
+    assert!(of(9, &low) >= low.len() - 10, "{}", of(9, &low));
+}
+
+#[test]
 fn without_stamps_a_reply_came_after_the_socket_was_last_found_empty() {
     let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut stalled());
     let totals = &seen.totals;
@@ -353,7 +380,8 @@ fn an_unexpected_status_is_counted_with_the_one_that_was_expected() {
     }
     let (kind, status) = (OpKind(1), OpStatus::Unexpected { expected: 200, actual: 404 });
     let outcome = Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false };
-    let flight = Flight { kind, due: at, free: at, sent: at, late_max: Nanos::ZERO };
+    let flight =
+        Flight { kind, due: at, free: at, sent: at, held: Nanos::ZERO, late_max: Nanos::ZERO };
     let landing = Landing { done: at, arrived: Arrived::Never, late_max: Nanos::ZERO };
     recorder.record(flight, &outcome, 0, landing);
     recorder.record(flight, &outcome, 0, landing);

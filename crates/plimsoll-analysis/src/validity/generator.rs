@@ -201,7 +201,8 @@ pub(super) fn monitors(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "monitors",
         format!(
-            "the monitors used {} of a core (limit {}); sample less often, or watch fewer things",
+            "the monitors used {} of a core (limit {}) though they look less often where that is dear; \
+             watch fewer hosts and processes, or measure for longer",
             percent(used),
             percent(MONITOR_CPU_MAX_RATIO),
         ),

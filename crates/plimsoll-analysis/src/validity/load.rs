@@ -7,7 +7,7 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{Nanos, grouped, three_digits};
 
 use super::{Evidence, connections, finding, percent};
-use crate::blocks::{Chance, NORMAL_95, chance_of_ratio};
+use crate::blocks::{BLOCKS_MIN, Chance, NORMAL_95, chance_of_ratio};
 
 /// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
 /// the window is more than 5 %.
@@ -312,8 +312,13 @@ pub(super) fn op_mix_by_chance(e: &Evidence<'_>) -> Option<Finding> {
     finding(
         "op_mix",
         format!(
-            "{}; chance explains it in a sample this small: measure longer to be sure",
+            "{}; chance explains it in a {}: measure longer to be sure",
             worst.describe(),
+            if worst.in_runs {
+                "window this short, since ops of a kind come in runs"
+            } else {
+                "sample this small"
+            },
         ),
     )
 }
@@ -325,6 +330,8 @@ struct ShareOff<'a> {
     points_off: f64,
     limit_points: f64,
     chance_points: f64,
+    /// Of which more is said by how the share varies over the window than by the number of ops.
+    in_runs: bool,
 }
 
 impl ShareOff<'_> {
@@ -354,15 +361,16 @@ fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
         let alone = (wanted * (1.0 - wanted) / done as f64).sqrt();
         // Ops of a kind may come in runs, as those of a program do: then a window has fewer of
         // these than of ops.
-        let in_runs = (points_off > limit_points).then(|| scatter_of_share(e, index)).flatten();
-        let standard_error = alone.max(in_runs.unwrap_or_default());
+        let scatter = (points_off > limit_points).then(|| scatter_of_share(e, index)).flatten();
+        let scatter = scatter.unwrap_or_default();
         ShareOff {
             op,
             share_points: share * 100.0,
             wanted_points: wanted * 100.0,
             points_off,
             limit_points,
-            chance_points: CHANCE_STANDARD_ERRORS * standard_error * 100.0,
+            chance_points: CHANCE_STANDARD_ERRORS * alone.max(scatter) * 100.0,
+            in_runs: scatter > alone,
         }
     });
     let excess = |o: &ShareOff<'_>| o.points_off - o.limit_points.max(o.chance_points);
@@ -371,7 +379,10 @@ fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
 
 /// Standard error of an op's share of the work, by how it varies over the window.
 fn scatter_of_share(e: &Evidence<'_>, op: usize) -> Option<f64> {
-    let Chance { below, above } = chance_of_ratio(&e.seconds?.parts_of_op(op))?;
+    let parts = e.seconds?.parts_of_op(op);
+    // Of two slices Student's t would make chance of nearly everything.
+    let parts = Some(parts).filter(|parts| parts.len() >= BLOCKS_MIN)?;
+    let Chance { below, above } = chance_of_ratio(&parts)?;
     Some(below.max(above) / NORMAL_95)
 }
 

@@ -35,6 +35,8 @@ struct Client<S> {
     in_flight: u32,
     /// When the op that ended last was due.
     last_due: Nanos,
+    /// By how much later than without the generator's delays it went on after its last op.
+    late: Nanos,
     /// Its earliest entry in the heap.
     deadline: Nanos,
 }
@@ -55,6 +57,7 @@ impl<S> Clients<S> {
             free_tickets: Vec::new(),
             in_flight: 0,
             last_due: Nanos::ZERO,
+            late: Nanos::ZERO,
             deadline: Nanos::MAX,
         });
     }
@@ -89,6 +92,16 @@ impl<S> Clients<S> {
     /// When the op was due that ended last.
     pub(super) fn last_due(&self, client: u32) -> Nanos {
         self.at(client).last_due
+    }
+
+    /// By how much later than without the generator's delays it went on after its last op.
+    pub(super) fn late(&self, client: u32) -> Nanos {
+        self.at(client).late
+    }
+
+    /// Its last op made it so late.
+    pub(super) fn note_late(&mut self, client: u32, late: Nanos) {
+        self.at_mut(client).late = late;
     }
 
     /// Ops in flight of all clients.

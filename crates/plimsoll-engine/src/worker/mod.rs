@@ -26,6 +26,7 @@ use plimsoll_model::assignment::{Load, Phases};
 use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::Nanos;
 
+use crate::clock::RunDelay;
 use crate::driver::{Datagrams, Driver, Ready, Wait};
 use crate::fresh::FreshTimes;
 use crate::seam::{ClientSeat, Link, LinkError, LinkKind, Script, Session};
@@ -33,10 +34,10 @@ use crate::seam::{ClientSeat, Link, LinkError, LinkKind, Script, Session};
 use clients::Clients;
 use connections::{Brought, Connections, Read};
 use links::Sending;
-use ops::Ops;
+use ops::{DueBy, Ops};
 use recording::Recording;
 use schedule::{Schedule, Schedules};
-use waiting::{Outlook, Waiting};
+use waiting::{Others, Outlook, Waiting};
 
 pub use seat::{Seat, SeatDriver};
 
@@ -75,6 +76,8 @@ impl<'a> Seat<'a> {
 struct Worker<'a, S, C, D> {
     ops: Ops<'a, S, C, D>,
     waiting: Waiting,
+    /// Where that matters to `waiting`.
+    others: Option<Others>,
     phases: Phases,
     stop: &'a AtomicBool,
     buffer: Vec<u8>,
@@ -101,9 +104,14 @@ where
         let recording = Recording::new(seat, fresh, clients.numbers());
         let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
         let connections = Connections::new(driver, sending);
+        let due_by = match seat.assignment.load {
+            Load::Open { .. } => DueBy::Clock,
+            Load::Closed { .. } => DueBy::Reply,
+        };
         Self {
-            ops: Ops::new(connections, clients, schedules, recording),
+            ops: Ops::new(connections, clients, schedules, recording, due_by),
             waiting: Waiting::new(seat.assignment),
+            others: None,
             phases: seat.assignment.phases,
             stop: seat.stop,
             buffer: vec![0; READ_BUFFER_BYTES],
@@ -117,6 +125,9 @@ where
     fn run(mut self) {
         self.ops.connections().begin();
         self.ops.recording().begin();
+        if self.waiting.looks_at_gaps() {
+            self.others = Some(Others::told_by(RunDelay::of_this_thread()));
+        }
         loop {
             let now = self.begin_round();
             self.ops.roll_intervals(now);
@@ -142,8 +153,10 @@ where
         let now = self.ops.connections().now();
         if let Some(since) = self.idle_since.take() {
             let took = now.saturating_sub(since);
-            let turn = self.ops.recording().polled_empty(took);
-            self.waiting.polled_empty(turn, now);
+            self.ops.recording().polled_empty(took);
+            if let Some(others) = &mut self.others {
+                self.waiting.polled_empty(others.turn(took), now);
+            }
         }
         now
     }
@@ -180,6 +193,9 @@ where
         self.served = waited.ready > 0;
         if !matches!(wait, Wait::Poll | Wait::Yield) {
             self.ops.recording().slept(waited.to.saturating_sub(waited.from));
+            if let Some(others) = &mut self.others {
+                others.forget();
+            }
         } else if !self.served && !acted {
             self.idle_since = Some(now);
         }

@@ -19,6 +19,7 @@ pub(super) struct Ops<'a, S, C, D> {
     clients: Clients<S>,
     schedules: Schedules<C>,
     recording: Recording<'a>,
+    due_by: DueBy,
     produced: Produced,
 }
 
@@ -29,6 +30,13 @@ struct Reply {
     of_read: bool,
     /// None of the read came after it.
     last: bool,
+}
+
+/// What makes an op due.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DueBy {
+    Clock,
+    Reply,
 }
 
 impl<'a, S, C, D> Ops<'a, S, C, D>
@@ -42,8 +50,9 @@ where
         clients: Clients<S>,
         schedules: Schedules<C>,
         recording: Recording<'a>,
+        due_by: DueBy,
     ) -> Self {
-        Self { connections, clients, schedules, recording, produced: Produced::default() }
+        Self { connections, clients, schedules, recording, due_by, produced: Produced::default() }
     }
 
     pub(super) const fn connections(&mut self) -> &mut Connections<D> {
@@ -190,19 +199,38 @@ where
 
     fn issue(&mut self, outgoing: Outgoing<S::Op>) {
         let Outgoing { client, op, due, now } = outgoing;
-        let ticket = self.begin(client, &op, due, now);
+        let ticket = self.begin(client, &op, due, now, self.due_by);
         self.schedules.script(client).on_issued(ticket);
         self.call(client, now, |session, port| session.issue(ticket, op, now, port));
         self.list_free(client);
     }
 
     /// An op goes out at `sent`.
-    fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos) -> Ticket {
+    fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos, by: DueBy) -> Ticket {
         let kind = self.clients.session(client).kind(op);
         let free = self.schedules.op_began(client);
-        let mut flight = Flight { kind, due, free, sent, late_max: Nanos::ZERO };
+        let late = self.clients.late(client);
+        let held = match by {
+            DueBy::Reply => late,
+            // It waited for its client only while that was not free.
+            DueBy::Clock => late.min(free.saturating_sub(due)),
+        };
+        let mut flight = Flight { kind, due, free, sent, held, late_max: Nanos::ZERO };
         flight.late_max = self.recording.sent(&flight);
         self.clients.begin(client, flight)
+    }
+
+    /// By how much later than without the generator's delays a client goes on after an op.
+    fn goes_on_late(&self, ended: &Flight, arrived: Arrived, now: Nanos) -> Nanos {
+        let lag = match arrived {
+            Arrived::Stamped(at) => now.saturating_sub(at),
+            Arrived::Bounded(_) | Arrived::Never => Nanos::ZERO,
+        };
+        match self.due_by {
+            DueBy::Clock => lag + ended.late_for_others(),
+            // Each op of a closed load begins anew.
+            DueBy::Reply => lag,
+        }
     }
 
     fn list_free(&mut self, client: u32) {
@@ -228,6 +256,7 @@ where
             }),
             false => Arrived::Never,
         };
+        self.clients.note_late(client, self.goes_on_late(&flight, arrived, now));
         self.recording.ended(flight, outcome, self.clients.endpoint(client), arrived, now);
         self.recording.recorder().record_client(client as usize, outcome);
         let mut end = End::Other;
@@ -253,7 +282,7 @@ where
         }
         let sent = self.connections.now();
         self.schedules.follow_on_came_due(now);
-        let ticket = self.begin(client, &op, now, sent);
+        let ticket = self.begin(client, &op, now, sent, DueBy::Reply);
         self.schedules.script(client).on_follow_on(ended, ticket);
         self.clients.call(client, self.connections.links(), &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);

@@ -17,7 +17,7 @@ use crate::recorder::{Arrived, DueCounts, Flight, Landing, Recorder};
 use crate::seam::SessionCounters;
 
 /// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
-const GAP_MIN: Nanos = Nanos::from_micros(100);
+pub(super) const GAP_MIN: Nanos = Nanos::from_micros(100);
 
 /// All that one worker records.
 pub(super) struct Recording<'a> {
@@ -35,8 +35,6 @@ pub(super) struct Recording<'a> {
     /// When the interval began.
     cpu_before: Nanos,
     run_delay: RunDelay,
-    /// The same since the last gap between polls.
-    run_delay_at_gaps: RunDelay,
 }
 
 /// What others count, at the end of an interval.
@@ -70,7 +68,6 @@ impl<'a> Recording<'a> {
             idle: WorkerHealth::default(),
             cpu_before: Nanos::ZERO,
             run_delay: RunDelay::default(),
-            run_delay_at_gaps: RunDelay::default(),
         }
     }
 
@@ -78,7 +75,6 @@ impl<'a> Recording<'a> {
     pub(super) fn begin(&mut self) {
         self.cpu_before = clock::thread_cpu();
         self.run_delay = RunDelay::of_this_thread();
-        self.run_delay_at_gaps = RunDelay::of_this_thread();
     }
 
     pub(super) const fn recorder(&mut self) -> &mut Recorder {
@@ -93,7 +89,7 @@ impl<'a> Recording<'a> {
     /// An op goes out; the largest lateness of those in flight, its own included.
     #[inline]
     pub(super) fn sent(&mut self, flight: &Flight) -> Nanos {
-        self.lateness.sent(flight.sent, flight.lateness())
+        self.lateness.sent(flight.sent, flight.late_for_others())
     }
 
     /// An op ended at `done`, before the [`Recording::boundary`].
@@ -106,7 +102,7 @@ impl<'a> Recording<'a> {
         arrived: Arrived,
         done: Nanos,
     ) {
-        let late_max = self.lateness.ended(flight.sent, flight.lateness(), flight.late_max);
+        let late_max = self.lateness.ended(flight.sent, flight.late_for_others(), flight.late_max);
         self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
     }
 
@@ -152,15 +148,10 @@ impl<'a> Recording<'a> {
         self.idle.wakeups += 1;
     }
 
-    /// A round in which nothing happened, with a poll in it, took this long. For how much of it
-    /// other threads had the core, where that was long; the rest was the hypervisor's.
+    /// A round in which nothing happened, with a poll in it, took this long.
     #[inline]
-    pub(super) fn polled_empty(&mut self, span: Nanos) -> Nanos {
+    pub(super) fn polled_empty(&mut self, span: Nanos) {
         add_empty_poll(&mut self.idle, span);
-        if span < GAP_MIN {
-            return Nanos::ZERO;
-        }
-        self.run_delay_at_gaps.since_last().unwrap_or_default().min(span)
     }
 
     /// Ends the interval.

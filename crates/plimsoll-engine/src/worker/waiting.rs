@@ -3,18 +3,23 @@
 //! Pacing `auto` decides at each wait. With a core of its own a worker polls while replies are
 //! outstanding or the next op is near: a wakeup costs 38 µs on a virtual machine, which would be in
 //! every time measured. Where nothing has come for a while it sleeps, and wakes early by what its
-//! wakeups are late. Another program that takes the core from a worker that polls keeps it for
-//! milliseconds; one that slept has it back when a reply wakes it. So when polls show that somebody
-//! does, replies are slept for, for longer each time.
+//! wakeups are late. When another program wakes up on the core of a worker that polls, it keeps it
+//! for milliseconds; a worker that slept has it back when a reply wakes it. So when gaps between
+//! polls show that somebody takes the core, an open load sleeps for replies, for longer each time.
+//! A closed load polls on: waking its worker is work for a server, reply by reply, and a server that
+//! is full would do less.
 //!
 //! Where the server may run on any core, a worker polls too, and lets others on its core have a turn
-//! where it finds nothing: while a light load leaves another core free, the kernel puts the server there,
-//! and where it does not, the server is not held up. Long turns tell that the core is wanted. Then polling would take time from the server, and it sleeps, for longer each time; as
-//! an open load fills the core, it rests between wakeups so that each deals with more.
+//! where it finds nothing: while a light load leaves another core free, the kernel puts the server
+//! there, and where it does not, the server is not held up. Long turns tell that the core is wanted.
+//! Then polling would take time from the server, and the worker sleeps, for longer each time; as an
+//! open load fills the core, it rests between wakeups so that each deals with more.
 
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
 use plimsoll_model::units::Nanos;
 
+use super::recording::GAP_MIN;
+use crate::clock::RunDelay;
 use crate::driver::Wait;
 
 /// Grid of the coalescing pacer: at 20,000 ops/s a wakeup (38 µs here) is shared by eight ops, and
@@ -48,7 +53,7 @@ const JUDGED: Nanos = Nanos::from_millis(200);
 const SLEEPS: (Nanos, Nanos) = (Nanos::from_millis(200), Nanos::from_secs(5));
 /// By what part of it that falls again while nobody wants the core that the server may use …
 const FORGOTTEN: u64 = 64;
-/// … and that of the worker alone: there a turn once a second is no reason to sleep.
+/// … and that of the worker alone: there a long turn once a second makes no sleep longer.
 const FORGOTTEN_ALONE: u64 = 2;
 /// Time over which the share at work is taken.
 const REST_SPAN: Nanos = Nanos::from_millis(10);
@@ -70,12 +75,14 @@ pub(super) struct Outlook {
     pub(super) gains: bool,
 }
 
-/// Whether a worker may poll.
+/// When a worker may poll.
 #[derive(Debug)]
 enum Polls {
     Never,
-    /// For replies, while nobody takes the core; for the next op always.
-    OnItsOwnCore(Turns),
+    Always,
+    /// For replies while nobody takes the core; for the next op always.
+    WhileNobodyTakesTheCore(Turns),
+    /// On a core that the server may use, with turns for others.
     WhileNobodyWantsTheCore(Turns),
 }
 
@@ -93,6 +100,32 @@ struct Turns {
     sleeps_until: Nanos,
     /// For how long to sleep when it is wanted again.
     next_sleep: Nanos,
+}
+
+/// What others have of the core of a worker that polls.
+#[derive(Debug)]
+pub(super) struct Others(RunDelay);
+
+impl Others {
+    /// From now on, where the kernel says how long a thread was ready and another had its core.
+    pub(super) const fn told_by(delay: RunDelay) -> Self {
+        Self(delay)
+    }
+
+    /// Of a round that polled and found nothing: how much of it they had. The rest of a gap was the
+    /// hypervisor's.
+    #[inline]
+    pub(super) fn turn(&mut self, round: Nanos) -> Nanos {
+        if round < GAP_MIN {
+            return Nanos::ZERO;
+        }
+        self.0.since_last().unwrap_or_default().min(round)
+    }
+
+    /// What a wakeup waited for its core is none of their turns.
+    pub(super) fn forget(&mut self) {
+        self.0.since_last();
+    }
 }
 
 /// Decides how to wait, by what became of the waits before.
@@ -118,7 +151,8 @@ impl Waiting {
         let is_pinned = assignment.cores.len() >= assignment.workers as usize;
         let polls = match assignment.own_cores {
             _ if !auto => Polls::Never,
-            true => Polls::OnItsOwnCore(Turns::alone()),
+            true if open => Polls::WhileNobodyTakesTheCore(Turns::alone()),
+            true => Polls::Always,
             false if is_pinned => Polls::WhileNobodyWantsTheCore(Turns::shared()),
             false => Polls::Never,
         };
@@ -146,8 +180,7 @@ impl Waiting {
             return Wait::Poll;
         }
         let until = timer.min(look_up);
-        if let Some(poll) = self.polls.poll(now) {
-            let for_replies = self.polls.for_replies(now);
+        if let Some((poll, for_replies)) = self.polls.poll(now) {
             let is_fresh = now.saturating_sub(self.active) < POLL_FOR_REPLIES;
             // Whoever polls for long on a core that others want loses it to them.
             let lead = if for_replies { self.lead } else { LEAD_MIN };
@@ -193,10 +226,15 @@ impl Waiting {
         }
     }
 
+    /// Gaps between polls tell how to go on.
+    pub(super) const fn looks_at_gaps(&self) -> bool {
+        matches!(self.polls, Polls::WhileNobodyTakesTheCore(_))
+    }
+
     /// A poll found nothing, and others had the core for so long before the next.
     #[inline]
     pub(super) fn polled_empty(&mut self, turn: Nanos, now: Nanos) {
-        if let Polls::OnItsOwnCore(turns) = &mut self.polls {
+        if let Polls::WhileNobodyTakesTheCore(turns) = &mut self.polls {
             turns.passed(turn, now);
         }
     }
@@ -232,23 +270,14 @@ impl Waiting {
 }
 
 impl Polls {
-    /// How to poll now, if at all.
-    fn poll(&self, now: Nanos) -> Option<Wait> {
+    /// How to poll now, if at all, and whether for replies too.
+    fn poll(&self, now: Nanos) -> Option<(Wait, bool)> {
         match self {
             Self::Never => None,
-            Self::OnItsOwnCore(_) => Some(Wait::Poll),
+            Self::Always => Some((Wait::Poll, true)),
+            Self::WhileNobodyTakesTheCore(turns) => Some((Wait::Poll, turns.leave_the_core(now))),
             Self::WhileNobodyWantsTheCore(turns) => {
-                (now >= turns.sleeps_until).then_some(Wait::Yield)
-            }
-        }
-    }
-
-    /// Whether to poll while replies are outstanding.
-    fn for_replies(&self, now: Nanos) -> bool {
-        match self {
-            Self::Never => false,
-            Self::OnItsOwnCore(turns) | Self::WhileNobodyWantsTheCore(turns) => {
-                now >= turns.sleeps_until
+                turns.leave_the_core(now).then_some((Wait::Yield, true))
             }
         }
     }
@@ -258,7 +287,7 @@ impl Polls {
     fn yielded(&mut self, took: Nanos, now: Nanos) -> bool {
         match self {
             Self::WhileNobodyWantsTheCore(turns) => turns.passed(took, now),
-            Self::Never | Self::OnItsOwnCore(_) => false,
+            Self::Never | Self::Always | Self::WhileNobodyTakesTheCore(_) => false,
         }
     }
 }
@@ -277,6 +306,11 @@ impl Turns {
             sleeps_until: Nanos::ZERO,
             next_sleep: SLEEPS.0,
         }
+    }
+
+    /// As far as is known.
+    fn leave_the_core(&self, now: Nanos) -> bool {
+        now >= self.sleeps_until
     }
 
     /// Others could have a turn, and had it for so long; true when that makes the core wanted.
@@ -310,7 +344,7 @@ mod tests {
     use super::*;
 
     fn waiting(pacing: Pacing, own_core: bool) -> Waiting {
-        let own = Polls::OnItsOwnCore(Turns::alone());
+        let own = Polls::WhileNobodyTakesTheCore(Turns::alone());
         let polls = if own_core { own } else { Polls::Never };
         Waiting { polls, ..Waiting::by(pacing) }
     }
@@ -405,6 +439,8 @@ mod tests {
             now = JUDGED + US(1_000);
             waiting.polled_empty(US(1), now);
             waiting.acted(now);
+            waiting.lead = US(90);
+            assert_eq!(waiting.next(&outstanding(now, 80)) == Wait::Poll, !sleeps, "{turns_ms:?}");
             let expected = if sleeps { Wait::Until(now + US(900) - LEAD_MIN) } else { Wait::Poll };
             assert_eq!(waiting.next(&outstanding(now, 900)), expected, "{turns_ms:?}");
             assert_eq!(waiting.next(&outstanding(now, 20)), Wait::Poll, "the next op is near");
@@ -412,6 +448,10 @@ mod tests {
             waiting.acted(now);
             assert_eq!(waiting.next(&outstanding(now, 900)), Wait::Poll, "it tries again");
         }
+        let mut closed = Waiting { polls: Polls::Always, ..Waiting::by(Pacing::Auto) };
+        closed.polled_empty(JUDGED, JUDGED);
+        closed.acted(JUDGED);
+        assert_eq!(closed.next(&outstanding(JUDGED, 900)), Wait::Poll, "its clients wait for it");
         let mut turns = Turns::alone();
         let mut now = Nanos::ZERO;
         for (quiet, expected) in [(0, 200), (0, 800), (1, 1_600), (5, 200), (0, 800)] {
@@ -423,6 +463,24 @@ mod tests {
             assert!(turns.passed(JUDGED, now), "all of it was others'");
             assert_eq!(turns.sleeps_until - now, Nanos::from_millis(expected));
         }
+    }
+
+    #[test]
+    fn a_gap_is_a_turn_of_others_as_far_as_the_worker_waited_for_its_core() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("schedstat");
+        let waited = |us: u64| std::fs::write(&path, format!("9 {} 3\n", us * 1_000)).unwrap();
+        waited(100);
+        let mut others = Others::told_by(RunDelay::told_by(std::fs::File::open(&path).ok()));
+        waited(900);
+        assert_eq!(others.turn(GAP_MIN - Nanos(1)), Nanos::ZERO, "not looked at");
+        assert_eq!(others.turn(US(3_000)), US(800), "the rest was the hypervisor's");
+        assert_eq!(others.turn(US(3_000)), Nanos::ZERO);
+        waited(9_000);
+        assert_eq!(others.turn(US(200)), US(200), "some of it before the gap");
+        waited(9_700);
+        others.forget();
+        assert_eq!(others.turn(US(3_000)), Nanos::ZERO, "that was for a wakeup");
     }
 
     #[test]

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use rustix::process::{Resource, getrlimit};
 
 use super::proc_file::ProcFile;
+use super::tree::THREADS_MAX;
 use crate::parse::{SchedStat, parse_schedstat, parse_thread_stat};
 use crate::root::Root;
 
-/// Files of a process's threads stay open, since opening one costs more than reading it, as long as
-/// they are no more than this part of the files that may be open.
-const KEPT_OPEN_PART: u64 = 4;
+/// Files of threads stay open, since opening one costs more than reading it, where this process may
+/// have so many open (the hard limit: workers raise the other one to it): four times those of the
+/// largest tree that is looked at thread by thread.
+const OPEN_MAX_AT_LEAST: u64 = 4 * FILES_A_THREAD * THREADS_MAX;
 const FILES_A_THREAD: u64 = 3;
 
 /// What the threads of a tree did since the sample before, and are doing now.
@@ -59,12 +61,10 @@ impl Threads {
         let tids = root.names(format!("proc/{pid}/task"));
         let tids: Vec<u32> = tids.iter().filter_map(|name| name.parse().ok()).collect();
         self.0.retain(|tid, _| tids.contains(tid));
-        let files = tids.len() as u64 * FILES_A_THREAD;
         for tid in tids {
             // Most have been here before: no limit is asked for and no path made for these.
             let thread = self.0.entry(tid).or_insert_with(|| {
-                let open_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-                let kept_open = files <= open_max / KEPT_OPEN_PART;
+                let kept_open = may_stay_open(getrlimit(Resource::Nofile).maximum);
                 Thread::new(root, &format!("proc/{pid}/task/{tid}"), kept_open)
             });
             thread.sample(buffer, sum);
@@ -75,6 +75,11 @@ impl Threads {
     pub(super) fn run_ns(&self) -> impl Iterator<Item = (u64, u32)> {
         self.0.iter().filter_map(|(tid, thread)| Some((thread.before?.run_ns, *tid)))
     }
+}
+
+/// Where no more than `limit` files can be open; `None` is no limit.
+fn may_stay_open(limit: Option<u64>) -> bool {
+    limit.is_none_or(|limit| limit >= OPEN_MAX_AT_LEAST)
 }
 
 impl Thread {
@@ -124,5 +129,16 @@ impl Thread {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_threads_stay_open_where_they_are_a_quarter_of_what_may_be() {
+        assert!(may_stay_open(None) && may_stay_open(Some(3_072)));
+        assert!(!may_stay_open(Some(3_071)) && !may_stay_open(Some(1_024)));
     }
 }

@@ -11,7 +11,7 @@ use crate::root::Root;
 use crate::watched::{Scope, WatchedProcess};
 
 /// Trees with more threads are not looked at thread by thread (measured: 17 µs a thread).
-const THREADS_MAX: u64 = 256;
+pub(super) const THREADS_MAX: u64 = 256;
 
 /// A watched process and its descendants.
 #[derive(Debug)]

@@ -36,8 +36,8 @@ pub const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 /// What to watch and where to write it.
 #[derive(Debug)]
 pub struct MonitorConfig {
-    /// Time between samples; raised to [`INTERVAL_MIN`], and to what keeps the monitors within
-    /// 0.4 % of a core.
+    /// Time between samples; raised to [`INTERVAL_MIN`], and to what keeps them within 0.4 % of a
+    /// core.
     pub interval: Nanos,
     /// Processes to watch from the start.
     pub processes: Vec<WatchedProcess>,

@@ -1,36 +1,51 @@
 //! How often the monitors look: as asked, or less often where that would cost too much, since
 //! watching must not change what is watched. Pure.
 
-use std::num::NonZeroU64;
+use std::collections::VecDeque;
 
-/// What looks again and again may use this part of one core (0.4 %): two of them stay within the
-/// limit of the rule `monitors`.
+/// Samples may take this part of one core (0.4 %), and what is looked at besides as much again: both
+/// stay within the limit of the rule `monitors`.
 const PART_OF_CORE: u64 = 250;
+/// Looks that are remembered: some are dearer than others, but no more than one in so many.
+const REMEMBERED: usize = 10;
 
 /// Of one thing that is looked at again and again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pace {
     asked_ns: u64,
-    /// CPU time of the last look, and of the one before.
-    cost_ns: [Option<NonZeroU64>; 2],
+    /// CPU time of the last looks.
+    costs_ns: VecDeque<u64>,
 }
 
 impl Pace {
     /// At this interval, unless it costs too much.
     pub(super) const fn new(asked_ns: u64) -> Self {
-        Self { asked_ns, cost_ns: [None; 2] }
+        Self { asked_ns, costs_ns: VecDeque::new() }
     }
 
     /// A look took this much CPU time.
     pub(super) fn took(&mut self, cpu_ns: u64) {
-        self.cost_ns = [NonZeroU64::new(cpu_ns), self.cost_ns[0]];
+        self.costs_ns.truncate(REMEMBERED - 1);
+        self.costs_ns.push_front(cpu_ns);
     }
 
-    /// Time between two looks. The cheaper of the last two counts: one that opens files, or found
-    /// the core's cache cold, is no measure of the next.
+    /// Time between two looks.
     pub(super) fn interval_ns(&self) -> u64 {
-        let [Some(last), Some(before)] = self.cost_ns else { return self.asked_ns };
-        self.asked_ns.max(last.min(before).get().saturating_mul(PART_OF_CORE))
+        self.asked_ns.max(self.cost_ns().saturating_mul(PART_OF_CORE))
+    }
+
+    /// It can be looked at as often as asked.
+    pub(super) fn is_kept(&self) -> bool {
+        self.interval_ns() == self.asked_ns
+    }
+
+    /// The cheaper of the last two counts, since one that opens files is no measure of the next, and
+    /// the mean of all that are remembered.
+    fn cost_ns(&self) -> u64 {
+        let Some(last) = self.costs_ns.front().zip(self.costs_ns.get(1)) else { return 0 };
+        let last = *last.0.min(last.1);
+        let mean = self.costs_ns.iter().sum::<u64>() / REMEMBERED as u64;
+        last.max(if self.costs_ns.len() == REMEMBERED { mean } else { 0 })
     }
 }
 
@@ -38,22 +53,39 @@ impl Pace {
 mod tests {
     use super::*;
 
+    fn intervals_ms(costs_ms: impl IntoIterator<Item = u64>) -> Vec<u64> {
+        let mut pace = Pace::new(1_000_000_000);
+        let after = |cost_ms| {
+            pace.took(cost_ms * 1_000_000);
+            pace.interval_ns() / 1_000_000
+        };
+        costs_ms.into_iter().map(after).collect()
+    }
+
     #[test]
     fn what_costs_little_is_looked_at_as_often_as_asked() {
-        let mut pace = Pace::new(1_000_000_000);
-        assert_eq!(pace.interval_ns(), 1_000_000_000);
-        for _ in 0..3 {
-            pace.took(4_000_000);
-            assert_eq!(pace.interval_ns(), 1_000_000_000);
-        }
+        assert_eq!(intervals_ms([4; 20]), [1_000; 20]);
     }
 
     #[test]
     fn what_costs_more_is_looked_at_less_often_and_one_outlier_changes_nothing() {
-        let mut pace = Pace::new(1_000_000_000);
-        for (cost_ms, interval_ms) in [(50, 1_000), (8, 2_000), (90, 2_000), (6, 1_500)] {
-            pace.took(cost_ms * 1_000_000);
-            assert_eq!(pace.interval_ns(), interval_ms * 1_000_000, "{cost_ms}");
+        assert_eq!(intervals_ms([50, 8, 90, 6]), [1_000, 2_000, 2_000, 1_500]);
+    }
+
+    #[test]
+    fn one_dear_look_in_ten_counts_by_its_part() {
+        let costs = (0..30).map(|n| if n % 10 == 0 { 91 } else { 1 });
+        let intervals = intervals_ms(costs);
+        assert_eq!(intervals[..9], [1_000; 9]);
+        assert_eq!(intervals[9..], [2_500; 21]);
+    }
+
+    #[test]
+    fn what_must_come_often_is_kept_while_it_is_cheap() {
+        let mut pace = Pace::new(50_000_000);
+        for (cost_us, kept) in [(900, true), (200, true), (210, true), (201, false), (90, true)] {
+            pace.took(cost_us * 1_000);
+            assert_eq!(pace.is_kept(), kept, "{cost_us}");
         }
     }
 }

@@ -57,7 +57,7 @@ impl Point {
     /// When to look at the turns next.
     fn turns_due_ns(&self, now_ns: u64) -> Option<u64> {
         let (begin, end) = self.window?;
-        let next = (self.turns_taken_ns + self.turns_pace.interval_ns()).max(begin);
+        let next = (self.turns_taken_ns + turns::INTERVAL_NS).max(begin);
         (self.turns.is_some() && next < end && now_ns < end).then_some(next)
     }
 }
@@ -233,6 +233,10 @@ impl Watch {
                 turns.sample(now_ns);
                 let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
                 point.turns_pace.took(cpu_ns);
+                if !point.turns_pace.is_kept() {
+                    // Seen less often they would be averaged out.
+                    point.turns = None;
+                }
             }
         }
     }
