@@ -1,7 +1,7 @@
 //! The generator's own health, from what its workers say of themselves.
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::{OpTimes, PointRecord, WorkerHealth};
+use plimsoll_model::event::{OpTimes, PointRecord, Times, WorkerHealth};
 use plimsoll_model::result::GeneratorResult;
 
 use crate::times::quantile_ns;
@@ -150,7 +150,10 @@ pub(crate) fn generator_part_of_throughput(
     let value = record.totals.done_in_window as f64 / seconds;
     let ops = total.response.len() as f64;
     let answering_ns = total.response.mean() * ops;
-    let own_ns = (total.response.mean() - total.response_low.mean()).max(0.0) * ops;
+    // Of each op its own, not what it may have met: each delay counts once.
+    let all_ns = |times: &Times| times.mean() * times.len() as f64;
+    let own_ns = (answering_ns - all_ns(&total.response_low)).max(0.0);
+    let own_ns = own_ns.min(all_ns(&total.receive_lag) + all_ns(&total.lateness));
     // What the clients' time was spent on; several ops in flight of one client add up.
     let present_ns = f64::from(clients) * record.measured_ns.0 as f64;
     let spent_ns = present_ns.max(answering_ns + record.totals.think_ns_total as f64);

@@ -112,7 +112,7 @@ pub struct Interval {
 pub struct WorkerHealth {
     /// CPU time (user + system) of the worker's thread.
     pub cpu_ns: u64,
-    /// Of the interval, time spent in polls that found nothing (spin pacing only).
+    /// Of the interval, time spent in polls that found nothing, where the worker polls.
     pub empty_poll_ns: u64,
     /// Length of the interval.
     pub wall_ns: u64,

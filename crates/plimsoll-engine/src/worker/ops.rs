@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 use super::clients::{Clients, DueEntry};
 use super::connections::Connections;
 use super::port::{Completion, Port, Produced, Surplus};
-use super::recording::{Counted, Recording};
+use super::recording::{Counted, GAP_MIN, Recording};
 use super::schedule::{End, Outgoing, Schedules};
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight};
@@ -226,6 +226,8 @@ where
             Arrived::Stamped(at) => now.saturating_sub(at),
             Arrived::Bounded(_) | Arrived::Never => Nanos::ZERO,
         };
+        // The replies of a round are read one after the other: meanwhile the server has others.
+        let lag = if lag < GAP_MIN { Nanos::ZERO } else { lag };
         match self.due_by {
             DueBy::Clock => lag + ended.late_for_others(),
             // Each op of a closed load begins anew.

@@ -265,6 +265,7 @@ fn ops_that_come_in_runs_may_be_further_from_their_share() {
         })
     };
     check_rule("op_mix", &mix(270, 270), &mix(120, 420));
+    check_rule("op_mix", &mix(264, 276), &mix(240, 300));
 }
 
 #[test]

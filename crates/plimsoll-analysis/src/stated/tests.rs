@@ -1,0 +1,232 @@
+use plimsoll_model::event::{add_times, new_times};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::*;
+use crate::analyse;
+use crate::health::generator_part_of_p50;
+use crate::testing::{PointBuilder, RunBuilder};
+
+fn stated(point: &PointBuilder) -> Stated {
+    let times = point.point_times();
+    let built = point.build();
+    state(&built.suite, &built.record, &times.window_total(), &times)
+}
+
+#[test]
+fn the_generators_part_lies_below_a_response_time_and_above_a_closed_throughput() {
+    // 1 ms of response, of which 0.2 ms lay unread.
+    let parts = stated(&PointBuilder::closed(4).receive_lag_ns(200_000));
+    let [low, high] = parts.response.unwrap().p50.unwrap();
+    assert!((low / 790_000.0 - 1.0).abs() < 0.01, "{low}");
+    assert!((high / 1_000_000.0 - 1.0).abs() < 0.002, "{high}");
+    assert!(low < 790_000.0 && high > 1_000_000.0, "the histogram's resolution: {low} {high}");
+    // Its own lateness of 10 µs is taken out too: 1 / 0.79.
+    let [least, most] = parts.achieved.unwrap();
+    assert!((least - 4_000.0).abs() < 1.0 && (most / 4_000.0 - 1.0 / 0.79).abs() < 0.002);
+    let budget = parts.uncertainty["response_p50_ns"];
+    assert!((budget.generator / 210_000.0 - 1.0).abs() < 0.02, "{budget:?}");
+}
+
+/// Response times of a queue with one server, in slices of a quarter of a second.
+fn slices_of_a_queue(
+    random: &mut Xoshiro256PlusPlus,
+    (rate, capacity): (f64, f64),
+    slices: usize,
+) -> Vec<Times> {
+    const SLICE_S: f64 = 0.25;
+    const WARM_UP_S: f64 = 1.0;
+    let mut exponential = |rate: f64| {
+        let unit = ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+        -unit.ln() / rate
+    };
+    let mut seen = vec![new_times(); slices];
+    let (mut now_s, mut free_s) = (exponential(rate), 0.0_f64);
+    while now_s < WARM_UP_S + SLICE_S * slices as f64 {
+        free_s = free_s.max(now_s) + exponential(capacity);
+        if now_s >= WARM_UP_S {
+            let slice = (((now_s - WARM_UP_S) / SLICE_S) as usize).min(slices - 1);
+            seen[slice].saturating_record(((free_s - now_s) * 1e9) as u64);
+        }
+        now_s += exponential(rate);
+    }
+    seen
+}
+
+/// M/M/1: response time is exponential with the rate that the server has to spare.
+#[test]
+fn intervals_of_a_queue_hold_the_percentiles_of_the_closed_formula() {
+    const TRIALS: u32 = 80;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+    // Three seconds are thirty times what a queue at 90 % remembers.
+    for (utilisation, slices) in [(0.6, 12), (0.9, 12), (0.9, 24), (0.9, 40)] {
+        let (rate, capacity) = (4_000.0 * utilisation, 4_000.0);
+        let mut held = [0; 4];
+        let percentiles = [5_000_u32, 9_000, 9_500, 9_900];
+        for _ in 0..TRIALS {
+            let parts = slices_of_a_queue(&mut random, (rate, capacity), slices);
+            let mut whole = new_times();
+            parts.iter().for_each(|part| add_times(&mut whole, part));
+            let coarse = |part: &Times| {
+                let mut coarse = Coarse::default();
+                coarse.add(part);
+                coarse
+            };
+            let parts: Vec<Coarse> = parts.iter().map(coarse).collect();
+            let slices = parts.iter().collect();
+            let known = Known { name: "response", measured: &whole, low: &whole, slices };
+            for (held, percentile) in held.iter_mut().zip(percentiles) {
+                let (_, [low, high]) = of_percentile(&known, percentile).unwrap();
+                let above = 1.0 - f64::from(percentile) / 10_000.0;
+                let truth_ns = -above.ln() / (capacity - rate) * 1e9;
+                *held += u32::from((low..=high).contains(&truth_ns));
+            }
+        }
+        let least = TRIALS * 9 / 10;
+        assert!(held.iter().all(|held| *held >= least), "{utilisation} {slices} {held:?}");
+    }
+}
+
+/// As an exponential queue has them; one pause of the host at the end changes nothing.
+#[test]
+fn the_scale_of_an_exponential_tail_is_found_whatever_lies_beyond() {
+    let nth = |n: u32| -(1.0 - (f64::from(n) + 0.5) / 10_000.0).ln() * 1e6;
+    let mut times = new_times();
+    (0..9_950).for_each(|n| times.saturating_record(nth(n) as u64));
+    times.saturating_record_n(900_000_000, 50);
+    let near = |share: f64, wanted: f64| {
+        let scale = tail_scale(&times, share) / 1e6;
+        assert!((scale / wanted - 1.0).abs() < 0.02, "{share}: {scale}");
+    };
+    [0.9, 0.95, 0.99].into_iter().for_each(|share| near(share, 1.0));
+}
+
+#[test]
+fn of_a_tail_that_bends_the_flatter_part_gives_the_scale() {
+    // Twice as slow in the upper half, or in the slowest twentieth.
+    for (from, flat) in [(0.5, [2.0, 2.0]), (0.95, [1.0, 2.0])] {
+        let mut times = new_times();
+        let bend = -(1.0_f64 - from).ln();
+        for n in 0..10_000 {
+            let past = -(1.0 - (f64::from(n) + 0.5) / 10_000.0_f64).ln();
+            times.saturating_record(((past + (past - bend).max(0.0)) * 1e6) as u64);
+        }
+        let scales = [0.9, 0.99].map(|share| tail_scale(&times, share) / 1e6);
+        let near = |(scale, flat): (f64, f64)| (scale / flat - 1.0).abs() < 0.02;
+        assert!(scales.into_iter().zip(flat).all(near), "{from}: {scales:?}");
+    }
+}
+
+/// A server that is faster in some seconds by one part in a hundred.
+#[test]
+fn the_median_of_times_that_are_all_alike_is_known_however_they_change_over_the_window() {
+    let mut whole = new_times();
+    let slices = (0..12_u64).map(|n| {
+        let mut slice = new_times();
+        let around = if n * 7 % 12 < 7 { 120_000 } else { 121_500 };
+        (0..1_000).for_each(|op| slice.saturating_record(around + op));
+        slice.saturating_record_n(30_000, 10);
+        add_times(&mut whole, &slice);
+        let mut coarse = Coarse::default();
+        coarse.add(&slice);
+        coarse
+    });
+    let slices: Vec<Coarse> = slices.collect();
+    let known =
+        Known { name: "response", measured: &whole, low: &whole, slices: slices.iter().collect() };
+    let (_, [low, high]) = of_percentile(&known, 5_000).unwrap();
+    assert!((119_500.0..120_500.0).contains(&low), "{low}");
+    assert!((121_400.0..123_000.0).contains(&high), "{high}");
+}
+
+/// The percentile that is stated where the next higher one is not, and bounds nothing.
+#[test]
+fn p90_of_few_ops_reaches_no_further_than_the_tail_of_all() {
+    let mut slices = vec![new_times(); 12];
+    for n in 0..150_u64 {
+        slices[(n * 7 % 12) as usize].saturating_record((100 + 10 * n) * 1_000);
+    }
+    let mut whole = new_times();
+    slices.iter().for_each(|slice| add_times(&mut whole, slice));
+    let coarse = |slice: &Times| {
+        let mut coarse = Coarse::default();
+        coarse.add(slice);
+        coarse
+    };
+    let slices: Vec<Coarse> = slices.iter().map(coarse).collect();
+    let slices = slices.iter().collect();
+    let known = Known { name: "response", measured: &whole, low: &whole, slices };
+    let (_, [_, high]) = of_percentile(&known, 9_000).unwrap();
+    assert!((1_450_000.0..4_000_000.0).contains(&high), "{high}");
+}
+
+#[test]
+fn a_tail_of_which_more_may_be_missing_goes_on_for_longer() {
+    assert!((reach(0.5) - 2.0_f64.ln()).abs() < 1e-9);
+    assert!((reach(0.9) - 10.0_f64.ln()).abs() < 1e-9);
+    assert!((reach(2.4) - 10.0_f64.ln() - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn an_open_load_that_was_held_has_an_exact_throughput() {
+    assert_eq!(stated(&PointBuilder::open(1_000.0)).achieved, Some([1_000.0, 1_000.0]));
+}
+
+#[test]
+fn an_open_load_of_which_some_ops_were_not_sent_has_none() {
+    let point = PointBuilder::open(1_000.0);
+    let mut built = point.build();
+    assert!(load_was_held(&built.suite, &built.record));
+    // Few enough for the suite.
+    built.record.totals.not_sent = 1;
+    assert!(!load_was_held(&built.suite, &built.record));
+}
+
+#[test]
+fn the_interval_of_a_percentile_lies_nowhere_below_that_of_a_lower_one() {
+    let wide = [Some([5.0, 8.0]), None, Some([6.0, 90.0]), Some([1.0, 70.0])];
+    let ordered = [Some([5.0, 8.0]), None, Some([6.0, 70.0]), Some([6.0, 70.0])];
+    assert_eq!(in_order(wide), ordered);
+}
+
+#[test]
+fn the_headline_and_the_overall_response_have_intervals_too() {
+    let points = [1_000.0, 2_000.0, 3_000.0].map(PointBuilder::open);
+    let summary = analyse(&RunBuilder::of(points).raw()).summary;
+    assert_eq!(summary.value_interval, Some([3_000.0, 3_000.0]));
+    let [low, high] = summary.overall_response_interval_ms.unwrap();
+    let measured = summary.overall_response_ms;
+    assert!(low.span < measured.span && measured.span < high.span, "{low:?} {high:?}");
+    assert!(low.origin < measured.origin && measured.origin < high.origin);
+}
+
+#[test]
+fn an_overall_response_whose_ends_change_places_has_no_interval() {
+    // Throughput falls after the first point, so that its time is taken off the span.
+    let of = |first_ms: [f64; 2]| {
+        let points = [(3_000.0, first_ms), (1_000.0, [1.0; 2]), (4_000.0, [1.0; 2])];
+        let points = points.map(|(achieved, mean_ms)| PointResult {
+            achieved_ops_per_s: Some(achieved),
+            service_interval_ns: Some(TimeIntervals {
+                mean: Some(mean_ms.map(|ms| ms * 1e6)),
+                ..TimeIntervals::default()
+            }),
+            ..PointResult::default()
+        });
+        // By hand, of 1 ms at each point.
+        let measured = OverallResponse { origin: Some(0.625), span: Some(1.0) };
+        let summary = Summary { overall_response_ms: measured, ..Summary::default() };
+        overall_interval(&summary, points.iter())
+    };
+    let [low, high] = of([1.0, 1.0]).unwrap();
+    assert_eq!((low.origin, high.span), (Some(0.625), Some(1.0)));
+    // Half a millisecond at the first point makes it 1.5.
+    assert_eq!(of([0.5, 1.0]), None);
+}
+
+#[test]
+fn without_arrivals_nothing_is_stated() {
+    let mut times = PointBuilder::open(1_000.0).build().times.unwrap();
+    times.response_low.reset();
+    assert_eq!(generator_part_of_p50(&times), None);
+}
