@@ -30,6 +30,10 @@ const FLOOR_SERVICE: Nanos = Nanos::from_millis(1);
 const FLOOR_SERVERS: u32 = 64;
 /// Of the worker that looks on a grid of 0.4 ms.
 const UNREAD_OPS_PER_S: f64 = 1_000.0;
+/// As wide as the grid: sent on it, too, replies come at any place between two looks, on a fast host
+/// and on a slow one.
+const UNREAD_SERVICE: ServiceLaw =
+    ServiceLaw::Uniform(Nanos::from_micros(800), Nanos::from_micros(1_200));
 /// The queues, and how full they are made.
 const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Exponential(Nanos::from_millis(1)), 4),
@@ -133,7 +137,7 @@ pub(crate) fn unread(
         warm_up: timing.warm_up,
         window: timing.floor,
     };
-    let service = ServiceLaw::Constant(FLOOR_SERVICE);
+    let service = UNREAD_SERVICE;
     let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed() };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let utilisation = UNREAD_OPS_PER_S * service.mean_s() / f64::from(FLOOR_SERVERS);

@@ -39,7 +39,8 @@ pub(crate) fn open_case(
     let Asked { wire, spec, load: (utilisation, rate) } = asked;
     // Where nobody waits there is no queue to say anything of.
     let queue = Queue::of(rate, spec.service, spec.servers);
-    if queue.is_none() && !matches!(spec.service, ServiceLaw::Constant(_)) {
+    let waits = matches!(spec.service, ServiceLaw::Exponential(_) | ServiceLaw::Lognormal { .. });
+    if queue.is_none() && waits {
         return Err(no_points());
     }
     let plan = Plan {
@@ -58,7 +59,7 @@ pub(crate) fn open_case(
     let stated = seen.stated.zip(truths_s(wire, spec.seed, &schedule, (seen, log)));
     let case = Case { wire, spec, load: (utilisation, rate) };
     let mut case = case.of(seen, (log, way), schedule_side, stated);
-    case.queue = queue.map_or_else(|| constant_name(spec.service), |queue| queue.name());
+    case.queue = queue.map_or_else(|| service_name(spec.service), |queue| queue.name());
     case.ops_scheduled = Some(in_window(&schedule, seen).count() as u64);
     let keys = keys(wire, spec.seed, schedule.len());
     let plan = witness::Plan { wire, due_ns: &schedule, keys: keys.as_deref() };
@@ -72,9 +73,14 @@ pub(crate) fn keys(wire: Wire, seed: u64, ops: usize) -> Option<Vec<u32>> {
     Some((0..ops as u64).map(|place| key(seed, place)).collect())
 }
 
-/// `constant 1.00 ms`.
-pub(crate) fn constant_name(service: ServiceLaw) -> String {
-    format!("constant {:.2} ms", service.mean_s() * 1e3)
+/// `constant 1.00 ms`, `0.80 to 1.20 ms`.
+pub(crate) fn service_name(service: ServiceLaw) -> String {
+    match service {
+        ServiceLaw::Uniform(least, most) => {
+            format!("{:.2} to {:.2} ms", least.as_secs_f64() * 1e3, most.as_secs_f64() * 1e3)
+        }
+        _ => format!("constant {:.2} ms", service.mean_s() * 1e3),
+    }
 }
 
 /// A load, open or closed.

@@ -8,7 +8,7 @@ use plimsoll_model::certificate::QueueCase;
 use plimsoll_model::units::Nanos;
 
 use super::cases::{ThereAndBack, only};
-use super::open::{Asked, Case, constant_name, open_case};
+use super::open::{Asked, Case, open_case, service_name};
 use super::server_log::ServerLog;
 use super::wire::Wire;
 use super::witness;
@@ -103,7 +103,7 @@ fn closed_case(
     witness.replies = None;
     case.witness = Some(witness);
     case.queue = match spec.service {
-        ServiceLaw::Constant(_) => constant_name(spec.service),
+        ServiceLaw::Constant(_) => service_name(spec.service),
         _ => format!("M/M/{}//{clients}", spec.servers),
     };
     case
