@@ -213,7 +213,9 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
     let there = clients * had_work(e.view.record);
     let stayed = f64::from(totals.clients_participating).min(there);
     let off = (present - present.clamp(stayed, there)).abs() / clients;
-    let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64) + last_replies(e);
+    let limit = CLOSED_LOOP_TOLERANCE_RATIO.max(clients / totals.pieces as f64)
+        + at_its_borders(e)
+        + last_replies(e);
     if off <= limit || connections::explain(e, stayed - present) {
         return None;
     }
@@ -227,6 +229,19 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Finding> {
             percent(limit),
         ),
     )
+}
+
+/// Pieces under way when the window begins count with the time before it, those under way when it
+/// ends do not count. At any instant a client is in one of this length on average, and all may be
+/// where a server stands still: as a part of the window.
+fn at_its_borders(e: &Evidence<'_>) -> f64 {
+    let Some(times) = e.times else { return 0.0 };
+    let steps = times.response.iter_recorded();
+    let (sum, squares) = steps.fold((0.0, 0.0), |(sum, squares), step| {
+        let (ns, n) = (step.value_iterated_to() as f64, step.count_at_value() as f64);
+        (sum + ns * n, squares + ns * ns * n)
+    });
+    if sum > 0.0 { squares / sum / e.view.record.measured_ns.0.max(1) as f64 } else { 0.0 }
 }
 
 /// Where a number of ops decides how long the window is, clients stand by while the last of them

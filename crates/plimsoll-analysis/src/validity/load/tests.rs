@@ -150,6 +150,26 @@ fn a_closed_loop_must_account_for_its_clients() {
 }
 
 #[test]
+fn a_server_that_stands_still_at_a_border_of_the_window_is_no_fault_of_the_clients() {
+    let present = |ratio: f64| {
+        let mut point = PointBuilder::closed(32).build();
+        let window_ns = point.record.measured_ns.0;
+        // One op in a hundred takes a twentieth of the window: at any instant a client is likely in
+        // one of these.
+        let times = &mut point.times.as_mut().unwrap().response;
+        let n = times.len() as u32;
+        times.reset();
+        times.record_n(1_000_000, n - n / 100).unwrap();
+        times.record_n(window_ns / 20, n / 100).unwrap();
+        point.record.totals.piece_ns_total = (32.0 * ratio * window_ns as f64) as u64;
+        point.record.totals.think_ns_total = 0;
+        point
+    };
+    check_rule("closed_loop", &present(1.075), &present(1.05));
+    check_rule("closed_loop", &present(0.925), &present(0.95));
+}
+
+#[test]
 fn a_worker_that_had_done_its_share_of_a_number_of_ops_has_no_clients_to_account_for() {
     let half_there = |ops: Option<u64>| {
         let mut point = PointBuilder::closed(32).build();
