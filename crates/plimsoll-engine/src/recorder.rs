@@ -34,7 +34,7 @@ pub struct Flight {
     pub free: Nanos,
     /// When it was sent.
     pub sent: Nanos,
-    /// By how much later than without the generator's delays its client came to it.
+    /// What it may have met at the server for a reply before it that lay unread.
     pub held: Nanos,
     /// The largest lateness of any op in flight when it was sent, its own included.
     pub late_max: Nanos,
@@ -46,7 +46,7 @@ impl Flight {
         self.sent.saturating_sub(self.due.max(self.free))
     }
 
-    /// By how much later it reaches the server, with others, than without the generator's delays.
+    /// How late it counts as for those in flight with it.
     pub fn late_for_others(&self) -> Nanos {
         self.lateness() + self.held
     }

@@ -83,20 +83,6 @@ fn an_op_that_follows_a_reply_read_late_may_have_had_to_wake_the_server() {
 }
 
 #[test]
-fn what_waits_for_a_client_that_goes_on_late_is_late_by_that() {
-    let mut driver = stalled();
-    driver.stamps = true;
-    // One client, half of its time busy; five ops come due while it stands still.
-    let seen = run(&Echo, &even(50.0), 0, &mut driver);
-    let of = |ms: u64, times: &Times| times.count_between(ms * 1_000_000, u64::MAX);
-    assert_eq!(of(15, &seen.response()), 10, "the queue needs ten ops to be gone");
-    let low = seen.merged(|i| &i.ops[0].response_low);
-    assert_eq!(of(15, &low), 0, "without the stall none had waited");
-    // Lateness is rounded up by an eighth.
-    assert!(of(9, &low) >= low.len() - 10, "{}", of(9, &low));
-}
-
-#[test]
 fn without_stamps_a_reply_came_after_the_socket_was_last_found_empty() {
     let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut stalled());
     let totals = &seen.totals;

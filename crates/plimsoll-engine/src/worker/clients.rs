@@ -35,8 +35,8 @@ struct Client<S> {
     in_flight: u32,
     /// When the op that ended last was due.
     last_due: Nanos,
-    /// By how much later than without the generator's delays it went on after its last op.
-    late: Nanos,
+    /// How late its last reply was read, where that is known.
+    read_late: Nanos,
     /// Its earliest entry in the heap.
     deadline: Nanos,
 }
@@ -57,7 +57,7 @@ impl<S> Clients<S> {
             free_tickets: Vec::new(),
             in_flight: 0,
             last_due: Nanos::ZERO,
-            late: Nanos::ZERO,
+            read_late: Nanos::ZERO,
             deadline: Nanos::MAX,
         });
     }
@@ -94,14 +94,14 @@ impl<S> Clients<S> {
         self.at(client).last_due
     }
 
-    /// By how much later than without the generator's delays it went on after its last op.
-    pub(super) fn late(&self, client: u32) -> Nanos {
-        self.at(client).late
+    /// How late its last reply was read, where that is known.
+    pub(super) fn read_late(&self, client: u32) -> Nanos {
+        self.at(client).read_late
     }
 
-    /// Its last op made it so late.
-    pub(super) fn note_late(&mut self, client: u32, late: Nanos) {
-        self.at_mut(client).late = late;
+    /// A reply was read, so late.
+    pub(super) fn note_read(&mut self, client: u32, late: Nanos) {
+        self.at_mut(client).read_late = late;
     }
 
     /// Ops in flight of all clients.

@@ -213,30 +213,14 @@ where
     fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos, by: DueBy) -> Ticket {
         let kind = self.clients.session(client).kind(op);
         let free = self.schedules.op_began(client);
-        let late = self.clients.late(client);
         let held = match by {
-            DueBy::Reply if late < GAP_MIN => Nanos::ZERO,
             // Meanwhile the server had less to do, or nothing, and may have gone to sleep.
-            DueBy::Reply => SERVER_WAKEUP,
-            // It waited for its client only while that was not free.
-            DueBy::Clock => late.min(free.saturating_sub(due)),
+            DueBy::Reply if self.clients.read_late(client) >= GAP_MIN => SERVER_WAKEUP,
+            DueBy::Reply | DueBy::Clock => Nanos::ZERO,
         };
         let mut flight = Flight { kind, due, free, sent, held, late_max: Nanos::ZERO };
         flight.late_max = self.recording.sent(&flight);
         self.clients.begin(client, flight)
-    }
-
-    /// By how much later than without the generator's delays a client goes on after an op.
-    fn goes_on_late(&self, ended: &Flight, arrived: Arrived, now: Nanos) -> Nanos {
-        let lag = match arrived {
-            Arrived::Stamped(at) => now.saturating_sub(at),
-            Arrived::Bounded(_) | Arrived::Never => Nanos::ZERO,
-        };
-        match self.due_by {
-            DueBy::Clock => lag + ended.late_for_others(),
-            // Each op of a closed load begins anew.
-            DueBy::Reply => lag,
-        }
     }
 
     fn list_free(&mut self, client: u32) {
@@ -262,7 +246,13 @@ where
             }),
             false => Arrived::Never,
         };
-        self.clients.note_late(client, self.goes_on_late(&flight, arrived, now));
+        self.clients.note_read(
+            client,
+            match arrived {
+                Arrived::Stamped(at) => now.saturating_sub(at),
+                Arrived::Bounded(_) | Arrived::Never => Nanos::ZERO,
+            },
+        );
         self.recording.ended(flight, outcome, self.clients.endpoint(client), arrived, now);
         self.recording.recorder().record_client(client as usize, outcome);
         let mut end = End::Other;
