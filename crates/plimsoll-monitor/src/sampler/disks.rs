@@ -14,6 +14,7 @@ pub(super) static DISKS: Table = Table {
     name: "disk",
     keyed: true,
     idle_left_out: true,
+    ends_with_load: false,
     columns: &[
         Column::summed("read", Unit::BytesPerSecond),
         Column::summed("written", Unit::BytesPerSecond),

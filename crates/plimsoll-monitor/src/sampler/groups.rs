@@ -20,6 +20,7 @@ pub(super) static GROUPS: Table = Table {
     name: "cgroup",
     keyed: true,
     idle_left_out: false,
+    ends_with_load: false,
     columns: &[
         // CPU time it may use, and how much of it its threads were kept from, over all cores.
         Column::summed("quota", Unit::Cores),
@@ -37,6 +38,7 @@ pub(super) static STORAGE: Table = Table {
     name: "storage",
     keyed: true,
     idle_left_out: true,
+    ends_with_load: false,
     columns: &[
         Column::summed("reads", Unit::PerSecond),
         Column::summed("writes", Unit::PerSecond),

@@ -18,6 +18,7 @@ pub(super) static CPUS: Table = Table {
     name: "cpu",
     keyed: true,
     idle_left_out: false,
+    ends_with_load: false,
     columns: &[
         Column::summed("busy", Unit::Ratio),
         Column::written("user", Unit::Ratio),
@@ -34,6 +35,7 @@ pub(super) static HOST: Table = Table {
     name: "host",
     keyed: false,
     idle_left_out: false,
+    ends_with_load: false,
     columns: &[
         Column::summed("cpu_busy", Unit::Ratio),
         Column::summed("cpu_user", Unit::Ratio),

@@ -65,7 +65,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self {
             at: ClockReading::default(),
             elapsed_ns: 0,

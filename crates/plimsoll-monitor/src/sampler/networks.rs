@@ -15,6 +15,7 @@ pub(super) static NETWORKS: Table = Table {
     name: "network",
     keyed: true,
     idle_left_out: true,
+    ends_with_load: false,
     columns: &[
         Column::drawn("received", Unit::BytesPerSecond),
         Column::drawn("sent", Unit::BytesPerSecond),

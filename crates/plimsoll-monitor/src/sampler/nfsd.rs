@@ -10,6 +10,7 @@ pub(super) static NFSD: Table = Table {
     name: "nfsd",
     keyed: false,
     idle_left_out: true,
+    ends_with_load: false,
     columns: &[
         Column::written("threads", Unit::Count),
         Column::summed("calls", Unit::PerSecond),

@@ -18,6 +18,7 @@ pub(super) static PROCESSES: Table = Table {
     name: "process",
     keyed: true,
     idle_left_out: false,
+    ends_with_load: false,
     columns: &[
         Column::drawn("cpu", Unit::Cores),
         Column::written("cpu_user", Unit::Cores),

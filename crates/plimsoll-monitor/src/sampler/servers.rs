@@ -14,6 +14,7 @@ pub(super) static SERVERS: Table = Table {
     name: "server",
     keyed: true,
     idle_left_out: false,
+    ends_with_load: false,
     columns: &[
         Column::summed("threads", Unit::Count),
         Column::summed("threads_busy", Unit::Count),

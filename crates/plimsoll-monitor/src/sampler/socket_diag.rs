@@ -1,8 +1,8 @@
 //! Queues of sockets asked of the kernel by port (sock_diag(7)).
 //!
-//! It looks through the same table of all sockets as `/proc/net/tcp` does, and passes over the
-//! empty places of it twenty times as fast (measured: 0.15 ms for 262,144 places, 3.2 ms by the
-//! text).
+//! It walks through the same table of all sockets as `/proc/net/tcp` does, and passes over the
+//! empty places of it faster (measured for 262,144 places: 0.15 ms where the table is in the cache,
+//! 1 ms where it is not, 3.2 ms by the text).
 
 use rustix::fd::OwnedFd;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
@@ -23,11 +23,13 @@ const NLMSG_DONE: u16 = 3;
 const IPPROTO_TCP: u8 = 6;
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::INET, AddressFamily::INET6];
 
-/// Asks for sockets of this process's network namespace.
+/// Asks for the sockets of a server's ports in this process's network namespace.
 #[derive(Debug)]
 pub(super) struct SocketDiag {
     socket: OwnedFd,
     answers: Vec<u8>,
+    /// Those that have sockets of these ports; all until one is found. Each costs a walk.
+    families: Vec<AddressFamily>,
 }
 
 impl SocketDiag {
@@ -35,25 +37,36 @@ impl SocketDiag {
         let flags = SocketFlags::CLOEXEC;
         let protocol = Some(netlink::SOCK_DIAG);
         let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol);
-        Some(Self { socket: socket.ok()?, answers: vec![0; ANSWERS_BYTES] })
+        let (socket, answers) = (socket.ok()?, vec![0; ANSWERS_BYTES]);
+        Some(Self { socket, answers, families: FAMILIES.to_vec() })
     }
 
-    /// Of one local port; `None` where the kernel does not answer (it has no `tcp_diag`).
-    pub(super) fn look(&mut self, port: u16, queues: &mut SocketQueues) -> Option<()> {
-        for family in FAMILIES {
-            let request = request(family, port);
-            net::send(&self.socket, &request, SendFlags::empty()).ok()?;
-            self.read_answers(queues)?;
+    /// `None` where the kernel does not answer (it has no `tcp_diag`).
+    pub(super) fn look(&mut self, ports: &[u16]) -> Option<SocketQueues> {
+        let mut all = Answered::default();
+        let mut of_sockets = Vec::new();
+        for family in self.families.clone() {
+            let before = all.sockets;
+            for &port in ports {
+                net::send(&self.socket, &request(family, port), SendFlags::empty()).ok()?;
+                self.read_answers(&mut all)?;
+            }
+            if all.sockets > before {
+                of_sockets.push(family);
+            }
         }
-        Some(())
+        if !of_sockets.is_empty() {
+            self.families = of_sockets;
+        }
+        Some(all.queues)
     }
 
-    fn read_answers(&mut self, queues: &mut SocketQueues) -> Option<()> {
+    fn read_answers(&mut self, all: &mut Answered) -> Option<()> {
         loop {
             // The kernel writes the answers while they are read: there is always one.
             let read = net::recv(&self.socket, &mut self.answers[..], RecvFlags::DONTWAIT);
             let (length, _) = read.ok()?;
-            if add_answers(&self.answers[..length.min(ANSWERS_BYTES)], queues)? {
+            if all.add(&self.answers[..length.min(ANSWERS_BYTES)])? {
                 return Some(());
             }
         }
@@ -74,28 +87,38 @@ fn request(family: AddressFamily, port: u16) -> [u8; REQUEST_BYTES] {
     request
 }
 
-/// Adds up the messages of one read; says whether the last has come. `None` for an error, or what
-/// is none of sock_diag's messages.
-fn add_answers(mut answers: &[u8], queues: &mut SocketQueues) -> Option<bool> {
-    while !answers.is_empty() {
-        let length = u32::from_ne_bytes(answers.get(..4)?.try_into().ok()?) as usize;
-        let message = answers.get(..length).filter(|_| length >= HEADER_BYTES)?;
-        match u16::from_ne_bytes([message[4], message[5]]) {
-            NLMSG_DONE => return Some(true),
-            SOCK_DIAG_BY_FAMILY if length >= ANSWER_BYTES_MIN => {
-                let number = |at: usize| message[at..at + 4].try_into().map(u32::from_ne_bytes);
-                let state = SocketState::of_number(message[HEADER_BYTES + 1]);
-                let (receive, send) = (number(72).ok()?, number(76).ok()?);
-                if let Some(state) = state {
-                    queues.add(state, u64::from(send), u64::from(receive));
+/// What the kernel has answered to one look.
+#[derive(Debug, Default)]
+struct Answered {
+    queues: SocketQueues,
+    /// Those that listen too.
+    sockets: usize,
+}
+
+impl Answered {
+    /// Adds up the messages of one read; says whether the last has come. `None` for an error, or
+    /// what is none of sock_diag's messages.
+    fn add(&mut self, mut answers: &[u8]) -> Option<bool> {
+        while !answers.is_empty() {
+            let length = u32::from_ne_bytes(answers.get(..4)?.try_into().ok()?) as usize;
+            let message = answers.get(..length).filter(|_| length >= HEADER_BYTES)?;
+            match u16::from_ne_bytes([message[4], message[5]]) {
+                NLMSG_DONE => return Some(true),
+                SOCK_DIAG_BY_FAMILY if length >= ANSWER_BYTES_MIN => {
+                    let number = |at: usize| message[at..at + 4].try_into().map(u32::from_ne_bytes);
+                    let (receive, send) = (number(72).ok()?, number(76).ok()?);
+                    if let Some(state) = SocketState::of_number(message[HEADER_BYTES + 1]) {
+                        self.sockets += 1;
+                        self.queues.add(state, u64::from(send), u64::from(receive));
+                    }
                 }
+                NLMSG_ERROR | SOCK_DIAG_BY_FAMILY => return None,
+                _ => {}
             }
-            NLMSG_ERROR | SOCK_DIAG_BY_FAMILY => return None,
-            _ => {}
+            answers = answers.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
-        answers = answers.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(false)
     }
-    Some(false)
 }
 
 #[cfg(test)]
@@ -117,8 +140,7 @@ mod tests {
             let mut diag = SocketDiag::open().unwrap();
             let mut seen = SocketQueues::default();
             for _ in 0..100 {
-                seen = SocketQueues::default();
-                diag.look(at.port(), &mut seen).unwrap();
+                seen = diag.look(&[at.port()]).unwrap();
                 if seen.receive_bytes > 0 && seen.accept > 0 {
                     break;
                 }
@@ -128,6 +150,7 @@ mod tests {
             let expected =
                 SocketQueues { connections: 2, send_bytes: 0, receive_bytes: 1_000, accept: 1 };
             assert_eq!(seen, expected, "{address}");
+            assert_eq!(diag.families.len(), 1, "{address}");
         }
     }
 
@@ -137,13 +160,13 @@ mod tests {
         answer[..4].copy_from_slice(&88_u32.to_ne_bytes());
         answer[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
         answer[17] = 1;
-        let mut queues = SocketQueues::default();
-        assert_eq!(add_answers(&answer, &mut queues), Some(false));
-        assert_eq!(queues.connections, 1);
+        let mut all = Answered::default();
+        assert_eq!(all.add(&answer), Some(false));
+        assert_eq!((all.queues.connections, all.sockets), (1, 1));
         for length in 1..answer.len() {
-            assert_eq!(add_answers(&answer[..length], &mut queues), None, "{length} bytes");
+            assert_eq!(all.add(&answer[..length]), None, "{length} bytes");
         }
         answer[..4].copy_from_slice(&0_u32.to_ne_bytes());
-        assert_eq!(add_answers(&answer, &mut queues), None, "a length of nothing");
+        assert_eq!(all.add(&answer), None, "a length of nothing");
     }
 }

@@ -15,6 +15,7 @@ pub(super) static SOCKETS: Table = Table {
     name: "socket",
     keyed: true,
     idle_left_out: false,
+    ends_with_load: true,
     columns: &[
         Column::summed("connections", Unit::Count),
         // Written by the server, not yet acknowledged by the clients.
@@ -97,13 +98,7 @@ impl Place {
 
     fn look(&mut self, ports: &[u16], buffer: &mut Vec<u8>) -> Option<SocketQueues> {
         match self {
-            Self::Kernel(diag) => {
-                let mut queues = SocketQueues::default();
-                for &port in ports {
-                    diag.look(port, &mut queues)?;
-                }
-                Some(queues)
-            }
+            Self::Kernel(diag) => diag.look(ports),
             Self::Texts(files) => {
                 let mut queues = None;
                 for file in files {

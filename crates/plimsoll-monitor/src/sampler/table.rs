@@ -88,6 +88,9 @@ pub struct Table {
     pub keyed: bool,
     /// A thing whose summed columns are all zero is left out of the sums.
     pub idle_left_out: bool,
+    /// It tells what stands at an instant, and the load takes that with it when it ends: what counts
+    /// is each instant in the window, not the time before it.
+    pub ends_with_load: bool,
     /// Columns after time, point and key.
     pub columns: &'static [Column],
 }
@@ -129,7 +132,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(table: &'static Table) -> Self {
+    pub(crate) fn new(table: &'static Table) -> Self {
         Self { table, rows: Vec::new(), used: 0 }
     }
 
@@ -149,7 +152,7 @@ impl Rows {
         self.used = 0;
     }
 
-    pub(super) fn push(&mut self, key: &str, values: &[Option<f64>]) {
+    pub(crate) fn push(&mut self, key: &str, values: &[Option<f64>]) {
         debug_assert_eq!(values.len(), self.table.columns.len(), "{}", self.table.name);
         if self.used == self.rows.len() {
             self.rows.push(Row::default());
@@ -220,6 +223,7 @@ mod tests {
         name: "disk",
         keyed: true,
         idle_left_out: true,
+        ends_with_load: false,
         columns: &[
             Column::summed("read", Unit::BytesPerSecond),
             Column::written("queue", Unit::Count),

@@ -77,8 +77,15 @@ impl Sums {
             if self.tables.len() <= index {
                 self.tables.push((rows.table, Vec::new()));
             }
-            let middle_ns = u64::midpoint(start.max(window.0), end.min(window.1)) - window.0;
-            let at = Weight { ns: overlap as f64, whole: part >= 0.5, middle_ns };
+            let at = match rows.table.ends_with_load {
+                true if end >= window.1 => continue,
+                true => Weight { ns: 1.0, whole: true, middle_ns: end - window.0 },
+                false => {
+                    let middle_ns =
+                        u64::midpoint(start.max(window.0), end.min(window.1)) - window.0;
+                    Weight { ns: overlap as f64, whole: part >= 0.5, middle_ns }
+                }
+            };
             add_rows(&mut self.tables[index].1, rows, at);
         }
     }
@@ -176,6 +183,23 @@ mod tests {
         mean.add(5.0, 1.0, false);
         mean.add(1.0, 3.0, true);
         assert_eq!(mean.summary(), Some((2.0, 1.0)));
+    }
+
+    #[test]
+    fn connections_are_not_counted_when_the_load_that_made_them_has_ended() {
+        let mut sums = Sums::default();
+        let mut sample = Sample::empty();
+        for (end_ns, connections) in [(1_000_000_000, 64.0), (2_000_000_000, 0.0)] {
+            sample.elapsed_ns = end_ns - sample.at.monotonic_ns;
+            sample.at.monotonic_ns = end_ns;
+            sample.sockets = Rows::new(sample.sockets.table);
+            sample.sockets.push("server", &[Some(connections), None, None, None]);
+            sums.add(&sample, OwnCpu::default(), (0, 2_000_000_000));
+        }
+        let resources = sums.resources();
+        let [found] = &resources[..] else { panic!("{resources:?}") };
+        assert_eq!((found.name.as_str(), found.mean), ("socket.server.connections", 64.0));
+        assert_eq!(sums.covered_ns(), 2_000_000_000);
     }
 
     #[test]
