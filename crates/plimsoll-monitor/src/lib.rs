@@ -25,6 +25,7 @@ pub mod clock_step;
 mod core_users;
 mod frame;
 pub mod inventory;
+mod pace;
 pub mod parse;
 pub mod process;
 mod root;

@@ -7,6 +7,7 @@ use super::proc_file::ProcFile;
 use super::socket_diag::SocketDiag;
 use super::table::{Column, Rows, Table, Unit};
 use crate::clock;
+use crate::pace::Pace;
 use crate::parse::{SocketQueues, parse_socket_queues};
 use crate::root::Root;
 use crate::watched::WatchedProcess;
@@ -26,8 +27,8 @@ pub(super) static SOCKETS: Table = Table {
     ],
 };
 
-/// Looking at the sockets may take one part in so many of the time.
-const PARTS: u64 = 1_000;
+/// Looking at the sockets may take one part in so many of a core.
+const PARTS: u64 = 500;
 
 #[derive(Debug)]
 pub(super) struct SocketSource {
@@ -40,8 +41,8 @@ pub(super) struct SocketSource {
 struct Server {
     name: String,
     place: Place,
-    /// Not looked at again before.
-    not_before_ns: u64,
+    pace: Pace,
+    looked_ns: u64,
 }
 
 /// Where its sockets are seen.
@@ -70,7 +71,7 @@ impl SocketSource {
             let index = known.unwrap_or_else(|| {
                 let place = Place::of(&self.root, pid);
                 let name = process.name.clone();
-                self.servers.push(Server { name, place, not_before_ns: 0 });
+                self.servers.push(Server { name, place, pace: Pace::new(0, PARTS), looked_ns: 0 });
                 self.servers.len() - 1
             });
             let server = &mut self.servers[index];
@@ -121,16 +122,17 @@ impl Server {
         ports: &[u16],
         buffer: &mut Vec<u8>,
     ) -> Option<SocketQueues> {
-        if clock::monotonic_ns() < self.not_before_ns {
+        let now_ns = clock::monotonic_ns();
+        if now_ns < self.looked_ns.saturating_add(self.pace.interval_ns()) {
             return None;
         }
+        self.looked_ns = now_ns;
         let begin_ns = clock::thread_cpu_ns();
         let queues = self.place.look(ports, buffer);
         if queues.is_none() && matches!(self.place, Place::Kernel(_)) {
             self.place = Place::texts(root, pid);
         }
-        let cost_ns = clock::thread_cpu_ns().saturating_sub(begin_ns);
-        self.not_before_ns = clock::monotonic_ns() + cost_ns.saturating_mul(PARTS);
+        self.pace.took(clock::thread_cpu_ns().saturating_sub(begin_ns));
         queues
     }
 }

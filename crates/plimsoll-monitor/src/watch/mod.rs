@@ -1,7 +1,6 @@
 //! A thread that samples on schedule, writes the rows, and sums up per load point.
 
 mod outputs;
-mod pace;
 mod remote;
 mod schedule;
 mod sums;

@@ -9,7 +9,6 @@ use plimsoll_model::event::CoreUser;
 use rustix::process::setpriority_process;
 
 use super::outputs::CsvWriters;
-use super::pace::Pace;
 use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
 use super::turns::{self, Turns};
@@ -17,6 +16,7 @@ use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors};
 use crate::clock;
 use crate::clock_step::{ClockReading, clock_step_ns};
 use crate::core_users::{CoreScan, WatchedCores};
+use crate::pace::Pace;
 use crate::root::Root;
 use crate::sampler::Sampler;
 use crate::watched::WatchedProcess;
@@ -28,6 +28,10 @@ pub(super) const NICE: i32 = -4;
 /// All processes are looked at so long before the window, for the monitor to be done with it when
 /// the window begins (measured: 17 µs a process or thread, unoptimised).
 const LOOK_AHEAD_NS: u64 = 50_000_000;
+
+/// Samples may take this part of one core (0.4 %), and what is looked at besides as much again: both
+/// stay within the limit of the rule `monitors`.
+const PARTS: u64 = 250;
 
 /// What the owner of the monitor asks of its thread.
 #[derive(Debug)]
@@ -118,7 +122,7 @@ impl Watch {
             sampler: Sampler::new(&config.root, config.processes).asking(config.probes),
             root: config.root,
             writers: CsvWriters::new(config.outputs),
-            pace: Pace::new(config.interval.0.max(INTERVAL_MIN.0)),
+            pace: Pace::new(config.interval.0.max(INTERVAL_MIN.0), PARTS),
             commands,
             cpu_ns,
             point: None,
@@ -164,7 +168,7 @@ impl Watch {
                     sums: Sums::default(),
                     cores: Cores::default(),
                     turns: None,
-                    turns_pace: Pace::new(turns::INTERVAL_NS),
+                    turns_pace: Pace::new(turns::INTERVAL_NS, PARTS),
                     turns_taken_ns: 0,
                 });
             }

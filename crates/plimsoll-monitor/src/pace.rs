@@ -3,39 +3,38 @@
 
 use std::collections::VecDeque;
 
-/// Samples may take this part of one core (0.4 %), and what is looked at besides as much again: both
-/// stay within the limit of the rule `monitors`.
-const PART_OF_CORE: u64 = 250;
 /// Looks that are remembered: some are dearer than others, but no more than one in so many.
 const REMEMBERED: usize = 10;
 
 /// Of one thing that is looked at again and again.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     asked_ns: u64,
+    /// One part in so many of a core is what the looks may take.
+    parts: u64,
     /// CPU time of the last looks.
     costs_ns: VecDeque<u64>,
 }
 
 impl Pace {
     /// At this interval, unless it costs too much.
-    pub(super) const fn new(asked_ns: u64) -> Self {
-        Self { asked_ns, costs_ns: VecDeque::new() }
+    pub(crate) const fn new(asked_ns: u64, parts: u64) -> Self {
+        Self { asked_ns, parts, costs_ns: VecDeque::new() }
     }
 
     /// A look took this much CPU time.
-    pub(super) fn took(&mut self, cpu_ns: u64) {
+    pub(crate) fn took(&mut self, cpu_ns: u64) {
         self.costs_ns.truncate(REMEMBERED - 1);
         self.costs_ns.push_front(cpu_ns);
     }
 
     /// Time between two looks.
-    pub(super) fn interval_ns(&self) -> u64 {
-        self.asked_ns.max(self.cost_ns().saturating_mul(PART_OF_CORE))
+    pub(crate) fn interval_ns(&self) -> u64 {
+        self.asked_ns.max(self.cost_ns().saturating_mul(self.parts))
     }
 
     /// It can be looked at as often as asked.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.interval_ns() == self.asked_ns
     }
 
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     fn intervals_ms(costs_ms: impl IntoIterator<Item = u64>) -> Vec<u64> {
-        let mut pace = Pace::new(1_000_000_000);
+        let mut pace = Pace::new(1_000_000_000, 250);
         let after = |cost_ms| {
             pace.took(cost_ms * 1_000_000);
             pace.interval_ns() / 1_000_000
@@ -82,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_must_come_often_is_kept_while_it_is_cheap() {
-        let mut pace = Pace::new(50_000_000);
+        let mut pace = Pace::new(50_000_000, 250);
         for (cost_us, kept) in [(900, true), (200, true), (210, true), (201, false), (90, true)] {
             pace.took(cost_us * 1_000);
             assert_eq!(pace.is_kept(), kept, "{cost_us}");
