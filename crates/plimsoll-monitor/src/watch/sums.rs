@@ -73,18 +73,17 @@ impl Sums {
         self.covered_ns += overlap;
         self.process_cpu_ns += (own.process_ns as f64 * part).round() as u64;
         self.monitor_cpu_ns += (own.monitor_ns as f64 * part).round() as u64;
+        let middle_ns = u64::midpoint(start.max(window.0), end.min(window.1)) - window.0;
+        let over_time = Weight { ns: overlap as f64, whole: part >= 0.5, middle_ns };
+        let instant = Weight { ns: 1.0, whole: true, middle_ns: end - window.0 };
         for (index, rows) in sample.tables().into_iter().enumerate() {
             if self.tables.len() <= index {
                 self.tables.push((rows.table, Vec::new()));
             }
             let at = match rows.table.ends_with_load {
                 true if end >= window.1 => continue,
-                true => Weight { ns: 1.0, whole: true, middle_ns: end - window.0 },
-                false => {
-                    let middle_ns =
-                        u64::midpoint(start.max(window.0), end.min(window.1)) - window.0;
-                    Weight { ns: overlap as f64, whole: part >= 0.5, middle_ns }
-                }
+                true => instant,
+                false => over_time,
             };
             add_rows(&mut self.tables[index].1, rows, at);
         }
