@@ -1,5 +1,5 @@
-//! Stated intervals: what the generator's own delays, the sample and the histogram leave open of a
-//! figure.
+//! Stated intervals: what the generator's own delays, the sample, other runs and the histogram leave
+//! open of a figure.
 //!
 //! *Below*, the generator's part: each op was also recorded without receive lag and without the
 //! largest lateness in flight with it, so that distribution bounds the true one from below. The
@@ -26,6 +26,10 @@ use crate::validity::load_was_held;
 /// Half a step of the histograms, as a share of the value.
 const RESOLUTION_RATIO: f64 = 0.5 / 10u32.pow(HISTOGRAM_DIGITS as u32) as f64;
 
+/// At 95 %, as a share of the figure: runs of one closed load, on one quiet host, differ by as much. It
+/// keeps the server at its full speed, and that is another one in each run.
+const RUNS_APART_RATIO: f64 = 0.02;
+
 /// Where more of the ops beyond a percentile may have failed to come, those that came do not tell how
 /// slow the others would have been: the tail may go on, as steep as it was.
 const TAIL_SEEN: f64 = 0.5;
@@ -46,6 +50,38 @@ struct Known<'a> {
     measured: &'a Times,
     low: &'a Times,
     slices: Vec<&'a Coarse>,
+    /// By which share the figures of other runs may differ.
+    runs_apart: f64,
+}
+
+impl<'a> Known<'a> {
+    fn response(load: &Load, total: &'a OpTimes, times: &'a PointTimes) -> Self {
+        Self {
+            name: "response",
+            measured: &total.response,
+            low: &total.response_low,
+            slices: times.slices().map(|(_, slice)| &slice.response).collect(),
+            runs_apart: runs_apart(load),
+        }
+    }
+
+    fn service(load: &Load, total: &'a OpTimes, times: &'a PointTimes) -> Self {
+        Self {
+            name: "service",
+            measured: &total.service,
+            low: &total.service_low,
+            slices: times.slices().map(|(_, slice)| &slice.service).collect(),
+            runs_apart: runs_apart(load),
+        }
+    }
+}
+
+/// An open load below saturation repeats its figures as well as one run tells (`docs/calibration.md`).
+fn runs_apart(load: &Load) -> f64 {
+    match load {
+        Load::Open { .. } => 0.0,
+        Load::Closed { .. } => RUNS_APART_RATIO,
+    }
 }
 
 /// States what is known of a point whose `total` is merged over window and ops.
@@ -55,18 +91,8 @@ pub(crate) fn state(
     total: &OpTimes,
     times: &PointTimes,
 ) -> Stated {
-    let response = Known {
-        name: "response",
-        measured: &total.response,
-        low: &total.response_low,
-        slices: times.slices().map(|(_, slice)| &slice.response).collect(),
-    };
-    let service = Known {
-        name: "service",
-        measured: &total.service,
-        low: &total.service_low,
-        slices: times.slices().map(|(_, slice)| &slice.service).collect(),
-    };
+    let response = Known::response(&record.load, total, times);
+    let service = Known::service(&record.load, total, times);
     let mut stated = Stated::default();
     stated.response = intervals(&response, &mut stated.uncertainty);
     stated.service = intervals(&service, &mut stated.uncertainty);
@@ -167,16 +193,12 @@ fn in_order<const N: usize>(mut intervals: [Option<[f64; 2]>; N]) -> [Option<[f6
 /// Stated interval of any percentile of the response time (in hundredths of a percent); `None` where
 /// the sample is too small for it.
 pub(crate) fn response_percentile(
+    load: &Load,
     total: &OpTimes,
     times: &PointTimes,
     percentile_e2: u32,
 ) -> Option<[f64; 2]> {
-    let known = Known {
-        name: "response",
-        measured: &total.response,
-        low: &total.response_low,
-        slices: times.slices().map(|(_, slice)| &slice.response).collect(),
-    };
+    let known = Known::response(load, total, times);
     let usable = !known.measured.is_empty() && known.low.len() == known.measured.len();
     of_percentile(&known, percentile_e2).filter(|_| usable).map(|(_, interval)| interval)
 }
@@ -189,11 +211,12 @@ fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
         generator: (value - known.low.mean()).max(0.0),
         sample_below: below,
         sample_above: above,
+        other_runs: value * known.runs_apart,
         resolution: value * RESOLUTION_RATIO,
     };
-    let Uncertainty { generator, resolution, .. } = uncertainty;
-    let low = (value - generator - below - resolution).max(0.0);
-    Some((uncertainty, [low, value + above + resolution]))
+    let Uncertainty { generator, other_runs, resolution, .. } = uncertainty;
+    let low = value - generator - below.hypot(other_runs) - resolution;
+    Some((uncertainty, [low.max(0.0), value + above.hypot(other_runs) + resolution]))
 }
 
 fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, [f64; 2])> {
@@ -212,16 +235,22 @@ fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, 
         missing => at(known.measured, share + above)
             .max(value + tail_scale(known.measured, share) * reach(missing)),
     };
+    let without_generator = at(known.low, share).min(value);
     let highest = highest.max(value);
+    let lowest = lowest.min(without_generator);
+    let other_runs = value * known.runs_apart;
     let resolution = value * RESOLUTION_RATIO;
     let uncertainty = Uncertainty {
         value,
-        generator: (value - at(known.low, share)).max(0.0),
+        generator: value - without_generator,
         sample_below: (value - at(known.measured, share - below)).max(0.0),
         sample_above: highest - value,
+        other_runs,
         resolution,
     };
-    Some((uncertainty, [(lowest.min(value) - resolution).max(0.0), highest + resolution]))
+    let low = without_generator - (without_generator - lowest).hypot(other_runs) - resolution;
+    let high = value + (highest - value).hypot(other_runs) + resolution;
+    Some((uncertainty, [low.max(0.0), high]))
 }
 
 /// By how many scales a tail goes on when this part of it is missing: as an exponential one up to nine
@@ -273,7 +302,8 @@ fn achieved(
         }
     };
     let Chance { below: sample_below, above: sample_above } = chance;
-    Some(Uncertainty { value, generator, sample_below, sample_above, resolution: 0.0 })
+    let other_runs = value * runs_apart(&record.load);
+    Some(Uncertainty { value, generator, sample_below, sample_above, other_runs, resolution: 0.0 })
 }
 
 /// Ops and length of each slice, which reaches to where the next begins.
@@ -288,9 +318,10 @@ fn slice_parts(record: &PointRecord, times: &PointTimes) -> Vec<(f64, f64)> {
 
 /// The interval of a throughput: the generator's part lies above.
 fn span(parts: &Uncertainty) -> [f64; 2] {
-    let Uncertainty { value, generator, sample_below, sample_above, .. } = *parts;
-    let most = if value > 0.0 { (value + sample_above) * (1.0 + generator / value) } else { 0.0 };
-    [(value - sample_below).max(0.0), most]
+    let Uncertainty { value, generator, sample_below, sample_above, other_runs, .. } = *parts;
+    let above = sample_above.hypot(other_runs);
+    let most = if value > 0.0 { (value + above) * (1.0 + generator / value) } else { 0.0 };
+    [(value - sample_below.hypot(other_runs)).max(0.0), most]
 }
 
 #[cfg(test)]

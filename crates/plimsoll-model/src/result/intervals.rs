@@ -33,6 +33,9 @@ pub struct Uncertainty {
     pub sample_below: f64,
     /// The sample's part above it.
     pub sample_above: f64,
+    /// What other runs of a closed load may differ by, to either side. Absent: 0, as of open loads.
+    #[serde(default)]
+    pub other_runs: f64,
     /// Half a step of the histogram, to either side; zero for throughput.
     pub resolution: f64,
 }

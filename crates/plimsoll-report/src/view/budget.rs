@@ -9,7 +9,8 @@ use crate::table::{Table, figures, words};
 /// Said below the table.
 pub(super) const NOTE: &str = "Each column says how far the truth may lie from the measured \
     figure through that part alone, at 95 %. Generator: its own late sends and late reads. Sample: \
-    what other seconds of the same length might have shown. Histogram: half a step of the scale \
+    what other seconds of the same length might have shown. Other runs: how far runs of one closed \
+    load lie apart. Sample and other runs add up as squares do. Histogram: half a step of the scale \
     the times are counted on.";
 
 /// One figure a row, of the point the headline speaks of; empty where nothing is known.
@@ -23,6 +24,7 @@ pub(super) fn table(run: &RunResult) -> Table {
             figures("generator", ""),
             figures("sample below", ""),
             figures("sample above", ""),
+            figures("other runs", ""),
             figures("histogram", ""),
         ],
     );
@@ -52,6 +54,7 @@ fn row(key: &str, parts: &Uncertainty) -> Vec<String> {
         text(generator, parts.generator),
         text("−", parts.sample_below),
         text("+", parts.sample_above),
+        text("±", parts.other_runs),
         text("±", parts.resolution),
     ]
 }

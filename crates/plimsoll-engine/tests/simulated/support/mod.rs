@@ -1,7 +1,5 @@
 //! A load point on the simulated clock, and what came of it.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 pub mod streamed;
 
 use std::sync::atomic::AtomicBool;

@@ -1,10 +1,6 @@
 //! What a worker reports besides times: when replies arrived, where its own time went, what moved,
 //! and what became of ops whose link or whose point ended early. On the simulated clock.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::clock::{self, RunDelay};
@@ -22,7 +18,7 @@ use plimsoll_testkit::echo::{Echo, EchoSession};
 use plimsoll_testkit::pipeline::Pipeline;
 use plimsoll_testkit::sim::{SimDriver, Target};
 
-use support::{Seen, assignment, closed, open, run, run_until};
+use crate::support::{Seen, assignment, closed, open, run, run_until};
 
 const MS: Nanos = Nanos::from_millis(1);
 const MS_10: Nanos = Nanos::from_millis(10);

@@ -1,9 +1,5 @@
 //! The whole schedule on a simulated clock and target: every time is known exactly.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod support;
-
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
 use plimsoll_model::event::WorkerTotals;
 use plimsoll_model::outcome::ClientCounts;
@@ -12,12 +8,12 @@ use plimsoll_model::units::Nanos;
 use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::sim::{SimDriver, Target};
 
-use support::{Seen, assignment, closed, open};
+use crate::support::{Seen, assignment, closed, open};
 
 const MS: Nanos = Nanos::from_millis(1);
 
 fn run(assignment: &Assignment, worker: u32, driver: &mut SimDriver<impl Target>) -> Seen {
-    support::run(&Echo, assignment, worker, driver)
+    crate::support::run(&Echo, assignment, worker, driver)
 }
 
 /// Off by at most the histogram's resolution.

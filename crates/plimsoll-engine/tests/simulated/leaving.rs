@@ -1,9 +1,5 @@
 //! Clients that can go no further, and the load after the window: on the simulated clock.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod support;
-
 use plimsoll_model::assignment::{Assignment, Load};
 use plimsoll_model::event::Phase;
 use plimsoll_model::suite::{Arrivals, Gaps};
@@ -12,8 +8,8 @@ use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::pipeline::Pipeline;
 use plimsoll_testkit::sim::{SimDriver, Target};
 
-use support::streamed::Streamed;
-use support::{Seen, assignment, closed, open, run};
+use crate::support::streamed::Streamed;
+use crate::support::{Seen, assignment, closed, open, run};
 
 const MS_10: Nanos = Nanos::from_millis(10);
 

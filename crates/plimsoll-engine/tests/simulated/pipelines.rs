@@ -1,10 +1,6 @@
 //! Many ops in flight, ops that follow from others, scripts that wait, sends that leave together:
 //! on the simulated clock, where every number is known.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod support;
-
 use plimsoll_engine::seam::LinkKind;
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
@@ -17,8 +13,8 @@ use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::pipeline::Pipeline;
 use plimsoll_testkit::sim::{Congestion, SimDriver, Target};
 
-use support::streamed::Streamed;
-use support::{Seen, assignment, closed, open, run};
+use crate::support::streamed::Streamed;
+use crate::support::{Seen, assignment, closed, open, run};
 
 const MS: Nanos = Nanos::from_millis(1);
 const MS_10: Nanos = Nanos::from_millis(10);
