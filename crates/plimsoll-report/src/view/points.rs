@@ -25,7 +25,7 @@ const DUE_NOTE: &str = "Response time runs from the instant at which an op was d
     time runs from the send instead.";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
-    generator's own delays, the sample and the histogram leave open. A percentile whose interval \
+    generator's own delays, the sample, other runs and the histogram leave open. A percentile whose interval \
     is wider than a third of it is shown as the interval alone. p99.9 and max have none.";
 
 pub(super) fn points_table(run: &RunResult) -> Table {
