@@ -125,6 +125,13 @@ mod tests {
     }
 
     #[test]
+    fn of_two_points_at_the_peak_the_first_ends_the_area() {
+        let once = curve(&[(100.0, 1.0), (150.0, 2.0), (200.0, 3.0)]);
+        let twice = curve(&[(100.0, 1.0), (150.0, 2.0), (200.0, 3.0), (150.0, 9.0), (200.0, 9.0)]);
+        assert_eq!(overall_response(&once), overall_response(&twice));
+    }
+
+    #[test]
     fn fewer_than_three_points_have_no_overall_response() {
         let points = [(100.0, 1.0), (200.0, 3.0), (300.0, 4.0)];
         for few in 0..3 {

@@ -152,6 +152,9 @@ fn a_probe_that_only_the_generator_failed_is_repeated_three_times_before_it_sets
         let is_doubted = |load: &f64| (50_000.0..60_000.0).contains(load);
         let doubted = steps.iter().filter_map(load_of).find(is_doubted).unwrap();
         assert!(at(doubted) >= 4, "{steps:?}");
+        // Near what all clients at once did it is no surprise: once more is enough.
+        let near: Vec<f64> = steps.iter().filter_map(load_of).filter(|l| *l > 80_000.0).collect();
+        assert!(!near.is_empty() && near.iter().all(|load| at(*load) == 2), "{steps:?}");
         assert_eq!(found.bound, Bound::AtLeast);
         assert_eq!(found.peak >= doubted, failures == 3, "{found:?} {doubted}");
         assert!(found.how.contains("too much for the generator, not the server"), "{}", found.how);

@@ -1,10 +1,12 @@
-use plimsoll_model::event::{add_times, new_times};
+use plimsoll_model::event::{Phase, add_times, new_times};
+use plimsoll_model::units::Nanos;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::*;
 use crate::analyse;
 use crate::health::generator_part_of_p50;
+use crate::raw::SecondTimes;
 use crate::testing::{PointBuilder, RunBuilder};
 
 fn stated(point: &PointBuilder) -> Stated {
@@ -36,6 +38,65 @@ fn only_a_closed_load_allows_for_the_speed_of_other_runs() {
     assert!(closed.contains_key("service_mean_ns") && closed.contains_key("response_p99_ns"));
     let allowed = |parts: &Uncertainty| (parts.other_runs / parts.value - 0.02).abs() < 1e-9;
     assert!(closed.values().all(allowed), "{closed:?}");
+}
+
+/// A closed load whose seconds differ, two and two: 900 ops of 51 to 150 µs, 1,100 of 56 to 155.
+fn uneven() -> (Stated, PointTimes) {
+    let mut built = PointBuilder::closed(4).build();
+    let times = PointTimes::from_seconds((0..12).map(|second| {
+        let mut ops = OpTimes::new();
+        let (count, least) = if second % 4 < 2 { (900, 51_000) } else { (1_100, 56_000) };
+        for nth in 0..count {
+            let ns = least + nth % 100 * 1_000;
+            let all = [&mut ops.response, &mut ops.service];
+            all.into_iter().for_each(|times| times.record(ns).unwrap());
+            let lows = [&mut ops.response_low, &mut ops.service_low];
+            lows.into_iter().for_each(|times| times.record(ns - 10_000).unwrap());
+        }
+        let start = Nanos::from_secs(1 + u64::from(second));
+        SecondTimes { second, start, phase: Phase::Measure, ops: vec![ops] }
+    }));
+    (built.record.warm_up_ns, built.record.measured_ns) = (Nanos::from_secs(1), Nanos::from_secs(12));
+    // Twice as many as there are response times of.
+    built.record.totals.done_in_window = 24_000;
+    (state(&built.suite, &built.record, &times.window_total(), &times), times)
+}
+
+#[test]
+fn a_throughput_that_varies_is_known_no_better_than_by_its_seconds() {
+    let (stated, _) = uneven();
+    let parts = stated.uncertainty["achieved_ops_per_s"];
+    // By hand: six pairs, each 200 off the mean 2,000, t(5) = 2.571; twice that.
+    let chance = 2.0 * 2.571 * (6.0 * 200.0_f64.powi(2) * 6.0 / 5.0).sqrt() / 12.0;
+    assert!((parts.sample_below / chance - 1.0).abs() < 1e-3, "{parts:?}");
+    assert_eq!(parts.sample_below, parts.sample_above);
+    let [least, most] = stated.achieved.unwrap();
+    assert!((least - (2_000.0 - chance.hypot(40.0))).abs() < 0.1, "{least}");
+    assert!((most - (2_000.0 + chance.hypot(40.0))).abs() < 0.1, "{most}");
+}
+
+#[test]
+fn the_parts_of_an_interval_make_it_up() {
+    let (stated, _) = uneven();
+    let parts = stated.uncertainty["response_mean_ns"];
+    let [low, high] = stated.response.unwrap().mean.unwrap();
+    let Uncertainty { value, generator, sample_below, sample_above, other_runs, resolution } = parts;
+    assert!((generator - 10_000.0).abs() < 10.0 && sample_below > 0.0, "{parts:?}");
+    let lowest = value - generator - sample_below.hypot(other_runs) - resolution;
+    let highest = value + sample_above.hypot(other_runs) + resolution;
+    assert!((low - lowest).abs() < 1e-3 && (high - highest).abs() < 1e-3, "{low} {high} {parts:?}");
+}
+
+/// Response times lie 1 µs apart, a hundredth of them at each.
+#[test]
+fn the_samples_part_of_a_percentile_is_the_ranks_that_chance_may_move_it_by() {
+    let (stated, times) = uneven();
+    let total = times.window_total();
+    let slices: Vec<&Coarse> = times.slices().map(|(_, slice)| &slice.response).collect();
+    let chance = chance_of_share(&slices, &total.response, 0.5).unwrap();
+    let parts = stated.uncertainty["response_p50_ns"];
+    assert!((parts.sample_below - chance.below * 100_000.0).abs() < 1_500.0, "{parts:?} {chance:?}");
+    assert!(parts.sample_below > 0.0);
 }
 
 /// Intervals of percentiles of a window of these slices, without a part of the generator.

@@ -139,7 +139,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    (mean, if values.len() > 1 { squares / (n - 1.0) } else { 0.0 })
+    (mean, squares / (n - 1.0).max(1.0))
 }
 
 #[cfg(test)]

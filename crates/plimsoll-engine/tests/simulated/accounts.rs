@@ -361,7 +361,7 @@ fn an_unexpected_status_is_counted_with_the_one_that_was_expected() {
         recorder.roll(recorder.boundary());
     }
     let (kind, status) = (OpKind(1), OpStatus::Unexpected { expected: 200, actual: 404 });
-    let outcome = Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false };
+    let outcome = Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: true };
     let flight =
         Flight { kind, due: at, free: at, sent: at, held: Nanos::ZERO, late_max: Nanos::ZERO };
     let landing = Landing { done: at, arrived: Arrived::Never, late_max: Nanos::ZERO };
@@ -372,4 +372,5 @@ fn an_unexpected_status_is_counted_with_the_one_that_was_expected() {
     assert_eq!((unexpected.op.as_str(), unexpected.count), ("put", 2));
     assert_eq!((unexpected.expected, unexpected.actual), (200, 404));
     assert_eq!((totals.ops["put"].errors, totals.per_target[0].errors), (2, 2));
+    assert_eq!(totals.ambiguous, 2);
 }
