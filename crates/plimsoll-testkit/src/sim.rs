@@ -57,6 +57,8 @@ pub struct SimDriver<T> {
     pub breaks: Option<(Nanos, Nanos)>,
     /// Connections closed from this side.
     pub closes: u64,
+    /// Waits for the start of a point.
+    pub begins: u64,
 }
 
 /// Sockets that take only so much.
@@ -114,6 +116,7 @@ impl<T: Target> SimDriver<T> {
             stamps: false,
             breaks: None,
             closes: 0,
+            begins: 0,
         }
     }
 
@@ -193,6 +196,10 @@ impl<T: Target> SimDriver<T> {
 }
 
 impl<T: Target> Driver for SimDriver<T> {
+    fn begin(&mut self) {
+        self.begins += 1;
+    }
+
     fn now(&mut self) -> Nanos {
         self.now
     }

@@ -31,6 +31,7 @@ fn a_constant_delay_is_measured_to_the_resolution_of_the_histogram() {
             let seen = run(&task, 0, &mut driver);
             let response = seen.response();
             assert_eq!(response.len(), seen.totals.due, "{arrivals:?} {gaps:?}");
+            assert_eq!(driver.begins, 1, "workers begin together");
             assert!(seen.totals.due.abs_diff(10_000) < 400, "{}", seen.totals.due);
             assert!(seen.totals.done_in_window.abs_diff(seen.totals.due) < 30);
             assert_close(response.value_at_quantile(0.5), MS_10);
