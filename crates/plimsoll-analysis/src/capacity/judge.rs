@@ -153,7 +153,8 @@ impl Tried<'_> {
             Figure::P99 => (percentile(9_900), stated.p99),
             Figure::P999 => {
                 let (load, times) = (&self.record.load, self.times);
-                let interval = times.and_then(|times| response_percentile(load, total, times, 9_990));
+                let interval =
+                    times.and_then(|times| response_percentile(load, total, times, 9_990));
                 (percentile(9_990), interval)
             }
             Figure::Max => {

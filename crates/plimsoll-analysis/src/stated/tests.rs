@@ -56,7 +56,8 @@ fn uneven() -> (Stated, PointTimes) {
         let start = Nanos::from_secs(1 + u64::from(second));
         SecondTimes { second, start, phase: Phase::Measure, ops: vec![ops] }
     }));
-    (built.record.warm_up_ns, built.record.measured_ns) = (Nanos::from_secs(1), Nanos::from_secs(12));
+    (built.record.warm_up_ns, built.record.measured_ns) =
+        (Nanos::from_secs(1), Nanos::from_secs(12));
     // Twice as many as there are response times of.
     built.record.totals.done_in_window = 24_000;
     (state(&built.suite, &built.record, &times.window_total(), &times), times)
@@ -80,7 +81,8 @@ fn the_parts_of_an_interval_make_it_up() {
     let (stated, _) = uneven();
     let parts = stated.uncertainty["response_mean_ns"];
     let [low, high] = stated.response.unwrap().mean.unwrap();
-    let Uncertainty { value, generator, sample_below, sample_above, other_runs, resolution } = parts;
+    let Uncertainty { value, generator, sample_below, sample_above, other_runs, resolution } =
+        parts;
     assert!((generator - 10_000.0).abs() < 10.0 && sample_below > 0.0, "{parts:?}");
     let lowest = value - generator - sample_below.hypot(other_runs) - resolution;
     let highest = value + sample_above.hypot(other_runs) + resolution;
@@ -95,7 +97,10 @@ fn the_samples_part_of_a_percentile_is_the_ranks_that_chance_may_move_it_by() {
     let slices: Vec<&Coarse> = times.slices().map(|(_, slice)| &slice.response).collect();
     let chance = chance_of_share(&slices, &total.response, 0.5).unwrap();
     let parts = stated.uncertainty["response_p50_ns"];
-    assert!((parts.sample_below - chance.below * 100_000.0).abs() < 1_500.0, "{parts:?} {chance:?}");
+    assert!(
+        (parts.sample_below - chance.below * 100_000.0).abs() < 1_500.0,
+        "{parts:?} {chance:?}"
+    );
     assert!(parts.sample_below > 0.0);
 }
 

@@ -32,7 +32,7 @@ pub(super) fn other_work(e: &Evidence<'_>) -> Option<Finding> {
         "other_work",
         format!(
             "other programs (and the kernel on its own account) used {others:.1} of this host's \
-             {cores} cores; what they delay is in the figures: stop them and run again"
+             {cores} cores; their interference is included in the results: stop them and run again"
         ),
     )
 }

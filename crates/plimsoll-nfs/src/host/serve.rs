@@ -19,7 +19,8 @@ use crate::server::{Flush, NfsConfig, NfsFiles, NfsServer};
 /// Its flags.
 pub(super) fn command() -> clap::Command {
     ServeNfsArgs::augment_args(clap::Command::new("nfs").about(
-        "The reference NFS server, versions 2 and 3 over TCP and UDP; anybody may do anything",
+        "The reference NFS server, versions 2 and 3 over TCP and UDP; no authentication: any \
+         client has full access",
     ))
 }
 
