@@ -59,6 +59,8 @@ pub struct SimDriver<T> {
     pub closes: u64,
     /// Waits for the start of a point.
     pub begins: u64,
+    /// Of each connection, in the order in which they were opened.
+    pub routes: Vec<Route>,
 }
 
 /// Sockets that take only so much.
@@ -117,6 +119,7 @@ impl<T: Target> SimDriver<T> {
             breaks: None,
             closes: 0,
             begins: 0,
+            routes: Vec::new(),
         }
     }
 
@@ -204,7 +207,8 @@ impl<T: Target> Driver for SimDriver<T> {
         self.now
     }
 
-    fn connect(&mut self, slot: Slot, kind: LinkKind, _route: &Route) -> Result<(), LinkError> {
+    fn connect(&mut self, slot: Slot, kind: LinkKind, route: &Route) -> Result<(), LinkError> {
+        self.routes.push(route.clone());
         let index = slot as usize;
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || Connection::new(0, kind, false));

@@ -435,3 +435,22 @@ fn without_time_for_more_a_server_that_was_asked_for_too_much_is_asked_for_what_
     }
     assert_eq!(search.next(1), SearchStep::Verify { load: 380.0 });
 }
+
+#[test]
+fn after_a_claim_that_was_missed_by_far_what_the_server_did_then_is_claimed() {
+    let (_, steps) = plain(|step| match step {
+        SearchStep::Probe { load } => server(10_000.0, *load),
+        // Somebody else needs the machine from here on.
+        SearchStep::Verify { load } => server(7_000.0, *load),
+        _ => closed(10_000.0),
+    });
+    let claims: Vec<f64> = steps
+        .iter()
+        .filter_map(|step| match step {
+            SearchStep::Verify { load } => Some(*load),
+            _ => None,
+        })
+        .collect();
+    let next = claims.iter().find(|load| **load < claims[0]).unwrap();
+    assert!((next - 7_000.0 * ACHIEVED_RATIO).abs() < 1e-6, "{claims:?}");
+}

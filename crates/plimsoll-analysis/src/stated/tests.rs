@@ -228,6 +228,19 @@ fn p90_of_few_ops_reaches_no_further_than_the_tail_of_all() {
     assert!((1_450_000.0..4_000_000.0).contains(&high), "{high}");
 }
 
+/// As many as lie beyond p99 came in two of twelve slices alone: they may be its own next time.
+#[test]
+fn p99_reaches_to_the_slow_ops_just_beyond_it() {
+    let slices: [Times; 12] = std::array::from_fn(|n| {
+        let mut slice = new_times();
+        (0..1_000).for_each(|op| slice.saturating_record(1_000_000 + op));
+        slice.saturating_record_n(100_000_000, if n < 2 { 48 } else { 0 });
+        slice
+    });
+    let [[_, high]] = intervals_of(&slices, [9_900]);
+    assert!(high > 99_000_000.0, "{high}");
+}
+
 #[test]
 fn a_tail_of_which_more_may_be_missing_goes_on_for_longer() {
     assert!((reach(0.5) - 2.0_f64.ln()).abs() < 1e-9);
@@ -266,6 +279,18 @@ fn the_headline_and_the_overall_response_have_intervals_too() {
     let measured = summary.overall_response_ms;
     assert!(low.span < measured.span && measured.span < high.span, "{low:?} {high:?}");
     assert!(low.origin < measured.origin && measured.origin < high.origin);
+}
+
+#[test]
+fn the_interval_of_the_headline_is_that_of_the_point_it_speaks_of() {
+    let points = [(8, 300_000), (16, 0), (4, 100_000)]
+        .map(|(clients, lag_ns)| PointBuilder::closed(clients).receive_lag_ns(lag_ns));
+    let result = analyse(&RunBuilder::of(points).raw());
+    let best = &result.points[1];
+    assert_eq!(result.summary.value, best.achieved_ops_per_s);
+    let interval = best.achieved_interval_ops_per_s.unwrap();
+    let stated = result.summary.value_interval.unwrap();
+    assert!(stated.iter().zip(interval).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{stated:?}");
 }
 
 #[test]

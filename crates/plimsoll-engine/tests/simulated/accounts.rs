@@ -1,6 +1,7 @@
 //! What a worker reports besides times: when replies arrived, where its own time went, what moved,
 //! and what became of ops whose link or whose point ended early. On the simulated clock.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::clock::{self, RunDelay};
@@ -9,7 +10,7 @@ use plimsoll_engine::recorder::{Arrived, Flight, Landing, Recorder};
 use plimsoll_engine::seam::{LinkKind, Script, Step, Turn};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::{Assignment, Load, Pacing};
+use plimsoll_model::assignment::{Assignment, Endpoint, Load, Pacing};
 use plimsoll_model::event::{Interval, Phase, Times};
 use plimsoll_model::outcome::{OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::suite::{Arrivals, Gaps};
@@ -275,6 +276,25 @@ fn a_client_that_leaves_closes_its_connection_and_ends_the_wait_for_its_ops() {
         let last = seen.intervals.last().unwrap().end;
         assert!(last <= Nanos::from_millis(12_020), "{last:?}");
     }
+}
+
+#[test]
+fn clients_take_targets_and_sources_in_turn() {
+    let mut task = assignment(closed(6, Nanos::ZERO));
+    let address = |last: u8, port: u16| SocketAddr::from(([127, 0, 0, last], port));
+    task.endpoints = [1, 2]
+        .map(|port| Endpoint { target: port.to_string(), address: address(1, port), unix: None })
+        .to_vec();
+    task.sources = [1, 2, 3].map(|last| address(last, 0).ip()).to_vec();
+    let mut driver = steady();
+    let seen = run(&Echo, &task, 0, &mut driver);
+    let mut found: Vec<_> =
+        driver.routes.iter().map(|route| (route.from.unwrap(), route.to.port())).collect();
+    found.sort_unstable();
+    let each = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)];
+    assert_eq!(found, each.map(|(last, port)| (address(last, 0).ip(), port)));
+    let done: Vec<u64> = seen.totals.per_target.iter().map(|of| of.done_in_window).collect();
+    assert!(done.len() == 2 && done[0].abs_diff(done[1]) <= 3 && done[0] > 1_000, "{done:?}");
 }
 
 #[test]

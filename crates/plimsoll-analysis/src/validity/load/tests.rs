@@ -214,6 +214,13 @@ fn a_loop_without_a_finished_piece_is_judged_by_its_ops() {
         point
     };
     check_rule("closed_loop", &thinking(0.07), &thinking(0.09));
+    // Three of the 32 clients and a bit are missing.
+    let lost = |connections: u64| {
+        let mut point = thinking(0.07);
+        point.record.totals.errors.insert("transport".to_owned(), connections);
+        point
+    };
+    check_rule("closed_loop", &lost(3), &lost(4));
 }
 
 /// What the method wants, and what was done.

@@ -155,6 +155,8 @@ fn the_fuller_the_core_the_longer_an_open_load_rests() {
     for (asleep_us, rest_us) in [(16_000, 0), (12_000, 0), (8_000, 200), (4_000, 400)] {
         let mut waiting = waiting(Pacing::Auto, false);
         waiting.rests = true;
+        waiting.waited(Wait::Until(US(0)), US(4_900), US(4_900), 1);
+        assert_eq!(waiting.rest, US(0), "half of a span tells nothing");
         // Of twenty milliseconds.
         let wait = Wait::Until(US(20_000));
         waiting.waited(wait, US(20_000 - asleep_us), US(20_000), 1);
