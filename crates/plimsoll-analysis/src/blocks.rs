@@ -291,8 +291,19 @@ mod tests {
     }
 
     #[test]
+    fn resampled_slices_that_scatter_evenly_leave_as_much_open_above_as_below() {
+        let parts: Vec<(f64, f64)> =
+            (0..40).map(|n| (if n * 7 % 40 < 20 { 0.01 } else { -0.01 }, 1.0)).collect();
+        let Chance { below, above } = chance_of_ratio(&parts).unwrap();
+        assert!(below > 0.0 && (above / below - 1.0).abs() < 0.2, "{below} {above}");
+    }
+
+    #[test]
     fn a_single_slice_says_nothing_of_chance() {
         assert_eq!(chance_of_ratio(&[(1.0, 1.0)]), None);
+        // But of a rate: 400 in two seconds, as independent events.
+        let alone = chance_of_rate(&[(400.0, 2.0)]).unwrap();
+        assert!((alone.above - NORMAL_95 * 10.0 * ONE_SLICE_FACTOR).abs() < 1e-9);
         assert_eq!(chance_of_ratio(&[]), None);
     }
 

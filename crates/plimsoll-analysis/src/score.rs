@@ -201,6 +201,16 @@ mod tests {
         assert!(close(scores[0], 100.0) && close(scores[1], 32.0), "{scores:?}");
         // 2 / (1/100 + 1/32) = 48.48…
         assert!(close(result.summary.score.unwrap(), 6_400.0 / 132.0));
+        let ends = result.summary.score_interval.unwrap();
+        for (end, stated) in ends.into_iter().enumerate() {
+            let scaled = |point: &PointResult| {
+                let bounds = point.achieved_interval_ops_per_s.unwrap();
+                (point.score.unwrap() * bounds[end] / point.achieved_ops_per_s.unwrap(), 1.0)
+            };
+            let mixes: Vec<_> = result.points.iter().map(scaled).collect();
+            assert!(close(overall_score(&mixes).unwrap(), stated), "{ends:?}");
+        }
+        assert!(ends[0] < 48.0 && ends[1] > 49.0, "{ends:?}");
         let note = result.summary.score_note.unwrap();
         assert_eq!(note, "weighted harmonic mean over 2 mixes, all weights equal");
     }

@@ -101,7 +101,8 @@ fn the_samples_part_of_a_percentile_is_the_ranks_that_chance_may_move_it_by() {
         (parts.sample_below - chance.below * 100_000.0).abs() < 1_500.0,
         "{parts:?} {chance:?}"
     );
-    assert!(parts.sample_below > 0.0);
+    let above = parts.sample_above - chance.above * 100_000.0;
+    assert!(parts.sample_below > 0.0 && above.abs() < 1_500.0, "{parts:?} {chance:?}");
 }
 
 /// Intervals of percentiles of a window of these slices, without a part of the generator.

@@ -59,6 +59,19 @@ fn a_follow_on_comes_due_when_the_op_before_it_ends_and_counts_as_an_op() {
 }
 
 #[test]
+fn what_each_client_got_done_is_told_by_kind() {
+    let pipeline = Pipeline { follow_ons: 1, ops_per_arrival: 2.0, ..Pipeline::default() };
+    let mut task = even(300.0, 3);
+    task.counts_clients = true;
+    let seen = run(&pipeline, &task, 0, &mut steady());
+    let clients = &seen.totals.per_client;
+    assert_eq!(clients.iter().map(|counts| counts.client).collect::<Vec<_>>(), [0, 1, 2]);
+    for counts in clients {
+        assert!(counts.done.iter().all(|done| done.abs_diff(500) <= 1), "{clients:?}");
+    }
+}
+
+#[test]
 fn nothing_follows_after_the_window_and_the_drain_is_short() {
     let pipeline = Pipeline { follow_ons: 100, room: 512, ..Pipeline::default() };
     let seen = run(&pipeline, &even(100.0, 1), 0, &mut steady());

@@ -45,6 +45,10 @@ fn who_had_the_workers_core_is_told_by_name() {
     };
     let text = told(Some(vec![user("burn", false)]), 0.0);
     assert!(text.contains("burn (process 7) had a worker's core for 48 % of the time"), "{text}");
+    // A hundredth of the time: less than half of that is not worth a name.
+    let little = |cpu_ns| told(Some(vec![CoreUser { cpu_ns, ..user("burn", false) }]), 0.0);
+    assert!(little(160_000_000).contains("burn (process 7)"), "{}", little(160_000_000));
+    assert!(little(140_000_000).contains("other programs"), "{}", little(140_000_000));
     let text = told(Some(vec![user("plimsoll", true)]), 0.0);
     assert!(text.contains("other threads of this program had a worker's core for 48 %"), "{text}");
     let text = told(Some(vec![CoreUser { server: true, ..user("nginx", false) }]), 0.0);
@@ -142,6 +146,21 @@ fn send_lag_over_a_millisecond_is_said_and_in_the_intervals() {
         "{late:?}"
     );
     assert!(at(990_000).verdict().warnings.is_empty());
+}
+
+#[test]
+fn of_few_ops_the_slowest_tenth_is_judged() {
+    let late = |ops: u32| {
+        let mut point = PointBuilder::open(1_000.0).response_ns(8_000_000).build();
+        let times = point.times.as_mut().unwrap();
+        for times in [&mut times.send_lag, &mut times.lateness] {
+            times.reset();
+            times.record_n(10_000, ops - 2).unwrap();
+            times.record_n(5_000_000, 2).unwrap();
+        }
+        point.verdict().warnings.iter().any(|warning| warning.rule == "send_lag")
+    };
+    assert!(late(100) && !late(99));
 }
 
 #[test]

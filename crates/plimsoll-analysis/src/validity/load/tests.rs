@@ -119,8 +119,24 @@ fn a_closed_load_with_less_than_a_fifth_of_its_clients_is_another_load() {
         point
     };
     check_rule("clients_lost", &left(19), &left(20));
+    let text = |stayed| left(stayed).verdict().reasons[0].text.clone();
+    assert!(text(19).starts_with("19 of 100 clients took part"), "{}", text(19));
+    assert!(text(0).starts_with("none of 100 clients took part"), "{}", text(0));
     let open = changed(|p| p.record.totals.clients_participating = 1);
     assert!(open.verdict().valid, "the others' share was sent");
+}
+
+#[test]
+fn a_number_of_ops_was_held_when_the_last_left_in_time() {
+    let point = |late_ms: u64| {
+        changed(move |p| {
+            p.record.ops = Some(10);
+            let begin = p.record.warm_up_ns;
+            p.record.totals.last_due = begin + Nanos::from_secs(10);
+            p.record.totals.last_sent = begin + Nanos::from_millis(10_000 + late_ms);
+        })
+    };
+    check_counted_out(NotCounted::NotHeld, &point(600), &point(400));
 }
 
 #[test]
@@ -141,8 +157,10 @@ fn a_closed_loop_must_account_for_its_clients() {
     let present = |ratio: f64| {
         let mut point = PointBuilder::closed(32).build();
         let window_ns = point.record.measured_ns.0 as f64;
-        point.record.totals.piece_ns_total = (32.0 * ratio * window_ns) as u64;
-        point.record.totals.think_ns_total = 0;
+        // A third of it they think.
+        let think_ns = (32.0 * ratio * window_ns / 3.0) as u64;
+        point.record.totals.piece_ns_total = 2 * think_ns;
+        point.record.totals.think_ns_total = think_ns;
         point
     };
     check_rule("closed_loop", &present(0.979), &present(0.981));
@@ -186,6 +204,19 @@ fn a_worker_that_had_done_its_share_of_a_number_of_ops_has_no_clients_to_account
         point
     };
     check_rule("closed_loop", &half_there(None), &half_there(Some(1)));
+}
+
+#[test]
+fn of_a_number_of_ops_the_last_replies_excuse_no_more_than_they_took() {
+    let missing = |response_ns: u64| {
+        let mut point = PointBuilder::closed(32).response_ns(response_ns).build();
+        point.record.ops = Some(1);
+        let window_ns = point.record.measured_ns.0 as f64;
+        point.record.totals.piece_ns_total = (32.0 * 0.9 * window_ns) as u64;
+        point
+    };
+    // A tenth of 30 s is missing.
+    check_rule("closed_loop", &missing(1_000_000), &missing(3_000_000_000));
 }
 
 #[test]
