@@ -229,6 +229,15 @@ fn p90_of_few_ops_reaches_no_further_than_the_tail_of_all() {
     assert!((1_450_000.0..4_000_000.0).contains(&high), "{high}");
 }
 
+/// 1 to 1,000 µs, a thousand in each of twelve slices: chance moves p90 by 5.4 ranks in a thousand.
+#[test]
+fn where_the_tail_was_seen_p90_reaches_no_further_than_the_ranks_that_chance_may_move() {
+    let mut slice = new_times();
+    (1..=1_000).for_each(|us| slice.saturating_record(us * 1_000));
+    let [[_, high]] = intervals_of(&vec![slice; 12], [9_000]);
+    assert!((903_000.0..908_000.0).contains(&high), "{high}");
+}
+
 /// As many as lie beyond p99 came in two of twelve slices alone: they may be its own next time.
 #[test]
 fn p99_reaches_to_the_slow_ops_just_beyond_it() {
