@@ -137,28 +137,46 @@ pub(crate) fn generator_part_of_p50(total: &OpTimes) -> Option<(f64, f64)> {
     Some((value, (value - low).max(0.0)))
 }
 
-/// Throughput of a closed load, and how far the generator's own delays may have lowered it.
-pub(crate) fn generator_part_of_throughput(
-    record: &PointRecord,
-    total: &OpTimes,
-) -> Option<(f64, f64)> {
-    let Load::Closed { clients, .. } = record.load else { return None };
-    if total.response.is_empty() || total.response_low.len() != total.response.len() {
-        return None;
+/// What the clients of a closed load spent their time on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientTime {
+    /// All of it; several ops in flight of one client add up.
+    pub(crate) spent_ns: f64,
+    /// Of it, from due to done.
+    pub(crate) at_work_ns: f64,
+    /// Of that, the generator's own delays: of each op its own, not what it may have met, so that
+    /// each delay counts once.
+    pub(crate) own_ns: f64,
+}
+
+impl ClientTime {
+    /// `None` of an open load, without ops or without their arrivals.
+    pub(crate) fn of(record: &PointRecord, total: &OpTimes) -> Option<Self> {
+        let Load::Closed { clients, .. } = record.load else { return None };
+        if total.response.is_empty() || total.response_low.len() != total.response.len() {
+            return None;
+        }
+        let all_ns = |times: &Times| times.mean() * times.len() as f64;
+        let at_work_ns = all_ns(&total.response);
+        let own_ns = (at_work_ns - all_ns(&total.response_low)).max(0.0);
+        let own_ns = own_ns.min(all_ns(&total.receive_lag) + all_ns(&total.lateness));
+        let present_ns = f64::from(clients) * record.measured_ns.0 as f64;
+        let spent_ns = present_ns.max(at_work_ns + record.totals.think_ns_total as f64);
+        Some(Self { spent_ns, at_work_ns, own_ns })
     }
-    let seconds = record.measured_ns.as_secs_f64();
-    let value = record.totals.done_in_window as f64 / seconds;
-    let ops = total.response.len() as f64;
-    let answering_ns = total.response.mean() * ops;
-    // Of each op its own, not what it may have met: each delay counts once.
-    let all_ns = |times: &Times| times.mean() * times.len() as f64;
-    let own_ns = (answering_ns - all_ns(&total.response_low)).max(0.0);
-    let own_ns = own_ns.min(all_ns(&total.receive_lag) + all_ns(&total.lateness));
-    // What the clients' time was spent on; several ops in flight of one client add up.
-    let present_ns = f64::from(clients) * record.measured_ns.0 as f64;
-    let spent_ns = present_ns.max(answering_ns + record.totals.think_ns_total as f64);
-    let rest_ns = (spent_ns - own_ns).max(spent_ns * f64::EPSILON);
-    (value > 0.0).then(|| (value, value * (spent_ns / rest_ns - 1.0)))
+
+    /// From due to done without the generator's own delays.
+    pub(crate) fn answering_ns(&self) -> f64 {
+        self.at_work_ns - self.own_ns
+    }
+
+    /// By what factor fewer clients would have been at work at a time without these delays. Where
+    /// clients think, ops that take longer keep more of them at work.
+    pub(crate) fn at_work_factor(&self) -> f64 {
+        let answering_ns = self.answering_ns();
+        let share = answering_ns / (self.spent_ns - self.own_ns).max(f64::MIN_POSITIVE);
+        (share * self.spent_ns / self.at_work_ns.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use plimsoll_model::result::{OverallResponse, PointResult, Summary, TimeInterval
 use plimsoll_model::suite::Suite;
 
 use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_share, ratio_parts};
-use crate::health::generator_part_of_throughput;
+use crate::health::ClientTime;
 use crate::metric::throughput;
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::PointTimes;
@@ -52,26 +52,31 @@ struct Known<'a> {
     slices: Vec<&'a Coarse>,
     /// By which share the figures of other runs may differ.
     runs_apart: f64,
+    /// What is left of the server's queue with the clients that would have been at work at a time
+    /// without the generator's own delays: at worst it is in proportion to their number.
+    at_work: f64,
 }
 
 impl<'a> Known<'a> {
-    fn response(load: &Load, total: &'a OpTimes, times: &'a PointTimes) -> Self {
+    fn response(record: &PointRecord, total: &'a OpTimes, times: &'a PointTimes) -> Self {
         Self {
             name: "response",
             measured: &total.response,
             low: &total.response_low,
             slices: times.slices().map(|(_, slice)| &slice.response).collect(),
-            runs_apart: runs_apart(load),
+            runs_apart: runs_apart(&record.load),
+            at_work: at_work(record, total),
         }
     }
 
-    fn service(load: &Load, total: &'a OpTimes, times: &'a PointTimes) -> Self {
+    fn service(record: &PointRecord, total: &'a OpTimes, times: &'a PointTimes) -> Self {
         Self {
             name: "service",
             measured: &total.service,
             low: &total.service_low,
             slices: times.slices().map(|(_, slice)| &slice.service).collect(),
-            runs_apart: runs_apart(load),
+            runs_apart: runs_apart(&record.load),
+            at_work: at_work(record, total),
         }
     }
 }
@@ -84,6 +89,14 @@ fn runs_apart(load: &Load) -> f64 {
     }
 }
 
+/// A client alone meets nobody at the server.
+fn at_work(record: &PointRecord, total: &OpTimes) -> f64 {
+    match ClientTime::of(record, total) {
+        Some(time) if record.load.clients() > 1 => time.at_work_factor(),
+        _ => 1.0,
+    }
+}
+
 /// States what is known of a point whose `total` is merged over window and ops.
 pub(crate) fn state(
     suite: &Suite,
@@ -91,8 +104,8 @@ pub(crate) fn state(
     total: &OpTimes,
     times: &PointTimes,
 ) -> Stated {
-    let response = Known::response(&record.load, total, times);
-    let service = Known::service(&record.load, total, times);
+    let response = Known::response(record, total, times);
+    let service = Known::service(record, total, times);
     let mut stated = Stated::default();
     stated.response = intervals(&response, &mut stated.uncertainty);
     stated.service = intervals(&service, &mut stated.uncertainty);
@@ -193,12 +206,12 @@ fn in_order<const N: usize>(mut intervals: [Option<[f64; 2]>; N]) -> [Option<[f6
 /// Stated interval of any percentile of the response time (in hundredths of a percent); `None` where
 /// the sample is too small for it.
 pub(crate) fn response_percentile(
-    load: &Load,
+    record: &PointRecord,
     total: &OpTimes,
     times: &PointTimes,
     percentile_e2: u32,
 ) -> Option<[f64; 2]> {
-    let known = Known::response(load, total, times);
+    let known = Known::response(record, total, times);
     let usable = !known.measured.is_empty() && known.low.len() == known.measured.len();
     of_percentile(&known, percentile_e2).filter(|_| usable).map(|(_, interval)| interval)
 }
@@ -208,7 +221,7 @@ fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
     let value = known.measured.mean();
     let uncertainty = Uncertainty {
         value,
-        generator: (value - known.low.mean()).max(0.0),
+        generator: (value - known.low.mean() * known.at_work).max(0.0),
         sample_below: below,
         sample_above: above,
         other_runs: value * known.runs_apart,
@@ -235,9 +248,9 @@ fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, 
         missing => at(known.measured, share + above)
             .max(value + tail_scale(known.measured, share) * reach(missing)),
     };
-    let without_generator = at(known.low, share).min(value);
+    let without_generator = (at(known.low, share) * known.at_work).min(value);
     let highest = highest.max(value);
-    let lowest = lowest.min(without_generator);
+    let lowest = (lowest * known.at_work).min(without_generator);
     let other_runs = value * known.runs_apart;
     let resolution = value * RESOLUTION_RATIO;
     let uncertainty = Uncertainty {
@@ -288,7 +301,12 @@ fn achieved(
     let value = record.totals.done_in_window as f64 / seconds;
     let generator = match record.load {
         Load::Open { .. } => 0.0,
-        Load::Closed { .. } => generator_part_of_throughput(record, total)?.1,
+        Load::Closed { .. } => {
+            let time = ClientTime::of(record, total)?;
+            let thinking_ns = time.spent_ns - time.at_work_ns;
+            let least_ns = thinking_ns + time.answering_ns() * at_work(record, total);
+            value * (time.spent_ns / least_ns.max(time.spent_ns * f64::EPSILON) - 1.0)
+        }
     };
     let exact = matches!(record.load, Load::Open { .. }) && load_was_held(suite, record);
     let chance = match exact {

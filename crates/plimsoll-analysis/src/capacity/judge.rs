@@ -152,9 +152,9 @@ impl Tried<'_> {
             Figure::P95 => (percentile(9_500), stated.p95),
             Figure::P99 => (percentile(9_900), stated.p99),
             Figure::P999 => {
-                let (load, times) = (&self.record.load, self.times);
+                let (record, times) = (self.record, self.times);
                 let interval =
-                    times.and_then(|times| response_percentile(load, total, times, 9_990));
+                    times.and_then(|times| response_percentile(record, total, times, 9_990));
                 (percentile(9_990), interval)
             }
             Figure::Max => {

@@ -30,6 +30,23 @@ fn the_generators_part_lies_below_a_response_time_and_above_a_closed_throughput(
     assert!((budget.generator / 210_000.0 - 1.0).abs() < 0.02, "{budget:?}");
 }
 
+/// Half of their time the clients think: 8 with 4,000 ops/s of 1 ms, 0.21 of it the generator's.
+#[test]
+fn where_clients_think_delays_keep_more_of_them_at_work() {
+    let point = PointBuilder::closed(4).receive_lag_ns(200_000);
+    let times = point.point_times();
+    let mut built = point.build();
+    let Load::Closed { clients, .. } = &mut built.record.load else { panic!("a closed load") };
+    *clients = 8;
+    let stated = state(&built.suite, &built.record, &times.window_total(), &times);
+    // 0.79 of 1.79 ms at work, and not one half.
+    let factor = 0.79 / 1.79 / 0.5;
+    let [low, _] = stated.response.unwrap().p50.unwrap();
+    assert!((low / (790_000.0 * factor - 20_000.0) - 1.0).abs() < 0.01, "{low}");
+    let [_, most] = stated.achieved.unwrap();
+    assert!((most / (4_080.0 * 2.0 / (1.0 + 0.79 * factor)) - 1.0).abs() < 0.01, "{most}");
+}
+
 #[test]
 fn only_a_closed_load_allows_for_the_speed_of_other_runs() {
     let open = stated(&PointBuilder::open(1_000.0)).uncertainty;
@@ -117,7 +134,7 @@ fn intervals_of<const N: usize>(slices: &[Times], percentiles: [u32; N]) -> [[f6
     let slices: Vec<Coarse> = slices.iter().map(coarse).collect();
     let slices = slices.iter().collect();
     let (measured, low) = (&whole, &whole);
-    let known = Known { name: "response", measured, low, slices, runs_apart: 0.0 };
+    let known = Known { name: "response", measured, low, slices, runs_apart: 0.0, at_work: 1.0 };
     percentiles.map(|percentile| of_percentile(&known, percentile).unwrap().1)
 }
 

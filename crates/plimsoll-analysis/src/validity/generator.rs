@@ -3,12 +3,11 @@
 use plimsoll_model::event::OpTimes;
 use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::units::Nanos;
 
 use super::{Evidence, MISSING_EVIDENCE, SHORT_WINDOW, core, finding, percent};
 use crate::health::{
-    asked_ratio_max, busy_ratio_max, generator_part_of_p50, generator_part_of_throughput,
-    run_delay_ratio_max,
+    ClientTime, asked_ratio_max, busy_ratio_max, generator_part_of_p50, run_delay_ratio_max,
 };
 use crate::times::quantile_ns;
 
@@ -105,18 +104,21 @@ fn own_part_too_large(e: &Evidence<'_>) -> Option<Finding> {
             ),
         );
     }
-    let (value, own) = generator_part_of_throughput(e.view.record, times)?;
-    if own <= OWN_PART_MAX_RATIO * value {
+    let time = ClientTime::of(e.view.record, times)?;
+    let own = time.own_ns / time.answering_ns().max(1.0);
+    if own <= OWN_PART_MAX_RATIO {
         return None;
     }
+    let of_an_op = |ns: f64| Nanos((ns / times.response.len() as f64) as u64);
     finding(
         "generator_error",
         format!(
-            "without the generator's own delays throughput could have been up to {} higher \
-             ({} instead of {} ops/s, limit {}): clients waited for replies that lay unread; {}",
-            percent(own / value),
-            grouped(value + own),
-            grouped(value),
+            "the generator's own delays were {} of the time that the server took ({} an op beside \
+             {}, limit {}): clients of a closed load waited for replies that lay unread, and asked \
+             the server for less; {}",
+            percent(own),
+            of_an_op(time.own_ns),
+            of_an_op(time.answering_ns()),
             percent(OWN_PART_MAX_RATIO),
             core::remedy(e),
         ),

@@ -1,4 +1,5 @@
 use crate::testing::{PointBuilder, TestPoint, check_rule};
+use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{CoreUser, ResourceUse, WorkerHealth};
 
 /// A point whose workers fared like this.
@@ -146,6 +147,20 @@ fn send_lag_over_a_millisecond_is_said_and_in_the_intervals() {
         "{late:?}"
     );
     assert!(at(990_000).verdict().warnings.is_empty());
+}
+
+#[test]
+fn delays_of_a_closed_load_are_held_against_the_time_that_the_server_took() {
+    let lag = |lag_ns: u64, clients: u32| {
+        let mut point = PointBuilder::closed(4).receive_lag_ns(lag_ns).build();
+        let Load::Closed { clients: asked, .. } = &mut point.record.load else { panic!("closed") };
+        *asked = clients;
+        point
+    };
+    // Of 1 ms, and 10 µs of lateness besides; 40 clients think for nine tenths of their time.
+    for clients in [4, 40] {
+        check_rule("generator_error", &lag(330_000, clients), &lag(315_000, clients));
+    }
 }
 
 #[test]
