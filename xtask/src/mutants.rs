@@ -105,10 +105,10 @@ pub fn mutants(rest: &[&str]) -> Result<()> {
         runs.into_iter().try_for_each(|run| run.join().expect("a panic has been shown"))
     })?;
     let known = outcomes(&log);
-    let line = |mutant: &Mutant| Some(format!("{}\t{}\n", known.get(&mutant.name)?, mutant.name));
-    let mut lines: Vec<String> = sample.iter().filter_map(line).collect();
-    lines.sort_unstable_by(|a, b| a.split('\t').next_back().cmp(&b.split('\t').next_back()));
-    fs::write(&log, lines.concat()).map_err(|e| fault(&log, e))?;
+    let kept: BTreeMap<_, _> =
+        sample.iter().filter_map(|mutant| known.get_key_value(&mutant.name)).collect();
+    let lines: String = kept.iter().map(|(name, outcome)| format!("{outcome}\t{name}\n")).collect();
+    fs::write(&log, lines).map_err(|e| fault(&log, e))?;
     judge(&sample, &known)
 }
 

@@ -267,6 +267,9 @@ mod tests {
             let held = coverage(n, 0.0);
             assert!((0.92..=1.0).contains(&held), "{n} slices: {held}");
         }
+        // And no wider than they must be.
+        let held = coverage(30, 0.0);
+        assert!(held < 0.99, "{held}");
     }
 
     #[test]

@@ -130,20 +130,26 @@ pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
 /// Response p50, and how far the generator's own delays may have moved it. `None` without ops or
 /// without their arrivals.
 pub(crate) fn generator_part_of_p50(total: &OpTimes) -> Option<(f64, f64)> {
-    if total.response.is_empty() || total.response_low.len() != total.response.len() {
+    if !has_bounds(total) {
         return None;
     }
     let [value, low] = [&total.response, &total.response_low].map(|t| quantile_ns(t, 5_000) as f64);
     Some((value, (value - low).max(0.0)))
 }
 
+/// Is it known of each op what the generator's own delays were at most?
+fn has_bounds(total: &OpTimes) -> bool {
+    !total.response.is_empty() && total.response_low.len() == total.response.len()
+}
+
 /// What the clients of a closed load spent their time on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientTime {
+    clients: u32,
     /// All of it; several ops in flight of one client add up.
-    pub(crate) spent_ns: f64,
+    spent_ns: f64,
     /// Of it, from due to done.
-    pub(crate) at_work_ns: f64,
+    at_work_ns: f64,
     /// Of that, the generator's own delays: of each op its own, not what it may have met, so that
     /// each delay counts once.
     pub(crate) own_ns: f64,
@@ -153,7 +159,7 @@ impl ClientTime {
     /// `None` of an open load, without ops or without their arrivals.
     pub(crate) fn of(record: &PointRecord, total: &OpTimes) -> Option<Self> {
         let Load::Closed { clients, .. } = record.load else { return None };
-        if total.response.is_empty() || total.response_low.len() != total.response.len() {
+        if !has_bounds(total) {
             return None;
         }
         let all_ns = |times: &Times| times.mean() * times.len() as f64;
@@ -162,7 +168,7 @@ impl ClientTime {
         let own_ns = own_ns.min(all_ns(&total.receive_lag) + all_ns(&total.lateness));
         let present_ns = f64::from(clients) * record.measured_ns.0 as f64;
         let spent_ns = present_ns.max(at_work_ns + record.totals.think_ns_total as f64);
-        Some(Self { spent_ns, at_work_ns, own_ns })
+        Some(Self { clients, spent_ns, at_work_ns, own_ns })
     }
 
     /// From due to done without the generator's own delays.
@@ -170,12 +176,22 @@ impl ClientTime {
         self.at_work_ns - self.own_ns
     }
 
-    /// By what factor fewer clients would have been at work at a time without these delays. Where
-    /// clients think, ops that take longer keep more of them at work.
-    pub(crate) fn at_work_factor(&self) -> f64 {
-        let answering_ns = self.answering_ns();
-        let share = answering_ns / (self.spent_ns - self.own_ns).max(f64::MIN_POSITIVE);
+    /// What is left of the server's queue without these delays. Where clients think, ops that take
+    /// longer keep more of them at work at a time, and a queue is at worst in proportion to their
+    /// number. A client alone meets nobody.
+    pub(crate) fn queue_ratio(&self) -> f64 {
+        if self.clients <= 1 {
+            return 1.0;
+        }
+        let share = self.answering_ns() / (self.spent_ns - self.own_ns).max(f64::MIN_POSITIVE);
         (share * self.spent_ns / self.at_work_ns.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
+    }
+
+    /// By what factor the same work takes the clients longer than without these delays, at most.
+    pub(crate) fn longer_ratio(&self) -> f64 {
+        let thinking_ns = self.spent_ns - self.at_work_ns;
+        let least_ns = thinking_ns + self.answering_ns() * self.queue_ratio();
+        self.spent_ns / least_ns.max(self.spent_ns * f64::EPSILON)
     }
 }
 

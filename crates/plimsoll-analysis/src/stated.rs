@@ -50,51 +50,35 @@ struct Known<'a> {
     measured: &'a Times,
     low: &'a Times,
     slices: Vec<&'a Coarse>,
-    /// By which share the figures of other runs may differ.
-    runs_apart: f64,
-    /// What is left of the server's queue with the clients that would have been at work at a time
-    /// without the generator's own delays: at worst it is in proportion to their number.
-    at_work: f64,
+    /// Of a closed load.
+    closed: Option<ClientTime>,
 }
 
-impl<'a> Known<'a> {
-    fn response(record: &PointRecord, total: &'a OpTimes, times: &'a PointTimes) -> Self {
-        Self {
-            name: "response",
-            measured: &total.response,
-            low: &total.response_low,
-            slices: times.slices().map(|(_, slice)| &slice.response).collect(),
-            runs_apart: runs_apart(&record.load),
-            at_work: at_work(record, total),
-        }
+impl Known<'_> {
+    /// What is left of the server's queue without the generator's own delays.
+    fn queue_ratio(&self) -> f64 {
+        self.closed.map_or(1.0, |time| time.queue_ratio())
     }
 
-    fn service(record: &PointRecord, total: &'a OpTimes, times: &'a PointTimes) -> Self {
-        Self {
-            name: "service",
-            measured: &total.service,
-            low: &total.service_low,
-            slices: times.slices().map(|(_, slice)| &slice.service).collect(),
-            runs_apart: runs_apart(&record.load),
-            at_work: at_work(record, total),
-        }
+    fn has_bounds(&self) -> bool {
+        !self.measured.is_empty() && self.low.len() == self.measured.len()
     }
 }
 
-/// An open load below saturation repeats its figures as well as one run tells (`docs/calibration.md`).
-fn runs_apart(load: &Load) -> f64 {
-    match load {
-        Load::Open { .. } => 0.0,
-        Load::Closed { .. } => RUNS_APART_RATIO,
-    }
+fn response<'a>(
+    closed: Option<ClientTime>,
+    total: &'a OpTimes,
+    times: &'a PointTimes,
+) -> Known<'a> {
+    let slices = times.slices().map(|(_, slice)| &slice.response).collect();
+    let (measured, low) = (&total.response, &total.response_low);
+    Known { name: "response", measured, low, slices, closed }
 }
 
-/// A client alone meets nobody at the server.
-fn at_work(record: &PointRecord, total: &OpTimes) -> f64 {
-    match ClientTime::of(record, total) {
-        Some(time) if record.load.clients() > 1 => time.at_work_factor(),
-        _ => 1.0,
-    }
+/// By which share the figures of other runs may differ. An open load below saturation repeats them as
+/// well as one run tells (`docs/calibration.md`).
+fn runs_apart(closed: Option<ClientTime>) -> f64 {
+    if closed.is_some() { RUNS_APART_RATIO } else { 0.0 }
 }
 
 /// States what is known of a point whose `total` is merged over window and ops.
@@ -104,13 +88,15 @@ pub(crate) fn state(
     total: &OpTimes,
     times: &PointTimes,
 ) -> Stated {
-    let response = Known::response(record, total, times);
-    let service = Known::service(record, total, times);
+    let closed = ClientTime::of(record, total);
+    let slices = times.slices().map(|(_, slice)| &slice.service).collect();
+    let (measured, low) = (&total.service, &total.service_low);
+    let service = Known { name: "service", measured, low, slices, closed };
     let mut stated = Stated::default();
-    stated.response = intervals(&response, &mut stated.uncertainty);
+    stated.response = intervals(&response(closed, total, times), &mut stated.uncertainty);
     stated.service = intervals(&service, &mut stated.uncertainty);
     let parts = slice_parts(record, times);
-    if let Some(uncertainty) = achieved(suite, record, total, &parts) {
+    if let Some(uncertainty) = achieved(suite, record, closed, &parts) {
         stated.achieved = Some(span(&uncertainty));
         // More, not less, is what the generator's part of a throughput leaves open.
         stated.uncertainty.insert("achieved_ops_per_s".to_owned(), uncertainty);
@@ -171,7 +157,7 @@ fn intervals(
     known: &Known<'_>,
     uncertainty: &mut BTreeMap<String, Uncertainty>,
 ) -> Option<TimeIntervals> {
-    if known.measured.is_empty() || known.low.len() != known.measured.len() {
+    if !known.has_bounds() {
         return None;
     }
     let mut keep = |figure: &str, parts: Option<(Uncertainty, [f64; 2])>| {
@@ -211,9 +197,10 @@ pub(crate) fn response_percentile(
     times: &PointTimes,
     percentile_e2: u32,
 ) -> Option<[f64; 2]> {
-    let known = Known::response(record, total, times);
-    let usable = !known.measured.is_empty() && known.low.len() == known.measured.len();
-    of_percentile(&known, percentile_e2).filter(|_| usable).map(|(_, interval)| interval)
+    let known = response(ClientTime::of(record, total), total, times);
+    of_percentile(&known, percentile_e2)
+        .filter(|_| known.has_bounds())
+        .map(|(_, interval)| interval)
 }
 
 fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
@@ -221,10 +208,10 @@ fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
     let value = known.measured.mean();
     let uncertainty = Uncertainty {
         value,
-        generator: (value - known.low.mean() * known.at_work).max(0.0),
+        generator: (value - known.low.mean() * known.queue_ratio()).max(0.0),
         sample_below: below,
         sample_above: above,
-        other_runs: value * known.runs_apart,
+        other_runs: value * runs_apart(known.closed),
         resolution: value * RESOLUTION_RATIO,
     };
     let Uncertainty { generator, other_runs, resolution, .. } = uncertainty;
@@ -248,10 +235,10 @@ fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, 
         missing => at(known.measured, share + above)
             .max(value + tail_scale(known.measured, share) * reach(missing)),
     };
-    let without_generator = (at(known.low, share) * known.at_work).min(value);
+    let without_generator = (at(known.low, share) * known.queue_ratio()).min(value);
     let highest = highest.max(value);
-    let lowest = (lowest * known.at_work).min(without_generator);
-    let other_runs = value * known.runs_apart;
+    let lowest = (lowest * known.queue_ratio()).min(without_generator);
+    let other_runs = value * runs_apart(known.closed);
     let resolution = value * RESOLUTION_RATIO;
     let uncertainty = Uncertainty {
         value,
@@ -291,7 +278,7 @@ fn tail_scale(times: &Times, share: f64) -> f64 {
 fn achieved(
     suite: &Suite,
     record: &PointRecord,
-    total: &OpTimes,
+    closed: Option<ClientTime>,
     parts: &[(f64, f64)],
 ) -> Option<Uncertainty> {
     let seconds = record.measured_ns.as_secs_f64();
@@ -301,12 +288,7 @@ fn achieved(
     let value = record.totals.done_in_window as f64 / seconds;
     let generator = match record.load {
         Load::Open { .. } => 0.0,
-        Load::Closed { .. } => {
-            let time = ClientTime::of(record, total)?;
-            let thinking_ns = time.spent_ns - time.at_work_ns;
-            let least_ns = thinking_ns + time.answering_ns() * at_work(record, total);
-            value * (time.spent_ns / least_ns.max(time.spent_ns * f64::EPSILON) - 1.0)
-        }
+        Load::Closed { .. } => value * (closed?.longer_ratio() - 1.0),
     };
     let exact = matches!(record.load, Load::Open { .. }) && load_was_held(suite, record);
     let chance = match exact {
@@ -320,7 +302,7 @@ fn achieved(
         }
     };
     let Chance { below: sample_below, above: sample_above } = chance;
-    let other_runs = value * runs_apart(&record.load);
+    let other_runs = value * runs_apart(closed);
     Some(Uncertainty { value, generator, sample_below, sample_above, other_runs, resolution: 0.0 })
 }
 

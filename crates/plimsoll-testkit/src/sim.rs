@@ -59,6 +59,8 @@ pub struct SimDriver<T> {
     pub closes: u64,
     /// Waits for the start of a point.
     pub begins: u64,
+    /// What the wall clock is stepped by, each time that it is looked at.
+    pub clock_step_ns: i64,
     /// Of each connection, in the order in which they were opened.
     pub routes: Vec<Route>,
 }
@@ -119,6 +121,7 @@ impl<T: Target> SimDriver<T> {
             breaks: None,
             closes: 0,
             begins: 0,
+            clock_step_ns: 0,
             routes: Vec::new(),
         }
     }
@@ -201,6 +204,10 @@ impl<T: Target> SimDriver<T> {
 impl<T: Target> Driver for SimDriver<T> {
     fn begin(&mut self) {
         self.begins += 1;
+    }
+
+    fn sync_clocks(&mut self) -> i64 {
+        self.clock_step_ns
     }
 
     fn now(&mut self) -> Nanos {

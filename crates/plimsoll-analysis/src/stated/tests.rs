@@ -134,7 +134,7 @@ fn intervals_of<const N: usize>(slices: &[Times], percentiles: [u32; N]) -> [[f6
     let slices: Vec<Coarse> = slices.iter().map(coarse).collect();
     let slices = slices.iter().collect();
     let (measured, low) = (&whole, &whole);
-    let known = Known { name: "response", measured, low, slices, runs_apart: 0.0, at_work: 1.0 };
+    let known = Known { name: "response", measured, low, slices, closed: None };
     percentiles.map(|percentile| of_percentile(&known, percentile).unwrap().1)
 }
 

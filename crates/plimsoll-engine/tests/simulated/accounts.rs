@@ -230,7 +230,10 @@ fn every_interval_tells_how_much_waits_and_for_how_long_the_core_was_anothers() 
 #[test]
 fn every_interval_tells_how_long_it_was_and_how_much_of_the_core_the_worker_used_in_it() {
     let before = clock::thread_cpu();
-    let seen = run(&Echo, &even(100.0), 0, &mut steady());
+    let mut driver = steady();
+    driver.clock_step_ns = 7;
+    let seen = run(&Echo, &even(100.0), 0, &mut driver);
+    assert!(seen.intervals.iter().all(|i| i.health.clock_step_ns == 7));
     let spent = (clock::thread_cpu() - before).0;
     assert!(seen.intervals.iter().all(|i| i.health.wall_ns == (i.end - i.start).0));
     assert_eq!(sum(&seen, |i| i.health.wall_ns), seen.intervals.last().unwrap().end.0);
