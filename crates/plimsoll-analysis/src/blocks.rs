@@ -137,8 +137,8 @@ pub(crate) fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
     let resampled = parts.len() >= BOOTSTRAP_SLICES_MIN;
     let shortest = if resampled { block_length(parts.len()) } else { 1 };
     // How long a queue remembers is not known: the length of blocks that scatters most is taken.
-    let lengths = [1, 2, 4].map(|times| shortest * times);
-    let enough = |length: &usize| *length == shortest || parts.len() / length >= BLOCKS_MIN;
+    let longest = (parts.len() / BLOCKS_MIN).max(shortest);
+    let lengths = [1, 2, 4].map(|times| (shortest * times).min(longest));
     let of_length = |length| match resampled {
         true => Some(bootstrap(&parts, length)),
         false => {
@@ -146,7 +146,7 @@ pub(crate) fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
             batch_means(&blocks.collect::<Vec<_>>()).map(Chance::even)
         }
     };
-    lengths.into_iter().filter(enough).filter_map(of_length).reduce(Chance::wider)
+    lengths.into_iter().filter_map(of_length).reduce(Chance::wider)
 }
 
 /// Sums of numerators and denominators.
@@ -291,6 +291,16 @@ mod tests {
         // Four slices: alike by a half, t(3) = 3.182.
         let chance = chance_of_ratio(&slices(4)).unwrap();
         assert!((chance.above / (3.182 * (12.0_f64 * 4.0 / 3.0).sqrt() / 4.0) - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn blocks_are_as_long_as_a_fifth_of_the_window_where_those_vary_most() {
+        let parts: Vec<(f64, f64)> =
+            (0..15).map(|i| (if i % 6 < 3 { 2.0 } else { 0.0 }, 1.0)).collect();
+        // By hand: five blocks of three, three of them 2.4 off the mean and two 3.6, t(4) = 2.776.
+        let by_hand = 2.776 * (43.2_f64 * 5.0 / 4.0).sqrt() / 15.0;
+        let above = chance_of_ratio(&parts).unwrap().above;
+        assert!((above / by_hand - 1.0).abs() < 1e-3, "{above} {by_hand}");
     }
 
     #[test]
