@@ -183,7 +183,7 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
     let error_ratio = ops_per_s * (response_s + think_s) / f64::from(CLOSED_CLIENTS) - 1.0;
     let response_ns = Nanos::from_secs_f64(response_s);
     let served = figure(&mut served_s.to_vec(), Statistic::Mean).map(Nanos::from_secs_f64);
-    let span = served.map(|truth| judge::Span { truth, delayed: truth + floor });
+    let span = served.map(|truth| judge::Span::of(truth, floor));
     let law = Loop {
         clients: CLOSED_CLIENTS,
         servers: CLOSED_SERVERS,

@@ -98,14 +98,13 @@ pub(crate) struct Span {
     pub(crate) truth: Nanos,
     /// With all that are known.
     pub(crate) delayed: Nanos,
+    /// Where a percentile would lie if all ops that the host's pauses touched ended beyond it.
+    pub(crate) pushed: Nanos,
 }
 
 impl Span {
-    pub(crate) fn of(truth_s: f64, shift_s: f64) -> Self {
-        Self {
-            truth: Nanos::from_secs_f64(truth_s),
-            delayed: Nanos::from_secs_f64(truth_s + shift_s),
-        }
+    pub(crate) fn of(truth: Nanos, shift: Nanos) -> Self {
+        Self { truth, delayed: truth + shift, pushed: truth }
     }
 
     /// The same, left open where pauses of the host alone may have made it too far.
@@ -118,6 +117,7 @@ impl Span {
         let apart = Nanos(found.0.abs_diff(self.truth.0));
         match self.judge(found) {
             Judged::Broken if pauses.decide(statistic, apart) => Judged::NotJudged,
+            Judged::Broken if (self.truth..=self.pushed).contains(&found) => Judged::NotJudged,
             judged => judged,
         }
     }
@@ -232,7 +232,7 @@ mod tests {
         let quiet = Pauses::of(&[&lags(&[(30, 1_000)])], 0.6);
         let paused = Pauses::of(&[&lags(&[(30, 990), (8_000, 10)])], 0.6);
         let ms = Nanos::from_millis;
-        let span = Span { truth: ms(2), delayed: ms(2) };
+        let span = Span::of(ms(2), Nanos::ZERO);
         let judge = |found, statistic, pauses| span.judge_beside(found, statistic, pauses);
         assert_eq!(judge(ms(5), Statistic::P99, &quiet), Judged::Broken);
         assert_eq!(judge(ms(5), Statistic::P99, &paused), Judged::NotJudged);
@@ -276,9 +276,7 @@ mod tests {
     #[test]
     fn a_judgement_that_only_a_high_floor_would_let_pass_is_left_open() {
         let (us, ms) = (Nanos::from_micros, Nanos::from_millis);
-        let tight = |client, served, delay: Nanos| {
-            Span { truth: served, delayed: served + delay }.judge(client)
-        };
+        let tight = |client, served, delay: Nanos| Span::of(served, delay).judge(client);
         // p99.9 of M/D/1 at 30 % on a host that was taken away for 8 ms now and then.
         assert_eq!(tight(ms(5), ms(2), ms(8)), Judged::NotJudged);
         assert_eq!(tight(ms(12), ms(2), ms(8)), Judged::Broken, "too far even for that");

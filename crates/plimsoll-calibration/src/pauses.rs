@@ -62,9 +62,14 @@ impl Pauses {
         self.share > PAUSED_MAX_RATIO
     }
 
+    /// Share of the ops that they may have delayed, those in the queues that they left included.
+    pub(crate) fn touched(&self) -> f64 {
+        self.share * self.drain * 2.0
+    }
+
     /// May they alone have moved a statistic by so much?
     pub(crate) fn decide(&self, statistic: Statistic, excess: Nanos) -> bool {
-        let touched = self.share * self.drain * 2.0;
+        let touched = self.touched();
         // On a host that hardly ever runs them nothing is decided by anybody else.
         if self.decide_counts() {
             return true;

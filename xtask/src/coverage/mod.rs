@@ -109,7 +109,7 @@ fn options(words: &[&str]) -> Result<Options> {
     let mut options = Options {
         runs: 200,
         seed: 1,
-        window_s: 6,
+        window_s: 10,
         file: target.join("coverage.jsonl"),
         write: false,
         program: None,
