@@ -7,6 +7,8 @@
 //! fewer from batch means; both are widened to 95 % by Student's t for the blocks there are, and
 //! taken for blocks of several lengths, of which the one that varies most counts.
 
+use std::collections::BTreeSet;
+
 use plimsoll_model::event::Times;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -138,7 +140,7 @@ pub(crate) fn chance_of_ratio(parts: &[(f64, f64)]) -> Option<Chance> {
     let shortest = if resampled { block_length(parts.len()) } else { 1 };
     // How long a queue remembers is not known: the length of blocks that scatters most is taken.
     let longest = (parts.len() / BLOCKS_MIN).max(shortest);
-    let lengths = [1, 2, 4].map(|times| (shortest * times).min(longest));
+    let lengths = BTreeSet::from([1, 2, 4].map(|times| (shortest * times).min(longest)));
     let of_length = |length| match resampled {
         true => Some(bootstrap(&parts, length)),
         false => {
