@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod clock;
+mod due;
 pub mod driver;
 pub mod fresh;
 pub mod jitter;

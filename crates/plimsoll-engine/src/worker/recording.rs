@@ -12,8 +12,9 @@ use super::connections::Traffic;
 use super::lateness::LatenessInFlight;
 use super::seat::Seat;
 use crate::clock::{self, RunDelay};
+use crate::due::DueCounts;
 use crate::fresh::FreshTimes;
-use crate::recorder::{Arrived, DueCounts, Flight, Landing, Recorder};
+use crate::recorder::{Arrived, Flight, Landing, Recorder};
 use crate::seam::SessionCounters;
 
 /// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.

@@ -13,8 +13,8 @@ use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
 use super::seat::Seat;
+use crate::due::DueCounts;
 use crate::pacer::{Arrivals, Thinker, start_delay};
-use crate::recorder::DueCounts;
 use crate::seam::{Script, Step, Turn};
 
 /// A closed client whose connection failed waits this long, so that a dead server is not flooded.
