@@ -1,8 +1,8 @@
 //! Whether a run passes the gates it was given (`--fail-if`), by the stated intervals.
 
-use plimsoll_model::capacity::Figure;
 use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState, Side};
-use plimsoll_model::result::{PointResult, RunResult, TimeIntervals, TimeSummary};
+use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::stated::Stated;
 
 /// Nanoseconds of a millisecond.
 const NS_PER_MS: f64 = 1e6;
@@ -20,6 +20,11 @@ impl Found {
     fn new(value: f64, interval: Option<[f64; 2]>) -> Self {
         let [low, high] = interval.unwrap_or([value, value]);
         Self { value, low, high, load: None }
+    }
+
+    /// Nothing is known of the upper end.
+    const fn at_least(value: f64) -> Self {
+        Self { value, low: value, high: f64::INFINITY, load: None }
     }
 }
 
@@ -43,7 +48,7 @@ pub(crate) fn judge(gate: &Gate, result: &RunResult, unsure_fails: bool) -> Gate
         },
         value: found.map(|found| found.value),
         low: found.map(|found| found.low),
-        high: found.map(|found| found.high),
+        high: found.map(|found| found.high).filter(|high| high.is_finite()),
         load: found.and_then(|found| found.load),
     }
 }
@@ -103,12 +108,8 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<Found> {
 
 fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
     match figure {
-        GateFigure::Response(figure) => {
-            time(figure, point.response_ns.as_ref()?, point.response_interval_ns.as_ref())
-        }
-        GateFigure::Service(figure) => {
-            time(figure, point.service_ns.as_ref()?, point.service_interval_ns.as_ref())
-        }
+        GateFigure::Response(figure) => Stated::response(point, figure).map(time),
+        GateFigure::Service(figure) => Stated::service(point, figure).map(time),
         GateFigure::Errors => {
             let due: u64 = point.ops.values().map(|op| op.count).sum();
             let errors: u64 = point.errors.values().sum();
@@ -121,23 +122,16 @@ fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
     }
 }
 
-fn time(figure: Figure, times: &TimeSummary, bounds: Option<&TimeIntervals>) -> Option<Found> {
-    let ns = |value: Option<u64>| value.map(|value| value as f64);
-    let (value, interval) = match figure {
-        Figure::Mean => (times.mean, bounds.and_then(|it| it.mean)),
-        Figure::P50 => (ns(times.p50), bounds.and_then(|it| it.p50)),
-        Figure::P90 => (ns(times.p90), bounds.and_then(|it| it.p90)),
-        Figure::P95 => (ns(times.p95), bounds.and_then(|it| it.p95)),
-        Figure::P99 => (ns(times.p99), bounds.and_then(|it| it.p99)),
-        Figure::P999 => (ns(times.p999), None),
-        Figure::Max => (ns(times.max), None),
-    };
-    value.map(|value| Found::new(value, interval))
+fn time(stated: Stated) -> Found {
+    match stated.lower_bound {
+        true => Found::at_least(stated.value),
+        false => Found::new(stated.value, stated.interval),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::result::{OpResult, Summary};
+    use plimsoll_model::result::{Censored, OpResult, Summary, TimeIntervals, TimeSummary};
 
     use super::*;
 
@@ -196,6 +190,23 @@ mod tests {
         assert_eq!(judged("p99@3000 > 50ms").state, GateState::Failed);
         assert_eq!(judged("errors > 0.1%").value, Some(0.2));
         assert_eq!(judged("errors > 0.2%").state, GateState::Held);
+    }
+
+    #[test]
+    fn a_lower_bound_decides_a_gate_only_where_it_has_passed_the_limit() {
+        let mut run = run();
+        run.points[1].response_interval_ns = None;
+        run.points[1].censored =
+            Some(Censored { unsent: 9, response_exact_to_ns: 30_000_000, ..Censored::default() });
+        let judged = |expr: &str| judge(&expr.parse().unwrap(), &run, false);
+        assert_eq!(judged("p99@2000 > 39ms").state, GateState::Failed);
+        let open = judged("p99@2000 > 41ms");
+        assert_eq!((open.state, open.low, open.high), (GateState::Unsure, Some(40e6), None));
+        assert_eq!(judged("p99@2000 < 39ms").state, GateState::Held);
+        run.points[1].censored =
+            Some(Censored { unsent: 9, response_exact_to_ns: 50_000_000, ..Censored::default() });
+        let exact = judge(&"p99@2000 > 41ms".parse().unwrap(), &run, false);
+        assert_eq!(exact.state, GateState::Held, "all that is censored lies above it");
     }
 
     #[test]

@@ -10,10 +10,10 @@ mod story;
 
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::Bound;
-use plimsoll_model::limit::LimitKind;
+use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
-use plimsoll_model::units::{BytesPerSec, clients, grouped};
+use plimsoll_model::units::{BytesPerSec, Nanos, clients, grouped};
 
 use crate::metric::{ops_unit, throughput};
 
@@ -117,7 +117,7 @@ pub(crate) fn bound_of(
     let all: Vec<&PointResult> = points.iter().chain(probes).collect();
     let by_server = |point: &PointResult| {
         let over = missed_load(point) || failed(point) || point.not_counted.is_some();
-        over && !generator_limited(point) && clients_limit(suite, point, &all).is_none()
+        over && !generator_limited(point) && clients_limit(point, &all).is_none()
     };
     let seen = match suite.load {
         LoadSpec::Open { .. } => {
@@ -203,28 +203,51 @@ const CLIENTS_BUSY_MIN_RATIO: f64 = 0.9;
 /// A server that takes this much longer than at its lowest load is slowing down.
 const SLOWER_MIN_RATIO: f64 = 1.5;
 
-/// All clients were busy while the server answered as fast as at low load: then the number of
-/// clients was the limit (Little's law), and nothing is known of the server's.
-fn clients_limit(suite: &Suite, point: &PointResult, all: &[&PointResult]) -> Option<String> {
+/// All clients were busy while the server answered as fast as with little to do: at the lowest load,
+/// or of a single load at its first ops. Then the number of clients was the limit (Little's law), and
+/// nothing is known of the server's.
+fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
     let service = |p: &PointResult| p.service_ns?.mean;
-    let clients = f64::from(point.clients_requested?);
-    let busy = point.achieved_ops_per_s? * service(point)? / 1e9;
+    let (clients, achieved) = (f64::from(point.clients_requested?), point.achieved_ops_per_s?);
+    let now = service(point)?;
     let lowest = all
         .iter()
         .copied()
         .filter(|p| p.offered_ops_per_s.is_some())
         .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
-    let slower = service(point)? / service(lowest)?;
-    let alone = lowest.requested >= point.requested;
-    if busy < CLIENTS_BUSY_MIN_RATIO * clients || slower > SLOWER_MIN_RATIO || alone {
+    let (low, when) = match lowest.requested < point.requested {
+        true => (service(lowest)?, "at low load"),
+        false => (point.first_service_ns?, "at the first ops"),
+    };
+    let busy = achieved * now / 1e9;
+    if busy < CLIENTS_BUSY_MIN_RATIO * clients || now > SLOWER_MIN_RATIO * low {
         return None;
     }
-    Some(format!(
-        "the clients: all {clients} were busy while the server answered as fast as at low load; \
-         so many carry no more than {}: add clients (--set load.clients=N) to see what the \
-         server can do",
-        ops_text(suite, point.achieved_ops_per_s?),
-    ))
+    let time = |ns: f64| Nanos(ns.round() as u64);
+    let evidence = |name: &str, value: f64, unit: &str, low_load_value| Evidence {
+        name: name.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        low_load_value,
+        ..Evidence::default()
+    };
+    Some(Limit {
+        kind: LimitKind::Clients,
+        text: format!(
+            "the clients: all {clients} were busy while the server answered as fast as {when} \
+             ({} an op, {} then); {clients} clients of {} an op carry no more than {} ops/s: add \
+             clients (--set load.clients=N) to see what the server can do",
+            time(now),
+            time(low),
+            time(now),
+            grouped((clients * 1e9 / now).round()),
+        ),
+        evidence: vec![
+            evidence("clients", clients, "clients", None),
+            evidence("service_ns.mean", now, "ns", Some(low)),
+        ],
+        ..Limit::default()
+    })
 }
 
 /// The lowest load of the search above those it held. The closed probe asks for no load; a miss
@@ -264,8 +287,8 @@ fn probes_text(suite: &Suite, points: &[PointResult], probes: &[PointResult]) ->
         ));
     }
     let all: Vec<&PointResult> = points.iter().chain(probes).collect();
-    if let Some(text) = clients_limit(suite, missed, &all) {
-        return Some(text);
+    if let Some(limit) = clients_limit(missed, &all) {
+        return Some(limit.text);
     }
     // Too much load may bring less than the peak that was held.
     let came = missed.achieved_ops_per_s?;
@@ -285,8 +308,8 @@ fn probes_text(suite: &Suite, points: &[PointResult], probes: &[PointResult]) ->
 fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<String> {
     let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
     let all: Vec<&PointResult> = points.iter().collect();
-    if let Some(text) = clients_limit(suite, &points[missed], &all) {
-        return Some(text);
+    if let Some(limit) = clients_limit(&points[missed], &all) {
+        return Some(limit.text);
     }
     let before = missed.checked_sub(1).map(|i| &points[i]);
     // A queue that was never empty at the end means that the server got all it could take.

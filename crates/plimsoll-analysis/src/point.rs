@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, RunStarted, WorkerTotals};
 use plimsoll_model::outcome::ErrorSample;
-use plimsoll_model::result::{OpResult, PointResult, TargetResult};
+use plimsoll_model::result::{Censored, OpResult, PointResult, TargetResult};
 
 use crate::bursts::bursts;
 use crate::health::generator_result;
@@ -16,6 +16,8 @@ use crate::times::{percentile_series, summarise};
 
 /// Error samples a point shows; more would bury the report.
 const ERROR_SAMPLES_MAX: usize = 10;
+/// First ops of a point whose mean says something; the very first meets caches that are cold.
+const FIRST_OPS_MIN: u64 = 3;
 
 /// The figures of a point. Its `valid` is false until the rules have been checked.
 pub(crate) fn point_result(
@@ -53,6 +55,8 @@ pub(crate) fn point_result(
         unexpected: totals.unexpected.clone(),
         error_samples: error_samples(view),
         not_sent: Some(totals.not_sent),
+        censored: censored(totals),
+        first_service_ns: first_service_ns(totals),
         ambiguous: Some(totals.ambiguous),
         arrived_stamped_ratio: arrived_stamped_ratio(totals),
         verified: Some(totals.verified),
@@ -75,6 +79,21 @@ pub(crate) fn point_result(
         result.response_over_time = response_over_time(record, times);
     }
     result
+}
+
+/// `None` where every op was sent and ended, or the bundle is older than the ages of the others.
+pub(crate) fn censored(totals: &WorkerTotals) -> Option<Censored> {
+    Some(Censored {
+        unsent: totals.not_sent,
+        unfinished: totals.unfinished,
+        response_exact_to_ns: totals.response_age_min?.0,
+        service_exact_to_ns: totals.service_age_min.map(|age| age.0),
+    })
+}
+
+fn first_service_ns(totals: &WorkerTotals) -> Option<f64> {
+    let enough = totals.first_ops >= FIRST_OPS_MIN;
+    enough.then(|| totals.first_service_ns_total as f64 / totals.first_ops as f64)
 }
 
 /// `None` where no reply came, or the bundle is older than arrivals.

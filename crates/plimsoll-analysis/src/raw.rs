@@ -132,13 +132,13 @@ impl PointTimes {
         &self.window
     }
 
-    /// Merged over ops too.
+    /// Merged over ops too. Ops that were never sent count with their age.
     pub fn window_total(&self) -> OpTimes {
         let mut total = OpTimes::new();
         for times in &self.window {
             total.add(times);
         }
-        total
+        total.with_unsent()
     }
 
     /// Summary of one second.

@@ -18,6 +18,7 @@ use crate::blocks::{Chance, Coarse, chance_of_mean, chance_of_rate, chance_of_sh
 use crate::health::ClientTime;
 use crate::metric::throughput;
 use crate::overall::{CurvePoint, overall_response};
+use crate::point::censored;
 use crate::raw::PointTimes;
 use crate::score::overall_score;
 use crate::times::percentile;
@@ -52,6 +53,9 @@ struct Known<'a> {
     slices: Vec<&'a Coarse>,
     /// Of a closed load.
     closed: Option<ClientTime>,
+    /// Where ops were not sent or not finished: what lies above is a lower bound, whose upper end is
+    /// not known.
+    exact_to_ns: Option<u64>,
 }
 
 impl Known<'_> {
@@ -65,14 +69,16 @@ impl Known<'_> {
     }
 }
 
-fn response<'a>(
-    closed: Option<ClientTime>,
-    total: &'a OpTimes,
-    times: &'a PointTimes,
-) -> Known<'a> {
+fn response<'a>(record: &PointRecord, total: &'a OpTimes, times: &'a PointTimes) -> Known<'a> {
     let slices = times.slices().map(|(_, slice)| &slice.response).collect();
-    let (measured, low) = (&total.response, &total.response_low);
-    Known { name: "response", measured, low, slices, closed }
+    Known {
+        name: "response",
+        measured: &total.response,
+        low: &total.response_low,
+        slices,
+        closed: ClientTime::of(record, total),
+        exact_to_ns: censored(&record.totals).map(|censored| censored.response_exact_to_ns),
+    }
 }
 
 /// By which share the figures of other runs may differ. An open load below saturation repeats them as
@@ -90,10 +96,17 @@ pub(crate) fn state(
 ) -> Stated {
     let closed = ClientTime::of(record, total);
     let slices = times.slices().map(|(_, slice)| &slice.service).collect();
-    let (measured, low) = (&total.service, &total.service_low);
-    let service = Known { name: "service", measured, low, slices, closed };
+    let response = response(record, total, times);
+    let service = Known {
+        name: "service",
+        measured: &total.service,
+        low: &total.service_low,
+        slices,
+        closed: response.closed,
+        exact_to_ns: censored(&record.totals).and_then(|censored| censored.service_exact_to_ns),
+    };
     let mut stated = Stated::default();
-    stated.response = intervals(&response(closed, total, times), &mut stated.uncertainty);
+    stated.response = intervals(&response, &mut stated.uncertainty);
     stated.service = intervals(&service, &mut stated.uncertainty);
     let parts = slice_parts(record, times);
     if let Some(uncertainty) = achieved(suite, record, closed, &parts) {
@@ -189,22 +202,21 @@ fn in_order<const N: usize>(mut intervals: [Option<[f64; 2]>; N]) -> [Option<[f6
     intervals
 }
 
-/// Stated interval of any percentile of the response time (in hundredths of a percent); `None` where
-/// the sample is too small for it.
-pub(crate) fn response_percentile(
+/// Stated interval of p99.9 of the response time; `None` where the sample is too small for it.
+pub(crate) fn response_p999(
     record: &PointRecord,
     total: &OpTimes,
     times: &PointTimes,
-    percentile_e2: u32,
 ) -> Option<[f64; 2]> {
-    let known = response(ClientTime::of(record, total), total, times);
-    of_percentile(&known, percentile_e2)
-        .filter(|_| known.has_bounds())
-        .map(|(_, interval)| interval)
+    let known = response(record, total, times);
+    of_percentile(&known, 9_990).filter(|_| known.has_bounds()).map(|(_, interval)| interval)
 }
 
 fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
     let Chance { below, above } = chance_of_mean(&known.slices)?;
+    if known.exact_to_ns.is_some() {
+        return None;
+    }
     let value = known.measured.mean();
     let uncertainty = Uncertainty {
         value,
@@ -220,7 +232,8 @@ fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
 }
 
 fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, [f64; 2])> {
-    let value = percentile(known.measured, percentile_e2)? as f64;
+    let is_exact = |value: &u64| known.exact_to_ns.is_none_or(|exact_to| *value <= exact_to);
+    let value = percentile(known.measured, percentile_e2).filter(is_exact)? as f64;
     let share = f64::from(percentile_e2) / 10_000.0;
     let Chance { below, above } = chance_of_share(&known.slices, known.measured, share)?;
     let at = |times: &Times, share: f64| times.value_at_quantile(share.clamp(0.0, 1.0)) as f64;

@@ -1,16 +1,17 @@
 //! What came due by the clock or from a reply: counts that the schedules of a worker keep.
 
 use plimsoll_model::assignment::Phases;
-use plimsoll_model::event::WorkerTotals;
+use plimsoll_model::event::{OpTimes, Times, WorkerTotals, new_times};
 use plimsoll_model::units::Nanos;
 
-use crate::recorder::in_window;
+use crate::recorder::{in_window, keep_least};
 
 /// What came due in the window, and which pieces of work ended in it.
-pub struct DueCounts {
+pub(crate) struct DueCounts {
     phases: Phases,
     due: u64,
     not_sent: u64,
+    unsent: Option<Unsent>,
     pieces: u64,
     piece_ns_total: u64,
     think_ns_total: u64,
@@ -18,13 +19,20 @@ pub struct DueCounts {
     last_sent: Nanos,
 }
 
+/// When the ops came due that were never sent: from the begin of the window, and the last of them.
+struct Unsent {
+    due: Box<Times>,
+    last_due: Nanos,
+}
+
 impl DueCounts {
     /// Nothing has come due yet; of ops, `phases` has what falls to this worker.
-    pub fn new(phases: Phases) -> Self {
+    pub(crate) fn new(phases: Phases) -> Self {
         Self {
             phases,
             due: 0,
             not_sent: 0,
+            unsent: None,
             pieces: 0,
             piece_ns_total: 0,
             think_ns_total: 0,
@@ -34,29 +42,47 @@ impl DueCounts {
     }
 
     /// An op came due.
-    pub fn came_due(&mut self, due: Nanos) {
+    pub(crate) fn came_due(&mut self, due: Nanos) {
         self.due += u64::from(in_window(&self.phases, due));
     }
 
     /// An op of a schedule goes out.
-    pub fn sent(&mut self, due: Nanos, now: Nanos) {
+    pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
         if in_window(&self.phases, due) {
             (self.last_due, self.last_sent) = (due, now);
         }
     }
 
     /// As many ops as the window is to have are due in it.
-    pub fn has_all_ops(&self) -> bool {
+    pub(crate) fn has_all_ops(&self) -> bool {
         self.phases.ops.is_some_and(|ops| self.due >= ops)
     }
 
     /// An op that came due will never be sent.
-    pub fn not_sent(&mut self, due: Nanos) {
-        self.not_sent += u64::from(in_window(&self.phases, due));
+    pub(crate) fn not_sent(&mut self, due: Nanos) {
+        if !in_window(&self.phases, due) {
+            return;
+        }
+        self.not_sent += 1;
+        let first = || Unsent { due: Box::new(new_times()), last_due: due };
+        let unsent = self.unsent.get_or_insert_with(first);
+        unsent.due.saturating_record((due - self.phases.warm_up_ns).0);
+        unsent.last_due = unsent.last_due.max(due);
+    }
+
+    /// Records how old the ops that were never sent are when the drain ends, at `now`. An age is
+    /// rounded down, so that a response time cannot be less.
+    pub(crate) fn record_ages(&self, times: &mut OpTimes, now: Nanos) {
+        let Some(unsent) = &self.unsent else { return };
+        let ages = times.unsent_mut();
+        for due in unsent.due.iter_recorded() {
+            let latest = self.phases.warm_up_ns + Nanos(due.value_iterated_to());
+            ages.saturating_record_n(now.saturating_sub(latest).0, due.count_at_value());
+        }
     }
 
     /// A piece of work of a closed client ended at `now`.
-    pub fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
+    pub(crate) fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
         if in_window(&self.phases, now) {
             self.pieces += 1;
             self.piece_ns_total += (now - started).0;
@@ -64,8 +90,12 @@ impl DueCounts {
         }
     }
 
-    /// Adds them to a worker's totals.
-    pub fn add_to(&self, totals: &mut WorkerTotals) {
+    /// Adds them to a worker's totals when the drain ends, at `now`.
+    pub(crate) fn add_to(&self, totals: &mut WorkerTotals, now: Nanos) {
+        if let Some(unsent) = &self.unsent {
+            let age = now.saturating_sub(unsent.last_due);
+            keep_least(&mut totals.response_age_min, age);
+        }
         totals.due += self.due;
         totals.not_sent += self.not_sent;
         totals.pieces += self.pieces;

@@ -4,8 +4,8 @@
 
 pub mod agent;
 pub mod clock;
-mod due;
 pub mod driver;
+mod due;
 pub mod fresh;
 pub mod jitter;
 pub mod pacer;

@@ -14,6 +14,7 @@ use plimsoll_model::event::{
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
+use crate::due::DueCounts;
 use crate::fresh::FreshTimes;
 use crate::seam::Piece;
 use crate::ticks::Ticks;
@@ -180,7 +181,7 @@ impl Recorder {
 
     /// Records the end of an op, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
-        let failed = is_failure(outcome);
+        let failed = outcome.is_failure();
         let current = &mut self.current;
         current.done += 1;
         current.errors += u64::from(failed);
@@ -204,7 +205,7 @@ impl Recorder {
 
     /// The op just recorded was that of the client at this place among those that are counted.
     pub fn record_client(&mut self, place: usize, outcome: &Outcome) {
-        if self.phase != Phase::Measure || is_failure(outcome) {
+        if self.phase != Phase::Measure || outcome.is_failure() {
             return;
         }
         let kind = usize::from(outcome.kind.0);
@@ -215,7 +216,7 @@ impl Recorder {
 
     /// An op has ended, with a reply or without: its times and its count.
     fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
-        let failed = is_failure(outcome);
+        let failed = outcome.is_failure();
         let due_in_window = self.in_window(flight.due);
         if due_in_window || self.phase == Phase::WarmUp {
             let times = &mut self.current.ops[usize::from(outcome.kind.0)];
@@ -284,22 +285,25 @@ impl Recorder {
         self.count_error(ErrorClass::Surplus, target, due);
     }
 
-    /// Still no reply when the drain ended: a timeout that lasted at least until `now`.
-    pub fn unfinished(&mut self, flight: Flight, target: usize, now: Nanos) {
+    /// Still no reply when the drain ended, at `now`: its times are at least as long as it is old.
+    pub fn unfinished(&mut self, flight: Flight, now: Nanos) {
         if !self.in_window(flight.due) {
             return;
         }
-        self.totals.unfinished += 1;
-        let outcome = Outcome {
-            kind: flight.kind,
-            status: OpStatus::Failed(ErrorClass::Timeout),
-            bytes_read: 0,
-            bytes_written: 0,
-            ambiguous: false,
-        };
-        let arrived = Arrived::Never;
-        let landing = Landing { done: now, arrived, late_max: flight.late_max };
-        self.ended(flight, &outcome, target, landing);
+        let totals = &mut self.totals;
+        totals.unfinished += 1;
+        keep_least(&mut totals.response_age_min, now.saturating_sub(flight.due));
+        keep_least(&mut totals.service_age_min, now.saturating_sub(flight.sent));
+        let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
+        let times = &mut self.current.ops[usize::from(flight.kind.0)];
+        record_times(times, &flight, &landing, false);
+    }
+
+    /// Ops that were due in the window and had not been sent when the drain ended, at `now`.
+    pub(crate) fn never_sent(&mut self, due: &DueCounts, now: Nanos) {
+        if let Some(first) = self.current.ops.first_mut() {
+            due.record_ages(first, now);
+        }
     }
 
     /// A sample of an error of this class would be kept.
@@ -424,6 +428,7 @@ pub(crate) fn in_window(phases: &Phases, at: Nanos) -> bool {
     at >= phases.warm_up_ns && at < phases.window_end()
 }
 
-const fn is_failure(outcome: &Outcome) -> bool {
-    matches!(outcome.status, OpStatus::Failed(_) | OpStatus::Unexpected { .. })
+/// Makes `least` the lesser of itself and `value`.
+pub(crate) fn keep_least(least: &mut Option<Nanos>, value: Nanos) {
+    *least = Some(least.map_or(value, |least| least.min(value)));
 }

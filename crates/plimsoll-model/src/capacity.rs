@@ -302,6 +302,9 @@ pub struct LimitFigure {
     pub value: Option<f64>,
     /// Its stated interval; `null` where nothing is known of it.
     pub interval: Option<[f64; 2]>,
+    /// The value is a lower bound: ops were not sent or not finished.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lower_bound: bool,
     /// What it must stay below.
     pub below: f64,
 }
@@ -309,7 +312,7 @@ pub struct LimitFigure {
 impl LimitFigure {
     /// Below the limit, as measured.
     pub fn holds(&self) -> bool {
-        self.value.is_some_and(|value| value < self.below)
+        !self.lower_bound && self.value.is_some_and(|value| value < self.below)
     }
 }
 

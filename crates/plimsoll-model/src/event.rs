@@ -199,8 +199,22 @@ pub struct WorkerTotals {
     pub done_in_window: u64,
     /// Ops due in the window that were never sent (backlog full, or still waiting after the drain).
     pub not_sent: u64,
-    /// Ops due in the window still without reply after the drain; counted as timeouts in `errors`.
+    /// Ops due in the window still without reply when the drain ended, before their timeout. No
+    /// errors: neither in `ops` nor in `errors`.
     pub unfinished: u64,
+    /// The least age, at the end of the drain, of an op that was not sent or not finished: response
+    /// times up to it are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_age_min: Option<Nanos>,
+    /// The least time since it was sent of an op that was not finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_age_min: Option<Nanos>,
+    /// The first ops of the point: those sent before a quarter of the clients were busy.
+    #[serde(default)]
+    pub first_ops: u64,
+    /// Their service time, summed.
+    #[serde(default)]
+    pub first_service_ns_total: u64,
     /// By op name, over ops due in the window.
     pub ops: BTreeMap<String, OpCounts>,
     /// By text form of the error class, over ops due in the window.

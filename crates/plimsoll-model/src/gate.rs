@@ -224,7 +224,7 @@ pub struct GateResult {
     pub value: Option<f64>,
     /// Lower end of its stated interval; the figure itself where none is stated.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end; `null` where the figure is a lower bound.
     pub high: Option<f64>,
     /// Load of the point it is of; absent for figures of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

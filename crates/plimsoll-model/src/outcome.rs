@@ -93,6 +93,13 @@ pub enum OpStatus {
     },
 }
 
+impl Outcome {
+    /// The op failed, or ended with another status than the script expects.
+    pub const fn is_failure(&self) -> bool {
+        matches!(self.status, OpStatus::Failed(_) | OpStatus::Unexpected { .. })
+    }
+}
+
 /// What one client got done in the window of a load point.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -17,7 +17,7 @@ use crate::method::Parameter;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
-pub use intervals::{TimeIntervals, Uncertainty};
+pub use intervals::{Censored, TimeIntervals, Uncertainty};
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -279,6 +279,13 @@ pub struct PointResult {
     pub error_samples: Vec<String>,
     /// Ops due in the window that were never sent.
     pub not_sent: Option<u64>,
+    /// Ops that were not sent or not finished: figures of the response time that depend on them are
+    /// lower bounds. `null` where there are none, and in bundles of earlier versions.
+    #[serde(default)]
+    pub censored: Option<Censored>,
+    /// Mean service time of the point's first ops, which met a server with little to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_service_ns: Option<f64>,
     /// Ops sent again although the first try may have worked.
     pub ambiguous: Option<u64>,
     /// Ops whose content was verified.

@@ -1,8 +1,9 @@
 //! How a figure is written beside its stated interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
 //! where the interval is too wide for the figure to mean anything.
 
+use crate::capacity::Figure;
 use crate::gate::{GateFigure, GateResult};
-use crate::result::{OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
+use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::units::{decimals, grouped, three_digits, time_unit};
 
 /// A percentile with an interval wider than this share of itself is shown as the interval alone.
@@ -21,57 +22,53 @@ pub struct Stated {
     pub value: f64,
     /// Lower and upper bound; `None` where nothing is known of it.
     pub interval: Option<[f64; 2]>,
+    /// Ops that were not sent or not finished may make it larger: it is shown behind a `≥`.
+    pub lower_bound: bool,
     /// Percentiles are shown as the interval alone when it is wide.
     percentile: bool,
 }
 
-/// Which figure of a distribution of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Time {
-    /// Arithmetic mean.
-    Mean,
-    /// Median.
-    P50,
-    /// 90th percentile.
-    P90,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-}
-
 impl Stated {
     /// A figure of a distribution, in nanoseconds; absent where the sample is too small.
-    pub fn of(
+    fn of(
         times: Option<&TimeSummary>,
         intervals: Option<&TimeIntervals>,
-        figure: Time,
+        figure: Figure,
     ) -> Option<Self> {
         let (times, bounds) = (times?, intervals.copied().unwrap_or_default());
         let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
         let (value, interval) = match figure {
-            Time::Mean => (times.mean, bounds.mean),
-            Time::P50 => (whole(times.p50), bounds.p50),
-            Time::P90 => (whole(times.p90), bounds.p90),
-            Time::P95 => (whole(times.p95), bounds.p95),
-            Time::P99 => (whole(times.p99), bounds.p99),
+            Figure::Mean => (times.mean, bounds.mean),
+            Figure::P50 => (whole(times.p50), bounds.p50),
+            Figure::P90 => (whole(times.p90), bounds.p90),
+            Figure::P95 => (whole(times.p95), bounds.p95),
+            Figure::P99 => (whole(times.p99), bounds.p99),
+            Figure::P999 => (whole(times.p999), None),
+            Figure::Max => (whole(times.max), None),
         };
-        Some(Self { value: value?, interval, percentile: figure != Time::Mean })
+        let percentile = figure != Figure::Mean;
+        Some(Self { interval, percentile, ..Self::new(value?, None) })
     }
 
     /// Any other figure. Without an interval where nothing is known of it.
     pub const fn new(value: f64, interval: Option<[f64; 2]>) -> Self {
-        Self { value, interval, percentile: false }
+        Self { value, interval, lower_bound: false, percentile: false }
     }
 
     /// Of the response time of a point, in nanoseconds.
-    pub fn response(point: &PointResult, figure: Time) -> Option<Self> {
-        Self::of(point.response_ns.as_ref(), point.response_interval_ns.as_ref(), figure)
+    pub fn response(point: &PointResult, figure: Figure) -> Option<Self> {
+        let intervals = point.response_interval_ns.as_ref();
+        let stated = Self::of(point.response_ns.as_ref(), intervals, figure)?;
+        let bounds = |censored: Censored| censored.bounds_response(figure, stated.value);
+        Some(Self { lower_bound: point.censored.is_some_and(bounds), ..stated })
     }
 
     /// Of the service time of a point, in nanoseconds.
-    pub fn service(point: &PointResult, figure: Time) -> Option<Self> {
-        Self::of(point.service_ns.as_ref(), point.service_interval_ns.as_ref(), figure)
+    pub fn service(point: &PointResult, figure: Figure) -> Option<Self> {
+        let intervals = point.service_interval_ns.as_ref();
+        let stated = Self::of(point.service_ns.as_ref(), intervals, figure)?;
+        let bounds = |censored: Censored| censored.bounds_service(figure, stated.value);
+        Some(Self { lower_bound: point.censored.is_some_and(bounds), ..stated })
     }
 
     /// The throughput of a point, in ops per second.
@@ -107,6 +104,11 @@ impl Stated {
         self.interval.filter(|_| self.percentile).filter(wide)
     }
 
+    /// What stands before a lower bound.
+    const fn sign(&self) -> &'static str {
+        if self.lower_bound { "≥\u{a0}" } else { "" }
+    }
+
     /// A time in a unit of its own: the number, and its unit with the interval behind it.
     pub fn time_parts(&self) -> (String, String) {
         let largest = self.alone().map_or(self.value, |[_, high]| high);
@@ -124,7 +126,10 @@ impl Stated {
         let value = self.value / unit_ns;
         let bounds = self.interval.map(|bounds| bounds.map(|ns| ns / unit_ns));
         let behind = bounds.map(|bounds| format!(" ({})", beside_text(value, bounds)));
-        (three_digits(value), unit.to_owned() + &behind.unwrap_or_default())
+        (
+            self.sign().to_owned() + &three_digits(value),
+            unit.to_owned() + &behind.unwrap_or_default(),
+        )
     }
 
     /// A time in a unit of its own: `4.31 ms (4.20–4.36)`.
@@ -137,8 +142,13 @@ impl Stated {
     pub fn short_time_text(&self) -> String {
         match self.alone() {
             Some(_) => self.time_text(),
-            None => Self { interval: None, ..*self }.time_text(),
+            None => self.bare_time_text(),
         }
+    }
+
+    /// The figure alone: `4.31 ms`.
+    pub fn bare_time_text(&self) -> String {
+        Self { interval: None, ..*self }.time_text()
     }
 
     /// A time in a column whose unit, so many nanoseconds, stands above it: `4.31 (4.20–4.36)`.
@@ -149,7 +159,7 @@ impl Stated {
         let value = self.value / unit_ns;
         let bounds = self.interval.map(|bounds| bounds.map(|ns| ns / unit_ns));
         let behind = bounds.map(|bounds| format!("\u{a0}({})", beside_text(value, bounds)));
-        three_digits(value) + &behind.unwrap_or_default()
+        format!("{}{}{}", self.sign(), three_digits(value), behind.unwrap_or_default())
     }
 
     /// A rate, with its interval where that is wider than the rounding.
@@ -201,8 +211,9 @@ pub fn gate_text(gate: &GateResult) -> String {
             gate.expr
         );
     };
-    let (low, high) = (gate.low.unwrap_or(value), gate.high.unwrap_or(value));
-    let stated = Stated::new(value, (low < high).then_some([low, high]));
+    let bounds = gate.low.zip(gate.high).filter(|(low, high)| low < high);
+    let interval = bounds.map(|(low, high)| [low, high]);
+    let stated = Stated { lower_bound: gate.high.is_none(), ..Stated::new(value, interval) };
     let figure = match gate.expr.figure {
         figure if figure.is_time() => stated.time_text(),
         GateFigure::Errors => format!("{} %", grouped(value)),
@@ -217,7 +228,7 @@ mod tests {
     use super::*;
 
     fn stated(value: f64, low: f64, high: f64) -> Stated {
-        Stated { value, interval: Some([low, high]), percentile: true }
+        Stated { percentile: true, ..Stated::new(value, Some([low, high])) }
     }
 
     #[test]

@@ -196,6 +196,7 @@ fn point_headers(run: &RunResult, further: Further) -> Vec<String> {
     ]));
     header.extend(["response", "service"].into_iter().flat_map(interval_headers));
     header.extend(headers(&["limit_kind", "limit_place", "limit_text"]));
+    header.extend(headers(&["unfinished_ops", "response_exact_to_ns"]));
     header.extend(further.headers());
     header
 }
@@ -237,6 +238,8 @@ fn points(run: &RunResult) -> Sheet {
         row.extend([p.response_interval_ns, p.service_interval_ns].into_iter().flat_map(intervals));
         let limit = &p.limit;
         row.extend([limit_kind(limit), text(limit.place.as_ref()), limit.text.clone()]);
+        row.push(text(p.censored.map(|censored| censored.unfinished)));
+        row.push(text(p.censored.map(|censored| censored.response_exact_to_ns)));
         row.extend(further.cells(p));
         sheet.row(row);
     }

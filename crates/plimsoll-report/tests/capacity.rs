@@ -20,6 +20,7 @@ fn attempt(point: u32, load: f64, p99_ms: f64) -> CapacityTry {
         unit: "ns".to_owned(),
         value: Some(p99_ms * 1e6),
         interval: Some([p99_ms * 0.9e6, p99_ms * 1.1e6]),
+        lower_bound: false,
         below: 50e6,
     };
     CapacityTry {

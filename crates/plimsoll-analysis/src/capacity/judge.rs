@@ -8,7 +8,7 @@ use plimsoll_model::units::{Nanos, grouped};
 
 use super::growth::growth;
 use crate::raw::PointTimes;
-use crate::stated::response_percentile;
+use crate::stated::response_p999;
 use crate::times::quantile_ns;
 use crate::validity::load_was_held;
 
@@ -124,16 +124,21 @@ impl Tried<'_> {
         match limit {
             LoadLimit::Response { figure, below } => {
                 let (value, interval) = self.response(figure, total);
-                LimitFigure { name, unit: "ns".to_owned(), value, interval, below: below.0 as f64 }
+                let censored = self.result.censored.zip(value);
+                let lower_bound = censored
+                    .is_some_and(|(censored, value)| censored.bounds_response(figure, value));
+                let (unit, below) = ("ns".to_owned(), below.0 as f64);
+                LimitFigure { name, unit, value, interval, lower_bound, below }
             }
             LoadLimit::Errors { below_percent } => {
                 let totals = &self.record.totals;
-                let failed: u64 = totals.errors.values().sum::<u64>().max(totals.unfinished);
+                let failed: u64 = totals.errors.values().sum();
                 let value = (totals.due > 0).then(|| failed as f64 / totals.due as f64);
                 // Ops that failed were counted, one by one: this is what the server did.
                 let interval = value.map(|value| [value, value]);
                 let below = below_percent / 100.0;
-                LimitFigure { name, unit: "ratio".to_owned(), value, interval, below }
+                let unit = "ratio".to_owned();
+                LimitFigure { name, unit, value, interval, lower_bound: false, below }
             }
         }
     }
@@ -152,9 +157,8 @@ impl Tried<'_> {
             Figure::P95 => (percentile(9_500), stated.p95),
             Figure::P99 => (percentile(9_900), stated.p99),
             Figure::P999 => {
-                let (record, times) = (self.record, self.times);
-                let interval =
-                    times.and_then(|times| response_percentile(record, total, times, 9_990));
+                let times = self.times;
+                let interval = times.and_then(|times| response_p999(self.record, total, times));
                 (percentile(9_990), interval)
             }
             Figure::Max => {
@@ -169,6 +173,7 @@ impl Tried<'_> {
 /// may have moved it.
 fn standing_of(figure: &LimitFigure) -> TryStanding {
     match figure.interval {
+        _ if figure.lower_bound => TryStanding::NotWithin,
         Some([low, _]) if low >= figure.below => TryStanding::NotWithin,
         Some([_, high]) if high < figure.below => TryStanding::Within,
         _ => TryStanding::Undecided,
@@ -182,6 +187,14 @@ fn figure_text(figure: &LimitFigure, standing: TryStanding) -> String {
         _ => format!("{} %", crate::validity::short_percent(value)),
     };
     let Some(value) = figure.value else { return format!("{}: no op was done", figure.name) };
+    if figure.lower_bound {
+        return format!(
+            "{} is at least {}, as far as ops were finished (limit {})",
+            figure.name,
+            text(value),
+            text(figure.below),
+        );
+    }
     let sign = if figure.holds() { "<" } else { "≥" };
     let begin = format!("{} {} {sign} {}", figure.name, text(value), text(figure.below));
     match (standing, figure.interval) {

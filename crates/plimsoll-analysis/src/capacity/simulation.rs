@@ -5,7 +5,7 @@ use plimsoll_model::calibrated::ServiceLaw;
 use plimsoll_model::capacity::{CapacityTry, TryStanding, Within};
 use plimsoll_model::certificate::Statistic;
 use plimsoll_model::event::{OpTimes, Phase};
-use plimsoll_model::result::PointResult;
+use plimsoll_model::result::{Censored, PointResult};
 use plimsoll_model::units::Nanos;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -220,4 +220,23 @@ fn a_load_just_above_what_the_server_does_is_not_held_whatever_its_limit() {
     for rate in [500.0, 800.0, 900.0] {
         assert_eq!(standing(rate).standing, TryStanding::Within, "{rate}");
     }
+}
+
+#[test]
+fn a_try_whose_percentile_is_a_lower_bound_is_not_within() {
+    let times = PointBuilder::open(1_000.0).point_times();
+    let built = PointBuilder::open(1_000.0).build();
+    let judged = |age_ns: u64| {
+        let censored =
+            Censored { unfinished: 1, response_exact_to_ns: age_ns, ..Default::default() };
+        let result =
+            PointResult { censored: Some(censored), valid: true, ..PointResult::default() };
+        let (suite, record, within) = (&built.suite, &built.record, &"p99<10s".parse().unwrap());
+        Tried { suite, within, record, result: &result, times: Some(&times) }.judge()
+    };
+    // Every op took a millisecond.
+    let bound = judged(900_000);
+    assert_eq!((bound.standing, bound.passed), (TryStanding::NotWithin, false));
+    assert!(bound.why.starts_with("p99 is at least 1.00 ms"), "{}", bound.why);
+    assert_ne!(judged(2_000_000).standing, TryStanding::NotWithin);
 }

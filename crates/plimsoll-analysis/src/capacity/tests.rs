@@ -34,6 +34,7 @@ fn attempt(step: &Step, ratio: f64, known: f64) -> CapacityTry {
         unit: "ns".to_owned(),
         value: Some(ratio),
         interval: Some(interval),
+        lower_bound: false,
         below: 1.0,
     };
     let (passed, why) = (ratio < 1.0, format!("p99 {ratio:.3} of its limit"));

@@ -1,8 +1,10 @@
 //! The figures of each run, and the rows they make.
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::comparison::{Claim, FigureRow, GroupFigure, RUNS_MIN, Ratio, RatioFigure};
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::stated::Stated;
 
 use super::ratio::{Estimate, Moments};
 use super::{GroupInput, RunInput, Wishes};
@@ -217,16 +219,16 @@ fn of_load(figure: RatioFigure, run: &RunInput, load: f64, force: bool) -> Optio
 }
 
 fn of_point(figure: RatioFigure, point: &PointResult) -> Option<f64> {
-    let times = point.response_ns.as_ref();
-    let nanos = |of: fn(&plimsoll_model::result::TimeSummary) -> Option<u64>| {
-        times.and_then(of).map(|ns| ns as f64)
+    // A lower bound cannot be compared.
+    let nanos = |figure: Figure| {
+        Stated::response(point, figure).filter(|stated| !stated.lower_bound).map(|it| it.value)
     };
     match figure {
         RatioFigure::AchievedOpsPerS => point.achieved_ops_per_s,
-        RatioFigure::P50 => nanos(|times| times.p50),
-        RatioFigure::P90 => nanos(|times| times.p90),
-        RatioFigure::P95 => nanos(|times| times.p95),
-        RatioFigure::P99 => nanos(|times| times.p99),
+        RatioFigure::P50 => nanos(Figure::P50),
+        RatioFigure::P90 => nanos(Figure::P90),
+        RatioFigure::P95 => nanos(Figure::P95),
+        RatioFigure::P99 => nanos(Figure::P99),
         _ => None,
     }
 }

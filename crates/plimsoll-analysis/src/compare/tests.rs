@@ -1,7 +1,7 @@
 use plimsoll_model::comparison::{Method, RatioFigure};
 use plimsoll_model::event::Bound;
 use plimsoll_model::gate::GateState;
-use plimsoll_model::result::NotCounted;
+use plimsoll_model::result::{Censored, NotCounted};
 
 use super::*;
 use crate::analyse;
@@ -111,6 +111,19 @@ fn figures_of_invalid_runs_and_points_are_left_out_unless_forced() {
     let forced = compare(&groups, Wishes { force: true, ..Wishes::default() }).unwrap();
     assert!(row(&forced, RatioFigure::Peak, None).groups[1].values[0].is_some());
     assert!(forced.forced[0].contains("is not valid"), "{:?}", forced.forced);
+}
+
+#[test]
+fn a_lower_bound_is_not_compared() {
+    let (a, mut b) = (group("a", &FAST), group("b", &SLOW));
+    for run in &mut b.runs {
+        run.result.points[0].censored = Some(Censored { unsent: 1, ..Censored::default() });
+    }
+    let found = compared(&[a, b]);
+    assert!(
+        row(&found, RatioFigure::P50, Some(1_000.0)).groups[1].values.iter().all(|it| it.is_none())
+    );
+    assert!(row(&found, RatioFigure::P50, Some(2_000.0)).groups[1].values[0].is_some());
 }
 
 #[test]

@@ -48,8 +48,8 @@ pub(super) fn limit_of(
         Saturation::Alone => true,
         Saturation::Yes(_) => false,
     };
-    if let Some(text) = clients_limit(suite, point, all) {
-        return plain(LimitKind::Clients, text);
+    if let Some(limit) = clients_limit(point, all) {
+        return limit;
     }
     let mut named = scene.as_ref().map(resources::full).unwrap_or_default().into_iter();
     match named.next() {

@@ -1,3 +1,5 @@
+use plimsoll_model::limit::LimitKind;
+
 use crate::analyse;
 use crate::testing::{PointBuilder, RunBuilder};
 
@@ -34,6 +36,22 @@ fn clients_that_are_all_busy_on_a_server_that_is_not_slower_are_the_limit() {
     check([slow(300.0), slow(1_000.0).achieved(640)], "the clients: all 64 were busy");
     let slower = PointBuilder::open(1_000.0).response_ns(100_000_000).achieved(640);
     check([PointBuilder::open(300.0), slower], "server saturated at about 640");
+}
+
+#[test]
+fn a_single_load_is_held_against_its_own_first_ops() {
+    let single = |first_ms: u64| {
+        let slow = PointBuilder::open(1_000.0).response_ns(100_000_000).achieved(640);
+        let mut run = RunBuilder::of([slow]);
+        let totals = &mut run.finished_mut(0).totals;
+        (totals.first_ops, totals.first_service_ns_total) = (16, 16 * first_ms * 1_000_000);
+        analyse(&run.raw()).points[0].limit.clone()
+    };
+    let clients = single(95);
+    assert_eq!(clients.kind, LimitKind::Clients);
+    assert_eq!((clients.evidence[0].value, clients.evidence[1].low_load_value), (64.0, Some(95e6)));
+    assert!(clients.text.contains("64 clients of 100 ms an op carry no more than 640 ops/s"));
+    assert_ne!(single(10).kind, LimitKind::Clients, "ten times slower than at first");
 }
 
 #[test]

@@ -9,7 +9,7 @@ const GENERATOR_RULES: [&str; 4] =
 const FAILURE_RULES: [&str; 6] =
     ["errors", "corrupt", "clients_lost", "ended_early", "nothing_done", "panic"];
 /// Rules that say the load did not come through. The others judge how well it was measured.
-const LOAD_RULES: [&str; 2] = ["rate", "not_sent"];
+const LOAD_RULES: [&str; 3] = ["rate", "not_sent", "unfinished"];
 /// Ops that may miss at any rate, under way at the borders of the window; as in the rule `rate`.
 const FORGIVEN_OPS: f64 = 2.0;
 

@@ -134,7 +134,7 @@ fn intervals_of<const N: usize>(slices: &[Times], percentiles: [u32; N]) -> [[f6
     let slices: Vec<Coarse> = slices.iter().map(coarse).collect();
     let slices = slices.iter().collect();
     let (measured, low) = (&whole, &whole);
-    let known = Known { name: "response", measured, low, slices, closed: None };
+    let known = Known { name: "response", measured, low, slices, closed: None, exact_to_ns: None };
     percentiles.map(|percentile| of_percentile(&known, percentile).unwrap().1)
 }
 
@@ -349,4 +349,20 @@ fn without_arrivals_nothing_is_stated() {
     let mut times = PointBuilder::open(1_000.0).build().times.unwrap();
     times.response_low.reset();
     assert_eq!(generator_part_of_p50(&times), None);
+}
+
+#[test]
+fn a_percentile_above_the_age_of_an_op_without_a_reply_has_no_interval() {
+    let built = PointBuilder::open(1_000.0).build();
+    let times = PointBuilder::open(1_000.0).point_times();
+    let stated = |age_ns: u64| {
+        let mut record = built.record.clone();
+        record.totals.unfinished = 1;
+        record.totals.response_age_min = Some(Nanos(age_ns));
+        state(&built.suite, &record, &times.window_total(), &times).response.unwrap()
+    };
+    // Every op took a millisecond.
+    let known = stated(2_000_000);
+    assert!(known.p50.is_some() && known.p99.is_some() && known.mean.is_none(), "{known:?}");
+    assert_eq!(stated(900_000), TimeIntervals::default());
 }

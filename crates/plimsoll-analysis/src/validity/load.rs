@@ -17,29 +17,72 @@ const CLOSED_LOOP_TOLERANCE_RATIO: f64 = 0.02;
 /// Standard errors beyond which a departure of the op mix is not chance (one in a thousand).
 const CHANCE_STANDARD_ERRORS: f64 = 3.29;
 
-/// Open loads: ops finished in the window against ops scheduled in it. The schedule, not the
-/// requested rate, is the yardstick, because exponential gaps scatter.
-pub(super) fn rate(e: &Evidence<'_>) -> Option<Finding> {
-    let off = missed_ops(e.suite, e.view.record)?;
+/// The load was not held because ops never reached the server or had no reply, more of them than
+/// failed. Where most of the ops that ended had failed, their failures are the cause.
+pub(super) fn overload(e: &Evidence<'_>) -> Option<Finding> {
     let totals = &e.view.record.totals;
-    let due = totals.due;
+    let failed = server_failures(totals);
+    let ended: u64 = totals.ops.values().map(|counts| counts.count).sum();
+    let is_cause = totals.not_sent + totals.unfinished > failed && 2 * failed <= ended;
+    is_cause.then(|| not_held(e)).flatten()
+}
+
+/// Open loads: ops finished in the window against ops scheduled in it. The schedule, not the
+/// requested rate, is the yardstick, because exponential gaps scatter. And an op of the schedule
+/// that never left is work the server was spared.
+pub(super) fn not_held(e: &Evidence<'_>) -> Option<Finding> {
+    let totals = &e.view.record.totals;
+    match missed_ops(e.suite, e.view.record) {
+        Some(off) => rate(e, off),
+        None if totals.not_sent > 0 => finding(
+            "not_sent",
+            format!(
+                "{} of {} ops were never sent (limit 0): every connection was busy and the queue \
+                 full or not empty at the end; lower the rate, or add clients",
+                grouped(totals.not_sent as f64),
+                grouped(totals.due as f64),
+            ),
+        ),
+        None => None,
+    }
+}
+
+fn rate(e: &Evidence<'_>, off: u64) -> Option<Finding> {
+    let due = e.view.record.totals.due;
     let tolerance = e.suite.rules.rate_tolerance_ratio;
     let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
     let [scheduled, achieved] = match e.view.record.ops {
-        None => [due, totals.done_in_window].map(|ops| ops as f64 / seconds),
+        None => [due, e.view.record.totals.done_in_window].map(|ops| ops as f64 / seconds),
         Some(_) => schedule_and_sending(e.view.record).map(|took| due as f64 / took),
     };
     finding(
         "rate",
         format!(
-            "load not held: achieved {} of {} ops/s scheduled, {} off (limit {}); ask for less, \
-             or give the server more",
+            "load not held: achieved {} of {} ops/s scheduled, {} off (limit {}){}; ask for less, \
+             give the server more, or add clients",
             grouped(achieved),
             grouped(scheduled),
             percent(off as f64 / due.max(1) as f64),
             percent(tolerance),
+            unanswered(&e.view.record.totals),
         ),
     )
+}
+
+/// What became of the ops of an open load that were not done.
+fn unanswered(totals: &WorkerTotals) -> String {
+    let parts = [
+        (totals.not_sent, "were never sent"),
+        (totals.unfinished, "had no reply when the drain ended"),
+        (server_failures(totals), "failed"),
+    ];
+    let parts = parts.into_iter().filter(|(ops, _)| *ops > 0);
+    let parts: Vec<_> =
+        parts.map(|(ops, what)| format!("{} {what}", grouped(ops as f64))).collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("; of {} ops {}", grouped(totals.due as f64), parts.join(", ")),
+    }
 }
 
 /// By how many ops an open load was missed; `None` when it was held.
@@ -68,19 +111,23 @@ fn schedule_and_sending(record: &PointRecord) -> [f64; 2] {
     [totals.last_due, totals.last_sent].map(|at| since(at).max(f64::MIN_POSITIVE))
 }
 
-/// An op of the schedule that never left is work the server was spared.
-pub(super) fn not_sent(e: &Evidence<'_>) -> Option<Finding> {
+/// More ops than may fail had neither a reply nor an error when the drain ended.
+pub(super) fn unfinished(e: &Evidence<'_>) -> Option<Finding> {
     let totals = &e.view.record.totals;
-    if totals.not_sent == 0 {
+    let limit = e.suite.rules.errors_max_ratio;
+    if totals.unfinished as f64 <= limit * totals.due as f64 {
         return None;
     }
+    let silence = connections::silence(e).map(|words| format!("; {words}")).unwrap_or_default();
     finding(
-        "not_sent",
+        "unfinished",
         format!(
-            "{} of {} ops were never sent (limit 0): every connection was busy and the queue full \
-             or not empty at the end; lower the rate, or add clients",
-            grouped(totals.not_sent as f64),
+            "{} of {} ops had neither a reply nor an error when the drain ended, {} (limit \
+             {}){silence}; see whether the server hangs, or give it a longer drain",
+            grouped(totals.unfinished as f64),
             grouped(totals.due as f64),
+            percent(totals.unfinished as f64 / totals.due.max(1) as f64),
+            percent(limit),
         ),
     )
 }
@@ -88,13 +135,11 @@ pub(super) fn not_sent(e: &Evidence<'_>) -> Option<Finding> {
 /// Classes of errors that this host made: it had no port or no descriptor left.
 const OWN_CLASSES: [&str; 2] = ["ports_exhausted", "descriptors_exhausted"];
 
-/// Failed ops that the server answered for, those without a reply after the drain included: what a
-/// user of it would have met.
+/// Failed ops that the server answered for, those that it left without a reply until their timeout
+/// included: what a user of it would have met.
 pub(super) fn server_errors(e: &Evidence<'_>) -> Option<Finding> {
     let totals = &e.view.record.totals;
-    let by_class: u64 = totals.errors.values().sum();
-    let by_op: u64 = totals.ops.values().map(|counts| counts.errors).sum();
-    let failed = by_class.max(by_op).max(totals.unfinished).saturating_sub(own_failures(totals));
+    let failed = server_failures(totals);
     let what = "see the error samples and the server's log";
     // Said with the connections that were lost, where some were.
     let silent = totals.errors.contains_key("timeout") && !connections::any_lost(e);
@@ -111,6 +156,12 @@ pub(super) fn own_errors(e: &Evidence<'_>) -> Option<Finding> {
     let what =
         "this host ran out of ports or descriptors: use fewer connections, or raise its limits";
     too_many_failed(e, failed, |class| OWN_CLASSES.contains(&class), what)
+}
+
+fn server_failures(totals: &WorkerTotals) -> u64 {
+    let by_class: u64 = totals.errors.values().sum();
+    let by_op: u64 = totals.ops.values().map(|counts| counts.errors).sum();
+    by_class.max(by_op).saturating_sub(own_failures(totals))
 }
 
 fn own_failures(totals: &WorkerTotals) -> u64 {

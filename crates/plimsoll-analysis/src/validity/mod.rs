@@ -79,10 +79,11 @@ const REASONS: [Rule; 19] = [
 const CUT_SHORT_REASONS: usize = 2;
 
 /// Findings about the server that leave a point out of the headline, and the run valid.
-const COUNTED: [(NotCounted, Rule); 4] = [
+const COUNTED: [(NotCounted, Rule); 5] = [
+    (NotCounted::NotHeld, load::overload),
     (NotCounted::Errors, load::server_errors),
-    (NotCounted::NotHeld, load::rate),
-    (NotCounted::NotHeld, load::not_sent),
+    (NotCounted::NotHeld, load::not_held),
+    (NotCounted::NotHeld, load::unfinished),
     (NotCounted::Cap, load::response_cap),
 ];
 

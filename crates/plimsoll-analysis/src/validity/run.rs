@@ -1,7 +1,8 @@
 //! Rules about the whole run, and the run's verdict from its points'.
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::result::{Finding, NotCounted, PointResult, Verdict};
-use plimsoll_model::stated::{Stated, Time};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::grouped;
 
@@ -87,7 +88,7 @@ fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Finding> {
     let cap_ms = suite.rules.response_cap_ms?;
     let holds_cap = |[low, high]: [f64; 2]| low <= cap_ms * 1e6 && cap_ms * 1e6 <= high;
     let stated = |point: &PointResult| {
-        let mean = Stated::service(point, Time::Mean)?;
+        let mean = Stated::service(point, Figure::Mean)?;
         let near = point.valid && mean.interval.is_some_and(holds_cap);
         near.then(|| format!("{} at point {}", mean.time_text(), point.position))
     };

@@ -109,11 +109,9 @@ impl<S> Clients<S> {
         self.in_flight
     }
 
-    /// Ops in flight, and the endpoints they went to.
-    pub(super) fn flights(&self) -> impl Iterator<Item = (Flight, usize)> {
-        self.clients.iter().flat_map(|client| {
-            client.flights.iter().flatten().map(move |flight| (*flight, client.endpoint))
-        })
+    /// Ops in flight.
+    pub(super) fn flights(&self) -> impl Iterator<Item = Flight> {
+        self.clients.iter().flat_map(|client| client.flights.iter().flatten().copied())
     }
 
     /// The op in flight of that ticket.

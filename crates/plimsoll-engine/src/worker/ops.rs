@@ -182,11 +182,11 @@ where
         }
     }
 
-    /// The point ends at `now`; ops that are still under way have failed.
+    /// The point ends at `now`; ops that are still under way stay unfinished.
     pub(super) fn finish(mut self, now: Nanos) {
         self.roll_intervals(now);
-        for (flight, endpoint) in self.clients.flights() {
-            self.recording.unfinished(flight, endpoint, now);
+        for flight in self.clients.flights() {
+            self.recording.unfinished(flight, now);
         }
         let counted = self.count();
         self.recording.finish(now, &counted, &self.schedules.finish(now));
@@ -219,7 +219,7 @@ where
             DueBy::Reply | DueBy::Clock => Nanos::ZERO,
         };
         let mut flight = Flight { kind, due, free, sent, held, late_max: Nanos::ZERO };
-        flight.late_max = self.recording.sent(&flight);
+        flight.late_max = self.recording.sent(&flight, self.clients.in_flight());
         self.clients.begin(client, flight)
     }
 

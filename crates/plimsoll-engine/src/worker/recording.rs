@@ -4,7 +4,7 @@
 use std::sync::mpsc::Sender;
 
 use plimsoll_model::assignment::Phases;
-use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth};
+use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth, WorkerTotals};
 use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -24,6 +24,7 @@ pub(super) const GAP_MIN: Nanos = Nanos::from_micros(100);
 pub(super) struct Recording<'a> {
     recorder: Recorder,
     lateness: LatenessInFlight,
+    first: FirstOps,
     events: &'a Sender<AgentEvent>,
     phases: Phases,
     clients_participating: u32,
@@ -36,6 +37,43 @@ pub(super) struct Recording<'a> {
     /// When the interval began.
     cpu_before: Nanos,
     run_delay: RunDelay,
+}
+
+/// Service time of the first ops of a point, which met a server with little to do: those sent before
+/// a quarter of the worker's clients were busy.
+struct FirstOps {
+    few: u64,
+    /// Since when at least so many were in flight; the end of the window at the latest.
+    until: Nanos,
+    ops: u64,
+    service_ns_total: u64,
+}
+
+impl FirstOps {
+    fn new(clients: u32, window_end: Nanos) -> Self {
+        let few = u64::from(clients / 4).max(1);
+        Self { few, until: window_end, ops: 0, service_ns_total: 0 }
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Nanos, in_flight: u64) {
+        if in_flight >= self.few {
+            self.until = self.until.min(now);
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, flight: &Flight, outcome: &Outcome, done: Nanos) {
+        if flight.sent < self.until && !outcome.is_failure() {
+            self.ops += 1;
+            self.service_ns_total += (done - flight.sent).0;
+        }
+    }
+
+    fn add_to(&self, totals: &mut WorkerTotals) {
+        totals.first_ops += self.ops;
+        totals.first_service_ns_total += self.service_ns_total;
+    }
 }
 
 /// What others count, at the end of an interval.
@@ -61,6 +99,7 @@ impl<'a> Recording<'a> {
         Self {
             recorder,
             lateness: LatenessInFlight::default(),
+            first: FirstOps::new(clients_participating, assignment.phases.window_end()),
             events: seat.events,
             phases: assignment.phases,
             clients_participating,
@@ -87,9 +126,10 @@ impl<'a> Recording<'a> {
         self.recorder.boundary()
     }
 
-    /// An op goes out; the largest lateness of those in flight, its own included.
+    /// An op goes out beside so many; the largest lateness of those in flight, its own included.
     #[inline]
-    pub(super) fn sent(&mut self, flight: &Flight) -> Nanos {
+    pub(super) fn sent(&mut self, flight: &Flight, in_flight: u64) -> Nanos {
+        self.first.sent(flight.sent, in_flight);
         self.lateness.sent(flight.sent, flight.late_for_others())
     }
 
@@ -104,17 +144,13 @@ impl<'a> Recording<'a> {
         done: Nanos,
     ) {
         let late_max = self.lateness.ended(flight.sent, flight.late_for_others(), flight.late_max);
+        self.first.ended(&flight, outcome, done);
         self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
     }
 
-    /// An op is still under way when the drain ends: it has failed.
-    pub(super) fn unfinished(&mut self, flight: Flight, endpoint: usize, now: Nanos) {
-        self.recorder.unfinished(flight, endpoint, now);
-        if self.recorder.in_window(flight.due) {
-            let waited = now.saturating_sub(flight.sent);
-            let why = format!("no reply until the drain ended, {waited} after it was sent");
-            self.sample(ErrorClass::Timeout, flight.kind, Some(why), now);
-        }
+    /// An op is still under way when the drain ends.
+    pub(super) fn unfinished(&mut self, flight: Flight, now: Nanos) {
+        self.recorder.unfinished(flight, now);
     }
 
     /// An error, if it is one of the first of its class.
@@ -180,6 +216,7 @@ impl<'a> Recording<'a> {
     /// The point has ended at `now`: the last interval and the totals.
     pub(super) fn finish(mut self, now: Nanos, counted: &Counted, due: &DueCounts) {
         let left = self.recorder.phase();
+        self.recorder.never_sent(due, now);
         if now > Nanos::ZERO {
             self.roll(now, counted);
         }
@@ -188,7 +225,8 @@ impl<'a> Recording<'a> {
         }
         let totals = self.recorder.totals_mut();
         totals.clients_participating = self.clients_participating;
-        due.add_to(totals);
+        due.add_to(totals, now);
+        self.first.add_to(totals);
         let events = self.events;
         let totals = self.recorder.into_totals(now);
         // A listener that has gone away wants nothing more.

@@ -153,6 +153,38 @@ fn the_load_goes_on_through_the_ramp_down_and_does_not_count() {
 }
 
 #[test]
+fn ops_not_sent_or_not_finished_count_with_their_age_and_are_no_errors() {
+    // From the last second of the window on nothing is answered, and the four clients are soon busy.
+    let silent = |now: Nanos| (now < Nanos::from_secs(11)).then(|| now + MS_10);
+    let task = assignment(open(10.0, 4, Arrivals::Shared, Gaps::Uniform));
+    let seen = run(&Echo, &task, 0, &mut SimDriver::new(silent));
+    let totals = &seen.totals;
+    assert_eq!((totals.unfinished, totals.not_sent, errors(&seen)), (4, 6, 0));
+    assert_eq!((totals.due, totals.ops["echo"].count), (100, 90));
+    let last = seen.intervals.last().unwrap();
+    let unsent = last.ops[0].unsent.as_deref().unwrap();
+    let age = |due_ms: u64| (last.end - Nanos::from_millis(due_ms)).0;
+    let near = |found: u64, age: u64| found <= age && age - found < age / 200;
+    assert_eq!((unsent.len(), seen.response().len()), (6, 94));
+    assert!(near(unsent.min(), age(11_900)) && near(unsent.max(), age(11_400)), "{unsent:?}");
+    assert!(seen.response().max().abs_diff(age(11_000)) < age(11_000) / 200);
+    assert_eq!(totals.response_age_min, Some(Nanos(age(11_900))));
+    assert_eq!(totals.service_age_min, Some(Nanos(age(11_300))));
+}
+
+#[test]
+fn the_first_ops_are_those_sent_before_a_quarter_of_the_clients_were_busy() {
+    let first = |load| {
+        let totals = run(&Echo, &assignment(load), 0, &mut steady()).totals;
+        (totals.first_ops, totals.first_service_ns_total)
+    };
+    // Ten at a time at most: all of them met a server with little to do, 12 s long.
+    assert_eq!(first(open(100.0, 16, Arrivals::Shared, Gaps::Uniform)).0, 1_200);
+    let (ops, total) = first(closed(16, Nanos::ZERO));
+    assert_eq!((ops, total / 4), (4, 10_000_000), "all at once");
+}
+
+#[test]
 fn ops_due_in_the_window_have_the_ramp_down_and_the_drain_to_finish() {
     // Everything sent in the last second of the window is answered 7 s later.
     let late = |now: Nanos| {

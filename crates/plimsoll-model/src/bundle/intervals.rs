@@ -57,11 +57,13 @@ pub enum TimeKind {
     FirstPiece,
     /// From one piece to the next.
     PieceGap,
+    /// Age of an op that was never sent.
+    Unsent,
 }
 
 impl TimeKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Response,
         Self::Service,
         Self::SendLag,
@@ -71,6 +73,7 @@ impl TimeKind {
         Self::ServiceLow,
         Self::FirstPiece,
         Self::PieceGap,
+        Self::Unsent,
     ];
 
     /// The word for it in a tag.
@@ -85,6 +88,7 @@ impl TimeKind {
             Self::ServiceLow => "service_low",
             Self::FirstPiece => "first_piece",
             Self::PieceGap => "piece_gap",
+            Self::Unsent => "unsent",
         }
     }
 
@@ -105,6 +109,7 @@ impl TimeKind {
             Self::ServiceLow => &times.service_low,
             Self::FirstPiece => &pieces?.first,
             Self::PieceGap => &pieces?.gap,
+            Self::Unsent => times.unsent.as_deref()?,
         };
         (!found.is_empty()).then_some(found)
     }
@@ -121,6 +126,7 @@ impl TimeKind {
             Self::ServiceLow => &mut times.service_low,
             Self::FirstPiece => &mut times.pieces.get_or_insert_default().first,
             Self::PieceGap => &mut times.pieces.get_or_insert_default().gap,
+            Self::Unsent => times.unsent_mut(),
         }
     }
 }

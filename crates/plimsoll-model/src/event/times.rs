@@ -30,12 +30,13 @@ pub fn add_times(sum: &mut Times, other: &Times) {
     }
 }
 
-/// Times of one op kind. Failed ops are counted in `response` only; a failure is an answer too.
+/// Times of one op kind. Failed ops are counted in `response` only; a failure is an answer too. An op
+/// that was still without a reply when the drain ended is counted with its age at that instant.
 #[derive(Clone, Debug)]
 pub struct OpTimes {
     /// done − due.
     pub response: Times,
-    /// done − sent, successes and expected failures only.
+    /// done − sent: successes, expected failures and ops without a reply only.
     pub service: Times,
     /// sent − due.
     pub send_lag: Times,
@@ -55,6 +56,9 @@ pub struct OpTimes {
     pub service_low: Times,
     /// Within ops, where replies are timed piece by piece.
     pub pieces: Option<Box<PieceTimes>>,
+    /// Ages, at the end of the drain, of ops due in the window that were never sent. No script was
+    /// asked which ops they would have been, so the first kind has those of all kinds.
+    pub unsent: Option<Box<Times>>,
 }
 
 /// Times within ops whose replies come in pieces. A piece is what one read brought of a body.
@@ -91,6 +95,7 @@ impl OpTimes {
             response_low: new_times(),
             service_low: new_times(),
             pieces: None,
+            unsent: None,
         }
     }
 
@@ -108,6 +113,7 @@ impl OpTimes {
         ];
         all.into_iter().for_each(Histogram::reset);
         self.pieces = None;
+        self.unsent = None;
     }
 
     /// Adds each distribution to its like.
@@ -124,6 +130,23 @@ impl OpTimes {
             add_times(&mut sum.first, &pieces.first);
             add_times(&mut sum.gap, &pieces.gap);
         }
+        if let Some(unsent) = &other.unsent {
+            add_times(self.unsent_mut(), unsent);
+        }
+    }
+
+    /// The ages of ops that were never sent, to add to.
+    pub fn unsent_mut(&mut self) -> &mut Times {
+        self.unsent.get_or_insert_with(|| Box::new(new_times()))
+    }
+
+    /// Counts the ops that were never sent as responses that took at least as long as they are old.
+    pub fn with_unsent(mut self) -> Self {
+        if let Some(unsent) = &self.unsent {
+            add_times(&mut self.response, unsent);
+            add_times(&mut self.response_low, unsent);
+        }
+        self
     }
 }
 

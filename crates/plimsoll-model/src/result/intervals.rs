@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::Figure;
+
 /// Stated intervals of a distribution of times: `[low, high]` in nanoseconds, 95 %. `null` where
 /// the figure itself is, or where nothing is known of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,4 +40,44 @@ pub struct Uncertainty {
     pub other_runs: f64,
     /// Half a step of the histogram, to either side; zero for throughput.
     pub resolution: f64,
+}
+
+/// Ops of a point that were due in its window and were not sent, or had no reply, when its drain
+/// ended. Each counts with its age at that instant: their response times are right-censored, and
+/// figures that depend on them are lower bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Censored {
+    /// Ops that were never sent.
+    pub unsent: u64,
+    /// Ops that were sent and had neither a reply nor reached their timeout.
+    pub unfinished: u64,
+    /// The least age of these ops: percentiles of the response time up to it are exact.
+    pub response_exact_to_ns: u64,
+    /// The least time since it was sent of an op without a reply: percentiles of the service time
+    /// up to it are exact. `null` where every op that was sent has ended.
+    pub service_exact_to_ns: Option<u64>,
+}
+
+impl Censored {
+    /// Is this figure of the response time, in nanoseconds, a lower bound?
+    pub fn bounds_response(&self, figure: Figure, ns: f64) -> bool {
+        is_bound(Some(self.response_exact_to_ns), figure, ns)
+    }
+
+    /// Is this figure of the service time, in nanoseconds, a lower bound?
+    pub fn bounds_service(&self, figure: Figure, ns: f64) -> bool {
+        is_bound(self.service_exact_to_ns, figure, ns)
+    }
+}
+
+/// A censored time is longer than any percentile up to `exact_to_ns`, however long it would have
+/// been. The mean and the longest depend on every op.
+fn is_bound(exact_to_ns: Option<u64>, figure: Figure, ns: f64) -> bool {
+    exact_to_ns.is_some_and(|exact_to| match figure {
+        Figure::Mean | Figure::Max => true,
+        Figure::P50 | Figure::P90 | Figure::P95 | Figure::P99 | Figure::P999 => {
+            ns > exact_to as f64
+        }
+    })
 }

@@ -1,7 +1,8 @@
 //! What a reader in a hurry must know: peak, response at it and below, what limits it, capacity.
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::{Stated, Time};
+use plimsoll_model::stated::Stated;
 
 use super::capacity;
 use super::headline::{self, headline_point};
@@ -47,7 +48,7 @@ fn place(run: &RunResult, point: &PointResult) -> String {
 }
 
 fn response(point: &PointResult) -> String {
-    let [median, p99] = [Time::P50, Time::P99]
+    let [median, p99] = [Figure::P50, Figure::P99]
         .map(|which| Stated::response(point, which).map(|time| time.short_time_text()));
     match (median, p99) {
         (Some(median), Some(p99)) => {
@@ -55,7 +56,8 @@ fn response(point: &PointResult) -> String {
         }
         (Some(median), None) => format!(", with a response time of {median} at the median"),
         _ => {
-            let mean = Stated::response(point, Time::Mean).or(Stated::service(point, Time::Mean));
+            let mean =
+                Stated::response(point, Figure::Mean).or(Stated::service(point, Figure::Mean));
             mean.map(|mean| format!(", with a mean time of {}", mean.short_time_text()))
                 .unwrap_or_default()
         }

@@ -1,8 +1,9 @@
 //! The figures of the first screen.
 
+use plimsoll_model::capacity::Figure as TimeFigure;
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::{Stated, Time};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
@@ -128,10 +129,11 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
 /// Response times with their intervals; of a curve from elsewhere the means it gives.
 fn times(point: &PointResult) -> Vec<Figure> {
     if point.response_ns.is_none() {
-        let mean = Stated::service(point, Time::Mean);
+        let mean = Stated::service(point, TimeFigure::Mean);
         return mean.map(|mean| stated_figure("mean service time", mean)).into_iter().collect();
     }
-    let percentiles = [("p50", Time::P50), ("p95", Time::P95), ("p99", Time::P99)];
+    let percentiles =
+        [("p50", TimeFigure::P50), ("p95", TimeFigure::P95), ("p99", TimeFigure::P99)];
     let percentiles = percentiles.map(|(name, which)| {
         let label = format!("response {name}");
         match Stated::response(point, which) {
@@ -225,7 +227,8 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
 }
 
 fn percentiles_alone(point: &PointResult) -> bool {
-    let shown = [Time::P50, Time::P95, Time::P99].map(|which| Stated::response(point, which));
+    let shown = [TimeFigure::P50, TimeFigure::P95, TimeFigure::P99]
+        .map(|which| Stated::response(point, which));
     shown.into_iter().flatten().any(|stated| stated.alone().is_some())
 }
 

@@ -1,7 +1,8 @@
 //! Tables of load points, their percentiles and seconds.
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
-use plimsoll_model::stated::{Stated, Time};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::clients as clients_text;
 
@@ -23,6 +24,9 @@ pub(crate) const LIMIT_COLUMN: &str = "limit";
 const DUE_NOTE: &str = "Response time runs from the instant at which an op was due to the last byte \
     of its reply: the wait for a free connection and the generator's own lateness are in it. Service \
     time runs from the send instead.";
+/// What the mark of a lower bound means.
+const CENSORED_NOTE: &str = "≥ marks a lower bound: ops that were never sent, or had no reply when \
+    the drain ended, count with their age at that instant, and would have taken longer.";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
     generator's own delays, the sample, other runs and the histogram leave open. A percentile whose interval \
@@ -147,25 +151,20 @@ fn clients(point: &PointResult) -> String {
 
 fn time_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     let unit = time_unit(points);
-    let stated = move |name: &str, figure: Time| {
+    let stated = move |name: &str, figure: Figure| {
         filled(figures(name, unit.name()), move |p| unit.stated(Stated::response(p, figure)))
-    };
-    let bare = move |name: &str, pick: fn(&TimeSummary) -> Option<u64>| {
-        filled(figures(name, unit.name()), move |p| {
-            unit.text(p.response_ns.as_ref().and_then(pick).map(|n| n as f64))
-        })
     };
     let mut columns = Vec::new();
     if caps(run) {
-        let service = move |p: &PointResult| unit.stated(Stated::service(p, Time::Mean));
+        let service = move |p: &PointResult| unit.stated(Stated::service(p, Figure::Mean));
         columns.push(filled(figures("service mean", unit.name()), service));
     }
     columns.extend([
-        stated("p50", Time::P50),
-        stated("p95", Time::P95),
-        stated("p99", Time::P99),
-        bare("p99.9", |t| t.p999),
-        bare("max", |t| t.max),
+        stated("p50", Figure::P50),
+        stated("p95", Figure::P95),
+        stated("p99", Figure::P99),
+        stated("p99.9", Figure::P999),
+        stated("max", Figure::Max),
     ]);
     let name = match run.suite.is_some() && !points.iter().any(has_intervals) {
         true => "mean\u{a0}±\u{a0}95\u{a0}%",
@@ -183,6 +182,9 @@ fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
     let lag_unit = lag_unit(points);
     let mut columns = vec![
         filled(figures("not sent", ""), |p| count(p.not_sent)),
+        filled(figures("unfinished", ""), |p| {
+            count(Some(p.censored.map_or(0, |it| it.unfinished)))
+        }),
         filled(figures("generator busy", "without polling"), |p| {
             percent(p.generator.cpu_busy_ratio_max)
         }),
@@ -226,16 +228,16 @@ pub(crate) fn caps(run: &RunResult) -> bool {
 }
 
 fn mean(point: &PointResult, unit: TimeUnit) -> String {
-    let response = Stated::response(point, Time::Mean);
-    let Some(mean) = response.or_else(|| Stated::service(point, Time::Mean)) else {
+    let response = Stated::response(point, Figure::Mean);
+    let Some(mean) = response.or_else(|| Stated::service(point, Figure::Mean)) else {
         return ABSENT.to_owned();
     };
     let times = if response.is_some() { point.response_ns } else { point.service_ns };
     match times.and_then(|t| t.mean_error).filter(|_| mean.interval.is_none()) {
-        Some(error) => {
+        Some(error) if !mean.lower_bound => {
             format!("{}\u{a0}±\u{a0}{}", unit.stated(Some(mean)), unit.text(Some(error)))
         }
-        None => unit.stated(Some(mean)),
+        _ => unit.stated(Some(mean)),
     }
 }
 
@@ -299,6 +301,9 @@ pub(super) fn note(run: &RunResult, table: &Table) -> String {
         notes.push(format!(
             "{ABSENT} means not measured, or a sample too small to support the percentile."
         ));
+    }
+    if run.points.iter().any(|point| point.censored.is_some()) {
+        notes.push(CENSORED_NOTE.to_owned());
     }
     if run.points.iter().any(has_intervals) {
         notes.push(INTERVALS_NOTE.to_owned());

@@ -1,8 +1,9 @@
 //! Up to which load the slowest of a hundred ops stayed within round times: what a reader wants who
 //! has promised one.
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::{Stated, Time};
+use plimsoll_model::stated::Stated;
 
 use crate::text::load;
 
@@ -40,7 +41,7 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
     let (last, others) = said.split_last()?;
     let others: Vec<String> = others.iter().map(text).collect();
     let and = if others.is_empty() { "" } else { " and " };
-    let interval = |p: &PointResult| Stated::response(p, Time::P99)?.interval;
+    let interval = |p: &PointResult| Stated::response(p, Figure::P99)?.interval;
     let included = match run.points.iter().any(|p| interval(p).is_some()) {
         true => ", its interval included,",
         false => "",
@@ -49,7 +50,7 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
 }
 
 fn highest_p99(point: &PointResult) -> Option<f64> {
-    let p99 = Stated::response(point, Time::P99)?;
+    let p99 = Stated::response(point, Figure::P99)?;
     Some(p99.interval.map_or(p99.value, |[_, high]| high))
 }
 

@@ -2,7 +2,9 @@
 
 use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::assignment::Phases;
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::result::{Finding, PointResult};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::{Ladder, LoadSpec, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, clients, grouped};
 
@@ -114,10 +116,6 @@ pub(crate) fn search_line(title: &str, point: &PointResult, style: Style) -> Str
 }
 
 fn figures(title: &str, point: &PointResult) -> String {
-    let (p50, p99) = match &point.response_ns {
-        Some(times) => (times.p50, times.p99),
-        None => (None, None),
-    };
     let errors: u64 = point.errors.values().sum();
     let ops = point.achieved_ops_per_s.map_or("–".to_owned(), grouped);
     let bytes = point.achieved_bytes_per_s;
@@ -128,14 +126,20 @@ fn figures(title: &str, point: &PointResult) -> String {
     };
     format!(
         "{title}: {clients}{bytes}{ops}/s, p50 {}, p99 {}, {errors} errors",
-        time(p50),
-        time(p99),
+        response(point, Figure::P50),
+        response(point, Figure::P99),
     )
 }
 
 /// A time, or a dash where the sample is too small to say.
 pub(super) fn time(ns: Option<u64>) -> String {
     ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())
+}
+
+/// A response time without its interval, or a dash where the sample is too small to say.
+pub(super) fn response(point: &PointResult, figure: Figure) -> String {
+    let stated = Stated::response(point, figure);
+    stated.map_or("–".to_owned(), |stated| stated.bare_time_text())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A run in one line.
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Metric;
@@ -7,7 +8,7 @@ use plimsoll_model::units::{BytesPerSec, grouped};
 use plimsoll_report::limit_name;
 
 use super::Style;
-use super::point_line::time;
+use super::point_line::response;
 
 /// The most that was held, how slow the slowest answers were half way and there, what limited the
 /// highest load, and the verdict.
@@ -43,7 +44,7 @@ fn rate(point: &PointResult) -> f64 {
 }
 
 fn p99(point: Option<&PointResult>) -> String {
-    time(point.and_then(|point| point.response_ns.as_ref()).and_then(|times| times.p99))
+    point.map_or("–".to_owned(), |point| response(point, Figure::P99))
 }
 
 #[cfg(test)]

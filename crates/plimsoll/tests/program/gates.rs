@@ -2,6 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+use plimsoll_testkit::fault_server::{Fault, FaultServer};
 
 use crate::listening::Listening;
 use crate::support::{plimsoll, result, short};
@@ -44,6 +47,28 @@ fn conditions_are_judged_told_and_kept_with_the_run() {
     assert_eq!(states(&bundle), told);
     let page = std::fs::read_to_string(bundle.join("report.html")).unwrap();
     assert!(page.contains("Conditions under which the run fails"));
+}
+
+/// A server that takes 50 ms, over four connections: 80 ops/s of the 1,500.
+#[test]
+fn an_overload_is_not_held_and_its_times_are_lower_bounds() {
+    let server = FaultServer::with_fixed_body(1, |_| Fault::Late(Duration::from_millis(50)));
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let flags = ["--rate", "1500", "--connections", "4", "--timeout", "30s", "--no-check"];
+    let gates = ["--fail-if", "p50@1500 > 1ms", "--fail-if", "p50@1500 > 60s"];
+    let run = plimsoll(&short("web-url", &server.url(), &bundle, &[&flags[..], &gates].concat()));
+    let result = result(&bundle);
+    let point = &result["points"][0];
+    assert_eq!(point["not_counted"], "not_held", "{point}");
+    assert_eq!(point["errors"], serde_json::json!({}));
+    assert!(point["censored"]["unsent"].as_u64().unwrap() > 100, "{point}");
+    assert_eq!(point["response_interval_ns"]["p50"], serde_json::Value::Null);
+    let states: Vec<_> = result["gates"].as_array().unwrap().iter().map(|g| &g["state"]).collect();
+    assert_eq!(states, ["failed", "unsure"]);
+    assert!(run.out.contains("p50 ≥\u{a0}") && run.out.contains("were never sent"), "{}", run.out);
+    let page = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+    assert!(page.contains("≥ marks a lower bound"));
 }
 
 #[test]

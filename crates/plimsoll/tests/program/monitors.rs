@@ -55,18 +55,18 @@ fn mean(result: &Value, point: usize, name: &str, source: Option<&str>) -> Optio
 }
 
 /// Runs until a source saw what this host's own monitor saw, within 2 % or the slack given, at the
-/// first point: three times at most, since a machine that is too full reads both late.
+/// first point: three times at most. A machine that is too full reads both late: what differs on one
+/// is not judged.
 #[track_caller]
 fn check_alike(source: &str, alike: &[(&str, f64)], mut run: impl FnMut(&Path) -> Ended) -> Value {
-    let mut off = Vec::new();
-    for _ in 0..3 {
+    for tried in 1.. {
         let place = TempDir::new().unwrap();
         let bundle = place.path().join("run");
         let ended = run(&bundle);
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
         let result = result(&bundle);
         let covered = mean(&result, 0, "monitor.covered", Some(source));
-        off = alike
+        let mut off: Vec<String> = alike
             .iter()
             .filter_map(|(name, slack)| differs(&result, name, source, *slack))
             .collect();
@@ -77,15 +77,26 @@ fn check_alike(source: &str, alike: &[(&str, f64)], mut run: impl FnMut(&Path) -
             return result;
         }
         eprintln!("{off:?}");
+        if tried == 3 {
+            assert!(is_disturbed(&result), "{off:?}");
+            eprintln!("not judged: other programs used this machine");
+            return result;
+        }
     }
-    panic!("{off:?}");
+    unreachable!("the third run returns or panics")
+}
+
+/// Other programs used so much of this machine that the run says so.
+fn is_disturbed(result: &Value) -> bool {
+    let warnings = result["points"][0]["warnings"].as_array().into_iter().flatten();
+    warnings.into_iter().any(|warning| warning["rule"] == "other_work")
 }
 
 fn differs(result: &Value, name: &str, source: &str, slack: f64) -> Option<String> {
-    let here = mean(result, 0, name, None).unwrap_or_else(|| panic!("no {name} here"));
-    let there = mean(result, 0, name, Some(source));
-    let alike = there.is_some_and(|there| (here - there).abs() <= (0.02 * here).max(slack));
-    (!alike).then(|| format!("{name}: {here} here, {there:?} there"))
+    let [here, there] = [None, Some(source)].map(|source| mean(result, 0, name, source));
+    let alike = |(here, there): (f64, f64)| (here - there).abs() <= (0.02 * here).max(slack);
+    let differs = !here.zip(there).is_some_and(alike);
+    differs.then(|| format!("{name}: {here:?} here, {there:?} there"))
 }
 
 #[test]

@@ -47,6 +47,40 @@ fn a_closed_load_has_no_rate_to_hold() {
 }
 
 #[test]
+fn ops_that_never_left_explain_a_point_before_those_that_failed() {
+    let overloaded = |failed: u64| {
+        changed(move |p| {
+            p.done_in_window(8_000);
+            let totals = &mut p.record.totals;
+            (totals.not_sent, totals.unfinished) = (20_980, 20);
+            totals.errors.insert("timeout".to_owned(), failed);
+            totals.ops.values_mut().next().unwrap().count = 9_000;
+        })
+    };
+    let (why, finding) = overloaded(1_000).not_counted().unwrap();
+    assert_eq!((why, finding.rule.as_str()), (NotCounted::NotHeld, "rate"));
+    let told = "of 30,000 ops 20,980 were never sent, 20 had no reply when the drain ended, 1,000 \
+                failed";
+    assert!(finding.text.contains(told), "{}", finding.text);
+    // Where most that were sent failed, that is why the others waited.
+    assert_eq!(overloaded(5_000).not_counted().unwrap().0, NotCounted::Errors);
+}
+
+#[test]
+fn ops_without_a_reply_are_no_errors_and_leave_a_closed_load_out_where_they_are_many() {
+    let unfinished = |ops| {
+        let mut point = PointBuilder::closed(32).build();
+        point.record.totals.unfinished = ops;
+        point
+    };
+    // 32,000 a second for 30 s, a thousandth.
+    check_counted_out(NotCounted::NotHeld, &unfinished(961), &unfinished(960));
+    let finding = unfinished(9_600).not_counted().unwrap().1;
+    assert_eq!(finding.rule, "unfinished");
+    assert!(finding.text.starts_with("9,600 of 960,000 ops had neither"), "{}", finding.text);
+}
+
+#[test]
 fn one_unsent_op_is_too_many() {
     let unsent = changed(|p| {
         p.record.totals.not_sent = 1;
@@ -76,15 +110,6 @@ fn errors_of_this_host_are_a_fault_of_the_measurement() {
     };
     check_rule("errors", &ports(31), &ports(30));
     assert_eq!(ports(31).not_counted(), None, "nothing was found of the server");
-}
-
-#[test]
-fn ops_without_a_reply_are_errors_too() {
-    check_counted_out(
-        NotCounted::Errors,
-        &changed(|p| p.record.totals.unfinished = 31),
-        &changed(|p| p.record.totals.unfinished = 30),
-    );
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{BytesPerSec, Nanos};
 
 use super::super::Style;
+use super::super::point_line::time;
 use super::extent::Extent;
 
 /// Rows of the histogram at most.
@@ -21,7 +24,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     if !extent.distribution || result.suite.is_none() {
         return;
     }
-    let rows = rows(&point.response_percentiles);
+    let rows = labelled_rows(point);
     if rows.is_empty() {
         return;
     }
@@ -31,18 +34,30 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&format!("{times}{between}{bytes}")));
     push_pieces(out, point);
     let widest = rows.iter().map(|(_, share)| *share).fold(0.0, f64::max);
-    for (bound, share) in &rows {
+    for (label, share) in &rows {
         let bar = "█".repeat((share / widest * BAR).round() as usize);
         let percent = if *share < 0.1 { "< 0.1 %".to_owned() } else { format!("{share:.1} %") };
-        let _ = writeln!(out, "  {:>11}  {bar} {percent}", format!("≤ {bound}"));
+        let _ = writeln!(out, "  {label:>11}  {bar} {percent}");
     }
+}
+
+/// The rows as they are shown. One row has all ops beyond the time up to which the distribution is
+/// known, where ops were not sent or not finished.
+fn labelled_rows(point: &PointResult) -> Vec<(String, f64)> {
+    let rows = rows(&point.response_percentiles);
+    let label = |(bound, share): &(Nanos, f64)| (format!("≤ {bound}"), *share);
+    let Some(censored) = point.censored else { return rows.iter().map(label).collect() };
+    let exact_to = Nanos(censored.response_exact_to_ns);
+    let known = rows.iter().take_while(|(bound, _)| *bound <= exact_to);
+    let beyond: f64 = rows.iter().skip(known.clone().count()).map(|(_, share)| share).sum();
+    let last = known.clone().last().map_or(Nanos::ZERO, |(bound, _)| *bound);
+    known.map(label).chain([(format!("> {last}"), beyond)]).collect()
 }
 
 /// Where replies were timed piece by piece.
 fn push_pieces(out: &mut String, point: &PointResult) {
     for (name, op) in &point.ops {
         let (Some(first), Some(gap)) = (op.first_piece_ns, op.piece_gap_ns) else { continue };
-        let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
         let _ = writeln!(
             out,
             "  {name}: first piece p50 {} p99 {}, between pieces p50 {} p99 {} max {}",
@@ -57,19 +72,17 @@ fn push_pieces(out: &mut String, point: &PointResult) {
 
 fn times(point: &PointResult) -> String {
     let mut text = String::new();
-    if let Some(times) = &point.response_ns {
-        let all = [
-            ("p50", times.p50),
-            ("p90", times.p90),
-            ("p95", times.p95),
-            ("p99", times.p99),
-            ("p99.9", times.p999),
-            ("max", times.max),
-        ];
-        for (name, time) in all {
-            let Some(time) = time else { continue };
-            let _ = write!(text, "{name} {}  ", Nanos(time));
-        }
+    let all = [
+        ("p50", Figure::P50),
+        ("p90", Figure::P90),
+        ("p95", Figure::P95),
+        ("p99", Figure::P99),
+        ("p99.9", Figure::P999),
+        ("max", Figure::Max),
+    ];
+    for (name, figure) in all {
+        let Some(stated) = Stated::response(point, figure) else { continue };
+        let _ = write!(text, "{name} {}  ", stated.bare_time_text());
     }
     text.trim_end().to_owned()
 }
@@ -139,6 +152,8 @@ fn share_up_to(percentiles: &[(f64, u64)], ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::result::Censored;
+
     use super::*;
 
     #[test]
@@ -151,6 +166,21 @@ mod tests {
         let (bounds, shares): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         assert_eq!(bounds, [120, 150, 200].map(Nanos::from_micros));
         assert_eq!(shares, [20.0, 30.0, 50.0]);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_known_times_is_one_row() {
+        let point = |exact_to_ms: u64| PointResult {
+            response_percentiles: vec![(0.0, 10_000_000), (50.0, 20_000_000), (100.0, 30_000_000)],
+            censored: Some(Censored {
+                response_exact_to_ns: exact_to_ms * 1_000_000,
+                ..Censored::default()
+            }),
+            ..PointResult::default()
+        };
+        let last = |exact_to_ms| labelled_rows(&point(exact_to_ms)).pop().unwrap();
+        assert_eq!(last(20), ("> 20.0 ms".to_owned(), 50.0));
+        assert_eq!(last(5), ("> 0 ns".to_owned(), 100.0));
     }
 
     #[test]

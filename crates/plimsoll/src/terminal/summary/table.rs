@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+use plimsoll_model::capacity::Figure;
 use plimsoll_model::limit::Limit;
 use plimsoll_model::result::{NotCounted, PointResult, RunResult};
-use plimsoll_model::stated::{Stated, Time};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped};
 use plimsoll_report::limit_name;
@@ -156,7 +157,7 @@ impl Rows<'_> {
     }
 
     /// Of response times: gives up its intervals in turn `bare`, and itself in turn `spare`.
-    fn times(&self, title: &str, (bare, spare): (u8, u8), figure: Time) -> Column {
+    fn times(&self, title: &str, (bare, spare): (u8, u8), figure: Figure) -> Column {
         let stated = |p: &PointResult| Stated::response(p, figure);
         let short = |p: &PointResult| stated(p).map(|time| time.short_time_text());
         Column {
@@ -198,13 +199,13 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
         columns.push(rows.column("score", 9, 0, &|p| p.score.map(grouped)));
     }
     if result.suite.is_none() {
-        let mean = |p: &PointResult| Stated::service(p, Time::Mean).map(|mean| mean.time_text());
+        let mean = |p: &PointResult| Stated::service(p, Figure::Mean).map(|mean| mean.time_text());
         columns.push(rows.column("mean response", 14, 0, &mean));
         return columns;
     }
-    columns.push(rows.times("p50", (5, 2), Time::P50));
-    columns.push(rows.times("p95", (8, 6), Time::P95));
-    columns.push(rows.times("p99", (4, 1), Time::P99));
+    columns.push(rows.times("p50", (5, 2), Figure::P50));
+    columns.push(rows.times("p95", (8, 6), Figure::P95));
+    columns.push(rows.times("p99", (4, 1), Figure::P99));
     let errors = |p: &PointResult| Some(p.errors.values().sum::<u64>().to_string());
     columns.push(rows.column("errors", 7, 0, &errors));
     let busy = |p: &PointResult| Some(format!("{:.0} %", p.generator.cpu_busy_ratio_max? * 100.0));
