@@ -39,12 +39,16 @@ pub enum NonconformityKind {
     MissingPart,
     /// A number that the specification does not define, where nobody here reads it.
     UndefinedValue,
+    /// Attributes of another object than the one in question, where nobody here needs them.
+    OtherObject,
     /// Bytes that must be zero are not.
     NonzeroPadding,
     /// A size or length differs from what the specification says, and from the message itself.
     WrongSize,
     /// A flag that must be set is not, or the other way round.
     WrongFlag,
+    /// The server said that it set a value, and did not.
+    NotKept,
 }
 
 impl NonconformityKind {
@@ -54,9 +58,11 @@ impl NonconformityKind {
             Self::TrailingBytes => "bytes follow the end of the message",
             Self::MissingPart => "the message ends too early",
             Self::UndefinedValue => "a value that is not defined",
+            Self::OtherObject => "those of another object",
             Self::NonzeroPadding => "padding that is not zero",
             Self::WrongSize => "a wrong size",
             Self::WrongFlag => "a wrong flag",
+            Self::NotKept => "what was set is not kept",
         }
     }
 }
@@ -101,12 +107,7 @@ impl fmt::Display for Nonconformity {
         if let Some(field) = field {
             write!(f, "{field}, ")?;
         }
-        let times = if *count == 1 {
-            "once".to_owned()
-        } else {
-            format!("{} times", grouped(*count as f64))
-        };
-        write!(f, "{}, {times})", kind.text())
+        write!(f, "{}, {})", kind.text(), Times(*count))
     }
 }
 
@@ -146,35 +147,98 @@ impl Nonconformities {
 
     /// What a reader is told; `None` where none were seen.
     pub fn sentence(&self) -> Option<String> {
-        let mut by_document: Vec<(&str, Vec<String>)> = Vec::new();
-        for one in self.0.iter().take(SHOWN_MAX) {
-            match by_document.last_mut() {
-                Some((document, shown)) if **document == *one.document => {
-                    shown.push(one.to_string())
-                }
-                _ => by_document.push((&one.document, vec![one.to_string()])),
-            }
+        let groups = self.groups();
+        let mut text = String::new();
+        let mut document = "";
+        for group in groups.iter().take(GROUPS_MAX) {
+            text += &match group.document() {
+                same if same == document => " and to ".to_owned(),
+                other => format!(" from {other} in its replies to "),
+            };
+            text += &group.to_string();
+            document = group.document();
         }
-        let of = |(document, shown): &(&str, Vec<String>)| {
-            format!("from {document} in its replies to {}", shown.join(", "))
-        };
-        let documents: Vec<String> = by_document.iter().map(of).collect();
-        let rest = match self.0.len().saturating_sub(SHOWN_MAX) {
+        text += &match groups.len().saturating_sub(GROUPS_MAX) {
             0 => String::new(),
-            more => format!(", and in {more} more ways (`nonconformities` in result.json)"),
+            more => format!(", and otherwise ({more} more in result.json, `nonconformities`)"),
         };
-        (!documents.is_empty()).then(|| {
+        (!groups.is_empty()).then(|| {
             format!(
-                "the server deviates {}{rest}; what the replies mean is clear, so they were \
+                "the server deviates{text}; what the replies mean is clear, so they were \
                  accepted; report it to the authors of the server",
-                documents.join(" and "),
             )
         })
+    }
+
+    /// What is wrong in the same way with replies to several procedures is said once, what other
+    /// clients are most likely to stumble over first.
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for one in &self.0 {
+            match groups.iter_mut().find(|group| group.is_of(one)) {
+                Some(group) => group.0.push(one),
+                None => groups.push(Group(vec![one])),
+            }
+        }
+        groups.sort_by_key(|group| group.0.first().map(|first| first.kind));
+        groups
+    }
+}
+
+/// Replies to several procedures that are wrong in the same way.
+struct Group<'a>(Vec<&'a Nonconformity>);
+
+impl Group<'_> {
+    fn document(&self) -> &str {
+        self.0.first().map_or("", |first| &first.document)
+    }
+
+    fn is_of(&self, one: &Nonconformity) -> bool {
+        let key = |it: &Nonconformity| (it.kind, it.document.clone(), it.field.clone());
+        self.0.iter().all(|known| key(known) == key(one))
+    }
+}
+
+/// `FSSTAT (section 3.3.18; bytes follow the end of the message, 12 times)`.
+impl fmt::Display for Group<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.0.first() else { return Ok(()) };
+        let Nonconformity { section, field, kind, .. } = first;
+        let named: Vec<&str> = self.0.iter().take(NAMED_MAX).map(|one| &*one.reply_to).collect();
+        f.write_str(&named.join(", "))?;
+        match self.0.len() - named.len() {
+            0 => {}
+            1 => write!(f, " and one other")?,
+            more => write!(f, " and {more} others")?,
+        }
+        f.write_str(" (")?;
+        if let [_] = self.0[..] {
+            write!(f, "section {section}; ")?;
+        }
+        if let Some(field) = field {
+            write!(f, "{field}: ")?;
+        }
+        let count = self.0.iter().map(|one| one.count).sum();
+        write!(f, "{}, {})", kind.text(), Times(count))
+    }
+}
+
+/// How often, in words.
+struct Times(u64);
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("once"),
+            times => write!(f, "{} times", grouped(times as f64)),
+        }
     }
 }
 
 /// Ways that [`Nonconformities::sentence`] names; more would bury the other warnings.
-const SHOWN_MAX: usize = 5;
+const GROUPS_MAX: usize = 4;
+/// Procedures that each of them names.
+const NAMED_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
@@ -202,10 +266,10 @@ mod tests {
         assert_eq!(both.iter().map(|one| one.count).collect::<Vec<_>>(), [4, 2]);
         assert_eq!(
             seen.sentence().unwrap(),
-            "the server deviates from RFC 1813 in its replies to FSSTAT (section 3.3.18: bytes \
-             follow the end of the message, 2 times) and from RFC 4506 in its replies to MNT (section 4.10: fhandle3, \
-             padding that is not zero, once); what the replies mean is clear, so they were \
-             accepted; report it to the authors of the server"
+            "the server deviates from RFC 1813 in its replies to FSSTAT (section 3.3.18; bytes \
+             follow the end of the message, 2 times) from RFC 4506 in its replies to MNT (section \
+             4.10; fhandle3: padding that is not zero, once); what the replies mean is clear, so \
+             they were accepted; report it to the authors of the server"
         );
         let json = serde_json::to_string(&seen).unwrap();
         assert_eq!(serde_json::from_str::<Nonconformities>(&json).unwrap(), seen);
@@ -214,10 +278,21 @@ mod tests {
     #[test]
     fn a_server_that_deviates_everywhere_does_not_bury_the_report() {
         let mut seen = Nonconformities::default();
-        for n in 0..SHOWN_MAX + 3 {
-            seen.note(&Nonconformity { section: format!("{n}").into(), ..FSSTAT });
+        for n in 0..5 {
+            seen.note(&Nonconformity { reply_to: format!("P{n}").into(), ..FSSTAT });
+        }
+        let one = "RFC 1813 in its replies to P0, P1, P2 and 2 others (bytes follow the end of the \
+                   message, 5 times); what";
+        assert!(seen.sentence().unwrap().contains(one), "{:?}", seen.sentence());
+        for n in 0..GROUPS_MAX {
+            seen.note(&Nonconformity { document: format!("RFC {n}").into(), ..FSSTAT });
         }
         let sentence = seen.sentence().unwrap();
-        assert!(sentence.contains("and in 3 more ways (`nonconformities` in"), "{sentence}");
+        assert!(sentence.contains(", and otherwise (1 more in result.json, `"), "{sentence}");
+        let mut two = Nonconformities::default();
+        two.note(&FSSTAT);
+        two.note(&Nonconformity { kind: NonconformityKind::WrongFlag, ..FSSTAT });
+        let and = "once) and to FSSTAT (section 3.3.18; a wrong flag, once);";
+        assert!(two.sentence().unwrap().contains(and), "{:?}", two.sentence());
     }
 }

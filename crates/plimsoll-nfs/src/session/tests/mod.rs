@@ -1,6 +1,7 @@
 //! Sessions driven by hand: every op of both versions, however its reply arrives, ends once.
 
 mod links;
+mod tolerated;
 
 use plimsoll_engine::seam::{LinkKind, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{OpStatus, Outcome};
