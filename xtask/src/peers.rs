@@ -128,6 +128,26 @@ const PEERS: [Peer; 29] = [
     },
 ];
 
+/// A program that no package holds, built by Go.
+struct GoPeer {
+    /// As the tests find it. Of its packages is what builds it.
+    peer: Peer,
+    /// Its module, with a version that the Go of Debian 12 (1.19) builds.
+    module: &'static str,
+}
+
+const GO_PEERS: [GoPeer; 1] = [GoPeer {
+    peer: Peer {
+        program: "osnfs",
+        packages: &["golang-go", "ca-certificates"],
+        tests: "an NFS server that deviates from its specification, measured to the end",
+    },
+    module: "github.com/willscott/go-nfs/example/osnfs@v0.0.4",
+}];
+
+/// Where programs that are built here go.
+const BUILT: &str = "/usr/local/bin";
+
 /// A continuous-integration run: what is missing there is a failure, not a skip.
 pub fn must_be_complete() -> bool {
     is_complete(std::env::var_os("CI").as_deref())
@@ -148,14 +168,19 @@ pub fn prepare() -> Result<()> {
         absent = missing();
     }
     if absent.is_empty() {
-        println!("peers: {}", PEERS.map(|p| p.program).join(", "));
+        let all: Vec<&str> = peers().map(|peer| peer.program).collect();
+        println!("peers: {}", all.join(", "));
         return Ok(());
     }
     for peer in &absent {
         println!("SKIPPED, {} is not installed: {}", peer.program, peer.tests);
     }
     let packages = packages_of(&absent);
-    let remedy = format!("to run them: sudo apt-get install {}", packages.join(" "));
+    let mut remedies = builds_of(&absent);
+    if !packages.is_empty() {
+        remedies.insert(0, format!("sudo apt-get install {}", packages.join(" ")));
+    }
+    let remedy = format!("to run them: {}", remedies.join("; "));
     if must_be_complete() {
         return Err(format!("CI is set and peers are missing; {remedy}"));
     }
@@ -163,12 +188,26 @@ pub fn prepare() -> Result<()> {
     Ok(())
 }
 
-fn missing() -> Vec<&'static Peer> {
-    PEERS.iter().filter(|peer| command::find(peer.program).is_none()).collect()
+fn peers() -> impl Iterator<Item = &'static Peer> {
+    PEERS.iter().chain(GO_PEERS.iter().map(|built| &built.peer))
 }
 
+fn missing() -> Vec<&'static Peer> {
+    peers().filter(|peer| command::find(peer.program).is_none()).collect()
+}
+
+/// A Go that is there already is not replaced by Debian's.
 fn packages_of(absent: &[&Peer]) -> Vec<&'static str> {
-    absent.iter().flat_map(|peer| peer.packages).copied().collect()
+    let has_go = command::find("go").is_some();
+    let packages = absent.iter().flat_map(|peer| peer.packages).copied();
+    packages.filter(|package| *package != "golang-go" || !has_go).collect()
+}
+
+/// What a person types for what no package holds.
+fn builds_of(absent: &[&Peer]) -> Vec<String> {
+    let wanted = |built: &&GoPeer| absent.iter().any(|peer| peer.program == built.peer.program);
+    let built = GO_PEERS.iter().filter(wanted);
+    built.map(|built| format!("sudo env GOBIN={BUILT} go install {}", built.module)).collect()
 }
 
 fn can_install() -> bool {
@@ -182,7 +221,22 @@ fn is_root() -> bool {
 }
 
 fn install(absent: &[&Peer]) -> Result<()> {
-    let packages = packages_of(absent);
+    install_packages(&packages_of(absent));
+    for built in GO_PEERS.iter().filter(|built| command::find(built.peer.program).is_none()) {
+        let Some(go) = command::find("go") else { continue };
+        let mut build = Command::new(go);
+        build.args(["install", built.module]).env("GOBIN", BUILT).env("GOFLAGS", "");
+        if let Err(message) = command::run(&mut build) {
+            println!("{message}");
+        }
+    }
+    Ok(())
+}
+
+fn install_packages(packages: &[&str]) {
+    if packages.is_empty() {
+        return;
+    }
     println!("installing {} (root on Debian)", packages.join(", "));
     // A stale list names versions the mirror no longer has; a mirror out of reach is told apart
     // by the second command.
@@ -190,13 +244,12 @@ fn install(absent: &[&Peer]) -> Result<()> {
         println!("{message}; trying with the lists at hand");
     }
     let mut apt = Command::new("apt-get");
-    apt.args(["-qq", "-y", "--no-install-recommends", "install"]).args(&packages);
+    apt.args(["-qq", "-y", "--no-install-recommends", "install"]).args(packages);
     // Tests start their own servers on free ports; the package's own service is not wanted.
     apt.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
     if let Err(message) = command::run(&mut apt) {
         println!("{message}");
     }
-    Ok(())
 }
 
 #[cfg(test)]

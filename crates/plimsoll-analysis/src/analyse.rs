@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::RunStarted;
+use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
@@ -21,6 +22,7 @@ use crate::stated::{state, state_summary};
 use crate::summary::summarise_run;
 use crate::validity::{
     Evidence, check_capacity, check_counted, check_point, check_run, lateness_limit,
+    nonconformities,
 };
 
 /// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
@@ -70,6 +72,8 @@ pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> R
         let bearing = result.points.iter().filter(bears);
         result.verdict = check_capacity(&view, capacity.is_some(), bearing);
     }
+    result.verdict.warnings.extend(nonconformities(&view.nonconformities));
+    result.nonconformities = view.nonconformities;
     let gates = &started.gates;
     result.gates = gates.all.iter().map(|one| judge(one, &result, gates.unsure_fails)).collect();
     result
@@ -157,6 +161,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         probes: Vec::new(),
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         method: started.map(|s| s.method.clone()).unwrap_or_default(),
+        nonconformities: Nonconformities::default(),
         disclosure: raw.disclosure.clone(),
     }
 }

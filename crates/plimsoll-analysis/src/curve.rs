@@ -1,5 +1,6 @@
 //! A curve measured elsewhere: load, throughput and response time as CSV.
 
+use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::result::{
     Axis, Finding, PointResult, RESULT_FORMAT, RunResult, Summary, TimeSummary, Verdict,
 };
@@ -89,6 +90,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         probes: Vec::new(),
         departures: Vec::new(),
         method: Vec::new(),
+        nonconformities: Nonconformities::default(),
         disclosure: None,
     })
 }

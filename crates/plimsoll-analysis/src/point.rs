@@ -60,6 +60,7 @@ pub(crate) fn point_result(
         ambiguous: Some(totals.ambiguous),
         arrived_stamped_ratio: arrived_stamped_ratio(totals),
         verified: Some(totals.verified),
+        nonconformities: totals.nonconformities.clone(),
         generator: generator_result(record),
         timeline: timeline(record, times),
         per_target: per_target(record),

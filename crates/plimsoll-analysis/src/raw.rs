@@ -10,6 +10,7 @@ use plimsoll_model::event::{
     JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
 use plimsoll_model::method::Parameter;
+use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{ProfileName, Suite};
@@ -202,6 +203,8 @@ pub(crate) struct RunView<'a> {
     pub resumed: u32,
     /// A part of the run was made by a program with debug assertions.
     pub resumed_debug: bool,
+    /// Where replies differ from their specification: in set-up and in finished load points.
+    pub nonconformities: Nonconformities,
 }
 
 /// Profile of that name.
@@ -232,6 +235,7 @@ impl<'a> RunView<'a> {
             ending: Ending::Torn,
             resumed: 0,
             resumed_debug: false,
+            nonconformities: Nonconformities::default(),
         };
         let mut drafts: BTreeMap<u32, Draft<'a>> = BTreeMap::new();
         for record in journal {
@@ -242,6 +246,7 @@ impl<'a> RunView<'a> {
                     view.resumed += 1;
                     view.resumed_debug |= *debug_build;
                 }
+                JournalRecord::SetupNonconformities { seen } => view.nonconformities.add(seen),
                 JournalRecord::PointStarted { assignment, .. } => {
                     drafts.insert(assignment.point.ordinal, Draft::default());
                 }
@@ -278,6 +283,7 @@ impl<'a> RunView<'a> {
 
     fn place(&mut self, draft: Draft<'a>) {
         let Some(record) = draft.record else { return };
+        self.nonconformities.add(&record.totals.nonconformities);
         let list = match record.point.purpose {
             Purpose::Ladder => &mut self.ladder,
             Purpose::Probe | Purpose::Verify => &mut self.probes,

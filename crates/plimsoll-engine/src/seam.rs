@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -150,12 +151,23 @@ pub trait Session {
 }
 
 /// Counts only a protocol can make.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionCounters {
     /// UDP retransmissions.
     pub retransmissions: u64,
     /// Ops whose content was verified in full.
     pub verified: u64,
+    /// Replies that differ from their specification and mean the same.
+    pub nonconformities: Nonconformities,
+}
+
+impl SessionCounters {
+    /// Adds what was counted elsewhere, or later.
+    pub fn add(&mut self, others: &Self) {
+        self.retransmissions += others.retransmissions;
+        self.verified += others.verified;
+        self.nonconformities.add(&others.nonconformities);
+    }
 }
 
 /// Decides what a client does.

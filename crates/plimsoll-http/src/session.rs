@@ -416,6 +416,7 @@ impl Session for HttpSession {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
-        SessionCounters { retransmissions: 0, verified: std::mem::take(&mut self.verified) }
+        let verified = std::mem::take(&mut self.verified);
+        SessionCounters { verified, ..SessionCounters::default() }
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, Pacing, PointId};
 use crate::method::Parameter;
+use crate::nonconformity::Nonconformities;
 use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
@@ -239,6 +240,9 @@ pub struct WorkerTotals {
     pub wire_bytes_out: u64,
     /// Ops whose content was verified in full.
     pub verified: u64,
+    /// Where replies of the window differ from their specification and mean the same.
+    #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
+    pub nonconformities: Nonconformities,
     /// Ops due in the window whose `arrived` is the kernel's stamp.
     #[serde(default)]
     pub arrived_stamped: u64,
@@ -321,6 +325,11 @@ pub enum JournalRecord {
         /// That program was built with debug assertions.
         #[serde(default)]
         debug_build: bool,
+    },
+    /// Set-up found replies that differ from their specification and mean the same.
+    SetupNonconformities {
+        /// Which, since the last of these records.
+        seen: Nonconformities,
     },
     /// A load point begins. A point without its `point_finished` did not happen.
     PointStarted {

@@ -8,6 +8,7 @@
 //! | [`assignment`] | what the coordinator asks of an agent for one load point |
 //! | [`event`] | what an agent and a run report back; the journal is a list of these |
 //! | [`outcome`] | how one op ended |
+//! | [`nonconformity`] | where replies differ from their specification and mean the same |
 //! | [`bundle`] | the directory that holds everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
 //! | [`host`] | what a host is |
@@ -40,6 +41,7 @@ pub mod host;
 pub mod inventory;
 pub mod limit;
 pub mod method;
+pub mod nonconformity;
 pub mod outcome;
 pub mod prices;
 pub mod published;

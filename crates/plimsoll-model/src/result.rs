@@ -14,6 +14,7 @@ use crate::event::{Bound, ResourceUse, UnexpectedCount};
 use crate::gate::GateResult;
 use crate::limit::Limit;
 use crate::method::Parameter;
+use crate::nonconformity::Nonconformities;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
@@ -58,6 +59,10 @@ pub struct RunResult {
     /// Every parameter of the run beside the method's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub method: Vec<Parameter>,
+    /// Where the servers' replies differ from their specification and mean the same: in set-up and
+    /// in all load points.
+    #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
+    pub nonconformities: Nonconformities,
     /// What is needed to repeat the run.
     pub disclosure: Option<Disclosure>,
 }
@@ -290,6 +295,9 @@ pub struct PointResult {
     pub ambiguous: Option<u64>,
     /// Ops whose content was verified.
     pub verified: Option<u64>,
+    /// Where replies differ from their specification and mean the same.
+    #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
+    pub nonconformities: Nonconformities,
     /// The generator's own health.
     pub generator: GeneratorResult,
     /// One entry a second.

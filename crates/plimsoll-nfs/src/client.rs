@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::nonconformity::nonconformity;
 use super::refusal::{CallError, RpcRefusal};
+use super::wire::flaws::Flaws;
 use super::wire::record;
-use super::wire::rpc::{CallWriter, Credential, ReplyHead, ReplyOutcome, Service};
+use super::wire::rpc::{CallWriter, Credential, ReplyHead, ReplyOutcome, Service, procedure_of};
 use super::wire::xdr::{Decode, Encode, XdrIn};
-use plimsoll_protocol::net::{Channel, ChannelError, LinkKind};
+use plimsoll_protocol::net::{Channel, ChannelError, LinkKind, NonconformityLog};
 
 /// First wait for a reply to a datagram; doubles with each retransmission.
 const RESEND_AFTER: Duration = Duration::from_secs(1);
@@ -46,17 +48,21 @@ pub struct RpcClient {
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
     records: record::Assembler,
+    /// Procedure of the reply that came last.
+    answered: u32,
+    log: NonconformityLog,
 }
 
 struct InFlight {
     xid: u32,
     number: u32,
+    procedure: u32,
     /// The whole datagram; empty on streams.
     datagram: Vec<u8>,
 }
 
-/// Takes the results of a call, by the number it was posted with.
-pub(crate) type OnResults<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), CallError>;
+/// Takes the results of a call, by the number it was posted with; answers with what it noted.
+pub(crate) type OnResults<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<Flaws, CallError>;
 
 /// What a client is made with.
 pub struct ClientSeed {
@@ -68,6 +74,8 @@ pub struct ClientSeed {
     pub first_xid: u32,
     /// Raised by the caller to end the set-up.
     pub stop: Arc<AtomicBool>,
+    /// Where flaws of replies go.
+    pub log: NonconformityLog,
 }
 
 impl RpcClient {
@@ -85,6 +93,8 @@ impl RpcClient {
             outgoing: Vec::new(),
             incoming: Vec::new(),
             records: record::Assembler::default(),
+            answered: 0,
+            log: seed.log,
         }
     }
 
@@ -108,7 +118,7 @@ impl RpcClient {
         self.post(0, write)?;
         self.await_replies(&mut |_, bytes| {
             results.extend_from_slice(bytes);
-            Ok(())
+            Ok(Flaws::NONE)
         })?;
         Ok(results)
     }
@@ -117,6 +127,23 @@ impl RpcClient {
     pub(crate) fn begin(&mut self) {
         self.in_flight.clear();
         self.outgoing.clear();
+    }
+
+    /// What was noted of the reply that came last.
+    pub(crate) fn note(&self, flaws: Flaws) {
+        self.note_of(self.answered, flaws);
+    }
+
+    /// What was noted of a reply to `procedure`.
+    pub(crate) fn note_of(&self, procedure: u32, flaws: Flaws) {
+        for flaw in flaws.iter() {
+            self.log.note(&nonconformity(self.service, procedure, flaw));
+        }
+    }
+
+    /// Procedure of the reply that came last.
+    pub(crate) fn answered(&self) -> u32 {
+        self.answered
     }
 
     /// Calls in flight.
@@ -146,13 +173,16 @@ impl RpcClient {
             let at = record::begin(&mut self.outgoing);
             write(CallWriter { xid, credential, out: &mut self.outgoing });
             record::finish(&mut self.outgoing, at);
-            self.in_flight.push(InFlight { xid, number, datagram: Vec::new() });
+            let procedure =
+                procedure_of(&self.outgoing[at + record::MARK_BYTES..]).unwrap_or_default();
+            self.in_flight.push(InFlight { xid, number, procedure, datagram: Vec::new() });
             return if self.outgoing.len() >= BATCH_BYTES { self.flush() } else { Ok(()) };
         }
         let mut datagram = self.spare.pop().unwrap_or_default();
         write(CallWriter { xid, credential, out: &mut datagram });
         self.channel.send(&datagram)?;
-        self.in_flight.push(InFlight { xid, number, datagram });
+        let procedure = procedure_of(&datagram).unwrap_or_default();
+        self.in_flight.push(InFlight { xid, number, procedure, datagram });
         Ok(())
     }
 
@@ -237,18 +267,23 @@ impl RpcClient {
     }
 
     fn on_message(&mut self, message: &[u8], on_results: OnResults<'_>) -> Result<(), CallError> {
-        let mut input = XdrIn::new(message);
+        let mut input = XdrIn::tolerant(message);
         let head = ReplyHead::decode(&mut input)?;
         let Some(at) = self.in_flight.iter().position(|call| call.xid == head.xid) else {
             return Ok(());
         };
-        let InFlight { number, mut datagram, .. } = self.in_flight.swap_remove(at);
+        let InFlight { number, procedure, mut datagram, .. } = self.in_flight.swap_remove(at);
+        self.answered = procedure;
         if !datagram.is_empty() {
             datagram.clear();
             self.spare.push(datagram);
         }
         match head.outcome {
-            ReplyOutcome::Success => on_results(number, input.rest()),
+            ReplyOutcome::Success => {
+                let flaws = on_results(number, input.rest())?;
+                self.note(flaws);
+                Ok(())
+            }
             outcome => Err(CallError::Refused(RpcRefusal { service: self.service, outcome })),
         }
     }

@@ -27,6 +27,12 @@ impl OwnedHandle {
     /// A handle that names nothing.
     pub(crate) const NONE: Self = Self { bytes_used: 0, bytes: [0; HANDLE_BYTES_MAX] };
 
+    /// As long, and with every bit turned round: a handle that names nothing.
+    pub(crate) fn inverted(mut self) -> Self {
+        self.bytes.iter_mut().for_each(|byte| *byte = !*byte);
+        self
+    }
+
     /// With the length of NFSv2's handles.
     #[inline]
     pub(crate) fn padded(&self) -> [u8; v2::HANDLE_BYTES] {

@@ -20,6 +20,7 @@ pub mod handles;
 pub mod host;
 mod mix;
 pub mod mounting;
+mod nonconformity;
 pub mod op;
 pub mod parameters;
 mod plan;

@@ -112,6 +112,8 @@ impl NfsStatus {
     pub const DQUOT: Self = Self(69);
     /// The handle names nothing any more.
     pub const STALE: Self = Self(70);
+    /// The server does not have the operation.
+    pub const NOTSUPP: Self = Self(10_004);
     /// The server is busy: ask again later.
     pub const JUKEBOX: Self = Self(10_008);
 

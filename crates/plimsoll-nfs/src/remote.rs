@@ -1,5 +1,6 @@
 //! An export: its procedures, one call at a time or many in flight.
 
+use std::cell::Cell;
 use std::mem;
 
 use super::client::RpcClient;
@@ -12,6 +13,8 @@ use super::procedure::results::{
 };
 use super::procedure::{Call, Cookie};
 use super::refusal::{CallError, NfsStatus};
+use super::wire::flaws::{Flaw, Flaws};
+use super::wire::rpc::ReplyOutcome;
 
 /// Some half a minute of pauses, then a busy server's answer is final.
 const BUSY_PAUSES_MAX: u32 = 300;
@@ -125,14 +128,19 @@ impl Remote {
             if self.rpc.in_flight() == 0 {
                 return Ok(());
             }
-            let on_results =
-                &mut |number, results: &[u8]| feed.on_reply(number, Reply::new(version, results));
-            self.rpc.await_replies(on_results)?;
+            let mut on_results = |number, results: &[u8]| {
+                let flaws = Cell::default();
+                feed.on_reply(number, Reply::new(version, results, &flaws))?;
+                Ok(flaws.get())
+            };
+            self.rpc.await_replies(&mut on_results)?;
             if feed.wants_pause() {
-                let on_results = &mut |number, results: &[u8]| {
-                    feed.on_reply(number, Reply::new(version, results))
+                let mut on_results = |number, results: &[u8]| {
+                    let flaws = Cell::default();
+                    feed.on_reply(number, Reply::new(version, results, &flaws))?;
+                    Ok(flaws.get())
                 };
-                self.rpc.pause(on_results)?;
+                self.rpc.pause(&mut on_results)?;
             }
         }
     }
@@ -147,17 +155,51 @@ impl Remote {
         let mut retries = Retries::default();
         loop {
             let results = self.rpc.call_as(|to| call.encode(version, to))?;
-            let reply = Reply::new(version, &results);
+            let flaws = Cell::default();
+            let reply = Reply::new(version, &results, &flaws);
             if !retries.calls_again(reply) {
-                return Ok(read(reply)?);
+                let read = read(reply);
+                self.rpc.note(flaws.get());
+                return Ok(read?);
             }
-            self.rpc.pause(&mut |_, _| Ok(()))?;
+            self.rpc.pause(&mut |_, _| Ok(Flaws::NONE))?;
+        }
+    }
+
+    /// Notes what is wrong with the reply that came last, and decides nothing.
+    pub(crate) fn note(&self, flaw: Flaw) {
+        self.rpc.note(flaw.into());
+    }
+
+    /// Notes what has shown since to be wrong with a reply to `procedure`.
+    pub(crate) fn note_of(&self, procedure: u32, flaw: Flaw) {
+        self.rpc.note_of(procedure, flaw.into());
+    }
+
+    /// Procedure of the reply that came last.
+    pub(crate) fn answered(&self) -> u32 {
+        self.rpc.answered()
+    }
+
+    /// The server does not have the operation of this call.
+    pub(crate) fn lacks(&mut self, call: Call<'_>) -> Result<bool, CallError> {
+        match self.call(call, |reply| reply.status()) {
+            Err(CallError::Refused(refusal)) => {
+                Ok(refusal.outcome == ReplyOutcome::ProcedureUnavailable)
+            }
+            Err(CallError::Status(status)) => Ok(status == NfsStatus::NOTSUPP),
+            Ok(()) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
     /// The procedure that does nothing.
     pub fn null(&mut self) -> Result<(), CallError> {
-        self.rpc.call_as(|to| Call::Null.encode(self.version, to)).map(drop)
+        let results = self.rpc.call_as(|to| Call::Null.encode(self.version, to))?;
+        if !results.is_empty() {
+            self.rpc.note(Flaw::TrailingBytes.into());
+        }
+        Ok(())
     }
 
     /// Attributes of anything.

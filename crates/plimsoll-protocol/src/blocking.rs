@@ -12,7 +12,7 @@ use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
-use crate::net::{Channel, ChannelError};
+use crate::net::{Channel, ChannelError, NonconformityLog};
 
 /// The one connection of a [`Blocking`].
 pub const LINK: Link = Link(0);
@@ -34,6 +34,7 @@ pub struct Blocking<S> {
     stop: Arc<AtomicBool>,
     incoming: Vec<u8>,
     silence_max: Duration,
+    log: Option<NonconformityLog>,
 }
 
 /// How an op ended.
@@ -63,12 +64,18 @@ impl<S: Session> Blocking<S> {
     /// ends this and all that follows.
     pub fn new(session: S, channel: Box<dyn Channel>, stop: Arc<AtomicBool>) -> Self {
         let wire = Wire { channel: Some(channel), ..Wire::default() };
-        Self { session, wire, stop, incoming: Vec::new(), silence_max: SILENCE_MAX }
+        Self { session, wire, stop, incoming: Vec::new(), silence_max: SILENCE_MAX, log: None }
     }
 
     /// The same with another bound on the server's silence.
     pub fn silent_for(self, silence_max: Duration) -> Self {
         Self { silence_max, ..self }
+    }
+
+    /// The same; what its session counts of replies that differ from their specification goes to
+    /// `log`, op by op.
+    pub fn noting(self, log: NonconformityLog) -> Self {
+        Self { log: Some(log), ..self }
     }
 
     /// The session within.
@@ -97,6 +104,9 @@ impl<S: Session> Blocking<S> {
         let mut time_left = self.silence_max;
         loop {
             if let Some(ended) = self.wire.ended.pop_front() {
+                if let Some(log) = &self.log {
+                    log.add(&self.session.take_counters().nonconformities);
+                }
                 return Ok(ended);
             }
             self.turn(&mut time_left)?;

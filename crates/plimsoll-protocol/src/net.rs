@@ -6,13 +6,14 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use plimsoll_engine::seam::LinkKind;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
+use plimsoll_model::nonconformity::{Nonconformities, Nonconformity};
 use plimsoll_model::units::Bytes;
 
 /// Opens channels.
@@ -40,6 +41,39 @@ pub trait Dial: Sync + fmt::Debug {
     /// Goes up when the user wants everything to end; whoever waits on a channel looks at it.
     fn stop(&self) -> Arc<AtomicBool> {
         Arc::default()
+    }
+
+    /// Where set-up notes replies that differ from their specification and mean the same.
+    fn nonconformities(&self) -> NonconformityLog {
+        NonconformityLog::default()
+    }
+}
+
+/// What set-up has noted of replies that differ from their specification. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct NonconformityLog(Arc<Mutex<Nonconformities>>);
+
+impl NonconformityLog {
+    /// Counts what was seen in a reply.
+    pub fn note(&self, seen: &Nonconformity) {
+        self.lock().note(seen);
+    }
+
+    /// Adds what a session has counted.
+    pub fn add(&self, seen: &Nonconformities) {
+        if !seen.is_empty() {
+            self.lock().add(seen);
+        }
+    }
+
+    /// What was noted since the last call.
+    pub fn take(&self) -> Nonconformities {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Nonconformities> {
+        // Counts are whole at every moment, whoever panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

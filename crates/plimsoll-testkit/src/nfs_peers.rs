@@ -1,11 +1,14 @@
 //! A real NFS server and the foreign clients that judge ours.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::Command;
+use std::ffi::OsStr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
 use plimsoll_servers::ServerProcess;
+use tempfile::TempDir;
 
 use crate::peers::{require_peer, require_root};
 
@@ -21,6 +24,56 @@ pub fn ganesha_as(request: &GaneshaRequest) -> Option<ServerProcess> {
     require_peer("rpcbind")?;
     require_root("NFS-Ganesha")?;
     Some(ganesha::start(request).unwrap())
+}
+
+/// A go-nfs that serves a directory of its own, and its URL; stops when dropped. `None` where it
+/// is not installed (see [`require_peer`]).
+pub fn go_nfs() -> Option<GoNfs> {
+    let program = require_peer("osnfs")?;
+    let export = tempfile::tempdir().unwrap();
+    // Free now; the server takes no other way to be told.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let process = Command::new(program)
+        .args([export.path().as_os_str(), OsStr::new(&port.to_string())])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let server = GoNfs { process, port, export };
+    for _ in 0..200 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Some(server);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("go-nfs does not listen on port {port}");
+}
+
+/// A running go-nfs.
+#[derive(Debug)]
+pub struct GoNfs {
+    process: Child,
+    port: u16,
+    export: TempDir,
+}
+
+impl GoNfs {
+    /// What to measure.
+    pub fn url(&self) -> String {
+        format!("nfs://127.0.0.1:{0}/mount?mountport={0}", self.port)
+    }
+
+    /// What it serves, as this host sees it.
+    pub fn export(&self) -> &Path {
+        self.export.path()
+    }
+}
+
+impl Drop for GoNfs {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// The exported directory, as this host sees it.

@@ -24,7 +24,7 @@ use plimsoll_model::units::Nanos;
 
 use crate::raw::{PointTimes, PointView};
 
-pub(crate) use run::{check_capacity, check_run, planned_points};
+pub(crate) use run::{check_capacity, check_run, nonconformities, planned_points};
 
 /// What the rules look at.
 pub(crate) struct Evidence<'a> {

@@ -1,6 +1,7 @@
 //! Rules about the whole run, and the run's verdict from its points'.
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::result::{Finding, NotCounted, PointResult, Verdict};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Suite;
@@ -56,6 +57,11 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
     let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
+}
+
+/// Replies that differ from their specification were measured all the same.
+pub(crate) fn nonconformities(seen: &Nonconformities) -> Option<Finding> {
+    finding("nonconformities", seen.sentence()?)
 }
 
 /// Said of a search without an end.

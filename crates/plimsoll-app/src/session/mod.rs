@@ -455,6 +455,7 @@ impl Session for AppSession {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
-        SessionCounters { retransmissions: 0, verified: std::mem::take(&mut self.verified) }
+        let verified = std::mem::take(&mut self.verified);
+        SessionCounters { verified, ..SessionCounters::default() }
     }
 }

@@ -200,9 +200,7 @@ impl<S: Session> Clients<S> {
     pub(super) fn take_counters(&mut self) -> SessionCounters {
         let mut sum = SessionCounters::default();
         for client in &mut self.clients {
-            let counted = client.session.take_counters();
-            sum.retransmissions += counted.retransmissions;
-            sum.verified += counted.verified;
+            sum.add(&client.session.take_counters());
         }
         sum
     }

@@ -193,8 +193,7 @@ impl<'a> Recording<'a> {
 
     /// Ends the interval.
     pub(super) fn roll(&mut self, end: Nanos, counted: &Counted) {
-        self.counters.retransmissions += counted.sessions.retransmissions;
-        self.counters.verified += counted.sessions.verified;
+        self.counters.add(&counted.sessions);
         let before = self.recorder.phase();
         let mut interval = self.recorder.roll(end);
         let cpu = clock::thread_cpu();
@@ -244,6 +243,7 @@ impl<'a> Recording<'a> {
             totals.connects = now.connects - before.connects;
             totals.retransmissions = counters.retransmissions;
             totals.verified = counters.verified;
+            totals.nonconformities = counters.nonconformities;
         }
     }
 

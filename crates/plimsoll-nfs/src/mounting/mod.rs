@@ -18,6 +18,7 @@ use super::procedure;
 use super::procedure::results::Limits;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::Remote;
+use super::wire::flaws::Flaws;
 use super::wire::mount::{
     ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply, Procedure, UnmountArgs,
 };
@@ -122,6 +123,7 @@ impl Reach<'_> {
             credential: self.credential.clone(),
             first_xid: first_xid(self.nonce, &self.clients_made),
             stop: self.dial.stop(),
+            log: self.dial.nonconformities(),
         };
         Ok(RpcClient::new(self.dial.dial(address, kind, source)?, kind, seed))
     }
@@ -227,8 +229,9 @@ fn mount_root(
     let results = client
         .call(Procedure::Mount.number(), &MountArgs { path })
         .map_err(failed("mount the export"))?;
-    let reply =
+    let (reply, flaws) =
         root_handle(version, &results).map_err(|error| failed("mount the export")(error.into()))?;
+    client.note(flaws);
     let status = match reply {
         MountReply::Ok(handle) => {
             // The server's list of mounts is for people; nothing depends on our leaving it.
@@ -246,16 +249,20 @@ fn mount_root(
     })
 }
 
-fn root_handle(version: NfsVersion, results: &[u8]) -> Result<MountReply<OwnedHandle>, XdrError> {
-    let input = &mut XdrIn::new(results);
-    Ok(match version {
-        NfsVersion::V2 => Mount1Res::decode(input)?.map(|ok| ok.handle.into()),
-        NfsVersion::V3 => Mount3Res::decode(input)?.map(|ok| ok.handle.into()),
-    })
+fn root_handle(
+    version: NfsVersion,
+    results: &[u8],
+) -> Result<(MountReply<OwnedHandle>, Flaws), XdrError> {
+    let mut input = XdrIn::tolerant(results);
+    let reply = match version {
+        NfsVersion::V2 => Mount1Res::decode(&mut input)?.map(|ok| ok.handle.into()),
+        NfsVersion::V3 => Mount3Res::decode(&mut input)?.map(|ok| ok.handle.into()),
+    };
+    Ok((reply, input.into_flaws()))
 }
 
 fn export_names(results: &[u8]) -> Vec<String> {
-    let exports = ExportRes::decode(&mut XdrIn::new(results));
+    let exports = ExportRes::decode(&mut XdrIn::tolerant(results));
     exports
         .map(|list| list.into_iter().map(|export| export.directory.to_string()).collect())
         .unwrap_or_default()
@@ -279,6 +286,7 @@ impl Mounted {
             credential: self.credential.clone(),
             first_xid: first_xid(self.nonce, &self.clients_made),
             stop,
+            log: dial.nonconformities(),
         };
         Ok(Remote::new(RpcClient::new(channel, self.kind, seed), self.version))
     }

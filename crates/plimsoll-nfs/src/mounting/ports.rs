@@ -153,7 +153,9 @@ fn registered(
     let Service { program, version } = service;
     let wanted = portmap::Mapping { program, version, protocol, port: 0 };
     let results = client.call(portmap::Procedure::GetPort.number(), &wanted)?;
-    let port = u32::decode(&mut XdrIn::new(&results))?;
+    let mut input = XdrIn::tolerant(&results);
+    let port = u32::decode(&mut input)?;
+    client.note(input.into_flaws());
     Ok(u16::try_from(port).ok().filter(|port| *port > 0))
 }
 

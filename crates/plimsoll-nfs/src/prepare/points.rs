@@ -202,6 +202,11 @@ impl Site {
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<Handles>, SetupError> {
         let mut remote = self.mounted.remote(dial, dial.stop())?;
+        if !self.is_validated {
+            validate::refuse_lacking(&mut remote, &self.mounted)?;
+            // It may have hung up on a handle that names nothing.
+            remote = self.mounted.remote(dial, dial.stop())?;
+        }
         let opened = match super::open(&mut remote, &self.mounted, order) {
             Err(SetupError::Unusable(_)) if self.known.is_some() => {
                 self.cut_back(&mut remote, order, dial, progress)?;

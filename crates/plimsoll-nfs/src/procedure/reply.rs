@@ -3,15 +3,17 @@
 use super::results::*;
 use super::{v2, v3};
 use crate::parameters::NfsVersion;
+use std::cell::Cell;
+
+use crate::wire::flaws::{Flaw, Flaws};
 use crate::wire::v2::Status2;
 use crate::wire::v3::{Handle, Status3};
-use crate::wire::xdr::XdrIn;
 
 /// Results of a procedure, behind the head of the reply. Who made the call knows what they are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply<'m> {
     version: NfsVersion,
-    results: &'m [u8],
+    results: Results<'m>,
 }
 
 macro_rules! by_version {
@@ -31,13 +33,20 @@ macro_rules! by_version {
 
 impl<'m> Reply<'m> {
     #[inline]
-    pub(crate) fn new(version: NfsVersion, results: &'m [u8]) -> Self {
-        Self { version, results }
+    pub(crate) fn new(version: NfsVersion, bytes: &'m [u8], flaws: &'m Cell<Flaws>) -> Self {
+        Self { version, results: Results { bytes, flaws } }
+    }
+
+    /// Something that decides nothing is wrong with it.
+    pub(crate) fn note(self, flaw: Flaw) {
+        let mut flaws = self.results.flaws.get();
+        flaws.note(flaw);
+        self.results.flaws.set(flaws);
     }
 
     /// Only the status, which comes first in every reply.
     pub(crate) fn status(self) -> Result<(), ReplyError> {
-        match (XdrIn::new(self.results).u32()?, self.version) {
+        match (self.results.read().u32()?, self.version) {
             (0, _) => Ok(()),
             (code, NfsVersion::V2) => Err(v2::status(Status2(code))),
             (code, NfsVersion::V3) => Err(v3::status(Status3(code))),

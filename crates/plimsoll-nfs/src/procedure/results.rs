@@ -1,14 +1,37 @@
 //! What the results of a procedure say, in both versions. Data, names and handles lie in the message
 //! still.
 
+use std::cell::Cell;
 use std::fmt;
 
 use super::Cookie;
 use crate::handles::OwnedHandle;
 use crate::wire::Path;
+use crate::wire::flaws::Flaws;
 use crate::wire::v3::{Handle, StableHow};
-use crate::wire::xdr::{ListIter, XdrError};
+use crate::wire::xdr::{ListIter, XdrError, XdrIn};
 use crate::wire::{v2 as wire2, v3 as wire3};
+
+/// Results of a procedure as they came, and what is noted of them while they are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Results<'m> {
+    pub(crate) bytes: &'m [u8],
+    pub(crate) flaws: &'m Cell<Flaws>,
+}
+
+impl<'m> Results<'m> {
+    /// From their start.
+    #[inline]
+    pub(crate) fn read(self) -> XdrIn<'m> {
+        XdrIn::tolerant(self.bytes)
+    }
+
+    /// Everything that somebody wants of them has been read.
+    #[inline]
+    pub(crate) fn end(self, input: XdrIn<'m>) {
+        self.flaws.set(self.flaws.get().and(input.into_flaws()));
+    }
+}
 
 /// Why a reply says nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use super::results::{
     self, Attributes, Entries, Found, Kind, Limits, LinkText, Made, Page, ReadData, ReplyError,
-    Space, Written,
+    Results, Space, Written,
 };
 use super::{Call, DIRECTORY_MODE, FILE_MODE};
 use crate::handles::OwnedHandle;
 use crate::wire::rpc::{CallWriter, Service};
 use crate::wire::v2::*;
 use crate::wire::v3::{Handle, StableHow};
-use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::xdr::{Decode, Encode};
 use crate::wire::{Name, Path};
 
 pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
@@ -101,10 +101,10 @@ fn set(of: &OwnedHandle, attributes: SetAttributes2) -> SetAttrArgs {
 }
 
 #[inline]
-fn ok<'m, T: Decode<'m>>(results: &'m [u8]) -> Result<T, ReplyError> {
-    let mut input = XdrIn::new(results);
+fn ok<'m, T: Decode<'m>>(results: Results<'m>) -> Result<T, ReplyError> {
+    let mut input = results.read();
     let reply = Reply2::<T>::decode(&mut input)?;
-    input.finish()?;
+    results.end(input);
     reply.ok().map_err(status)
 }
 
@@ -127,36 +127,36 @@ fn known(attributes: &FileAttributes2) -> Attributes {
 
 /// The handle stays where it lies: behind the status.
 #[inline]
-fn dir_op(results: &[u8]) -> Result<(Handle<'_>, Attributes), ReplyError> {
+fn dir_op(results: Results<'_>) -> Result<(Handle<'_>, Attributes), ReplyError> {
     let attributes = ok::<DirOpOk>(results)?.attributes;
-    let handle = Handle::new(&results[STATUS_BYTES..][..HANDLE_BYTES])?;
+    let handle = Handle::new(&results.bytes[STATUS_BYTES..][..HANDLE_BYTES])?;
     Ok((handle, known(&attributes)))
 }
 
 #[inline]
-pub(super) fn attributes(results: &[u8]) -> Result<Attributes, ReplyError> {
+pub(super) fn attributes(results: Results<'_>) -> Result<Attributes, ReplyError> {
     Ok(known(&ok::<AttrOk>(results)?.attributes))
 }
 
 #[inline]
-pub(super) fn set_attributes(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+pub(super) fn set_attributes(results: Results<'_>) -> Result<Option<Attributes>, ReplyError> {
     attributes(results).map(Some)
 }
 
 #[inline]
-pub(super) fn looked_up(results: &[u8]) -> Result<Found<Handle<'_>>, ReplyError> {
+pub(super) fn looked_up(results: Results<'_>) -> Result<Found<Handle<'_>>, ReplyError> {
     let (handle, attributes) = dir_op(results)?;
     Ok(Found { handle, attributes: Some(attributes), dir_attributes: None })
 }
 
 #[inline]
-pub(super) fn link_text<'m>(results: &'m [u8]) -> Result<LinkText<'m>, ReplyError> {
+pub(super) fn link_text<'m>(results: Results<'m>) -> Result<LinkText<'m>, ReplyError> {
     let ReadLinkOk { path } = ok::<ReadLinkOk<'m>>(results)?;
     Ok(LinkText { attributes: None, text: path })
 }
 
 #[inline]
-pub(super) fn read<'m>(results: &'m [u8]) -> Result<ReadData<'m>, ReplyError> {
+pub(super) fn read<'m>(results: Results<'m>) -> Result<ReadData<'m>, ReplyError> {
     let ReadOk { attributes, data: Data2(data) } = ok::<ReadOk<'m>>(results)?;
     let count = u32::try_from(data.len()).unwrap_or(u32::MAX);
     Ok(ReadData { attributes: Some(known(&attributes)), data, count, is_end: None })
@@ -164,35 +164,35 @@ pub(super) fn read<'m>(results: &'m [u8]) -> Result<ReadData<'m>, ReplyError> {
 
 /// What is written is durable. RFC 1094 §2.2.9
 #[inline]
-pub(super) fn written(results: &[u8]) -> Result<Written, ReplyError> {
+pub(super) fn written(results: Results<'_>) -> Result<Written, ReplyError> {
     let attributes = Some(attributes(results)?);
     let committed = StableHow::FileSync;
     Ok(Written { attributes, count: None, committed, verifier: None })
 }
 
 #[inline]
-pub(super) fn made(results: &[u8]) -> Result<Made<'_>, ReplyError> {
+pub(super) fn made(results: Results<'_>) -> Result<Made<'_>, ReplyError> {
     let (handle, attributes) = dir_op(results)?;
     Ok(Made { handle: Some(handle), attributes: Some(attributes), dir_attributes: None })
 }
 
 /// No handle is told. RFC 1094 §2.2.14
-pub(super) fn made_link(results: &[u8]) -> Result<Made<'_>, ReplyError> {
+pub(super) fn made_link(results: Results<'_>) -> Result<Made<'_>, ReplyError> {
     ok::<()>(results)?;
     Ok(Made { handle: None, attributes: None, dir_attributes: None })
 }
 
 #[inline]
-pub(super) fn removed(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+pub(super) fn removed(results: Results<'_>) -> Result<Option<Attributes>, ReplyError> {
     ok::<()>(results).map(|()| None)
 }
 
-pub(super) fn renamed(results: &[u8]) -> Result<(), ReplyError> {
+pub(super) fn renamed(results: Results<'_>) -> Result<(), ReplyError> {
     ok(results)
 }
 
 #[inline]
-pub(super) fn space(results: &[u8]) -> Result<Space, ReplyError> {
+pub(super) fn space(results: Results<'_>) -> Result<Space, ReplyError> {
     let space: StatFsOk = ok(results)?;
     let bytes = |blocks: u32| u64::from(blocks) * u64::from(space.block_bytes);
     Ok(Space {
@@ -205,13 +205,13 @@ pub(super) fn space(results: &[u8]) -> Result<Space, ReplyError> {
 }
 
 /// What the protocol transfers; `tsize` is advice. RFC 1094 §2.2.18
-pub(super) fn limits(results: &[u8]) -> Result<Limits, ReplyError> {
+pub(super) fn limits(results: Results<'_>) -> Result<Limits, ReplyError> {
     ok::<StatFsOk>(results)?;
     Ok(Limits { read_bytes_max: DATA_BYTES_MAX, write_bytes_max: DATA_BYTES_MAX })
 }
 
 #[inline]
-pub(super) fn page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
+pub(super) fn page<'m>(results: Results<'m>) -> Result<Page<'m>, ReplyError> {
     let ReadDirOk { entries, eof } = ok::<ReadDirOk<'m>>(results)?;
     let entries = Entries::V2(entries.iter());
     Ok(Page { dir_attributes: None, verifier: [0; 8], entries, is_end: eof })

@@ -2,14 +2,15 @@
 
 use super::results::{
     self, Attributes, Committed, Entries, Found, Granted, Kind, Limits, LinkText, Made, Page,
-    ReadData, ReplyError, Space, Written,
+    ReadData, ReplyError, Results, Space, Written,
 };
 use super::{Call, Cookie, DIRECTORY_MODE, FILE_MODE};
 use crate::handles::OwnedHandle;
 use crate::op::Stability;
+use crate::wire::flaws::Flaw;
 use crate::wire::rpc::{CallWriter, Service};
 use crate::wire::v3::*;
-use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::xdr::{Decode, Encode};
 use crate::wire::{Name, Path};
 
 pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION };
@@ -108,11 +109,22 @@ impl From<Stability> for StableHow {
 
 /// `E` is what comes with an error.
 #[inline]
-fn ok<'m, T: Decode<'m>, E: Decode<'m>>(results: &'m [u8]) -> Result<T, ReplyError> {
-    let mut input = XdrIn::new(results);
-    let reply = Reply3::<T, E>::decode(&mut input)?;
-    input.finish()?;
-    reply.ok().map_err(status)
+fn ok<'m, T: Decode<'m>, E: Decode<'m>>(results: Results<'m>) -> Result<T, ReplyError> {
+    let mut input = results.read();
+    let failed = match Status3::decode(&mut input)? {
+        Status3::OK => {
+            let ok = T::decode(&mut input)?;
+            results.end(input);
+            return Ok(ok);
+        }
+        failed => failed,
+    };
+    // The status says it all; many servers send nothing behind it.
+    if E::decode(&mut input).is_err() && input.tolerates(Flaw::FailureBody) {
+        input.skip(usize::MAX);
+    }
+    results.end(input);
+    Err(status(failed))
 }
 
 pub(super) fn status(status: Status3) -> ReplyError {
@@ -132,17 +144,17 @@ fn known(attributes: FileAttributes) -> Attributes {
 }
 
 #[inline]
-pub(super) fn attributes(results: &[u8]) -> Result<Attributes, ReplyError> {
+pub(super) fn attributes(results: Results<'_>) -> Result<Attributes, ReplyError> {
     Ok(known(ok::<GetAttrOk, ()>(results)?.attributes))
 }
 
 #[inline]
-pub(super) fn set_attributes(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+pub(super) fn set_attributes(results: Results<'_>) -> Result<Option<Attributes>, ReplyError> {
     Ok(ok::<SetAttrOk, WccData>(results)?.wcc.after.map(known))
 }
 
 #[inline]
-pub(super) fn looked_up<'m>(results: &'m [u8]) -> Result<Found<Handle<'m>>, ReplyError> {
+pub(super) fn looked_up<'m>(results: Results<'m>) -> Result<Found<Handle<'m>>, ReplyError> {
     let LookupOk { object, attributes, dir_attributes } = ok::<LookupOk<'m>, PostOpAttr>(results)?;
     let (attributes, dir_attributes) = (attributes.map(known), dir_attributes.map(known));
     Ok(Found { handle: object, attributes, dir_attributes })
@@ -150,25 +162,25 @@ pub(super) fn looked_up<'m>(results: &'m [u8]) -> Result<Found<Handle<'m>>, Repl
 
 /// Of ACCESS, which NFSv2 does not have.
 #[inline]
-pub(super) fn access(results: &[u8]) -> Result<Granted, ReplyError> {
+pub(super) fn access(results: Results<'_>) -> Result<Granted, ReplyError> {
     let AccessOk { attributes, access } = ok::<_, PostOpAttr>(results)?;
     Ok(Granted { attributes: attributes.map(known), access })
 }
 
 #[inline]
-pub(super) fn link_text<'m>(results: &'m [u8]) -> Result<LinkText<'m>, ReplyError> {
+pub(super) fn link_text<'m>(results: Results<'m>) -> Result<LinkText<'m>, ReplyError> {
     let ReadLinkOk { attributes, path } = ok::<ReadLinkOk<'m>, PostOpAttr>(results)?;
     Ok(LinkText { attributes: attributes.map(known), text: path })
 }
 
 #[inline]
-pub(super) fn read<'m>(results: &'m [u8]) -> Result<ReadData<'m>, ReplyError> {
+pub(super) fn read<'m>(results: Results<'m>) -> Result<ReadData<'m>, ReplyError> {
     let ReadOk { attributes, count, eof, data } = ok::<ReadOk<'m>, PostOpAttr>(results)?;
     Ok(ReadData { attributes: attributes.map(known), data, count, is_end: Some(eof) })
 }
 
 #[inline]
-pub(super) fn written(results: &[u8]) -> Result<Written, ReplyError> {
+pub(super) fn written(results: Results<'_>) -> Result<Written, ReplyError> {
     let WriteOk { wcc, count, committed, verifier } = ok::<_, WccData>(results)?;
     let (count, verifier) = (Some(count), Some(verifier));
     Ok(Written { attributes: wcc.after.map(known), count, committed, verifier })
@@ -176,13 +188,13 @@ pub(super) fn written(results: &[u8]) -> Result<Written, ReplyError> {
 
 /// Of COMMIT, which NFSv2 does not have.
 #[inline]
-pub(super) fn committed(results: &[u8]) -> Result<Committed, ReplyError> {
+pub(super) fn committed(results: Results<'_>) -> Result<Committed, ReplyError> {
     let CommitOk { wcc, verifier } = ok::<_, WccData>(results)?;
     Ok(Committed { attributes: wcc.after.map(known), verifier })
 }
 
 #[inline]
-pub(super) fn made<'m>(results: &'m [u8]) -> Result<Made<'m>, ReplyError> {
+pub(super) fn made<'m>(results: Results<'m>) -> Result<Made<'m>, ReplyError> {
     let CreateOk { object, attributes, dir_wcc } = ok::<CreateOk<'m>, WccData>(results)?;
     let (attributes, dir_attributes) = (attributes.map(known), dir_wcc.after.map(known));
     Ok(Made { handle: object, attributes, dir_attributes })
@@ -191,16 +203,16 @@ pub(super) fn made<'m>(results: &'m [u8]) -> Result<Made<'m>, ReplyError> {
 pub(super) use made as made_link;
 
 #[inline]
-pub(super) fn removed(results: &[u8]) -> Result<Option<Attributes>, ReplyError> {
+pub(super) fn removed(results: Results<'_>) -> Result<Option<Attributes>, ReplyError> {
     Ok(ok::<RemoveOk, WccData>(results)?.dir_wcc.after.map(known))
 }
 
-pub(super) fn renamed(results: &[u8]) -> Result<(), ReplyError> {
+pub(super) fn renamed(results: Results<'_>) -> Result<(), ReplyError> {
     ok::<RenameWcc, RenameWcc>(results).map(drop)
 }
 
 #[inline]
-pub(super) fn space(results: &[u8]) -> Result<Space, ReplyError> {
+pub(super) fn space(results: Results<'_>) -> Result<Space, ReplyError> {
     let space: FsStatOk = ok::<_, PostOpAttr>(results)?;
     Ok(Space {
         attributes: space.attributes.map(known),
@@ -212,13 +224,13 @@ pub(super) fn space(results: &[u8]) -> Result<Space, ReplyError> {
     })
 }
 
-pub(super) fn limits(results: &[u8]) -> Result<Limits, ReplyError> {
+pub(super) fn limits(results: Results<'_>) -> Result<Limits, ReplyError> {
     let FsInfoOk { read_max, write_max, .. } = ok::<_, PostOpAttr>(results)?;
     Ok(Limits { read_bytes_max: read_max, write_bytes_max: write_max })
 }
 
 #[inline]
-pub(super) fn page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
+pub(super) fn page<'m>(results: Results<'m>) -> Result<Page<'m>, ReplyError> {
     let ReadDirOk { dir_attributes, verifier, entries, eof } =
         ok::<ReadDirOk<'m>, PostOpAttr>(results)?;
     let (dir_attributes, entries) = (dir_attributes.map(known), Entries::V3(entries.iter()));
@@ -226,7 +238,7 @@ pub(super) fn page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
 }
 
 #[inline]
-pub(super) fn full_page<'m>(results: &'m [u8]) -> Result<Page<'m>, ReplyError> {
+pub(super) fn full_page<'m>(results: Results<'m>) -> Result<Page<'m>, ReplyError> {
     let ReadDirPlusOk { dir_attributes, verifier, entries, eof } =
         ok::<ReadDirPlusOk<'m>, PostOpAttr>(results)?;
     let (dir_attributes, entries) = (dir_attributes.map(known), Entries::V3Plus(entries.iter()));

@@ -26,6 +26,7 @@ mod test_io;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,9 +42,12 @@ use self::connection::{Connection, LossReason};
 use self::failure::Failure;
 use super::fileset::{BLOCK_BYTES, Content};
 use super::handles::Handles;
+use super::nonconformity::nonconformity;
 use super::op::{NfsCall, NfsOp, Span};
-use super::wire::record::Assembler;
-use super::wire::rpc::Credential;
+use super::procedure;
+use super::wire::flaws::Flaws;
+use super::wire::record::{self, Assembler};
+use super::wire::rpc::{Credential, procedure_of};
 
 pub use self::calls::CALLS_MAX;
 pub use self::connection::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX};
@@ -137,9 +141,29 @@ impl NfsSession {
         let Some((at, call)) = self.calls.find(xid) else { return };
         self.connection.proved();
         let check = Check { site: &self.site, call: call.op.call, resent: call.sends > 1 };
-        match check.judge(message, &mut self.run) {
+        let flaws = Cell::default();
+        let judged = check.judge(message, &flaws, &mut self.run);
+        if !flaws.get().is_empty() {
+            self.note(at, flaws.get());
+        }
+        match judged {
             Ok(checked) => self.succeed(at, checked, io),
             Err(failure) => self.fail(at, failure, io),
+        }
+    }
+
+    /// What the reply to a call has otherwise than its specification says.
+    #[cold]
+    fn note(&mut self, at: usize, flaws: Flaws) {
+        let before = match self.connection.kind {
+            LinkKind::Stream => record::MARK_BYTES,
+            LinkKind::Datagram => 0,
+        };
+        let Some((_, call)) = self.calls.get(at) else { return };
+        let procedure = procedure_of(&call[before..]).unwrap_or_default();
+        let service = procedure::service(self.site.version);
+        for flaw in flaws.iter() {
+            self.counters.nonconformities.note(&nonconformity(service, procedure, flaw));
         }
     }
 

@@ -2,6 +2,7 @@
 //! operation of the mix by its meaning. All of it happens in a scratch directory of our own.
 
 mod data;
+mod lacking;
 mod names;
 
 use std::fmt;
@@ -13,6 +14,8 @@ use super::procedure::results::Attributes;
 use super::refusal::{CallError, NfsStatus};
 use super::remote::{Listing, Remote};
 use plimsoll_protocol::net::SetupError;
+
+pub use self::lacking::refuse_lacking;
 
 /// The scratch directory, below the directory of the file set.
 pub const SCRATCH: &str = ".plimsoll-check";
@@ -30,6 +33,9 @@ pub enum ValidateError {
         /// What came.
         got: String,
     },
+    /// It does not have these operations.
+    #[error("the server lacks operations")]
+    Lacking(Vec<&'static str>),
     /// A call failed.
     #[error("validation check \"{check}\": {source}")]
     Call {
@@ -50,6 +56,7 @@ pub fn validate(
     let removed = remove_scratch(remote, root);
     match result {
         Err(ValidateError::Call { source: CallError::Stopped, .. }) => Err(SetupError::Stopped),
+        Err(ValidateError::Lacking(names)) => Err(lacking::refusal(mounted, &names)),
         Err(failed) => Err(SetupError::Unusable(format!(
             "{}: {failed}; a server that does this is not measured: see its log and its export \
              options",
@@ -69,6 +76,12 @@ fn all_checks(remote: &mut Remote, root: &OwnedHandle) -> Result<u32, ValidateEr
     let dir = remote
         .make_dir(root, SCRATCH.as_bytes())
         .map_err(|source| ValidateError::Call { check: clear, source })?;
+    let check = "operations that the server has";
+    let lacking =
+        lacking::lacking_in(remote, dir).map_err(|source| ValidateError::Call { check, source })?;
+    if !lacking.is_empty() {
+        return Err(ValidateError::Lacking(lacking));
+    }
     let mut checks = Checks { remote, dir, passed: 0 };
     data::check(&mut checks)?;
     names::check(&mut checks)?;

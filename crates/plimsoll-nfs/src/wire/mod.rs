@@ -6,6 +6,7 @@
 //! | module | what it holds | specification |
 //! | --- | --- | --- |
 //! | [`xdr`] | numbers, opaque bytes, lists | RFC 4506 |
+//! | [`flaws`] | what a reply may have otherwise, and mean the same | |
 //! | [`record`] | messages on a stream | RFC 5531 §11 |
 //! | [`rpc`] | calls, credentials, replies | RFC 5531 |
 //! | [`portmap`] | which port a program listens on | RFC 1833 §3 |
@@ -15,6 +16,7 @@
 #[macro_use]
 mod define;
 
+pub mod flaws;
 pub mod mount;
 pub mod portmap;
 pub mod record;

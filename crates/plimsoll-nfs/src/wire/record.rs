@@ -8,6 +8,9 @@ use std::mem;
 /// Longest record that is taken: twice the most data of a READ, so with room for the rest.
 pub const RECORD_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// Bytes before a fragment.
+pub(crate) const MARK_BYTES: usize = 4;
+
 const LAST: u32 = 1 << 31;
 
 /// The stream cannot be read on: a record, of which these bytes are announced, is too long.

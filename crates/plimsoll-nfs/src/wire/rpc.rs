@@ -91,6 +91,12 @@ pub fn encode_call(
     out.extend_from_slice(&credential.bytes);
 }
 
+/// The procedure of an encoded call.
+pub(crate) fn procedure_of(call: &[u8]) -> Option<u32> {
+    const BEFORE: usize = 20;
+    call.get(BEFORE..)?.first_chunk().copied().map(u32::from_be_bytes)
+}
+
 /// Head of a call, as a server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call<'a> {

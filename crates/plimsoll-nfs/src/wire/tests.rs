@@ -54,6 +54,7 @@ macro_rules! check_all {
             $(
                 let _ = <$args>::decode(&mut XdrIn::new(bytes));
                 let _ = <$res>::decode(&mut XdrIn::new(bytes));
+                let _ = <$res>::decode(&mut XdrIn::tolerant(bytes));
             )*
         }
 

@@ -2,6 +2,8 @@
 
 mod lists;
 
+use super::flaws::{Flaw, Flaws};
+
 pub use lists::{List, ListIter, Words};
 
 /// Most data bytes of one READ or WRITE that are taken: what servers offer at most today.
@@ -47,19 +49,75 @@ pub trait Encode {
 pub trait Decode<'a>: Sized {
     /// Takes itself from the front of `input`.
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError>;
+
+    /// The same where it may be left out. RFC 4506 §4.19
+    #[inline]
+    fn decode_optional(input: &mut XdrIn<'a>) -> Result<Option<Self>, XdrError> {
+        match input.bool()? {
+            true => Self::decode(input).map(Some),
+            false => Ok(None),
+        }
+    }
 }
 
 /// Bytes being read.
 #[derive(Clone, Copy, Debug)]
 pub struct XdrIn<'a> {
     rest: &'a [u8],
+    reading: Reading,
+    flaws: Flaws,
+}
+
+/// What is done about what differs from the specification and means the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// It is an error.
+    Strict,
+    /// It is noted.
+    Tolerant,
 }
 
 impl<'a> XdrIn<'a> {
-    /// Reads from the start of `bytes`.
+    /// Reads from the start of `bytes`, to the letter.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+        Self { rest: bytes, reading: Reading::Strict, flaws: Flaws::NONE }
+    }
+
+    /// Reads what a server sent from the start of `bytes`: what differs from its specification and
+    /// means the same is noted ([`XdrIn::into_flaws`]).
+    #[inline]
+    pub fn tolerant(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, reading: Reading::Tolerant, flaws: Flaws::NONE }
+    }
+
+    /// Notes a flaw; false where none is tolerated.
+    #[inline]
+    pub(crate) fn tolerates(&mut self, flaw: Flaw) -> bool {
+        let tolerates = self.reading == Reading::Tolerant;
+        if tolerates {
+            self.flaws.note(flaw);
+        }
+        tolerates
+    }
+
+    /// Takes what `part` takes from `bytes`, a part of this message.
+    #[inline]
+    pub(crate) fn within<T>(
+        &mut self,
+        bytes: &'a [u8],
+        part: impl FnOnce(&mut Self) -> Result<T, XdrError>,
+    ) -> Result<T, XdrError> {
+        let mut within = Self { rest: bytes, ..*self };
+        let taken = part(&mut within);
+        self.flaws = within.flaws;
+        taken
+    }
+
+    /// Goes `bytes` further, or to the end.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or(&[]);
     }
 
     /// What has not been read.
@@ -75,6 +133,15 @@ impl<'a> XdrIn<'a> {
             0 => Ok(()),
             bytes => Err(XdrError::Excess { bytes }),
         }
+    }
+
+    /// What was noted of a message of which everything that is in its type has been read.
+    #[inline]
+    pub fn into_flaws(mut self) -> Flaws {
+        if !self.rest.is_empty() {
+            self.flaws.note(Flaw::TrailingBytes);
+        }
+        self.flaws
     }
 
     /// `N` bytes; a multiple of 4, as no padding is skipped.
@@ -104,12 +171,12 @@ impl<'a> XdrIn<'a> {
         match self.u32()? {
             0 => Ok(false),
             1 => Ok(true),
+            _ if self.tolerates(Flaw::Boolean) => Ok(true),
             value => Err(XdrError::Value { what: "bool", value }),
         }
     }
 
-    /// Opaque data or a string of at most `max` bytes. RFC 4506 §4.10, §4.11. What the padding
-    /// holds is not looked at.
+    /// Opaque data or a string of at most `max` bytes. RFC 4506 §4.10, §4.11.
     #[inline]
     pub fn opaque(&mut self, max: u32) -> Result<&'a [u8], XdrError> {
         let bytes = self.u32()?;
@@ -118,7 +185,17 @@ impl<'a> XdrIn<'a> {
         }
         let bytes = bytes as usize;
         let (taken, rest) = self.rest.split_at_checked(bytes).ok_or(XdrError::Truncated)?;
-        self.rest = rest.get(padding(bytes)..).ok_or(XdrError::Truncated)?;
+        match rest.split_at_checked(padding(bytes)) {
+            Some((padding, rest)) => {
+                self.rest = rest;
+                if padding.iter().any(|byte| *byte != 0) {
+                    // Accepted of calls too, as ever.
+                    self.flaws.note(Flaw::NonzeroPadding);
+                }
+            }
+            None if self.tolerates(Flaw::MissingPadding) => self.rest = &[],
+            None => return Err(XdrError::Truncated),
+        }
         Ok(taken)
     }
 }
@@ -224,9 +301,6 @@ impl<T: Encode> Encode for Option<T> {
 impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        match input.bool()? {
-            true => T::decode(input).map(Some),
-            false => Ok(None),
-        }
+        T::decode_optional(input)
     }
 }

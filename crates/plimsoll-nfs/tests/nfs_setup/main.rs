@@ -19,7 +19,7 @@ use plimsoll_nfs::fileset::{Content, FileSet};
 use plimsoll_nfs::mounting::{Identity, MountRequest, Mounted, mount};
 use plimsoll_nfs::parameters::NfsVersion;
 use plimsoll_nfs::prepare::{self, Known, Order};
-use plimsoll_nfs::remote::Remote;
+use plimsoll_nfs::remote::{Listing, Remote};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{Dial, GoOn, LinkKind, SetupError, SetupProgress, SourcePort};
 

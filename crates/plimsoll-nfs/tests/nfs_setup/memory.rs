@@ -12,7 +12,9 @@ use plimsoll_nfs::server::store::memory::MemoryStore;
 use plimsoll_nfs::server::{Link, NfsCore, Peer, Registered};
 use plimsoll_nfs::wire::rpc::{Call, ReplyOutcome, encode_reply};
 use plimsoll_nfs::wire::{XdrIn, mount, portmap, record};
-use plimsoll_protocol::net::{Caller, Channel, ChannelError, Dial, LinkKind, SourcePort};
+use plimsoll_protocol::net::{
+    Caller, Channel, ChannelError, Dial, LinkKind, NonconformityLog, SourcePort,
+};
 
 /// Where the server says it listens.
 pub const PORT: u16 = 2049;
@@ -60,6 +62,8 @@ pub struct Host {
     /// Bytes of a fragment of a reply, and of what arrives at once, on streams.
     pub fragment_bytes: usize,
     datagrams: Arc<AtomicU64>,
+    /// What set-up notes of its replies.
+    pub log: NonconformityLog,
 }
 
 impl Host {
@@ -74,6 +78,7 @@ impl Host {
             unreliable_one_in: None,
             fragment_bytes: usize::MAX,
             datagrams: Arc::default(),
+            log: NonconformityLog::default(),
         }
     }
 
@@ -135,6 +140,10 @@ impl Dial for Host {
             unreliable_one_in: self.unreliable_one_in,
             datagrams: Arc::clone(&self.datagrams),
         }))
+    }
+
+    fn nonconformities(&self) -> NonconformityLog {
+        self.log.clone()
     }
 
     fn caller(&self) -> Caller {

@@ -1,8 +1,8 @@
 //! The validation phase: an honest server passes, and each lie is caught by the check that names
 //! it.
 
-use plimsoll_nfs::validate::validate;
-use plimsoll_nfs::wire::rpc::encode_reply_success;
+use plimsoll_nfs::validate::{refuse_lacking, validate};
+use plimsoll_nfs::wire::rpc::{ReplyOutcome, encode_reply, encode_reply_success};
 use plimsoll_nfs::wire::{v2, v3};
 
 use super::*;
@@ -73,4 +73,72 @@ fn a_lie_is_caught_by_the_check_that_is_named() {
     let expected = "validation check \"read back after write\": expected what was written, got \
                     other bytes from offset";
     assert!(lie.contains(expected), "{lie}");
+}
+
+#[test]
+fn a_server_that_lacks_operations_is_refused_before_a_byte_is_written() {
+    for (version, kind) in EVERYWHERE {
+        let host = Host::new(ROOMY);
+        let mounted = mounted(&host, version, kind);
+        refuse_lacking(&mut remote(&host, &mounted), &mounted).unwrap();
+    }
+    let host = Host::new(ROOMY).with_deceit(|request, reply| {
+        let is = |procedure: v3::Procedure| request.is(v3::PROGRAM, procedure.number());
+        let xid = request.call.xid;
+        if is(v3::Procedure::Commit) || is(v3::Procedure::ReadDirPlus) {
+            encode_reply(reply, xid, ReplyOutcome::ProcedureUnavailable);
+        } else if is(v3::Procedure::Symlink) {
+            encode_reply_success(reply, xid);
+            reply.extend_from_slice(&10_004_u32.to_be_bytes());
+        } else {
+            return None;
+        }
+        Some(())
+    });
+    let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+    let mut remote = remote(&host, &mounted);
+    let Err(SetupError::Unusable(lacks)) = refuse_lacking(&mut remote, &mounted) else { panic!() };
+    let expected = "lacks operations that this suite needs: SYMLINK, READDIRPLUS, COMMIT;";
+    assert!(lacks.contains(expected), "{lacks}");
+    assert!(remote.list(&mounted.root, Listing::Names).unwrap().is_empty(), "nothing was made");
+}
+
+#[test]
+fn what_a_server_lacks_only_for_handles_that_it_knows_is_named_in_the_scratch_directory() {
+    let host = Host::new(ROOMY).with_deceit(|request, reply| {
+        request.honest(reply);
+        let lacked = [v3::Procedure::Symlink, v3::Procedure::ReadLink];
+        let is = lacked.iter().any(|one| request.is(v3::PROGRAM, one.number()));
+        // Another status than those of a handle that names nothing, behind the head of 24 bytes.
+        let status = reply.get(24..28).map(|word| u32::from_be_bytes(word.try_into().unwrap()));
+        if is && !matches!(status, Some(70 | 10_001)) {
+            reply.truncate(24);
+            reply.extend_from_slice(&10_004_u32.to_be_bytes());
+        }
+        Some(())
+    });
+    let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+    refuse_lacking(&mut remote(&host, &mounted), &mounted).unwrap();
+    let lacks = checked(&host, NfsVersion::V3, LinkKind::Stream).unwrap_err().to_string();
+    assert!(lacks.contains("this suite needs: SYMLINK, READLINK; measure a"), "{lacks}");
+}
+
+#[test]
+fn what_set_up_tolerates_it_names() {
+    for (version, kind) in EVERYWHERE {
+        let host = Host::new(ROOMY).with_deceit(|request, reply| {
+            request.honest(reply);
+            reply.extend_from_slice(&[0; 4]);
+            Some(())
+        });
+        checked(&host, version, kind).unwrap();
+        let said: Vec<String> = host.log.take().iter().map(ToString::to_string).collect();
+        for name in ["PMAPPROC_GETPORT", "MOUNTPROC3_MNT", "NULL", "LOOKUP", "READDIR", "WRITE"] {
+            let named = said.iter().any(|one| one.starts_with(&format!("{name} (section")));
+            assert!(named, "{version:?} {kind:?}: no {name} in {said:?}");
+        }
+        let honest = Host::new(ROOMY);
+        checked(&honest, version, kind).unwrap();
+        assert!(honest.log.take().is_empty());
+    }
 }

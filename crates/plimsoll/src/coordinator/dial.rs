@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
 use plimsoll_protocol::host::reach;
-use plimsoll_protocol::net::{Caller, Channel, ChannelError, Dial, LinkKind, Secret, SourcePort};
+use plimsoll_protocol::net::{
+    Caller, Channel, ChannelError, Dial, LinkKind, NonconformityLog, Secret, SourcePort,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::signals::Signals;
@@ -30,12 +32,13 @@ const READ_BYTES: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct SystemDial {
     signals: Signals,
+    nonconformities: NonconformityLog,
 }
 
 impl SystemDial {
     /// Whoever waits hears of Ctrl-C.
-    pub(crate) const fn new(signals: Signals) -> Self {
-        Self { signals }
+    pub(crate) fn new(signals: Signals) -> Self {
+        Self { signals, nonconformities: NonconformityLog::default() }
     }
 }
 
@@ -76,6 +79,10 @@ impl Dial for SystemDial {
 
     fn stop(&self) -> Arc<AtomicBool> {
         self.signals.flag()
+    }
+
+    fn nonconformities(&self) -> NonconformityLog {
+        self.nonconformities.clone()
     }
 }
 

@@ -286,6 +286,7 @@ pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.wire_bytes_in += part.wire_bytes_in;
     sum.wire_bytes_out += part.wire_bytes_out;
     sum.verified += part.verified;
+    sum.nonconformities.add(&part.nonconformities);
     sum.arrived_stamped += part.arrived_stamped;
     sum.arrived_bounded += part.arrived_bounded;
     sum.clients_participating += part.clients_participating;

@@ -21,9 +21,8 @@ use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_monitor::Source;
 use plimsoll_protocol::Work;
 use plimsoll_protocol::host::reach;
-use plimsoll_protocol::net::SetupError;
+use plimsoll_protocol::net::{Dial as _, SetupError};
 
-use super::dial::SystemDial;
 use super::ladder::{self, LadderPlan};
 use super::point::{PointDesk, PointEnd};
 use super::run_setup::{RunRequest, RunSetup};
@@ -185,6 +184,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// What set-up has noted of the servers' replies since it was asked last.
+    fn record_nonconformities(&mut self) -> Result<(), Failure> {
+        let seen = self.setup.dial.nonconformities().take();
+        match seen.is_empty() {
+            true => Ok(()),
+            false => self.record_durably(JournalRecord::SetupNonconformities { seen }),
+        }
+    }
+
     /// Runs what is left, then derives result and report, whatever happened.
     fn complete(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
         let stop = match self.points(live) {
@@ -192,6 +200,7 @@ impl<'a> Run<'a> {
             Err(failure) if failure.exit() == Exit::Interrupted => Ok(Stop::Interrupted),
             stop => stop,
         };
+        let noted = self.record_nonconformities();
         let at_unix_ns = unix_ns();
         let last = match &stop {
             Ok(Stop::Finished) => JournalRecord::RunFinished { at_unix_ns },
@@ -201,7 +210,7 @@ impl<'a> Run<'a> {
             }
             Err(failure) => JournalRecord::Aborted { at_unix_ns, reason: failure.to_string() },
         };
-        let recorded = self.record_durably(last);
+        let recorded = noted.and(self.record_durably(last));
         let Self { bundle, watcher, setup, mut observers, .. } = self;
         let watched = watcher.stop();
         drop(setup);
@@ -266,15 +275,15 @@ impl<'a> Run<'a> {
         let workload = match &mut self.setup.plan.work {
             Work::Fixed(workload) => workload.clone(),
             Work::PerPoint(preparation) => {
-                let dial = SystemDial::new(self.signals.clone());
                 let mut show = setup_shower(title, self.signals, live);
-                let ready = preparation.ready(&point.load, &dial, &mut show);
+                let ready = preparation.ready(&point.load, &self.setup.dial, &mut show);
                 match ready {
                     Err(SetupError::Stopped) => return Ok(None),
                     ready => ready?,
                 }
             }
         };
+        self.record_nonconformities()?;
         conditioning::before_point(&self.request.suite)?;
         let metric = self.request.suite.metric;
         let mut view = LiveView::new(title, metric).of_lengths(&assignment.phases);
@@ -319,9 +328,8 @@ impl<'a> Run<'a> {
     /// the end.
     fn put_back(&mut self, point: &Planned, live: &mut Live) -> Result<bool, Failure> {
         let Work::PerPoint(preparation) = &mut self.setup.plan.work else { return Ok(true) };
-        let dial = SystemDial::new(self.signals.clone());
         let mut show = setup_shower(&point.title, self.signals, live);
-        match preparation.after(&point.load, point.last, &dial, &mut show) {
+        match preparation.after(&point.load, point.last, &self.setup.dial, &mut show) {
             Err(SetupError::Stopped) => Ok(false),
             done => Ok(done.map(|()| true)?),
         }
@@ -400,9 +408,7 @@ impl<'a> Run<'a> {
 
     fn probe(&mut self) -> Result<(), Failure> {
         match &mut self.setup.plan.work {
-            Work::PerPoint(preparation) => {
-                Ok(preparation.probe(&SystemDial::new(self.signals.clone()))?)
-            }
+            Work::PerPoint(preparation) => Ok(preparation.probe(&self.setup.dial)?),
             Work::Fixed(_) => self.setup.targets.iter().try_for_each(|target| {
                 reach::connect(&target.name(), &target.resolved, LOOK_AGAIN)?;
                 Ok(())

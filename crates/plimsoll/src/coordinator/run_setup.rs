@@ -121,6 +121,8 @@ pub(super) struct RunSetup {
     pub placement: Placement,
     /// The workload.
     pub plan: Plan,
+    /// What set-up asks the servers through.
+    pub dial: SystemDial,
     /// The loads.
     pub ladder: LadderPlan,
     /// Addresses the clients connect from; empty leaves it to the system.
@@ -164,6 +166,7 @@ impl RunSetup {
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
+        let dial = SystemDial::new(signals.clone());
         let plan = make_plan(
             protocol,
             &PlanRequest {
@@ -175,7 +178,7 @@ impl RunSetup {
                 file_set: held,
                 urls: None,
                 loadfile: request.loadfile.as_ref(),
-                dial: &SystemDial::new(signals.clone()),
+                dial: &dial,
             },
         )?;
         if let Some(score) = &suite.score {
@@ -189,7 +192,17 @@ impl RunSetup {
             }
         }
         let sources = (registration.sources)(suite, &targets);
-        Ok(Self { registration, targets, software, placement, plan, ladder, sources, highest })
+        Ok(Self {
+            registration,
+            targets,
+            software,
+            placement,
+            plan,
+            dial,
+            ladder,
+            sources,
+            highest,
+        })
     }
 
     /// Where the clients connect.

@@ -12,6 +12,8 @@ mod summary;
 use std::io::{self, IsTerminal, Write as _};
 use std::os::fd::AsFd;
 
+use plimsoll_model::nonconformity::Nonconformities;
+
 pub(crate) use live::{Countdown, Live, left_at_this_rate};
 pub(crate) use live_view::LiveView;
 pub(crate) use mistake::show_failure;
@@ -35,6 +37,13 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn note(text: &str) {
     let mut err = io::stderr().lock();
     let _ = writeln!(err, "{text}");
+}
+
+/// Says where a server's replies differ from their specification, if they do.
+pub(crate) fn note_nonconformities(seen: &Nonconformities) {
+    if let Some(sentence) = seen.sentence() {
+        note(&format!("warning: {sentence}"));
+    }
 }
 
 /// Colours are wanted on that stream: it is a terminal and `NO_COLOR` is not set.

@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::reach;
-use plimsoll_protocol::net::SetupError;
+use plimsoll_protocol::net::{Dial as _, SetupError};
 
 use crate::cli::CleanArgs;
 use crate::coordinator::dial::SystemDial;
@@ -47,6 +47,7 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let dial = SystemDial::new(signals.clone());
     let done = clean(&target, &dial, &mut setup_shower("clean", &signals, &mut live));
     drop(live);
+    terminal::note_nonconformities(&dial.nonconformities().take());
     if let Err(SetupError::Stopped) = done {
         return Err(Failure::interrupted(format!(
             "{0}: stopped; the rest of the file set is still there: plimsoll clean '{0}'",

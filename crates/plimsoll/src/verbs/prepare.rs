@@ -8,7 +8,7 @@ use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Profile, ProfileName, Suit
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::host::{Registration, reach};
-use plimsoll_protocol::net::SetupError;
+use plimsoll_protocol::net::{Dial as _, SetupError};
 use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
 use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
@@ -130,6 +130,7 @@ fn through_server(
         })
     };
     drop(live);
+    terminal::note_nonconformities(&dial.nonconformities().take());
     if let Err(SetupError::Stopped) = ended {
         return Err(Failure::interrupted(format!(
             "{place}: stopped; what is written stays and is used again: prepare once more, or \

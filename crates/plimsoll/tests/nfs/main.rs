@@ -12,6 +12,7 @@
 mod support;
 
 mod bad_days;
+mod foreign;
 mod ladder;
 mod served;
 mod wire;

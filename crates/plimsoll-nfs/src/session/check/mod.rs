@@ -1,16 +1,19 @@
 //! From the bytes of a reply to a verdict: what came is what the call means, or the call has failed.
 
+use std::cell::Cell;
+
 use plimsoll_model::outcome::OpStatus;
 
 use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Stability, Verify};
 use super::super::procedure::reply::Reply;
 use super::super::procedure::results::{Attributes, Kind, Page, Written};
+use super::super::wire::flaws::{Flaw, Flaws};
 use super::super::wire::rpc::{ReplyHead, ReplyOutcome};
 use super::super::wire::v3::{Handle, StableHow, access};
 use super::super::wire::{Decode, Path, XdrIn};
-use super::NfsSite;
 use super::encode::RIGHTS;
 use super::failure::Failure;
+use super::{NfsSite, NfsVersion};
 
 /// `NFSERR_NOENT`, `NFS3ERR_NOENT`
 const NOENT: u32 = 2;
@@ -57,43 +60,49 @@ impl ServerRun {
 }
 
 impl Check<'_> {
-    /// Judges a whole message whose xid is that of the call.
-    pub(super) fn judge<'m>(&self, message: &'m [u8], run: &mut ServerRun) -> Judged<'m> {
-        let mut input = XdrIn::new(message);
+    /// Judges a whole message whose xid is that of the call; what is wrong with it and decides
+    /// nothing goes to `flaws`.
+    pub(super) fn judge<'m>(
+        &self,
+        message: &'m [u8],
+        flaws: &'m Cell<Flaws>,
+        run: &mut ServerRun,
+    ) -> Judged<'m> {
+        let mut input = XdrIn::tolerant(message);
         match ReplyHead::decode(&mut input)?.outcome {
             ReplyOutcome::Success => {}
             refusal => return Err(Failure::Refused(refusal)),
         }
-        self.judge_results(Reply::new(self.site.version, input.rest()), run)
+        self.judge_results(Reply::new(self.site.version, input.rest(), flaws), run)
     }
 
     fn judge_results<'m>(&self, reply: Reply<'m>, run: &mut ServerRun) -> Judged<'m> {
         match self.call {
             NfsCall::GetAttr(file) => {
                 let attributes = reply.attributes()?;
-                regular(Some(attributes))?;
+                is(Kind::File, Some(attributes))?;
                 self.size(file, attributes.size)
             }
-            NfsCall::SetAttr(_) => regular(reply.set_attributes()?),
+            NfsCall::SetAttr(_) => self.regular(reply, reply.set_attributes()?),
             NfsCall::Lookup(file) => {
                 let found = reply.looked_up()?;
-                regular(found.attributes)?;
-                directory(found.dir_attributes)?;
+                self.regular(reply, found.attributes)?;
+                self.directory(reply, found.dir_attributes)?;
                 self.handle(file, found.handle)
             }
             NfsCall::Access(_) => {
                 let granted = reply.access()?;
-                regular(granted.attributes)?;
-                rights(granted.access)
+                self.regular(reply, granted.attributes)?;
+                rights(reply, granted.access)
             }
             NfsCall::ReadLink(link) => {
                 let read = reply.link_text()?;
-                is(Kind::Link, read.attributes)?;
+                self.besides(Kind::Link, reply, read.attributes)?;
                 link_text(link, read.text)
             }
             NfsCall::Read(span, verify) => {
                 let read = reply.read()?;
-                regular(read.attributes)?;
+                self.regular(reply, read.attributes)?;
                 if read.count as usize != read.data.len() {
                     return Err(Failure::Nonsense("READ's count is not that of its data"));
                 }
@@ -101,29 +110,63 @@ impl Check<'_> {
             }
             NfsCall::Write(span, stability) => {
                 let written = reply.written()?;
-                regular(written.attributes)?;
+                self.regular(reply, written.attributes)?;
                 is_written(span, stability, &written, run)
             }
             NfsCall::Create(_) => {
                 let made = reply.made()?;
-                regular(made.attributes)?;
-                directory(made.dir_attributes)
+                self.regular(reply, made.attributes)?;
+                self.directory(reply, made.dir_attributes)
             }
             NfsCall::Remove(_, presence) => match reply.removed() {
                 Ok(dir_attributes) => {
-                    directory(dir_attributes)?;
+                    self.directory(reply, dir_attributes)?;
                     removed(presence)
                 }
                 Err(error) => self.not_removed(presence, error.into()),
             },
-            NfsCall::ReadDir(_) => listing(reply.page()?),
-            NfsCall::ReadDirPlus(_) => listing(reply.full_page()?),
-            NfsCall::FsStat => directory(reply.space()?.attributes),
+            NfsCall::ReadDir(_) => self.listing(reply, reply.page()?),
+            NfsCall::ReadDirPlus(_) => self.listing(reply, reply.full_page()?),
+            NfsCall::FsStat => self.directory(reply, reply.space()?.attributes),
             NfsCall::Commit(_) => {
                 let committed = reply.committed()?;
-                regular(committed.attributes)?;
+                self.regular(reply, committed.attributes)?;
                 run.check(committed.verifier)
             }
+        }
+    }
+
+    /// Attributes beside what was asked for. In NFSv3 a server may leave them out, and nobody
+    /// relies on them.
+    fn besides<'m>(
+        &self,
+        expected: Kind,
+        reply: Reply<'m>,
+        attributes: Option<Attributes>,
+    ) -> Judged<'m> {
+        match (is(expected, attributes), self.site.version) {
+            (Err(_), NfsVersion::V3) => {
+                reply.note(Flaw::OtherObject);
+                Ok(Checked::OK)
+            }
+            (judged, _) => judged,
+        }
+    }
+
+    fn regular<'m>(&self, reply: Reply<'m>, attributes: Option<Attributes>) -> Judged<'m> {
+        self.besides(Kind::File, reply, attributes)
+    }
+
+    fn directory<'m>(&self, reply: Reply<'m>, attributes: Option<Attributes>) -> Judged<'m> {
+        self.besides(Kind::Directory, reply, attributes)
+    }
+
+    /// A directory of the set is not empty, and every part of a listing but the last has entries.
+    fn listing<'m>(&self, reply: Reply<'m>, page: Page<'m>) -> Judged<'m> {
+        self.directory(reply, page.dir_attributes)?;
+        match !page.entries.is_empty() || page.is_end {
+            true => Ok(Checked::OK),
+            false => Err(Failure::Nonsense("no entry, and yet not the end of the directory")),
         }
     }
 
@@ -180,14 +223,6 @@ fn is<'m>(expected: Kind, attributes: Option<Attributes>) -> Judged<'m> {
     }
 }
 
-fn regular<'m>(attributes: Option<Attributes>) -> Judged<'m> {
-    is(Kind::File, attributes)
-}
-
-fn directory<'m>(attributes: Option<Attributes>) -> Judged<'m> {
-    is(Kind::Directory, attributes)
-}
-
 fn removed<'m>(presence: Presence) -> Judged<'m> {
     match presence {
         Presence::Exists => Ok(Checked::OK),
@@ -196,9 +231,9 @@ fn removed<'m>(presence: Presence) -> Judged<'m> {
 }
 
 /// The caller made the file, so it may at least read it.
-fn rights<'m>(granted: u32) -> Judged<'m> {
+fn rights<'m>(reply: Reply<'m>, granted: u32) -> Judged<'m> {
     if granted & !RIGHTS != 0 {
-        return Err(Failure::Nonsense("the server grants accesses it was not asked about"));
+        reply.note(Flaw::Access);
     }
     match granted & access::READ {
         0 => Err(Failure::Unreadable),
@@ -250,15 +285,6 @@ fn link_text<'m>(link: LinkNo, found: Path<'m>) -> Judged<'m> {
     match found.0 == link.text().as_bytes() {
         true => Ok(Checked::OK),
         false => Err(Failure::LinkText { expected: link.text(), found }),
-    }
-}
-
-/// A directory of the set is not empty, and every part of a listing but the last has entries.
-fn listing<'m>(page: Page<'m>) -> Judged<'m> {
-    directory(page.dir_attributes)?;
-    match !page.entries.is_empty() || page.is_end {
-        true => Ok(Checked::OK),
-        false => Err(Failure::Nonsense("no entry, and yet not the end of the directory")),
     }
 }
 

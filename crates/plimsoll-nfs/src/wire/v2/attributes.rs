@@ -149,22 +149,24 @@ impl<'a> Decode<'a> for FileAttributes2 {
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
         // One look at the length instead of 17: that of an array is known.
-        let input = &mut XdrIn::new(input.fixed::<ATTRIBUTES2_BYTES>()?);
-        Ok(Self {
-            kind: FileKind2::decode(input)?,
-            mode: input.u32()?,
-            nlink: input.u32()?,
-            uid: input.u32()?,
-            gid: input.u32()?,
-            size: input.u32()?,
-            block_bytes: input.u32()?,
-            device: input.u32()?,
-            blocks: input.u32()?,
-            fsid: input.u32()?,
-            fileid: input.u32()?,
-            atime: TimeVal2::decode(input)?,
-            mtime: TimeVal2::decode(input)?,
-            ctime: TimeVal2::decode(input)?,
+        let bytes = input.fixed::<ATTRIBUTES2_BYTES>()?;
+        input.within(bytes, |input| {
+            Ok(Self {
+                kind: FileKind2::decode(input)?,
+                mode: input.u32()?,
+                nlink: input.u32()?,
+                uid: input.u32()?,
+                gid: input.u32()?,
+                size: input.u32()?,
+                block_bytes: input.u32()?,
+                device: input.u32()?,
+                blocks: input.u32()?,
+                fsid: input.u32()?,
+                fileid: input.u32()?,
+                atime: TimeVal2::decode(input)?,
+                mtime: TimeVal2::decode(input)?,
+                ctime: TimeVal2::decode(input)?,
+            })
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::wire::flaws::Flaw;
 use crate::wire::xdr::{Decode, Encode, XdrError, XdrIn, encode_opaque};
 
 /// Longest handle: `NFS3_FHSIZE`. RFC 1813 §2.4
@@ -151,6 +152,8 @@ pub struct FileAttributes {
     pub ctime: TimeSpec3,
 }
 
+/// Bits that a mode may have. RFC 1813 §2.5 `mode3`
+const MODE_BITS: u32 = 0o7777;
 /// Bytes of [`FileAttributes`] on the wire.
 pub const ATTRIBUTES_BYTES: usize = 84;
 
@@ -194,22 +197,40 @@ impl<'a> Decode<'a> for FileAttributes {
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
         // One look at the length instead of 17: that of an array is known.
-        let input = &mut XdrIn::new(input.fixed::<ATTRIBUTES_BYTES>()?);
-        Ok(Self {
-            kind: FileKind::decode(input)?,
-            mode: input.u32()?,
-            nlink: input.u32()?,
-            uid: input.u32()?,
-            gid: input.u32()?,
-            size: input.u64()?,
-            used: input.u64()?,
-            device: Device::decode(input)?,
-            fsid: input.u64()?,
-            fileid: input.u64()?,
-            atime: TimeSpec3::decode(input)?,
-            mtime: TimeSpec3::decode(input)?,
-            ctime: TimeSpec3::decode(input)?,
-        })
+        let bytes = input.fixed::<ATTRIBUTES_BYTES>()?;
+        let attributes = input.within(bytes, |input| {
+            Ok(Self {
+                kind: FileKind::decode(input)?,
+                mode: input.u32()?,
+                nlink: input.u32()?,
+                uid: input.u32()?,
+                gid: input.u32()?,
+                size: input.u64()?,
+                used: input.u64()?,
+                device: Device::decode(input)?,
+                fsid: input.u64()?,
+                fileid: input.u64()?,
+                atime: TimeSpec3::decode(input)?,
+                mtime: TimeSpec3::decode(input)?,
+                ctime: TimeSpec3::decode(input)?,
+            })
+        })?;
+        if attributes.mode & !MODE_BITS != 0 {
+            input.tolerates(Flaw::Mode);
+        }
+        Ok(attributes)
+    }
+
+    /// Attributes of a type that does not exist say nothing of the object.
+    #[inline]
+    fn decode_optional(input: &mut XdrIn<'a>) -> Result<Option<Self>, XdrError> {
+        if !input.bool()? {
+            return Ok(None);
+        }
+        match Self::decode(input) {
+            Err(XdrError::Value { .. }) if input.tolerates(Flaw::FileType) => Ok(None),
+            attributes => attributes.map(Some),
+        }
     }
 }
 

@@ -49,7 +49,8 @@ impl<T> ListIter<'_, T> {
     pub(crate) fn is_empty(&self) -> bool {
         match self.source {
             ListSource::Values(values) => values.is_empty(),
-            ListSource::Encoded(bytes) => !bytes.starts_with(&1u32.to_be_bytes()),
+            // As `XdrIn::bool` reads a server's booleans.
+            ListSource::Encoded(bytes) => bytes.starts_with(&0u32.to_be_bytes()),
         }
     }
 }
@@ -65,8 +66,8 @@ impl<'a, T: Copy + Decode<'a>> Iterator for ListIter<'a, T> {
                 Some(*first)
             }
             ListSource::Encoded(bytes) => {
-                let mut input = XdrIn::new(bytes);
-                // Decoding has shown that there is no error in here.
+                // Decoding has shown that there is no error in here, and noted the flaws.
+                let mut input = XdrIn::tolerant(bytes);
                 let entry = Option::decode(&mut input).ok().flatten();
                 *bytes = input.rest();
                 entry
@@ -149,7 +150,7 @@ impl<'a> Words<'a> {
         }
         let (words, _) = input.rest().as_chunks::<4>();
         let words = words.get(..count as usize).ok_or(XdrError::Truncated)?;
-        *input = XdrIn::new(&input.rest()[words.len() * 4..]);
+        input.skip(words.len() * 4);
         Ok(Self { source: WordsSource::Encoded(words) })
     }
 }

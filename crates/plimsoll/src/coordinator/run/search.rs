@@ -12,7 +12,6 @@ use plimsoll_model::units::{Nanos, grouped};
 use plimsoll_protocol::Work;
 use plimsoll_protocol::net::Room;
 
-use super::super::dial::SystemDial;
 use super::super::run_setup::RunSetup;
 use super::super::{disclose, ladder};
 use super::asked::{parameters, planned_loads};
@@ -164,9 +163,7 @@ impl Run<'_> {
     /// The highest load that the targets have room for.
     pub(super) fn room(&mut self) -> Result<Option<Room>, Failure> {
         match &mut self.setup.plan.work {
-            Work::PerPoint(preparation) => {
-                Ok(preparation.room(&SystemDial::new(self.signals.clone()))?)
-            }
+            Work::PerPoint(preparation) => Ok(preparation.room(&self.setup.dial)?),
             Work::Fixed(_) => {
                 let room = self.setup.registration.room;
                 Ok(room(&self.request.suite, self.profile, &self.setup.targets)?)

@@ -79,6 +79,7 @@ fn invalid(metric: Metric) -> RunResult {
         probes: Vec::new(),
         departures: Vec::new(),
         method: Vec::new(),
+        nonconformities: Default::default(),
         disclosure: None,
     }
 }

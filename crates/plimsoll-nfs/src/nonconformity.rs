@@ -1,0 +1,109 @@
+//! What is said of a server whose replies have a flaw: the procedure, and the section that says
+//! what is right.
+
+use plimsoll_model::nonconformity::{Nonconformity, NonconformityKind};
+
+use super::wire::flaws::Flaw;
+use super::wire::rpc::Service;
+use super::wire::{mount, portmap, v2, v3};
+
+/// A reply to `procedure` of `service` has this flaw.
+pub(crate) fn nonconformity(service: Service, procedure: u32, flaw: Flaw) -> Nonconformity {
+    use NonconformityKind as K;
+    let of = place(service, procedure);
+    let xdr = |section| Place { document: "RFC 4506", section, ..of };
+    let (place, field, kind) = match flaw {
+        Flaw::TrailingBytes => (of, None, K::TrailingBytes),
+        Flaw::FailureBody => (of, Some("resfail"), K::MissingPart),
+        Flaw::MissingPadding => (xdr("4.10"), Some("padding"), K::MissingPart),
+        Flaw::NonzeroPadding => (xdr("4.10"), None, K::NonzeroPadding),
+        Flaw::Boolean => (xdr("4.4"), Some("bool"), K::UndefinedValue),
+        Flaw::FileType => (of, Some("type"), K::UndefinedValue),
+        Flaw::OtherObject => (of, Some("attributes"), K::OtherObject),
+        Flaw::Mode => (of, Some("mode"), K::UndefinedValue),
+        Flaw::Access => (of, Some("access"), K::WrongFlag),
+        Flaw::ModeNotKept => (of, Some("mode"), K::NotKept),
+        Flaw::Flavors => (of, Some("auth_flavors"), K::MissingPart),
+    };
+    Nonconformity::once(place.document, place.section, place.name, field, kind)
+}
+
+/// Where a procedure is specified.
+#[derive(Clone, Copy)]
+struct Place {
+    document: &'static str,
+    section: &'static str,
+    name: &'static str,
+}
+
+const NFS3: [&str; 22] = [
+    "3.3.0", "3.3.1", "3.3.2", "3.3.3", "3.3.4", "3.3.5", "3.3.6", "3.3.7", "3.3.8", "3.3.9",
+    "3.3.10", "3.3.11", "3.3.12", "3.3.13", "3.3.14", "3.3.15", "3.3.16", "3.3.17", "3.3.18",
+    "3.3.19", "3.3.20", "3.3.21",
+];
+const NFS2: [&str; 18] = [
+    "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5", "2.2.6", "2.2.7", "2.2.8", "2.2.9", "2.2.10",
+    "2.2.11", "2.2.12", "2.2.13", "2.2.14", "2.2.15", "2.2.16", "2.2.17", "2.2.18",
+];
+const MOUNT3: [&str; 6] = ["5.2.0", "5.2.1", "5.2.2", "5.2.3", "5.2.4", "5.2.5"];
+
+fn place(service: Service, procedure: u32) -> Place {
+    let Service { program, version } = service;
+    let section = |sections: &[&'static str], whole| {
+        sections.get(procedure as usize).copied().unwrap_or(whole)
+    };
+    let (document, section, name) = match (program, version) {
+        (v3::PROGRAM, v2::VERSION) => {
+            let name = v2::Procedure::from_number(procedure).map(v2::Procedure::name);
+            ("RFC 1094", section(&NFS2, "2.2"), name)
+        }
+        (v3::PROGRAM, _) => {
+            let name = v3::Procedure::from_number(procedure).map(v3::Procedure::name);
+            ("RFC 1813", section(&NFS3, "3.3"), name)
+        }
+        (portmap::PROGRAM, _) => {
+            let name = portmap::Procedure::from_number(procedure).map(portmap::Procedure::name);
+            ("RFC 1833", "3.2", name)
+        }
+        (_, mount::VERSION_1) => {
+            let name = mount::Procedure::from_number(procedure).map(mount::Procedure::name);
+            ("RFC 1094", "A.5", name)
+        }
+        (_, _) => {
+            let name = mount::Procedure::from_number(procedure).map(mount::Procedure::name);
+            ("RFC 1813", section(&MOUNT3, "5.2"), name)
+        }
+    };
+    Place { document, section, name: name.unwrap_or("an unknown procedure") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::NfsVersion;
+    use crate::procedure;
+
+    #[test]
+    fn every_procedure_has_its_section() {
+        let said = |service, procedure, flaw| {
+            let one = nonconformity(service, procedure, flaw);
+            format!("{} {one}", one.document)
+        };
+        let [v2, v3] = [NfsVersion::V2, NfsVersion::V3].map(procedure::service);
+        assert_eq!(
+            said(v3, 18, Flaw::TrailingBytes),
+            "RFC 1813 FSSTAT (section 3.3.18: bytes follow the end of the message, once)"
+        );
+        assert_eq!(
+            said(v2, 17, Flaw::NonzeroPadding),
+            "RFC 4506 STATFS (section 4.10: padding that is not zero, once)"
+        );
+        assert!(said(v2, 17, Flaw::TrailingBytes).starts_with("RFC 1094 STATFS (section 2.2.18:"));
+        let mount = |version| Service { program: mount::PROGRAM, version };
+        assert!(said(mount(3), 1, Flaw::Flavors).contains("1813 MOUNTPROC3_MNT (section 5.2.1:"));
+        assert!(said(mount(1), 1, Flaw::TrailingBytes).starts_with("RFC 1094 MOUNTPROC3_MNT"));
+        let portmapper = Service { program: portmap::PROGRAM, version: portmap::VERSION };
+        let said = said(portmapper, 3, Flaw::TrailingBytes);
+        assert!(said.starts_with("RFC 1833 PMAPPROC_GETPORT (section 3.2:"), "{said}");
+    }
+}
