@@ -159,10 +159,10 @@ impl SmbPreparation {
             let opened = set::open(share, &order, progress)?;
             if self.needs.is_mix() && !site.is_validated {
                 data_set::tell_validating(progress)?;
-                let settings = remote::site(&site.target, &self.offer, &self.table);
-                let settings = SmbSite { caching: self.workload.caching, ..settings };
-                let mut as_measured = Remote::open_as(settings, &site.target, dial, dial.stop())?;
-                validate::validate(&mut as_measured, share.name)?;
+                let settings = || remote::site(&site.target, &self.offer, &self.table);
+                let as_measured = || SmbSite { caching: self.workload.caching, ..settings() };
+                let open = || Remote::open_as(as_measured(), &site.target, dial, dial.stop());
+                validate::validate(&open, share.name)?;
             }
             set::write(share, &order, &opened, progress)
         })?;

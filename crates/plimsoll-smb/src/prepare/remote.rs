@@ -18,7 +18,7 @@ use super::super::op::{
 use super::super::session::{Answer, BadName, Caching, SmbSession, SmbSite, name_of_entry};
 use super::super::target::SmbTarget;
 use super::super::wire::create::{CreateResponse, options};
-use super::super::wire::fscc::{Entries, FsFullSizeInfo};
+use super::super::wire::fscc::{Entries, FsFullSizeInfo, FsSizeInfo};
 use super::super::wire::query_directory::QueryDirectoryResponse;
 use super::super::wire::query_info::QueryInfoResponse;
 use super::super::wire::read::ReadResponse;
@@ -88,7 +88,8 @@ impl Remote {
         let session = SmbSession::new(Rc::new(site), seat).answering();
         let log_on = || {
             let channel = dial.dial(target.address, LinkKind::Stream, SourcePort::Any)?;
-            let mut own = Self(Blocking::new(session, channel, stop));
+            let blocking = Blocking::new(session, channel, stop);
+            let mut own = Self(blocking.noting(dial.nonconformities()));
             own.ask(SmbOp::Echo)?;
             Ok(own)
         };
@@ -165,6 +166,23 @@ impl Remote {
             if let Err(error) = self.judge(ended, &answers) {
                 failure.get_or_insert(error);
             }
+        }
+    }
+
+    /// The server does not know what was asked about, and can be asked about other things.
+    fn is_unknown(&self, error: &ShareError) -> bool {
+        match error {
+            ShareError::Failed(_) => self.0.session().lost().is_none(),
+            error => matches!(
+                error.status(),
+                Some(
+                    status::NOT_SUPPORTED
+                        | status::NOT_IMPLEMENTED
+                        | status::INVALID_INFO_CLASS
+                        | status::INVALID_LEVEL
+                        | status::INVALID_PARAMETER
+                )
+            ),
         }
     }
 
@@ -267,13 +285,32 @@ impl Share for Remote {
         Ok(self.0.pause(time)?)
     }
 
-    fn free_bytes(&mut self) -> Result<u64, ShareError> {
-        let answers = self.ask(SmbOp::QueryFs { level: FsLevel::FullSize })?;
-        let reply = QueryInfoResponse::decode(body(&answers, Command::QueryInfo))?;
-        let info = FsFullSizeInfo::decode(reply.output)?;
-        let unit = u64::from(info.sectors_per_unit) * u64::from(info.bytes_per_sector);
-        Ok(info.caller_available_units.saturating_mul(unit))
+    fn free_bytes(&mut self) -> Result<Option<u64>, ShareError> {
+        // Both tell what the user may still write; some servers know one of them.
+        for level in [FsLevel::FullSize, FsLevel::Size] {
+            let answers = match self.ask(SmbOp::QueryFs { level }) {
+                Err(error) if self.is_unknown(&error) => continue,
+                answers => answers?,
+            };
+            let reply = QueryInfoResponse::decode(body(&answers, Command::QueryInfo))?;
+            return free_of(level, reply.output).map(Some);
+        }
+        Ok(None)
     }
+}
+
+fn free_of(level: FsLevel, output: &[u8]) -> Result<u64, ShareError> {
+    let (units, sectors, sector_bytes) = match level {
+        FsLevel::Size => {
+            let info = FsSizeInfo::decode(output)?;
+            (info.available_units, info.sectors_per_unit, info.bytes_per_sector)
+        }
+        _ => {
+            let info = FsFullSizeInfo::decode(output)?;
+            (info.caller_available_units, info.sectors_per_unit, info.bytes_per_sector)
+        }
+    };
+    Ok(units.saturating_mul(u64::from(sectors) * u64::from(sector_bytes)))
 }
 
 const A_FILE: (Disposition, u32) = (Disposition::Open, options::NON_DIRECTORY_FILE);
