@@ -79,6 +79,18 @@ impl Remote {
         dial: &dyn Dial,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, SetupError> {
+        let mut own = Self::connect(site, target, dial, stop)?;
+        own.ask(SmbOp::Echo).map_err(|error| error.unable_to("log on", &target.name))?;
+        Ok(own)
+    }
+
+    /// Nobody has logged on yet: the first op does that.
+    pub(super) fn connect(
+        site: SmbSite,
+        target: &SmbTarget,
+        dial: &dyn Dial,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, SetupError> {
         // A server hands a connection of a client that it knows to the process that serves this
         // client, and that one may be about to end: every connection comes from a client of its
         // own.
@@ -86,14 +98,11 @@ impl Remote {
         let nonce = rng::key(&[dial.caller().nonce, nth]);
         let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce };
         let session = SmbSession::new(Rc::new(site), seat).answering();
-        let log_on = || {
-            let channel = dial.dial(target.address, LinkKind::Stream, SourcePort::Any)?;
-            let blocking = Blocking::new(session, channel, stop);
-            let mut own = Self(blocking.noting(dial.nonconformities()));
-            own.ask(SmbOp::Echo)?;
-            Ok(own)
-        };
-        log_on().map_err(|error: ShareError| error.unable_to("log on", &target.name))
+        let channel = dial
+            .dial(target.address, LinkKind::Stream, SourcePort::Any)
+            .map_err(|error| ShareError::from(error).unable_to("log on", &target.name))?;
+        let blocking = Blocking::new(session, channel, stop);
+        Ok(Self(blocking.noting(dial.nonconformities())))
     }
 
     /// What was agreed on at the logon.
@@ -103,9 +112,19 @@ impl Remote {
 
     /// Does it; answers with what the replies said.
     fn ask(&mut self, op: SmbOp) -> Result<Vec<Answer>, ShareError> {
+        let (answers, judged) = self.ask_anyway(op)?;
+        judged.map(|()| answers)
+    }
+
+    /// Does it; answers with what the replies said, and whether all of it was done.
+    fn ask_anyway(
+        &mut self,
+        op: SmbOp,
+    ) -> Result<(Vec<Answer>, Result<(), ShareError>), ShareError> {
         let ended = self.0.run(SmbCall { op, expected: Expected::Success })?;
         let answers = self.0.session_mut().take_answers();
-        self.judge(ended, &answers).map(|()| answers)
+        let judged = self.judge(ended, &answers);
+        Ok((answers, judged))
     }
 
     /// The command that failed names the failure.
@@ -148,9 +167,12 @@ impl Remote {
     ) -> Result<(), ShareError> {
         let (mut offset, mut in_flight, mut failure) = (stretch.start, 0, None);
         let mut answers = Vec::new();
+        // One command each, so that they come in the order of their places: some servers take no
+        // bytes behind the end of a file.
+        let most = u64::from(self.0.session().write_bytes_max());
         loop {
             while failure.is_none() && offset < stretch.end && self.0.session().has_room() {
-                let length = (stretch.end - offset).min(SLICE_BYTES_MAX as u64) as u32;
+                let length = (stretch.end - offset).min(most) as u32;
                 let op = SmbOp::Write { handle: HANDLE, offset, length, content };
                 self.0.issue(Ticket(0), SmbCall { op, expected: Expected::Success });
                 offset += u64::from(length);
@@ -217,9 +239,13 @@ impl Remote {
 impl Share for Remote {
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
         let op = SmbOp::QueryPath { path: text(path)?, level: FileLevel::Basic };
-        let Some(answers) = unless_missing(self.ask(op))? else { return Ok(None) };
-        let created = body(&answers, Command::Create);
-        let opened = CreateResponse::decode(created)?;
+        let (answers, judged) = self.ask_anyway(op)?;
+        let created = answers.first().filter(|answer| answer.command == Command::Create);
+        let Some(created) = created.filter(|answer| !status::is_failure(answer.status)) else {
+            return unless_missing(judged.map(|()| None)).map(Option::flatten);
+        };
+        // What opened is there, whatever else the server knows of it.
+        let opened = CreateResponse::decode(&created.body)?;
         Ok(Some(Found { kind: Kind::of(opened.attributes), bytes: opened.end_of_file }))
     }
 
