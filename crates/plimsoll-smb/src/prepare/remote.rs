@@ -191,7 +191,8 @@ impl Remote {
         }
     }
 
-    /// The server does not know what was asked about, and can be asked about other things.
+    /// The server does not know what was asked about, and can be asked about other things. Some
+    /// do not find what the command before in the same message opened.
     fn is_unknown(&self, error: &ShareError) -> bool {
         match error {
             ShareError::Failed(_) => self.0.session().lost().is_none(),
@@ -203,6 +204,8 @@ impl Remote {
                         | status::INVALID_INFO_CLASS
                         | status::INVALID_LEVEL
                         | status::INVALID_PARAMETER
+                        | status::INVALID_HANDLE
+                        | status::FILE_CLOSED
                 )
             ),
         }

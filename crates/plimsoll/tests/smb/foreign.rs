@@ -9,7 +9,7 @@ use crate::support::{plimsoll, points_finished, result};
 
 /// Document, message, section and field of each way in which the run's replies differ from MS-SMB2.
 fn nonconformities(result: &Value) -> Vec<[String; 4]> {
-    let keys = ["document", "message", "section", "field"];
+    let keys = ["document", "reply_to", "section", "field"];
     let of = |one: &'_ Value| -> [String; 4] {
         keys.map(|key| one[key].as_str().unwrap_or_default().to_owned())
     };

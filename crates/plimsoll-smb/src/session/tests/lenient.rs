@@ -42,7 +42,7 @@ fn noted(bench: &mut Bench) -> Vec<(String, String, Option<String>, Kind, u64)> 
     let SessionCounters { nonconformities, .. } = bench.session.take_counters();
     let row = |one: &plimsoll_model::nonconformity::Nonconformity| {
         let field = one.field.as_ref().map(ToString::to_string);
-        (one.message.to_string(), one.section.to_string(), field, one.kind, one.count)
+        (one.reply_to.to_string(), one.section.to_string(), field, one.kind, one.count)
     };
     nonconformities.iter().map(row).collect()
 }

@@ -55,7 +55,7 @@ fn a_failed_status_says_all_whatever_its_body_is() {
         let mut seen = Nonconformities::default();
         lenient::failed(Command::Close, &hex(bytes), &mut seen);
         check_noted(&seen, noted.as_slice());
-        assert!(seen.iter().all(|one| (&*one.message, &*one.document) == ("CLOSE", "MS-SMB2")));
+        assert!(seen.iter().all(|one| (&*one.reply_to, &*one.document) == ("CLOSE", "MS-SMB2")));
     }
 }
 
