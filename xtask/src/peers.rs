@@ -16,7 +16,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 29] = [
+const PEERS: [Peer; 30] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -73,6 +73,11 @@ const PEERS: [Peer; 29] = [
         program: "smbtorture",
         packages: &["samba-testsuite"],
         tests: "the reference SMB server judged by smbtorture; `bench smb`",
+    },
+    Peer {
+        program: "/usr/lib/python3/dist-packages/impacket/smbserver.py",
+        packages: &["python3-impacket"],
+        tests: "an SMB server whose replies differ from MS-SMB2",
     },
     Peer { program: "dbench", packages: &["dbench"], tests: "replays of dbench's own load file" },
     Peer {

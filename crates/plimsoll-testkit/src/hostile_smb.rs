@@ -18,6 +18,8 @@ pub mod command {
     pub const CREATE: u16 = 5;
     /// READ
     pub const READ: u16 = 8;
+    /// LOCK
+    pub const LOCK: u16 = 10;
     /// ECHO
     pub const ECHO: u16 = 13;
     /// QUERY_DIRECTORY

@@ -1,7 +1,8 @@
 //! A real SMB server and the foreign clients that judge ours.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::server::samba::{self, SambaRequest};
@@ -12,6 +13,10 @@ use crate::peers::{require_peer, require_root};
 /// Where Debian's dbench puts the load file that everybody knows.
 const LOAD_FILES: [&str; 2] =
     ["/usr/share/dbench/client.txt", "/usr/share/dbench/loadfiles/client.txt"];
+
+/// Where Debian has Python, and puts the server of its impacket.
+const PYTHON: &str = "/usr/bin/python3";
+const IMPACKET: &str = "/usr/lib/python3/dist-packages/impacket/smbserver.py";
 
 /// A real Samba with an empty share of its own and one user, or `None` where it is not installed
 /// (see [`require_peer`]). Stops when dropped.
@@ -34,6 +39,38 @@ pub fn samba_as(request: &SambaRequest) -> Option<ServerProcess> {
 /// The shared directory, as this host sees it.
 pub fn share_of(server: &ServerProcess) -> PathBuf {
     server.shared.clone().unwrap()
+}
+
+/// impacket's SMB server, whose replies differ from MS-SMB2 here and there. Stops when dropped.
+pub struct Impacket {
+    child: Child,
+    /// `smb://127.0.0.1:PORT/share`; guests are let in.
+    pub url: String,
+}
+
+/// Serves `directory`, or `None` where impacket is not installed (see [`require_peer`]).
+pub fn impacket(directory: &Path) -> Option<Impacket> {
+    require_peer(IMPACKET)?;
+    let mut child = Command::new(PYTHON)
+        .args(["-c", include_str!("impacket.py")])
+        .arg(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let port = lines.find_map(|line| line.parse::<u16>().ok()).unwrap();
+    // What it says later is of no interest, and must not fill the pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+    Some(Impacket { child, url: format!("smb://127.0.0.1:{port}/share") })
+}
+
+impl Drop for Impacket {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Runs `commands` (`put FILE; ls`) in smbclient at `smb://[USER:PASSWORD@]HOST:PORT/SHARE`, with

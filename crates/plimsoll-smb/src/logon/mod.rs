@@ -18,13 +18,16 @@ pub use error::{LogonError, Step};
 pub use exchange::{Identity, TokenError};
 pub use offer::{Credentials, Dialect, LogonRequest, Offer, Signing};
 
+use std::borrow::Cow;
+
+use plimsoll_model::nonconformity::Nonconformities;
 use smb2::crypto::kdf::PreauthHasher;
 
 use super::seal::{Cipher, Protection, Seal, SealError, SigningAlgorithm};
 use super::wire::frame;
 use super::wire::header::{Command, Header, Part, Parts};
 use super::wire::negotiate::capabilities;
-use super::wire::status;
+use super::wire::{lenient, status};
 use agreed::Agreed;
 use exchange::Exchange;
 
@@ -74,6 +77,8 @@ pub struct Established {
     pub signing: Option<SigningAlgorithm>,
     /// How messages are encrypted; `None`: they are not.
     pub cipher: Option<Cipher>,
+    /// Where the replies so far differ from their specification and mean the same.
+    pub nonconformities: Nonconformities,
 }
 
 /// A logon under way.
@@ -95,6 +100,7 @@ pub struct Logon {
     tree_id: u32,
     guest: bool,
     seal: Seal,
+    nonconformities: Nonconformities,
     scratch: Vec<u8>,
 }
 
@@ -151,6 +157,7 @@ impl Logon {
             tree_id: 0,
             guest: false,
             seal: Seal::none(),
+            nonconformities: Nonconformities::default(),
             scratch: Vec::new(),
         }
     }
@@ -193,6 +200,7 @@ impl Logon {
             return Err(self.unfit("the answer to another question"));
         }
         self.credits = self.credits.saturating_add(header.credits.into());
+        lenient::header(header, &mut self.nonconformities);
         if header.status == status::PENDING {
             return self.wait_on();
         }
@@ -235,6 +243,7 @@ impl Logon {
             guest: self.guest,
             signing: (protection == Protection::Sign).then_some(agreed.signing),
             cipher: agreed.cipher.filter(|_| protection == Protection::Encrypt),
+            nonconformities: std::mem::take(&mut self.nonconformities),
         }
     }
 
@@ -314,6 +323,16 @@ impl Logon {
 
     fn unfit(&self, what: &'static str) -> LogonError {
         LogonError::Unfit { step: self.stage.step(), what }
+    }
+
+    /// The body of a reply that succeeded, as its decoder wants it.
+    fn body<'p>(&mut self, part: &Part<'p>) -> Cow<'p, [u8]> {
+        lenient::body(part.header.command, part.body, &mut self.nonconformities)
+    }
+
+    /// The same where nobody reads its security token.
+    fn body_without_token<'p>(&mut self, part: &Part<'p>) -> Cow<'p, [u8]> {
+        lenient::without_token(part.header.command, part.body, &mut self.nonconformities)
     }
 
     fn decoded<T>(&self, decoded: Result<T, super::wire::WireError>) -> Result<T, LogonError> {

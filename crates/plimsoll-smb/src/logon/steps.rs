@@ -28,7 +28,8 @@ impl Logon {
         out: &mut Vec<u8>,
     ) -> Result<(), LogonError> {
         self.succeeded(part)?;
-        let agreed = Agreed::from_reply(&self.offer, part.body)?;
+        let body = self.body_without_token(part);
+        let agreed = Agreed::from_reply(&self.offer, &body)?;
         if agreed.demands_signing() && self.offer.signing == Signing::Off {
             return Err(LogonError::SigningDemanded);
         }
@@ -59,7 +60,8 @@ impl Logon {
             self.succeeded(part)?;
             return Err(self.unfit("a session before the user was proven"));
         }
-        let reply = self.decoded(SessionSetupResponse::decode(part.body))?;
+        let body = self.body(part);
+        let reply = self.decoded(SessionSetupResponse::decode(&body))?;
         let token = self.exchange.answer(reply.token)?;
         self.session_id = part.header.session_id;
         self.session_hash.update(part.bytes);
@@ -97,7 +99,8 @@ impl Logon {
             self.greet(out);
             return Ok(());
         }
-        let reply = self.decoded(SessionSetupResponse::decode(part.body))?;
+        let body = self.body_without_token(part);
+        let reply = self.decoded(SessionSetupResponse::decode(&body))?;
         // Samba does not say of nobody that he is nobody.
         self.guest = reply.flags & (session_flags::GUEST | session_flags::NULL) != 0
             || self.exchange.identity() == Identity::Anonymous;
@@ -180,7 +183,8 @@ impl Logon {
     ) -> Result<LogonProgress, LogonError> {
         self.succeeded(part)?;
         self.verify_signed(part)?;
-        let reply = self.decoded(TreeConnectResponse::decode(part.body))?;
+        let body = self.body(part);
+        let reply = self.decoded(TreeConnectResponse::decode(&body))?;
         if reply.share_type != share_type::DISK {
             return Err(LogonError::NotADisk(self.unc.clone()));
         }
@@ -228,7 +232,8 @@ impl Logon {
     pub(super) fn on_validated(&mut self, part: &Part<'_>) -> Result<LogonProgress, LogonError> {
         self.succeeded(part)?;
         self.verify_signed(part)?;
-        let reply = self.decoded(IoctlResponse::decode(part.body))?;
+        let body = self.body(part);
+        let reply = self.decoded(IoctlResponse::decode(&body))?;
         let again = self.decoded(ValidateNegotiateResponse::decode(reply.output))?;
         let agreed = self.agreed.as_ref().expect("agreed before any session");
         let same = again.capabilities == agreed.capabilities

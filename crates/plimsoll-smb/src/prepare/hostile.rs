@@ -97,6 +97,7 @@ fn client(
         guest: true,
         signing: None,
         cipher: None,
+        nonconformities: Default::default(),
     };
     let target = SmbTarget {
         name: String::new(),

@@ -237,9 +237,9 @@ impl Share for Memory {
         Ok(())
     }
 
-    fn free_bytes(&mut self) -> Result<u64, ShareError> {
+    fn free_bytes(&mut self) -> Result<Option<u64>, ShareError> {
         self.check(false)?;
         let tree = self.tree.lock().unwrap();
-        Ok(tree.said_free.unwrap_or(tree.room - tree.used().min(tree.room)))
+        Ok(Some(tree.said_free.unwrap_or(tree.room - tree.used().min(tree.room))))
     }
 }

@@ -54,7 +54,8 @@ impl Tree for OnShare<'_> {
     }
 
     fn space(&mut self) -> Result<Space, ShareError> {
-        Ok(Space { bytes: self.0.free_bytes()?, files: None })
+        // Where the server does not say, what does not fit fails when it is written.
+        Ok(Space { bytes: self.0.free_bytes()?.unwrap_or(u64::MAX), files: None })
     }
 
     fn place(&self) -> String {

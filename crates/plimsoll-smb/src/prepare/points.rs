@@ -17,7 +17,7 @@ use super::clean::clean;
 use super::remote::{self, Remote, on_site};
 use super::set::{self, CHANNELS, Order};
 use super::survey::Depth;
-use super::validate;
+use super::validate::{self, Check};
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::data_set;
 use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
@@ -159,18 +159,44 @@ impl SmbPreparation {
             let opened = set::open(share, &order, progress)?;
             if self.needs.is_mix() && !site.is_validated {
                 data_set::tell_validating(progress)?;
-                let settings = remote::site(&site.target, &self.offer, &self.table);
-                let settings = SmbSite { caching: self.workload.caching, ..settings };
-                let mut as_measured = Remote::open_as(settings, &site.target, dial, dial.stop())?;
-                validate::validate(&mut as_measured, share.name)?;
+                self.validate(validate::mix(), site, dial)?;
             }
-            set::write(share, &order, &opened, progress)
+            set::write(share, &order, &opened, progress)?;
+            match self.needs {
+                Needs::NicFile { bytes } if !site.is_validated => {
+                    let request_bytes = self.workload.nic_request_bytes;
+                    let checks = validate::nic(self.table.seed(), bytes, request_bytes);
+                    self.validate(checks, site, dial)
+                }
+                _ => Ok(()),
+            }
         })?;
         let site = &mut self.sites[at];
         site.is_validated = true;
         site.is_known = true;
         site.known_clients = site.known_clients.max(clients);
         Ok(())
+    }
+}
+
+impl SmbPreparation {
+    /// Has a client as it is measured try these operations.
+    fn validate(
+        &self,
+        checks: Vec<Check>,
+        site: &KnownShare,
+        dial: &dyn Dial,
+    ) -> Result<(), SetupError> {
+        let open = || {
+            let settings = remote::site(&site.target, &self.offer, &self.table);
+            let as_measured = SmbSite { caching: self.workload.caching, ..settings };
+            // Where the logon itself is tried, nobody has logged on before.
+            match self.needs {
+                Needs::Nothing => Remote::connect(as_measured, &site.target, dial, dial.stop()),
+                _ => Remote::open_as(as_measured, &site.target, dial, dial.stop()),
+            }
+        };
+        validate::validate(checks, &open, &site.target.name)
     }
 }
 
@@ -201,9 +227,12 @@ impl PointPreparation for SmbPreparation {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<dyn Workload>, SetupError> {
-        if self.needs != Needs::Nothing {
-            for at in 0..self.sites.len() {
+        for at in 0..self.sites.len() {
+            if self.needs != Needs::Nothing {
                 self.ready_at(at, load.clients(), dial, progress)?;
+            } else if self.workload.pattern == Pattern::Logons && !self.sites[at].is_validated {
+                self.validate(validate::logons(), &self.sites[at], dial)?;
+                self.sites[at].is_validated = true;
             }
         }
         (self.make)(load)

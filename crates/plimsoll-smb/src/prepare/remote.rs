@@ -18,7 +18,7 @@ use super::super::op::{
 use super::super::session::{Answer, BadName, Caching, SmbSession, SmbSite, name_of_entry};
 use super::super::target::SmbTarget;
 use super::super::wire::create::{CreateResponse, options};
-use super::super::wire::fscc::{Entries, FsFullSizeInfo};
+use super::super::wire::fscc::{Entries, FsFullSizeInfo, FsSizeInfo};
 use super::super::wire::query_directory::QueryDirectoryResponse;
 use super::super::wire::query_info::QueryInfoResponse;
 use super::super::wire::read::ReadResponse;
@@ -79,6 +79,18 @@ impl Remote {
         dial: &dyn Dial,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, SetupError> {
+        let mut own = Self::connect(site, target, dial, stop)?;
+        own.ask(SmbOp::Echo).map_err(|error| error.unable_to("log on", &target.name))?;
+        Ok(own)
+    }
+
+    /// Nobody has logged on yet: the first op does that.
+    pub(super) fn connect(
+        site: SmbSite,
+        target: &SmbTarget,
+        dial: &dyn Dial,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, SetupError> {
         // A server hands a connection of a client that it knows to the process that serves this
         // client, and that one may be about to end: every connection comes from a client of its
         // own.
@@ -86,13 +98,11 @@ impl Remote {
         let nonce = rng::key(&[dial.caller().nonce, nth]);
         let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce };
         let session = SmbSession::new(Rc::new(site), seat).answering();
-        let log_on = || {
-            let channel = dial.dial(target.address, LinkKind::Stream, SourcePort::Any)?;
-            let mut own = Self(Blocking::new(session, channel, stop));
-            own.ask(SmbOp::Echo)?;
-            Ok(own)
-        };
-        log_on().map_err(|error: ShareError| error.unable_to("log on", &target.name))
+        let channel = dial
+            .dial(target.address, LinkKind::Stream, SourcePort::Any)
+            .map_err(|error| ShareError::from(error).unable_to("log on", &target.name))?;
+        let blocking = Blocking::new(session, channel, stop);
+        Ok(Self(blocking.noting(dial.nonconformities())))
     }
 
     /// What was agreed on at the logon.
@@ -102,9 +112,19 @@ impl Remote {
 
     /// Does it; answers with what the replies said.
     fn ask(&mut self, op: SmbOp) -> Result<Vec<Answer>, ShareError> {
+        let (answers, judged) = self.ask_anyway(op)?;
+        judged.map(|()| answers)
+    }
+
+    /// Does it; answers with what the replies said, and whether all of it was done.
+    fn ask_anyway(
+        &mut self,
+        op: SmbOp,
+    ) -> Result<(Vec<Answer>, Result<(), ShareError>), ShareError> {
         let ended = self.0.run(SmbCall { op, expected: Expected::Success })?;
         let answers = self.0.session_mut().take_answers();
-        self.judge(ended, &answers).map(|()| answers)
+        let judged = self.judge(ended, &answers);
+        Ok((answers, judged))
     }
 
     /// The command that failed names the failure.
@@ -147,9 +167,12 @@ impl Remote {
     ) -> Result<(), ShareError> {
         let (mut offset, mut in_flight, mut failure) = (stretch.start, 0, None);
         let mut answers = Vec::new();
+        // One command each, so that they come in the order of their places: some servers take no
+        // bytes behind the end of a file.
+        let most = u64::from(self.0.session().write_bytes_max());
         loop {
             while failure.is_none() && offset < stretch.end && self.0.session().has_room() {
-                let length = (stretch.end - offset).min(SLICE_BYTES_MAX as u64) as u32;
+                let length = (stretch.end - offset).min(most) as u32;
                 let op = SmbOp::Write { handle: HANDLE, offset, length, content };
                 self.0.issue(Ticket(0), SmbCall { op, expected: Expected::Success });
                 offset += u64::from(length);
@@ -165,6 +188,26 @@ impl Remote {
             if let Err(error) = self.judge(ended, &answers) {
                 failure.get_or_insert(error);
             }
+        }
+    }
+
+    /// The server does not know what was asked about, and can be asked about other things. Some
+    /// do not find what the command before in the same message opened.
+    fn is_unknown(&self, error: &ShareError) -> bool {
+        match error {
+            ShareError::Failed(_) => self.0.session().lost().is_none(),
+            error => matches!(
+                error.status(),
+                Some(
+                    status::NOT_SUPPORTED
+                        | status::NOT_IMPLEMENTED
+                        | status::INVALID_INFO_CLASS
+                        | status::INVALID_LEVEL
+                        | status::INVALID_PARAMETER
+                        | status::INVALID_HANDLE
+                        | status::FILE_CLOSED
+                )
+            ),
         }
     }
 
@@ -199,9 +242,13 @@ impl Remote {
 impl Share for Remote {
     fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
         let op = SmbOp::QueryPath { path: text(path)?, level: FileLevel::Basic };
-        let Some(answers) = unless_missing(self.ask(op))? else { return Ok(None) };
-        let created = body(&answers, Command::Create);
-        let opened = CreateResponse::decode(created)?;
+        let (answers, judged) = self.ask_anyway(op)?;
+        let created = answers.first().filter(|answer| answer.command == Command::Create);
+        let Some(created) = created.filter(|answer| !status::is_failure(answer.status)) else {
+            return unless_missing(judged.map(|()| None)).map(Option::flatten);
+        };
+        // What opened is there, whatever else the server knows of it.
+        let opened = CreateResponse::decode(&created.body)?;
         Ok(Some(Found { kind: Kind::of(opened.attributes), bytes: opened.end_of_file }))
     }
 
@@ -267,13 +314,32 @@ impl Share for Remote {
         Ok(self.0.pause(time)?)
     }
 
-    fn free_bytes(&mut self) -> Result<u64, ShareError> {
-        let answers = self.ask(SmbOp::QueryFs { level: FsLevel::FullSize })?;
-        let reply = QueryInfoResponse::decode(body(&answers, Command::QueryInfo))?;
-        let info = FsFullSizeInfo::decode(reply.output)?;
-        let unit = u64::from(info.sectors_per_unit) * u64::from(info.bytes_per_sector);
-        Ok(info.caller_available_units.saturating_mul(unit))
+    fn free_bytes(&mut self) -> Result<Option<u64>, ShareError> {
+        // Both tell what the user may still write; some servers know one of them.
+        for level in [FsLevel::FullSize, FsLevel::Size] {
+            let answers = match self.ask(SmbOp::QueryFs { level }) {
+                Err(error) if self.is_unknown(&error) => continue,
+                answers => answers?,
+            };
+            let reply = QueryInfoResponse::decode(body(&answers, Command::QueryInfo))?;
+            return free_of(level, reply.output).map(Some);
+        }
+        Ok(None)
     }
+}
+
+fn free_of(level: FsLevel, output: &[u8]) -> Result<u64, ShareError> {
+    let (units, sectors, sector_bytes) = match level {
+        FsLevel::Size => {
+            let info = FsSizeInfo::decode(output)?;
+            (info.available_units, info.sectors_per_unit, info.bytes_per_sector)
+        }
+        _ => {
+            let info = FsFullSizeInfo::decode(output)?;
+            (info.caller_available_units, info.sectors_per_unit, info.bytes_per_sector)
+        }
+    };
+    Ok(units.saturating_mul(u64::from(sectors) * u64::from(sector_bytes)))
 }
 
 const A_FILE: (Disposition, u32) = (Disposition::Open, options::NON_DIRECTORY_FILE);

@@ -43,8 +43,8 @@ pub trait Share {
     fn remove(&mut self, path: &str, kind: Kind) -> Result<(), ShareError>;
     /// Lets the server be for so long.
     fn pause(&mut self, time: Duration) -> Result<(), ShareError>;
-    /// What this user may still write.
-    fn free_bytes(&mut self) -> Result<u64, ShareError>;
+    /// What this user may still write; `None`: the server does not say.
+    fn free_bytes(&mut self) -> Result<Option<u64>, ShareError>;
 }
 
 /// What has a name.

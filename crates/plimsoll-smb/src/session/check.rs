@@ -1,15 +1,13 @@
 //! From the bytes of a reply to what it means for its op: is it what was asked, whole, and the
 //! data that was written?
 
+use plimsoll_model::nonconformity::Nonconformities;
+
 use super::super::op::{Content, SmbOp};
 use super::super::wire::close::{CloseResponse, FlushResponse};
 use super::super::wire::create::{CreateResponse, OplockLevel, lease_state};
 use super::super::wire::echo::EchoResponse;
-use super::super::wire::error::ErrorResponse;
-use super::super::wire::fscc::{
-    AllInfo, BasicInfo, EaInfo, Entries, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo, FsSizeInfo,
-    FsVolumeInfo, InternalInfo, NetworkOpenInfo, StandardInfo, Streams,
-};
+use super::super::wire::fscc::Entries;
 use super::super::wire::header::{Command, Part};
 use super::super::wire::lock::LockResponse;
 use super::super::wire::query_directory::QueryDirectoryResponse;
@@ -17,21 +15,27 @@ use super::super::wire::query_info::QueryInfoResponse;
 use super::super::wire::read::ReadResponse;
 use super::super::wire::set_info::SetInfoResponse;
 use super::super::wire::write::WriteResponse;
-use super::super::wire::{WireError, status};
+use super::super::wire::{WireError, lenient, status};
 use super::super::workspace::SLICE_BYTES_MAX;
 use super::deltree::{BadName, EntryKind};
 use super::failure::Failure;
 use super::handles::Held;
 use super::in_flight::OpInFlight;
 use super::{Caching, SmbSite};
-use crate::op::{FileLevel, FindLevel, FsLevel};
+use crate::op::FindLevel;
 
 /// What ends the client: a reply that is none.
 type Taken = Result<(), Failure<'static>>;
 
 impl OpInFlight {
     /// Takes the final reply to the command at `place`.
-    pub(super) fn take(&mut self, place: u8, part: &Part<'_>, site: &SmbSite) -> Taken {
+    pub(super) fn take(
+        &mut self,
+        place: u8,
+        part: &Part<'_>,
+        site: &SmbSite,
+        seen: &mut Nonconformities,
+    ) -> Taken {
         let command = part.header.command;
         if self.commands().get(usize::from(place)) != Some(&command) {
             let what = "its message id belongs to another command";
@@ -39,6 +43,7 @@ impl OpInFlight {
         }
         self.answered |= 1 << place;
         let code = part.header.status;
+        lenient::header(&part.header, seen);
         let read = match code {
             status::PENDING => {
                 let what = "a final reply is pending";
@@ -46,9 +51,10 @@ impl OpInFlight {
             }
             code if status::is_failure(code) => {
                 self.refused(place, code);
-                ErrorResponse::decode(part.body).map(drop)
+                lenient::failed(command, part.body, seen);
+                Ok(())
             }
-            _ => self.take_success(command, part.body, site),
+            _ => self.take_success(command, part.body, site, seen),
         };
         read.map_err(|error| Failure::Malformed { command, error })?;
         match self.failure {
@@ -62,7 +68,9 @@ impl OpInFlight {
         command: Command,
         body: &[u8],
         site: &SmbSite,
+        seen: &mut Nonconformities,
     ) -> Result<(), WireError> {
+        let body = &*lenient::body(command, body, seen);
         match command {
             Command::Create => self.opened(&CreateResponse::decode(body)?, site.caching),
             Command::Close => drop(CloseResponse::decode(body)?),
@@ -72,8 +80,10 @@ impl OpInFlight {
             Command::Echo => drop(EchoResponse::decode(body)?),
             Command::Read => self.read(ReadResponse::decode(body)?.data, site),
             Command::Write => self.written(WriteResponse::decode(body)?.count),
-            Command::QueryInfo => self.told(QueryInfoResponse::decode(body)?.output)?,
-            Command::QueryDirectory => self.listed(QueryDirectoryResponse::decode(body)?.output)?,
+            Command::QueryInfo => self.told(QueryInfoResponse::decode(body)?.output, seen),
+            Command::QueryDirectory => {
+                self.listed(QueryDirectoryResponse::decode(body)?.output, seen)?;
+            }
             _ => {}
         }
         Ok(())
@@ -119,23 +129,27 @@ impl OpInFlight {
         }
     }
 
-    /// What QUERY_INFO answers has what its level has.
-    fn told(&mut self, output: &[u8]) -> Result<(), WireError> {
-        match self.call.op {
+    /// What QUERY_INFO answers has what its level has; if not, that is this op's failure alone.
+    fn told(&mut self, output: &[u8], seen: &mut Nonconformities) {
+        let told = match self.call.op {
             SmbOp::QueryPath { level, .. } | SmbOp::QueryFile { level, .. } => {
-                told_of_file(level, output)
+                lenient::told_of_file(level, output, seen)
             }
-            SmbOp::QueryFs { level } => told_of_volume(level, output),
+            SmbOp::QueryFs { level } => lenient::told_of_volume(level, output, seen),
             _ => Ok(()),
+        };
+        if let Err(error) = told {
+            self.fail(Failure::Malformed { command: Command::QueryInfo, error });
         }
     }
 
-    fn listed(&mut self, output: &[u8]) -> Result<(), WireError> {
+    fn listed(&mut self, output: &[u8], seen: &mut Nonconformities) -> Result<(), WireError> {
         let level = match self.call.op {
             SmbOp::Find { level, .. } => level,
             _ => FindLevel::Directory,
         };
-        for entry in Entries::new(level, output) {
+        let mut entries = Entries::new(level, output);
+        for entry in &mut entries {
             let entry = entry?;
             let Some(tree) = &mut self.tree else { continue };
             let kind = EntryKind::of(entry.attributes);
@@ -144,6 +158,7 @@ impl OpInFlight {
                 self.failure = Some(Failure::Nonsense { command, what });
             }
         }
+        lenient::listed(level, &entries, seen);
         Ok(())
     }
 
@@ -170,26 +185,4 @@ fn first_difference(
         let ((expected, found), at) = pairs.find(|((wanted, found), _)| wanted != found)?;
         Some(Failure::Content { at, expected: *expected, found: *found })
     })
-}
-
-fn told_of_file(level: FileLevel, output: &[u8]) -> Result<(), WireError> {
-    match level {
-        FileLevel::Basic => BasicInfo::decode(output).map(drop),
-        FileLevel::Standard => StandardInfo::decode(output).map(drop),
-        FileLevel::Internal => InternalInfo::decode(output).map(drop),
-        FileLevel::Ea => EaInfo::decode(output).map(drop),
-        FileLevel::NetworkOpen => NetworkOpenInfo::decode(output).map(drop),
-        FileLevel::Stream => Streams::new(output).try_for_each(|stream| stream.map(drop)),
-        FileLevel::All => AllInfo::decode(output).map(drop),
-    }
-}
-
-fn told_of_volume(level: FsLevel, output: &[u8]) -> Result<(), WireError> {
-    match level {
-        FsLevel::Volume => FsVolumeInfo::decode(output).map(drop),
-        FsLevel::Size => FsSizeInfo::decode(output).map(drop),
-        FsLevel::Device => FsDeviceInfo::decode(output).map(drop),
-        FsLevel::Attribute => FsAttributeInfo::decode(output).map(drop),
-        FsLevel::FullSize => FsFullSizeInfo::decode(output).map(drop),
-    }
 }

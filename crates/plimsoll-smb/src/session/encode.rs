@@ -132,6 +132,14 @@ impl<'o> Message<'o> {
 }
 
 impl SmbSession {
+    /// The longest write that is one command.
+    pub(crate) fn write_bytes_max(&self) -> u32 {
+        match &self.connection {
+            Connection::Up(up) => write_bytes_max(up),
+            _ => PART_BYTES_MIN,
+        }
+    }
+
     /// Sends what comes next of the op in slot `at`.
     pub(super) fn send(&mut self, at: usize, io: &mut impl Io) -> Sending {
         let site = self.site.clone();
@@ -168,15 +176,23 @@ impl SmbSession {
 
 /// Bytes of a READ or WRITE that the server, a credit or our own table of content takes at once.
 fn part_bytes(in_flight: &OpInFlight, up: &Connected) -> u32 {
-    let limits = &up.established;
     let (length, most) = match &in_flight.call.op {
-        SmbOp::Read { length, .. } => (*length, limits.max_read),
-        SmbOp::Write { length, .. } => (*length, limits.max_write.min(SLICE_BYTES_MAX as u32)),
+        SmbOp::Read { length, .. } => (*length, at_once(up.established.max_read, up)),
+        SmbOp::Write { length, .. } => (*length, write_bytes_max(up)),
         SmbOp::WriteText { text, .. } => return text.len() as u32,
         _ => return 0,
     };
-    let most = most.min(if limits.large_mtu { PART_BYTES_MAX } else { CREDIT_BYTES });
-    length.saturating_sub(in_flight.moved).min(most.max(PART_BYTES_MIN))
+    length.saturating_sub(in_flight.moved).min(most)
+}
+
+/// Of them, those of a WRITE.
+fn write_bytes_max(up: &Connected) -> u32 {
+    at_once(up.established.max_write.min(SLICE_BYTES_MAX as u32), up)
+}
+
+fn at_once(most: u32, up: &Connected) -> u32 {
+    let credited = if up.established.large_mtu { PART_BYTES_MAX } else { CREDIT_BYTES };
+    most.min(credited).max(PART_BYTES_MIN)
 }
 
 /// Which lease a file is opened with: those of the dialect, or none.

@@ -122,6 +122,11 @@ impl SmbSession {
         self.answers.as_mut().map(mem::take).unwrap_or_default()
     }
 
+    /// What the op is about is open, where it is about a handle.
+    pub(crate) fn has_open(&self, op: &SmbOp) -> bool {
+        handle_of(op).is_none_or(|handle| self.handles.get(handle).is_some())
+    }
+
     /// What was agreed on at the logon, where that is done.
     pub(crate) fn established(&self) -> Option<&Established> {
         match &self.connection {
@@ -324,6 +329,8 @@ impl Session for SmbSession {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
+        let of_logons = mem::take(&mut self.logons.nonconformities);
+        self.counters.nonconformities.add(&of_logons);
         mem::take(&mut self.counters)
     }
 }

@@ -3,11 +3,12 @@
 use std::mem;
 
 use plimsoll_engine::seam::{Io, Link};
+use plimsoll_model::nonconformity::Nonconformities;
 
 use super::super::logon::{Established, LogonProgress};
 use super::super::op::{HandleNo, SmbOp};
 use super::super::wire::header::{Command, Part, Parts, UNSOLICITED};
-use super::super::wire::status;
+use super::super::wire::{lenient, status};
 use super::chores::Chore;
 use super::connection::{Connected, Connection};
 use super::credits::Credits;
@@ -56,6 +57,7 @@ impl SmbSession {
     }
 
     pub(crate) fn logged_on(&mut self, link: Link, established: Established) {
+        self.counters.nonconformities.add(&established.nonconformities);
         let wanted = self.site.outstanding_max.saturating_mul(CREDITS_PER_OP).max(CREDITS_MIN);
         let (next, held) = (established.next_message_id, established.credits);
         let credits = Credits::new(next, held, wanted);
@@ -115,11 +117,14 @@ impl SmbSession {
             let failure = Failure::Gone { command, status: header.status };
             return self.lose(failure, Some(at), io);
         }
-        if let Err(failure) = in_flight.take(place, part, &self.site) {
+        let seen = &mut self.counters.nonconformities;
+        if let Err(failure) = in_flight.take(place, part, &self.site, seen) {
             return self.lose(failure, Some(at), io);
         }
         if let Some(answers) = &mut self.answers {
-            let (status, body) = (header.status, part.body.to_vec());
+            // Noted above.
+            let body = lenient::body(command, part.body, &mut Nonconformities::default());
+            let (status, body) = (header.status, body.into_owned());
             answers.push(Answer { command, status, body });
         }
         if in_flight.is_answered() { self.conclude(at, io) } else { Ok(()) }

@@ -1,6 +1,7 @@
 //! Logons with a connection of their own: connect, log on, reach the share, log off, close.
 
 use plimsoll_engine::seam::{Io, Link, LinkKind};
+use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::OpStatus;
 use plimsoll_model::units::Nanos;
 
@@ -8,7 +9,7 @@ use super::super::logon::{Dialect, Established, Logon, LogonError, LogonProgress
 use super::super::wire::frame::{self, Assembler};
 use super::super::wire::header::{Command, Header, Parts};
 use super::super::wire::session_setup::{LogoffRequest, LogoffResponse};
-use super::super::wire::status;
+use super::super::wire::{lenient, status};
 use super::failure::{Described, Failure, class_of};
 use super::in_flight::OpInFlight;
 use super::verdict::{Verdict, expectation};
@@ -19,6 +20,8 @@ use super::{Buffers, SmbSite};
 pub(super) struct SingleLogons {
     under_way: Vec<SingleLogon>,
     started: u64,
+    /// Where replies differ from their specification and mean the same, since it was taken.
+    pub(super) nonconformities: Nonconformities,
 }
 
 struct SingleLogon {
@@ -99,12 +102,13 @@ impl SingleLogons {
     ) -> Option<(OpInFlight, Verdict<'static>)> {
         let at = self.find(link)?;
         let under_way = &mut self.under_way[at];
+        let seen = &mut self.nonconformities;
         let mut assembler = std::mem::take(&mut under_way.assembler);
         let ended = loop {
             match assembler.take(&mut bytes) {
                 Ok(Some(message)) => {
                     let buffers = &mut site.buffers.borrow_mut();
-                    if let Some(verdict) = under_way.on_message(message, buffers, io) {
+                    if let Some(verdict) = under_way.on_message(message, buffers, seen, io) {
                         break Some(verdict);
                     }
                 }
@@ -165,6 +169,7 @@ impl SingleLogon {
         &mut self,
         message: &[u8],
         buffers: &mut Buffers,
+        seen: &mut Nonconformities,
         io: &mut impl Io,
     ) -> Option<Verdict<'static>> {
         let Buffers { out, plain, .. } = buffers;
@@ -179,6 +184,7 @@ impl SingleLogon {
                 Ok(LogonProgress::Done(mut established)) => {
                     encode_logoff(&mut established, out);
                     io.send(self.link, out);
+                    seen.add(&established.nonconformities);
                     self.stage = Stage::LoggingOff(established);
                     None
                 }
@@ -187,7 +193,7 @@ impl SingleLogon {
             Stage::LoggingOff(established) => {
                 let expected = self.in_flight.call.expected;
                 Some(
-                    logged_off(established, message, plain)
+                    logged_off(established, message, plain, seen)
                         .and_then(|status| expectation(expected, status)),
                 )
             }
@@ -227,6 +233,7 @@ fn logged_off(
     established: &mut Established,
     message: &[u8],
     plain: &mut Vec<u8>,
+    seen: &mut Nonconformities,
 ) -> Result<u32, Failure<'static>> {
     let command = Command::Logoff;
     let opened = established.seal.open(message, plain).map_err(|_| Failure::Unsealed)?;
@@ -238,9 +245,12 @@ fn logged_off(
     if part.header.command != command || part.header.message_id != established.next_message_id {
         return Err(Failure::Nonsense { command, what: "it answers something else" });
     }
+    lenient::header(&part.header, seen);
     if part.header.status == status::SUCCESS {
-        let decoded = LogoffResponse::decode(part.body);
+        let decoded = LogoffResponse::decode(&lenient::body(command, part.body, seen));
         decoded.map_err(|error| Failure::Malformed { command, error })?;
+    } else {
+        lenient::failed(command, part.body, seen);
     }
     Ok(part.header.status)
 }

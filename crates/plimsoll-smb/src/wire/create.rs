@@ -5,10 +5,13 @@ mod contexts;
 pub use contexts::{CreateContext, CreateContexts, Lease, LeaseKey, LeaseVersion, lease_state};
 
 use super::bytes::{
-    Field, FileId, FileTime, WireError, buffer, from_header, get, pad8, put, since, structure,
+    Field, FileId, FileTime, WireError, buffer, fixed, from_header, get, pad8, put, since,
+    structure,
 };
 use super::text::Text;
 pub use crate::op::Disposition;
+
+const RESPONSE: &str = "a CREATE response";
 
 /// DesiredAccess. MS-SMB2 2.2.13.1
 #[expect(missing_docs, reason = "each is the access of its name")]
@@ -269,9 +272,18 @@ impl<'a> CreateResponse<'a> {
         }
     }
 
+    /// Its contexts lie in the body, and can be read.
+    pub(super) fn has_readable_contexts(body: &[u8]) -> bool {
+        let place = |bytes: &[u8; CreateResponse::FIXED]| Ok((get(bytes, 80)?, get(bytes, 84)?));
+        let decoded = fixed(body, RESPONSE)
+            .and_then(place)
+            .and_then(|place| CreateContexts::decode(body, Self::FIXED, place));
+        decoded.is_ok()
+    }
+
     /// Reads itself from a body.
     pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ CreateResponse::FIXED }>(body, 89, "a CREATE response")?;
+        let bytes = structure::<{ CreateResponse::FIXED }>(body, 89, RESPONSE)?;
         let contexts = (get(bytes, 80)?, get(bytes, 84)?);
         Ok(Self {
             oplock: get(bytes, 2)?,

@@ -12,6 +12,7 @@
 //! | [`transform`] | the header before an encrypted message | MS-SMB2 2.2.41 |
 //! | [`status`] | NTSTATUS and its names | MS-ERREF 2.3.1 |
 //! | [`text`] | UTF-16LE | |
+//! | [`lenient`] | replies that differ from the specification and mean the same | |
 //! | [`fscc`] | what is asked and set of files and volumes | MS-FSCC 2.4, 2.5 |
 //! | all others | the command of that name | MS-SMB2 2.2 |
 
@@ -26,6 +27,7 @@ pub mod frame;
 pub mod fscc;
 pub mod header;
 pub mod ioctl;
+pub mod lenient;
 pub mod lock;
 pub mod negotiate;
 pub mod oplock_break;

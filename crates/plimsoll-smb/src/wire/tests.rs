@@ -7,6 +7,7 @@ use crate::{op, wire};
 
 mod checks;
 mod golden;
+mod lenient;
 mod oracle;
 mod sample;
 

@@ -11,6 +11,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
+mod foreign;
 mod ladder;
 mod losses;
 mod refusals;

@@ -157,6 +157,7 @@ impl Bench {
             guest: true,
             signing: None,
             cipher: None,
+            nonconformities: Default::default(),
         };
         bench.session.logged_on(bench.link, established);
         bench

@@ -3,6 +3,7 @@
 
 mod bench;
 mod caching;
+mod lenient;
 mod losses;
 mod random;
 mod server;

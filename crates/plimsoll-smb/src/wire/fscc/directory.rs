@@ -110,8 +110,9 @@ impl<'a> Entry<'a> {
             entry.ea_bytes = get(bytes, 64)?;
         }
         if matches!(level, FindLevel::Both | FindLevel::IdBoth) {
+            // Nobody asks for it: a wrong one is none.
             let length = get::<u8>(bytes, 68)?;
-            entry.short_name = name(&bytes[..94], 70, length.into(), "a short name")?;
+            entry.short_name = name(&bytes[..94], 70, length.into(), ENTRY).unwrap_or_default();
         }
         if level == FindLevel::IdBoth {
             entry.file_id = get(bytes, 96)?;
@@ -125,12 +126,14 @@ impl<'a> Entry<'a> {
 pub struct Entries<'a> {
     level: FindLevel,
     rest: &'a [u8],
+    /// Of those so far, with a short name that is longer than its place.
+    pub wrong_short_names: u32,
 }
 
 impl<'a> Entries<'a> {
     /// Of the output of a QUERY_DIRECTORY of that level.
     pub const fn new(level: FindLevel, output: &'a [u8]) -> Self {
-        Self { level, rest: output }
+        Self { level, rest: output, wrong_short_names: 0 }
     }
 }
 
@@ -139,7 +142,13 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let data = next_part(&mut self.rest, fixed_bytes(self.level), ENTRY)?;
-        let entry = data.and_then(|data| Entry::decode(self.level, data));
+        let has_short_name = matches!(self.level, FindLevel::Both | FindLevel::IdBoth);
+        let entry = data.and_then(|data| {
+            let wrong =
+                has_short_name && data.get(68).is_some_and(|n| usize::from(*n) > SHORT_NAME_BYTES);
+            self.wrong_short_names += u32::from(wrong);
+            Entry::decode(self.level, data)
+        });
         if entry.is_err() {
             self.rest = &[];
         }

@@ -96,7 +96,8 @@ pub struct AllInfo<'a> {
 }
 
 impl<'a> AllInfo<'a> {
-    const FIXED: usize = 100;
+    /// Bytes before its name.
+    pub(in crate::wire) const FIXED: usize = 100;
 
     /// Appends itself.
     pub fn encode(&self, out: &mut Vec<u8>) {

@@ -58,7 +58,8 @@ pub struct FsVolumeInfo<'a> {
 }
 
 impl<'a> FsVolumeInfo<'a> {
-    const FIXED: usize = 18;
+    /// Bytes before its name.
+    pub(in crate::wire) const FIXED: usize = 18;
 
     /// Appends itself.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -98,7 +99,8 @@ pub struct FsAttributeInfo<'a> {
 }
 
 impl<'a> FsAttributeInfo<'a> {
-    const FIXED: usize = 12;
+    /// Bytes before its name.
+    pub(in crate::wire) const FIXED: usize = 12;
 
     /// Appends itself.
     pub fn encode(&self, out: &mut Vec<u8>) {

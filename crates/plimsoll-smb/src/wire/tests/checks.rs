@@ -1,7 +1,7 @@
 //! Every decoder under arbitrary bytes. Shared with the fuzz targets: the module above names
 //! `op` and `wire`.
 
-use super::op::FindLevel;
+use super::op::{FileLevel, FindLevel, FsLevel};
 use super::wire::fscc::{
     AllInfo, BasicInfo, EaInfo, Entries, EntryList, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo,
     FsSizeInfo, FsVolumeInfo, InternalInfo, NetworkOpenInfo, SetFile, StandardInfo, Streams,
@@ -9,13 +9,13 @@ use super::wire::fscc::{
 };
 use super::wire::ioctl::{ValidateNegotiateRequest, ValidateNegotiateResponse};
 use super::wire::{
-    Break, CancelRequest, CloseRequest, CloseResponse, CreateRequest, CreateResponse, EchoRequest,
-    EchoResponse, ErrorResponse, FlushRequest, FlushResponse, Header, IoctlRequest, IoctlResponse,
-    LockRequest, LockResponse, LogoffRequest, LogoffResponse, NegotiateRequest, NegotiateResponse,
-    Parts, QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest, QueryInfoResponse,
-    ReadRequest, ReadResponse, SessionSetupRequest, SessionSetupResponse, SetInfoRequest,
-    SetInfoResponse, TransformHeader, TreeConnectRequest, TreeConnectResponse,
-    TreeDisconnectRequest, TreeDisconnectResponse, WriteRequest, WriteResponse,
+    Break, CancelRequest, CloseRequest, CloseResponse, Command, CreateRequest, CreateResponse,
+    EchoRequest, EchoResponse, ErrorResponse, FlushRequest, FlushResponse, Header, IoctlRequest,
+    IoctlResponse, LockRequest, LockResponse, LogoffRequest, LogoffResponse, NegotiateRequest,
+    NegotiateResponse, Parts, QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest,
+    QueryInfoResponse, ReadRequest, ReadResponse, SessionSetupRequest, SessionSetupResponse,
+    SetInfoRequest, SetInfoResponse, TransformHeader, TreeConnectRequest, TreeConnectResponse,
+    TreeDisconnectRequest, TreeDisconnectResponse, WriteRequest, WriteResponse, lenient,
 };
 
 /// Decodes; what is accepted is written again, and reads back as the same.
@@ -94,7 +94,24 @@ pub(super) const REPLIES: &[Check] = checks![
 ];
 
 /// What is not the body of one command.
-pub(super) const OTHERS: &[Check] = &[entries, streams, set_file, parts];
+pub(super) const OTHERS: &[Check] = &[entries, streams, set_file, parts, tolerated];
+
+/// Whatever comes is put right at most once: what is right is left alone.
+fn tolerated(bytes: &[u8]) {
+    for command in Command::ALL {
+        let right = lenient::body(*command, bytes, &mut Default::default());
+        let again = lenient::body(*command, &right, &mut Default::default());
+        assert_eq!(again, right);
+        lenient::without_token(*command, bytes, &mut Default::default());
+        lenient::failed(*command, bytes, &mut Default::default());
+    }
+    for level in FileLevel::ALL {
+        let _ = lenient::told_of_file(level, bytes, &mut Default::default());
+    }
+    for level in FsLevel::ALL {
+        let _ = lenient::told_of_volume(level, bytes, &mut Default::default());
+    }
+}
 
 /// Listings end, and are written again as they were.
 fn entries(bytes: &[u8]) {

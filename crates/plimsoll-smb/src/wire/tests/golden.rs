@@ -11,7 +11,7 @@ use super::sample::FILE_ID;
 use crate::op::FindLevel;
 
 /// Bytes from hexadecimal digits; what is in parentheses says what they are.
-fn hex(text: &str) -> Vec<u8> {
+pub(super) fn hex(text: &str) -> Vec<u8> {
     let mut comment = 0;
     let digits: Vec<u8> = text
         .chars()
