@@ -255,7 +255,12 @@ impl HttpSession {
         let Some(open) = self.open.take() else { return };
         let Some(flight) = self.in_flight.as_mut() else { return };
         let transport = class == ErrorClass::Transport;
-        if flight.begun && transport {
+        if let Some(status) = flight.refused(&self.site.site)
+            && transport
+        {
+            let class = ErrorClass::Status(u32::from(status));
+            self.fail(class, format_args!("status {status}, and then: {why}"), io);
+        } else if flight.begun && transport {
             let got = flight.payload_bytes;
             self.fail(
                 ErrorClass::Truncated,

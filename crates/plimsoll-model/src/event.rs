@@ -2,6 +2,7 @@
 //!
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
+mod cut_off;
 mod resources;
 mod started;
 mod times;
@@ -15,6 +16,7 @@ use crate::method::Parameter;
 use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
+pub use cut_off::CutOff;
 pub use resources::{CoreUser, ResourceUse};
 pub use started::RunStarted;
 pub use times::{
@@ -207,6 +209,9 @@ pub struct WorkerTotals {
     pub errors: BTreeMap<String, u64>,
     /// Errors of ops due in warm-up, by class: a server that is broken is broken there too.
     pub warm_up_errors: BTreeMap<String, u64>,
+    /// Of those, the ops that failed before their requests were sent whole.
+    #[serde(default, skip_serializing_if = "CutOff::is_empty")]
+    pub cut_off: CutOff,
     /// Unexpected statuses, over ops due in the window.
     pub unexpected: Vec<UnexpectedCount>,
     /// Ops sent again although the first try may have worked.
