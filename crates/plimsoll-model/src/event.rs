@@ -17,7 +17,7 @@ use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
 pub use cut_off::CutOff;
-pub use resources::{CoreUser, ResourceUse};
+pub use resources::{CoreUser, CoreUserKind, ResourceUse};
 pub use started::RunStarted;
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,

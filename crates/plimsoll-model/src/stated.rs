@@ -3,7 +3,8 @@
 
 use crate::gate::{GateFigure, GateResult};
 use crate::result::{OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
-use crate::units::{decimals, grouped, three_digits, time_unit};
+use crate::suite::Metric;
+use crate::units::{byte_unit, decimals, grouped, three_digits, time_unit};
 
 /// A percentile with an interval wider than this share of itself is shown as the interval alone.
 const WIDE_RATIO: f64 = 1.0 / 3.0;
@@ -158,6 +159,36 @@ impl Stated {
         match self.rate_interval_text() {
             Some(interval) => format!("{number}\u{a0}({interval})"),
             None => number,
+        }
+    }
+
+    /// A throughput for a person: the number, and its unit. A rate of bytes is written in a
+    /// binary multiple, `102` and `MiB/s`.
+    pub fn throughput_parts(&self, unit: &str) -> (String, String) {
+        if unit != Metric::Bytes.unit() {
+            return (grouped(self.value), unit.to_owned());
+        }
+        let (bytes, name) = byte_unit(self.value);
+        (three_digits(self.value / bytes), format!("{name}/s"))
+    }
+
+    /// The interval of a throughput in the unit of [`Stated::throughput_parts`], where it is wider
+    /// than the rounding.
+    pub fn throughput_interval_text(&self, unit: &str) -> Option<String> {
+        if unit != Metric::Bytes.unit() {
+            return self.rate_interval_text();
+        }
+        let (bytes, _) = byte_unit(self.value);
+        let bounds = self.interval.filter(|[low, high]| low < high)?;
+        Some(beside_text(self.value / bytes, bounds.map(|bound| bound / bytes)))
+    }
+
+    /// A throughput with its unit and its interval: `102 MiB/s (101–104)`.
+    pub fn throughput_text(&self, unit: &str) -> String {
+        let (number, name) = self.throughput_parts(unit);
+        match self.throughput_interval_text(unit) {
+            Some(interval) => format!("{number} {name} ({interval})"),
+            None => format!("{number} {name}"),
         }
     }
 
