@@ -252,6 +252,14 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_of_bytes_is_written_in_a_binary_multiple_and_any_other_as_it_is() {
+        let rate = Stated::new(107_287_676.0, Some([106_000_000.0, 108_000_000.0]));
+        assert_eq!(rate.throughput_text("bytes/s"), "102 MiB/s (101–103)");
+        assert_eq!(rate.throughput_text("ops/s"), "107,287,676 ops/s (106,000,000–108,000,000)");
+        assert_eq!(Stated::new(900.0, None).throughput_text("bytes/s"), "900 B/s");
+    }
+
+    #[test]
     fn a_time_is_followed_by_its_interval_in_the_same_unit() {
         let p50 = stated(4_310_000.0, 4_200_000.0, 4_360_000.0);
         assert_eq!(p50.time_text(), "4.31 ms (4.20–4.36)");
