@@ -65,6 +65,15 @@ impl InFlight {
         io.piece(self.ticket, piece);
     }
 
+    /// The status, once it is known, if it is not one that was wanted: a server that refuses a
+    /// request may close without having read all of it, and so cut off its own reply.
+    pub(super) fn refused(&self, site: &Site) -> Option<u16> {
+        match self.stage {
+            Stage::Body { head, .. } if !site.expected.holds(head.status) => Some(head.status),
+            Stage::Head | Stage::Body { .. } => None,
+        }
+    }
+
     /// Success, or why not; says so in words.
     pub(super) fn judge(&self, site: &Site, head: &Head, io: &mut impl Io) -> OpStatus {
         let op = self.op;

@@ -10,18 +10,25 @@ use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::blocking::{Blocking, BlockingError, Ended};
-use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
+use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
 
 use super::op::{HttpOp, Request};
 use super::session::HttpSession;
 use super::site::{Site, WorkerSite};
 use super::tls::{Tls, TlsSite};
+use super::wire::Malformed;
 use super::wire::request::Method;
 
 /// Characters of a reply that a message quotes.
 const QUOTED_CHARS_MAX: usize = 160;
 /// How to go on all the same.
 const INSIST: &str = "--no-check measures it all the same";
+
+/// What is to be done about a server that speaks another version of HTTP.
+pub(crate) const HTTP2_ONLY: &str = "the server speaks HTTP/2 only, which Plimsoll does not speak \
+    yet (gRPC ports do so): let it speak HTTP/1.1 as well, or ask a port that does";
+/// Of HTTP/2 over TLS (RFC 9113 §3.2).
+const ALPN_HTTP2: &[u8] = b"h2";
 
 /// What is asked, of whom.
 pub(crate) struct Look<'a> {
@@ -44,25 +51,19 @@ impl Look<'_> {
     pub(crate) fn perform(self, dial: &dyn Dial) -> Result<(), SetupError> {
         let session = HttpSession::capturing(WorkerSite::new(self.site.clone()), Nanos::ZERO);
         match self.tls.clone() {
-            None => self.ask(session, HttpSession::take_body, dial),
-            Some(tls) => {
-                self.ask(Tls::new(session, tls), |tls| tls.session_mut().take_body(), dial)
-            }
+            None => self.ask(session, |session| session, dial),
+            Some(tls) => self.ask(Tls::new(session, tls), Tls::session_mut, dial),
         }
     }
 
     fn ask<S: Session<Op = HttpOp>>(
         &self,
         session: S,
-        take_body: impl Fn(&mut S) -> Vec<u8>,
+        within: impl Fn(&mut S) -> &mut HttpSession,
         dial: &dyn Dial,
     ) -> Result<(), SetupError> {
         let unusable = |why: String| SetupError::Unusable(format!("{}: {why}", self.target.url));
-        let dialled = match &self.target.unix {
-            Some(path) => dial.dial_unix(path),
-            None => dial.dial(self.target.address, LinkKind::Stream, SourcePort::Any),
-        };
-        let channel = dialled.map_err(|e| unusable(e.to_string()))?;
+        let channel = self.dial(dial).map_err(|e| unusable(e.to_string()))?;
         let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
         let Self { method, key, .. } = *self;
         let request = Request::Url(0);
@@ -74,11 +75,32 @@ impl Look<'_> {
                 method.as_str()
             )),
         })?;
-        let words = words(&take_body(client.session_mut()));
+        let session = within(client.session_mut());
+        let (words, malformed) = (words(&session.take_body()), session.malformed());
         match ended.outcome.status {
-            OpStatus::Failed(class) => Err(unusable(self.complaint(class, &ended, &words))),
+            OpStatus::Failed(class) => {
+                let is_http2 = malformed == Some(Malformed::Http2)
+                    || class == ErrorClass::Transport && self.agrees_on_http2(dial);
+                Err(unusable(match is_http2 {
+                    true => format!("no answer in HTTP/1.1: {HTTP2_ONLY}"),
+                    false => self.complaint(class, &ended, &words),
+                }))
+            }
             OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => Ok(()),
         }
+    }
+
+    fn dial(&self, dial: &dyn Dial) -> Result<Box<dyn Channel>, ChannelError> {
+        match &self.target.unix {
+            Some(path) => dial.dial_unix(path),
+            None => dial.dial(self.target.address, LinkKind::Stream, SourcePort::Any),
+        }
+    }
+
+    /// A server that agreed on no protocol with HTTP/1.1 alone and hung up agrees on HTTP/2.
+    fn agrees_on_http2(&self, dial: &dyn Dial) -> bool {
+        let (Some(tls), Ok(mut channel)) = (&self.tls, self.dial(dial)) else { return false };
+        tls.agrees_on(ALPN_HTTP2, &mut *channel, self.timeout)
     }
 
     fn complaint(&self, class: ErrorClass, ended: &Ended, words: &str) -> String {
@@ -121,6 +143,9 @@ fn of_status(code: u32, words: &str) -> &'static str {
         404 | 410 => "check the path, or accept it with --set 'workload.expect=[\"404\"]'",
         405 => "ask with another method, -m METHOD",
         411..=415 | 422 => "check the body (-d) and its type (-H \"Content-Type: …\")",
+        426 | 505 => {
+            "the server wants another version of HTTP, such as HTTP/2: Plimsoll speaks HTTP/1.1 only"
+        }
         429 => "the server limits how often one may ask: lift that for this host",
         500.. => "the server fails before there is any load: see what its log says",
         _ => "accept it with --set 'workload.expect=[…]', or ask otherwise",

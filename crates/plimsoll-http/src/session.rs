@@ -41,6 +41,8 @@ pub struct HttpSession {
     lingering: Vec<Lingering>,
     verified: u64,
     capture: Option<Vec<u8>>,
+    /// What was wrong with the last reply that could not be read.
+    malformed: Option<Malformed>,
 }
 
 /// The link the next bytes are expected on.
@@ -76,6 +78,7 @@ impl HttpSession {
             lingering: Vec::new(),
             verified: 0,
             capture: None,
+            malformed: None,
         }
     }
 
@@ -87,6 +90,11 @@ impl HttpSession {
     /// The body of the last reply.
     pub fn take_body(&mut self) -> Vec<u8> {
         self.capture.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// What was wrong with the last reply that could not be read.
+    pub const fn malformed(&self) -> Option<Malformed> {
+        self.malformed
     }
 
     /// Heap bytes held now: none between ops, except for links that wait for their end.
@@ -255,7 +263,12 @@ impl HttpSession {
         let Some(open) = self.open.take() else { return };
         let Some(flight) = self.in_flight.as_mut() else { return };
         let transport = class == ErrorClass::Transport;
-        if flight.begun && transport {
+        if let Some(status) = flight.refused(&self.site.site)
+            && transport
+        {
+            let class = ErrorClass::Status(u32::from(status));
+            self.fail(class, format_args!("status {status}, and then: {why}"), io);
+        } else if flight.begun && transport {
             let got = flight.payload_bytes;
             self.fail(
                 ErrorClass::Truncated,
@@ -326,6 +339,7 @@ impl Session for HttpSession {
             Ok(true) => self.finish(io),
             Ok(false) => {}
             Err(why) => {
+                self.malformed = Some(why);
                 let class = match why {
                     Malformed::Surplus { .. } => ErrorClass::Surplus,
                     _ => ErrorClass::Malformed,

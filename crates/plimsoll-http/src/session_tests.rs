@@ -118,6 +118,29 @@ fn a_new_connection_that_ends_early_is_an_error() {
 }
 
 #[test]
+fn a_refusal_keeps_its_status_whatever_cuts_off_its_body() {
+    let heads = ["HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\n", "HTTP/1.0 401 No\r\n"];
+    for (head, status) in heads.into_iter().zip([413, 401]) {
+        let mut bench = Bench::new(url_site(Method::POST));
+        let link = bench.issue_and_connect(url_op(Method::POST));
+        bench.bytes(link, format!("{head}\r\nno").as_bytes());
+        bench.reset(link);
+        assert_eq!(bench.last().status, failed(ErrorClass::Status(status)));
+        let detail = &bench.io.detail;
+        assert!(
+            detail.contains(&format!("status {status}, and then: Connection reset")),
+            "{detail}"
+        );
+    }
+    // Half of a reply that was wanted is no reply.
+    let mut bench = Bench::new(url_site(Method::POST));
+    let link = bench.issue_and_connect(url_op(Method::POST));
+    bench.bytes(link, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok");
+    bench.reset(link);
+    assert_eq!(bench.last().status, failed(ErrorClass::Truncated));
+}
+
+#[test]
 fn an_idle_connection_that_the_server_closes_is_replaced() {
     let mut bench = Bench::new(url_site(Method::GET));
     let first = bench.issue_and_connect(url_op(Method::GET));

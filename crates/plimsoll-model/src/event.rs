@@ -2,6 +2,7 @@
 //!
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
+mod cut_off;
 mod resources;
 mod started;
 mod times;
@@ -16,7 +17,8 @@ use crate::nonconformity::Nonconformities;
 use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
-pub use resources::{CoreUser, ResourceUse};
+pub use cut_off::CutOff;
+pub use resources::{CoreUser, CoreUserKind, ResourceUse};
 pub use started::RunStarted;
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,
@@ -222,6 +224,9 @@ pub struct WorkerTotals {
     pub errors: BTreeMap<String, u64>,
     /// Errors of ops due in warm-up, by class: a server that is broken is broken there too.
     pub warm_up_errors: BTreeMap<String, u64>,
+    /// Of those, the ops that failed before their requests were sent whole.
+    #[serde(default, skip_serializing_if = "CutOff::is_empty")]
+    pub cut_off: CutOff,
     /// Unexpected statuses, over ops due in the window.
     pub unexpected: Vec<UnexpectedCount>,
     /// Ops sent again although the first try may have worked.

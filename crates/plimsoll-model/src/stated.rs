@@ -4,7 +4,8 @@
 use crate::capacity::Figure;
 use crate::gate::{GateFigure, GateResult};
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
-use crate::units::{decimals, grouped, three_digits, time_unit};
+use crate::suite::Metric;
+use crate::units::{byte_unit, decimals, grouped, three_digits, time_unit};
 
 /// A percentile with an interval wider than this share of itself is shown as the interval alone.
 const WIDE_RATIO: f64 = 1.0 / 3.0;
@@ -171,6 +172,36 @@ impl Stated {
         }
     }
 
+    /// A throughput for a person: the number, and its unit. A rate of bytes is written in a
+    /// binary multiple, `102` and `MiB/s`.
+    pub fn throughput_parts(&self, unit: &str) -> (String, String) {
+        if unit != Metric::Bytes.unit() {
+            return (grouped(self.value), unit.to_owned());
+        }
+        let (bytes, name) = byte_unit(self.value);
+        (three_digits(self.value / bytes), format!("{name}/s"))
+    }
+
+    /// The interval of a throughput in the unit of [`Stated::throughput_parts`], where it is wider
+    /// than the rounding.
+    pub fn throughput_interval_text(&self, unit: &str) -> Option<String> {
+        if unit != Metric::Bytes.unit() {
+            return self.rate_interval_text();
+        }
+        let (bytes, _) = byte_unit(self.value);
+        let bounds = self.interval.filter(|[low, high]| low < high)?;
+        Some(beside_text(self.value / bytes, bounds.map(|bound| bound / bytes)))
+    }
+
+    /// A throughput with its unit and its interval: `102 MiB/s (101–104)`.
+    pub fn throughput_text(&self, unit: &str) -> String {
+        let (number, name) = self.throughput_parts(unit);
+        match self.throughput_interval_text(unit) {
+            Some(interval) => format!("{number} {name} ({interval})"),
+            None => format!("{number} {name}"),
+        }
+    }
+
     /// The interval of a rate where it is wider than the rounding: `30,800–31,050`.
     pub fn rate_interval_text(&self) -> Option<String> {
         let [low, high] = self.interval?.map(grouped);
@@ -229,6 +260,14 @@ mod tests {
 
     fn stated(value: f64, low: f64, high: f64) -> Stated {
         Stated { percentile: true, ..Stated::new(value, Some([low, high])) }
+    }
+
+    #[test]
+    fn a_rate_of_bytes_is_written_in_a_binary_multiple_and_any_other_as_it_is() {
+        let rate = Stated::new(107_287_676.0, Some([106_000_000.0, 108_000_000.0]));
+        assert_eq!(rate.throughput_text("bytes/s"), "102 MiB/s (101–103)");
+        assert_eq!(rate.throughput_text("ops/s"), "107,287,676 ops/s (106,000,000–108,000,000)");
+        assert_eq!(Stated::new(900.0, None).throughput_text("bytes/s"), "900 B/s");
     }
 
     #[test]

@@ -141,18 +141,25 @@ pub struct Bytes(pub u64);
 impl fmt::Display for Bytes {
     /// Binary multiples, named as such (`MiB`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-        if self.0 < 1024 {
-            return write!(f, "{} B", self.0);
+        match byte_unit(self.0 as f64) {
+            (1.0, unit) => write!(f, "{} {unit}", self.0),
+            (bytes, unit) => write!(f, "{} {unit}", three_digits(self.0 as f64 / bytes)),
         }
-        let mut value = self.0 as f64 / 1024.0;
-        let mut unit = 0;
-        while value >= 1000.0 && unit + 1 < UNITS.len() {
-            value /= 1024.0;
-            unit += 1;
-        }
-        write!(f, "{} {}", three_digits(value), UNITS[unit])
     }
+}
+
+/// The unit in which so many bytes are written: its size in bytes and its name.
+pub fn byte_unit(bytes: f64) -> (f64, &'static str) {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024.0 {
+        return (1.0, "B");
+    }
+    let (mut size, mut unit) = (1024.0, 0);
+    while bytes / size >= 1000.0 && unit + 1 < UNITS.len() {
+        size *= 1024.0;
+        unit += 1;
+    }
+    (size, UNITS[unit])
 }
 
 /// Bytes of one MiB.

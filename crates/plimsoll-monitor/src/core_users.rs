@@ -98,7 +98,8 @@ impl CoreScan {
                 0 | 1 => 0,
                 _ => self.threads_grown(root, watched, pid),
             };
-            users.push(CoreUser { name: stat.name, pid, cpu_ns, own: false, server: false });
+            let (name, kernel) = (stat.name, stat.kernel);
+            users.push(CoreUser { name, pid, cpu_ns, own: false, server: false, kernel });
         }
         users.retain(|user| user.cpu_ns >= least_ns);
         users
@@ -127,7 +128,8 @@ impl CoreScan {
             if watched.cores.contains(&stat.core) {
                 let before_ns = self.threads.get(&thread).copied().unwrap_or_default();
                 let cpu_ns = now_ns.saturating_sub(before_ns);
-                users.push(CoreUser { name: stat.name, pid, cpu_ns, own: true, server: false });
+                let (name, server, kernel) = (stat.name, false, false);
+                users.push(CoreUser { name, pid, cpu_ns, own: true, server, kernel });
             }
         }
         users
@@ -155,20 +157,24 @@ fn cpu_ns(stat: &ThreadStat) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::event::CoreUserKind;
     use std::fs;
     use std::process::{Child, Command};
     use std::time::Duration;
 
     use super::*;
 
-    /// A machine with one process after the other: id, name, core, ticks.
+    /// A machine with one process after the other: id, name, core, ticks. Those named like the
+    /// kernel's workers are its own.
     fn lay_out(root: &Root, processes: &[(u32, &str, u32, u64)]) {
         for &(pid, name, core, ticks) in processes {
             let dir = root.path(format!("proc/{pid}"));
             fs::create_dir_all(&dir).unwrap();
             let zeros = "0 ".repeat(18);
+            // As of a kworker of Linux 6.1.
+            let flags = if name.starts_with("kworker") { 69_238_880 } else { 4_194_560 };
             let line = format!(
-                "{pid} ({name}) S 0 0 0 0 0 0 0 0 0 0 {ticks} 0 0 0 0 0 1 {zeros}{core} 0\n"
+                "{pid} ({name}) S 0 0 0 0 0 {flags} 0 0 0 0 {ticks} 0 0 0 0 0 1 {zeros}{core} 0\n"
             );
             fs::write(dir.join("stat"), line).unwrap();
         }
@@ -194,6 +200,8 @@ mod tests {
         assert_eq!(told, expected);
         let tick_ns = ticks_to_ns(1);
         assert_eq!((users[0].cpu_ns, users[0].own), (50 * tick_ns, false), "what it used since");
+        let kinds: Vec<_> = users[..2].iter().map(CoreUser::kind).collect();
+        assert_eq!(kinds, [CoreUserKind::Kernel, CoreUserKind::Other]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use plimsoll_model::event::Bound;
 use plimsoll_model::scaling::{Scaling, ScalingStep};
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::BYTES_PER_MIB;
 use serde::Serialize;
 
 use crate::html::{Chart, ReportError, chart, environment};
@@ -78,9 +80,10 @@ pub fn scaling_markdown(scaling: &Scaling) -> String {
 }
 
 fn table(scaling: &Scaling) -> Table {
+    let bytes = scaling.unit == Metric::Bytes.unit();
     let columns = vec![
         words("step"),
-        figures(&scaling.unit, ""),
+        figures(if bytes { "MiB/s" } else { &scaling.unit }, ""),
         figures("ratio", ""),
         figures("efficiency", ""),
         words("verdict"),
@@ -92,7 +95,7 @@ fn table(scaling: &Scaling) -> Table {
         let percent = |value: f64| format!("{:.0} %", value * 100.0);
         let cells = vec![
             step.name.clone(),
-            throughput(step),
+            throughput(step, if bytes { BYTES_PER_MIB } else { 1.0 }),
             text(step.ratio),
             step.efficiency.map_or(ABSENT.to_owned(), percent),
             if step.valid { "valid" } else { "invalid" }.to_owned(),
@@ -104,12 +107,13 @@ fn table(scaling: &Scaling) -> Table {
     table
 }
 
-fn throughput(step: &ScalingStep) -> String {
+/// In a unit of so many of the step's.
+fn throughput(step: &ScalingStep, unit: f64) -> String {
     let Some(value) = step.throughput else { return "none".to_owned() };
     let least = if step.bound == Bound::AtLeast { "at least " } else { "" };
     let interval = step.interval.filter(|[low, high]| low < high);
     let interval = interval
-        .map(|[low, high]| format!(" ({}–{})", number(Some(low)), number(Some(high))))
+        .map(|[low, high]| format!(" ({}–{})", number(Some(low / unit)), number(Some(high / unit))))
         .unwrap_or_default();
-    format!("{least}{}{interval}", number(Some(value)))
+    format!("{least}{}{interval}", number(Some(value / unit)))
 }

@@ -48,7 +48,7 @@ function showNow() {
   at("going").hidden = false;
   at("title").textContent = `${last.title}: second ${last.second + 1}, ${phases[last.phase]}`;
   at("rate").textContent = `${number(last.ops_per_s, 0)} ops/s`;
-  at("data").textContent = `${number(last.bytes_per_s / 1e6, 2)} MB/s`;
+  at("data").textContent = `${number(last.bytes_per_s / 1048576, 2)} MiB/s`;
   at("p50").textContent = time(last.p50_ns);
   at("p99").textContent = time(last.p99_ns);
   at("errors").textContent = number(last.errors, 0);

@@ -5,6 +5,7 @@ use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::result::Finding;
 use plimsoll_model::units::grouped;
 
+use super::early::EarlyAnswers;
 use super::{Evidence, finding};
 
 /// Name of the rule.
@@ -57,14 +58,20 @@ pub(super) fn connections_lost(e: &Evidence<'_>) -> Option<Finding> {
         ),
     };
     let silence = silence(e).map(|words| format!("; {words}")).unwrap_or_default();
-    finding(
-        CONNECTIONS_LOST,
-        format!(
-            "{text}{silence}; look for a limit of connections or files in the server's \
-             log, or ask with fewer clients"
-        ),
-    )
+    let text = match EarlyAnswers::of(e).filter(|early| early.lost() > 0) {
+        None => format!("{text}{silence}; {LIMIT_ADVICE}"),
+        Some(early) if early.lost() < before + within => {
+            let some = grouped(early.lost() as f64);
+            format!("{text}{silence}; {some} of them: {early}; for the others {LIMIT_ADVICE}")
+        }
+        Some(early) => format!("{early}: {}; {}", early.counts(), early.advice()),
+    };
+    finding(CONNECTIONS_LOST, text)
 }
+
+/// The next move where nothing else explains what was lost.
+const LIMIT_ADVICE: &str = "look for a limit of connections or files in the server's log, or ask \
+                            with fewer clients";
 
 /// Classes of errors of ops that the server did not answer.
 const UNANSWERED: [&str; 6] =

@@ -1,6 +1,7 @@
 //! Who had a worker's core when the worker wanted it: the worker itself, another thread of this
 //! program, another process, or the hypervisor.
 
+use plimsoll_model::event::{CoreUser, CoreUserKind};
 use plimsoll_model::result::Finding;
 use plimsoll_model::units::Nanos;
 
@@ -64,28 +65,33 @@ fn by_a_thread(e: &Evidence<'_>, delayed_ratio: f64) -> String {
     // The kernel counts in ticks: over a short window that says nothing.
     let largest = largest.filter(|_| !e.window_is_short());
     match largest.filter(|user| share(user.cpu_ns) >= TAKEN_MIN_RATIO / 2.0) {
-        Some(user) if user.own => format!(
-            "other threads of this program had a worker's core for {} of the time: give it \
-             another core",
-            percent(share(user.cpu_ns))
-        ),
-        Some(user) if user.server => format!(
-            "the server itself ({}, process {}) had a worker's core for {} of the time: give them \
-             different cores (taskset) or hosts, or lower the load",
-            user.name,
-            user.pid,
-            percent(share(user.cpu_ns))
-        ),
-        Some(user) => format!(
-            "{} (process {}) had a worker's core for {} of the time: end it or keep it off that \
-             core",
-            user.name,
-            user.pid,
-            percent(share(user.cpu_ns))
-        ),
+        Some(user) => by_this(user, &percent(share(user.cpu_ns))),
         None => format!(
             "other programs had a worker's core for {} of the time: end them or keep them off it",
             percent(delayed_ratio)
         ),
+    }
+}
+
+/// Who it was, and what can be done about one of that kind.
+fn by_this(user: &CoreUser, share: &str) -> String {
+    let CoreUser { name, pid, .. } = user;
+    let had = format!("had a worker's core for {share} of the time");
+    match user.kind() {
+        CoreUserKind::Own => {
+            format!("other threads of this program {had}: give it another core")
+        }
+        CoreUserKind::Server => format!(
+            "the server itself ({name}, process {pid}) {had}: give them different cores (taskset) \
+             or hosts, or lower the load"
+        ),
+        CoreUserKind::Kernel => format!(
+            "{name}, a thread of the kernel, {had}: it cannot be ended; it does what interrupts, \
+             drivers and file systems leave to it: move their interrupts to another core \
+             (/proc/irq/*/smp_affinity, irqbalance), or start Plimsoll on other cores (taskset)"
+        ),
+        CoreUserKind::Other => {
+            format!("{name} (process {pid}) {had}: end it or keep it off that core")
+        }
     }
 }

@@ -6,6 +6,7 @@ use plimsoll_model::result::Finding;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::{Nanos, grouped, three_digits};
 
+use super::early::EarlyAnswers;
 use super::{Evidence, connections, finding, percent};
 use crate::blocks::{BLOCKS_MIN, Chance, NORMAL_95, chance_of_ratio};
 
@@ -145,7 +146,10 @@ pub(super) fn server_errors(e: &Evidence<'_>) -> Option<Finding> {
     let silent = totals.errors.contains_key("timeout") && !connections::any_lost(e);
     let what = match connections::silence(e).filter(|_| silent) {
         Some(silence) => format!("{silence}; {what}"),
-        None => what.to_owned(),
+        None => match EarlyAnswers::of(e).filter(|early| early.ops() * 2 > failed) {
+            Some(early) => format!("{early}; {}", early.advice()),
+            None => what.to_owned(),
+        },
     };
     too_many_failed(e, failed, |class| !OWN_CLASSES.contains(&class), &what)
 }

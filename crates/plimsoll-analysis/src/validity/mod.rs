@@ -6,6 +6,7 @@
 mod connections;
 mod core;
 mod data;
+mod early;
 mod generator;
 mod host;
 mod links;

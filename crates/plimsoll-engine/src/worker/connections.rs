@@ -23,6 +23,8 @@ pub(super) struct Connections<D> {
     crowded: bool,
     /// The read that a session is being told of.
     reading: Option<Reading>,
+    /// The link that a session is being told of has not taken all that was sent on it.
+    unsent: bool,
     bytes_received: u64,
     /// The last reading of the clock.
     now: Nanos,
@@ -90,6 +92,7 @@ impl<D: Driver> Connections<D> {
             unread: Vec::new(),
             crowded: false,
             reading: None,
+            unsent: false,
             bytes_received: 0,
             now: Nanos::ZERO,
             looked: Nanos::ZERO,
@@ -185,9 +188,34 @@ impl<D: Driver> Connections<D> {
         limit: usize,
     ) -> Result<Option<Read>, LinkError> {
         let Some(state) = self.links.get_open(link) else { return Ok(None) };
-        let discards = state.discard_left() > 0;
+        let discard_left = state.discard_left();
+        self.receive(link, discard_left, buffer, limit)
+    }
+
+    /// The same of a stream that takes no more bytes: the kernel keeps what came before the peer
+    /// reset it.
+    pub(super) fn read_broken(
+        &mut self,
+        link: Link,
+        buffer: &mut [u8],
+        limit: usize,
+    ) -> Result<Option<Read>, LinkError> {
+        let Some(state) = self.links.get(link) else { return Ok(None) };
+        let discard_left = state.discard_left();
+        self.receive(link, discard_left, buffer, limit)
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        link: Link,
+        discard_left: u64,
+        buffer: &mut [u8],
+        limit: usize,
+    ) -> Result<Option<Read>, LinkError> {
+        let discards = discard_left > 0;
         let (asked, result) = if discards {
-            let left = usize::try_from(state.discard_left()).unwrap_or(usize::MAX);
+            let left = usize::try_from(discard_left).unwrap_or(usize::MAX);
             let asked = left.min(DISCARD_BYTES_MAX);
             (asked, self.links.driver().discard(link.slot(), asked))
         } else {
@@ -249,9 +277,22 @@ impl<D: Driver> Connections<D> {
         true
     }
 
-    /// The session has been told of the read.
+    /// The session has been told of the read, or that the link broke.
     pub(super) const fn end_read(&mut self) {
         self.reading = None;
+        self.unsent = false;
+    }
+
+    /// Closes a link that broke. [`Connections::is_unsent`] is about it until
+    /// [`Connections::end_read`].
+    pub(super) fn release(&mut self, link: Link) {
+        self.unsent = self.links.get(link).is_some_and(|state| state.is_unsent());
+        self.links.release(link);
+    }
+
+    /// The socket had not taken all that was sent on the link that a session is being told of.
+    pub(super) const fn is_unsent(&self) -> bool {
+        self.unsent
     }
 
     /// Nothing lies in the socket at `now`.
@@ -290,6 +331,7 @@ impl<D: Driver> Connections<D> {
     fn note_read(&mut self, link: Link, stamp: Option<Nanos>, drained: bool, now: Nanos) {
         let looked = self.looked;
         self.reading = self.links.get(link).map(|state| {
+            self.unsent = state.is_unsent();
             let empty_since = state.was_read(drained, looked, now);
             Reading { link, stamp, drained, empty_since }
         });

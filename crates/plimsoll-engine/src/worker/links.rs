@@ -19,7 +19,7 @@ pub(super) struct LinkState {
     kind: LinkKind,
     /// Waits for the connection, for the socket, or for the end of the turn.
     outbox: Outbox,
-    /// The socket took less than it was given; it will say when it takes more.
+    /// The socket took less than it was given; it will say when it takes more, unless it broke.
     blocked: bool,
     /// Is flushed at the end of the turn.
     queued: bool,
@@ -32,6 +32,11 @@ pub(super) struct LinkState {
 }
 
 impl LinkState {
+    /// The socket has not taken all that it was given.
+    pub(super) const fn is_unsent(&self) -> bool {
+        self.blocked
+    }
+
     /// Bytes still to be dropped on arrival.
     pub(super) const fn discard_left(&self) -> u64 {
         self.discard_left
@@ -207,8 +212,15 @@ impl<D: Driver> Links<D> {
                 }
                 self.bytes_sent += sent as u64;
             }
-            Err(error) => self.broke(link, error),
+            Err(error) => self.broke_in_sending(link, error),
         }
+    }
+
+    fn broke_in_sending(&mut self, link: Link, error: LinkError) {
+        if let Some(state) = self.get(link) {
+            state.blocked = true;
+        }
+        self.broke(link, error);
     }
 
     /// The session hears of it in the next round.
@@ -234,7 +246,7 @@ impl<D: Driver> Links<D> {
                         }
                         self.bytes_sent += sent as u64;
                     }
-                    Err(error) => self.broke(link, error),
+                    Err(error) => self.broke_in_sending(link, error),
                 }
             }
             Stage::Open | Stage::Connecting => {

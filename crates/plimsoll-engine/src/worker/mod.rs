@@ -249,14 +249,8 @@ where
             let Some(read) = self.ops.connections().read(link, &mut self.buffer, limit)? else {
                 return Ok(());
             };
-            let Read { brought, at, short } = read;
-            let buffer = &self.buffer;
-            self.ops.call(client, at, |session, port| match brought {
-                Brought::Bytes(length) => session.on_bytes(link, &buffer[..length], at, port),
-                Brought::Dropped(length) => session.on_discarded(link, length, at, port),
-                Brought::End => session.on_eof(link, at, port),
-            });
-            self.ops.connections().end_read();
+            let Read { brought, short, .. } = read;
+            self.hand_over(link, client, read);
             let done = match brought {
                 Brought::Bytes(_) => short,
                 // The body that nobody reads was the last of a reply: nothing can follow it.
@@ -274,6 +268,18 @@ where
         }
         self.ops.connections().come_back_to(link, event);
         Ok(())
+    }
+
+    /// Tells the session what a read brought.
+    fn hand_over(&mut self, link: Link, client: u32, read: Read) {
+        let Read { brought, at, .. } = read;
+        let buffer = &self.buffer;
+        self.ops.call(client, at, |session, port| match brought {
+            Brought::Bytes(length) => session.on_bytes(link, &buffer[..length], at, port),
+            Brought::Dropped(length) => session.on_discarded(link, length, at, port),
+            Brought::End => session.on_eof(link, at, port),
+        });
+        self.ops.connections().end_read();
     }
 
     /// Reads until there is nothing left, which re-arms the edge.
@@ -305,19 +311,44 @@ where
     }
 
     fn fail(&mut self, link: Link, client: u32, error: LinkError) {
-        self.ops.connections().links().release(link);
+        self.ops.connections().release(link);
         let now = self.ops.connections().now();
         self.ops.call(client, now, |session, port| {
             session.on_failed(link, error, now, port);
         });
+        self.ops.connections().end_read();
     }
 
     /// Links that broke inside a session's own call.
     fn report_broken(&mut self) {
         for _ in 0..self.ops.connections().links().broken() {
             if let Some((link, client, error)) = self.ops.connections().links().take_broken() {
-                self.fail(link, client, error);
+                self.read_last(link, client);
+                // Unless the session has closed it meanwhile.
+                if self.ops.connections().links().get(link).is_some() {
+                    self.fail(link, client, error);
+                }
                 self.ops.issue_due();
+            }
+        }
+    }
+
+    /// A stream that takes no more bytes may still hold what the peer said before it reset it: the
+    /// answer to a request that it did not want to read to the end.
+    fn read_last(&mut self, link: Link, client: u32) {
+        let found = self.ops.connections().links().find(link.slot());
+        if !found.is_some_and(|(_, _, kind)| kind == LinkKind::Stream) {
+            return;
+        }
+        for _ in 0..READS_PER_TURN {
+            let limit = self.ops.read_limit(client, link);
+            let read = self.ops.connections().read_broken(link, &mut self.buffer, limit);
+            match read {
+                // How it ended is known already, and better.
+                Ok(None | Some(Read { brought: Brought::End, .. })) | Err(_) => {
+                    return self.ops.connections().end_read();
+                }
+                Ok(Some(read)) => self.hand_over(link, client, read),
             }
         }
     }

@@ -258,6 +258,10 @@ where
         let mut end = End::Other;
         if let OpStatus::Failed(class) = outcome.status {
             self.recording.sample(class, outcome.kind, detail, now);
+            // With others in flight the bytes may be theirs.
+            if self.connections.is_unsent() && self.clients.is_idle(client) {
+                self.recording.cut_off(class, flight.due);
+            }
             if no_connection(class) {
                 end = End::NoConnection;
             }

@@ -153,6 +153,13 @@ impl<'a> Recording<'a> {
         self.recorder.unfinished(flight, now);
     }
 
+    /// An op failed before its request was sent whole.
+    pub(super) fn cut_off(&mut self, class: ErrorClass, due: Nanos) {
+        if self.recorder.in_window(due) {
+            self.recorder.totals_mut().cut_off.count(class);
+        }
+    }
+
     /// An error, if it is one of the first of its class.
     pub(super) fn sample(
         &mut self,

@@ -4,11 +4,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::look::HTTP2_ONLY;
 use crate::tls::{self, Trust};
 use crate::wire::body::Framing;
 use crate::wire::head;
 use crate::wire::request::{Frame, Method, request};
-use rustls::{ClientConnection, InvalidMessage, StreamOwned};
+use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
 
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::HostError;
@@ -118,6 +119,9 @@ impl Server<'_> {
                     "{place} does not speak TLS, its answer is no TLS message; write http:// instead \
                  of https://"
                 )
+            }
+            (Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)), _) => {
+                format!("{place} refuses HTTP/1.1 in the TLS handshake (ALPN): {HTTP2_ONLY}")
             }
             (Some(rustls::Error::InvalidCertificate(why)), _) => format!(
                 "the certificate of {place} is not good: {why}; trust it with --cacert FILE, or \

@@ -8,12 +8,14 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_engine::seam::{
     Io, Link, LinkError, LinkKind, Piece, Session, SessionCounters, Ticket,
 };
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
+use plimsoll_protocol::net::Channel;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 
@@ -23,6 +25,9 @@ use super::session::LINGERING_LINKS_MAX;
 
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
+
+/// Reads of one handshake, each of which may bring a part of the server's answer.
+const HANDSHAKE_READS_MAX: usize = 64;
 
 const CLOSED_IN_HANDSHAKE: &str = "the server closed during the handshake";
 
@@ -39,6 +44,35 @@ impl TlsSite {
     pub fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Rc<Self> {
         let plain = RefCell::new(vec![0; PLAIN_BYTES]);
         Rc::new(Self { config, name, plain, cipher: RefCell::default() })
+    }
+
+    /// The server at the other end of a fresh channel agrees on this protocol (ALPN, RFC 7301)
+    /// when it is the only one that is offered. Waits so long for each part of its answer.
+    pub(super) fn agrees_on(&self, name: &[u8], channel: &mut dyn Channel, wait: Duration) -> bool {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = vec![name.to_vec()];
+        let connection = ClientConnection::new(Arc::new(config), self.name.clone());
+        let Ok(mut connection) = connection else { return false };
+        let mut bytes = Vec::new();
+        for _ in 0..HANDSHAKE_READS_MAX {
+            bytes.clear();
+            while connection.wants_write() && connection.write_tls(&mut bytes).is_ok() {}
+            if !connection.is_handshaking() || channel.send(&bytes).is_err() {
+                break;
+            }
+            bytes.clear();
+            if channel.receive(&mut bytes, wait).is_err() {
+                break;
+            }
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                let is_taken = connection.read_tls(&mut rest).is_ok_and(|taken| taken > 0);
+                if !is_taken || connection.process_new_packets().is_err() {
+                    return false;
+                }
+            }
+        }
+        connection.alpn_protocol() == Some(name)
     }
 }
 

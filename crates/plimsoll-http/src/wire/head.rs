@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 
-use super::Malformed;
+use super::{Malformed, http2};
 
 /// Longest header that is read; real ones are below 8 KiB, and servers limit requests alike.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -80,7 +80,7 @@ pub fn find_end(bytes: &[u8], from: usize) -> Result<Option<usize>, Malformed> {
     const BEGIN: &[u8] = b"HTTP/1.";
     let known = bytes.len().min(BEGIN.len());
     if bytes[..known] != BEGIN[..known] {
-        return Err(Malformed::NotHttp);
+        return Err(if http2::begins(bytes) { Malformed::Http2 } else { Malformed::NotHttp });
     }
     // An end may begin up to two bytes before the new ones: LF, CR | LF.
     let mut at = from.saturating_sub(2);

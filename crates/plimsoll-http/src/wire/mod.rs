@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod head;
+mod http2;
 pub mod request;
 pub mod template;
 
@@ -14,6 +15,8 @@ use plimsoll_protocol::surplus::SurplusBytes;
 pub enum Malformed {
     /// The first bytes are not `HTTP/1.0` or `HTTP/1.1`.
     NotHttp,
+    /// They are a frame of HTTP/2.
+    Http2,
     /// No end of the header within [`head::HEAD_BYTES_MAX`].
     HeadTooLong,
     /// A header line that RFC 9112 does not allow, obsolete line folding among them.
@@ -45,6 +48,7 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotHttp => f.write_str("the reply does not begin with HTTP/1.0 or HTTP/1.1"),
+            Self::Http2 => f.write_str("an answer in HTTP/2: the server speaks no HTTP/1.1"),
             Self::HeadTooLong => {
                 write!(f, "the reply's header is longer than {} bytes", head::HEAD_BYTES_MAX)
             }

@@ -57,6 +57,9 @@ pub fn parse_schedstat(text: &str) -> Option<SchedStat> {
     Some(SchedStat { run_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
 }
 
+/// Of the flags in `/proc/PID/stat`: a thread of the kernel (include/linux/sched.h).
+const PF_KTHREAD: u32 = 0x0020_0000;
+
 /// What says who used a core, of `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStat {
@@ -64,6 +67,8 @@ pub struct ThreadStat {
     pub name: String,
     /// `R` runs or is ready to, `D` waits for a disk, `S` waits for something else.
     pub state: char,
+    /// It is a thread of the kernel.
+    pub kernel: bool,
     /// Clock ticks, user and system.
     pub ticks: u64,
     /// Threads of the process.
@@ -77,14 +82,16 @@ pub fn parse_thread_stat(text: &str) -> Option<ThreadStat> {
     let (head, tail) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
     let mut words = tail.split_ascii_whitespace();
-    // These are fields 3, 14, 15, 20 and 39 of the manual.
+    // These are fields 3, 9, 14, 15, 20 and 39 of the manual.
     let state = words.next()?.chars().next()?;
-    let user: u64 = words.nth(10)?.parse().ok()?;
+    let flags: u32 = words.nth(5)?.parse().ok()?;
+    let user: u64 = words.nth(4)?.parse().ok()?;
     let system: u64 = words.next()?.parse().ok()?;
     let threads = words.nth(4)?.parse().ok()?;
     let core = words.nth(18)?.parse().ok()?;
     let ticks = user.saturating_add(system);
-    Some(ThreadStat { name: name.to_owned(), state, ticks, threads, core })
+    let kernel = flags & PF_KTHREAD != 0;
+    Some(ThreadStat { name: name.to_owned(), state, kernel, ticks, threads, core })
 }
 
 /// Resident pages from `/proc/PID/statm`.
@@ -119,8 +126,11 @@ mod tests {
                     416 18446744073709551615 1 1 0 0 0 0 0 4096 17 0 0 0 17 5 0 0 0 0 0 0 0 0 0 0 \
                     0 0 0\n";
         let name = "my (x) y".into();
-        let expected = ThreadStat { name, state: 'S', ticks: 121, threads: 3, core: 5 };
+        let kernel = false;
+        let expected = ThreadStat { name, state: 'S', kernel, ticks: 121, threads: 3, core: 5 };
         assert_eq!(parse_thread_stat(text), Some(expected));
+        let kworker = text.replace("4194304", "69238880");
+        assert!(parse_thread_stat(&kworker).unwrap().kernel);
         assert_eq!(parse_thread_stat("7 (cut) S 1 7"), None);
     }
 

@@ -11,6 +11,12 @@ pub fn parse_span_arg(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A span of time that may be zero.
+pub fn parse_span_or_none_arg(text: &str) -> Result<Nanos, String> {
+    let wanted = || "write a span of time, for example 30s, or 0s for none".to_owned();
+    parse_span(text).ok_or_else(wanted)
+}
+
 /// A number, with `k` for thousands or `M` for millions or without.
 pub fn parse_number(text: &str) -> Option<f64> {
     const SUFFIXES: [(&str, &str); 3] = [("k", "e3"), ("K", "e3"), ("M", "e6")];

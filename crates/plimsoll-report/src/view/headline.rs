@@ -8,7 +8,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
-use super::moved::{mbit_per_s, metric, mib_per_s, ops_unit};
+use super::moved::{mbit_per_s, metric, ops_unit};
 use super::points::not_counted_word;
 use crate::table::Mark;
 use crate::text::{ABSENT, load, number, three_digits};
@@ -63,11 +63,16 @@ fn close(a: f64, b: f64) -> bool {
 /// The value with a unit that people use.
 pub(super) fn value(run: &RunResult) -> String {
     let Some(value) = run.summary.value else { return NONE.to_owned() };
-    let (value, unit) = match metric(run) {
-        Metric::Bytes => (mib_per_s(Some(value)), "MiB/s"),
-        Metric::Ops | Metric::Logons => (number(Some(value)), run.summary.unit.as_str()),
-    };
+    let (value, unit) = shown(run, value);
     format!("{} {unit}", bounded(run, value))
+}
+
+/// A value of the headline in the unit that is shown, which is not that of the files for bytes.
+fn shown(run: &RunResult, value: f64) -> (String, String) {
+    match value.is_finite() {
+        true => Stated::new(value, None).throughput_parts(&run.summary.unit),
+        false => (ABSENT.to_owned(), run.summary.unit.clone()),
+    }
 }
 
 /// The headline figure, which may be no more than what was asked of the server.
@@ -81,13 +86,14 @@ fn bounded(run: &RunResult, value: String) -> String {
 /// Its unit, with its interval where that is wider than the rounding.
 fn main_unit(run: &RunResult) -> String {
     let Some(value) = Stated::headline(&run.summary) else { return String::new() };
-    match value.rate_interval_text() {
+    let (_, unit) = shown(run, value.value);
+    match value.throughput_interval_text(&run.summary.unit) {
         // A bound has no interval of its own.
         Some(interval) if run.summary.bound == Bound::AtLeast => {
-            format!("{} (this load gave {interval})", run.summary.unit)
+            format!("{unit} (this load gave {interval})")
         }
-        Some(interval) => format!("{} ({interval})", run.summary.unit),
-        None => run.summary.unit.clone(),
+        Some(interval) => format!("{unit} ({interval})"),
+        None => unit,
     }
 }
 
@@ -97,12 +103,11 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     let has_score = !figures.is_empty();
     figures.push(Figure {
         label: run.summary.metric.clone(),
-        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| bounded(run, number(Some(v)))),
+        value: run.summary.value.map_or_else(|| NONE.to_owned(), |v| bounded(run, shown(run, v).0)),
         unit: main_unit(run),
         main: !has_score,
     });
     if let Some(rate) = run.summary.value.filter(|_| metric(run) == Metric::Bytes) {
-        figures.push(figure("in 2^20 bytes", format!("{} MiB/s", mib_per_s(Some(rate)))));
         figures.push(figure("in 10^6 bits", format!("{} Mbit/s", mbit_per_s(Some(rate)))));
     }
     let point = headline_point(run);

@@ -9,7 +9,7 @@ use plimsoll_model::units::Nanos;
 
 use super::values::{
     parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
-    parse_span_arg,
+    parse_span_arg, parse_span_or_none_arg,
 };
 use super::{Condition, DEFAULT_SEED, ObserverArgs, Output};
 
@@ -160,8 +160,8 @@ pub(crate) struct UrlArgs {
     /// Length of the measurement
     #[arg(long = "for", value_name = "SPAN", value_parser = parse_span_arg)]
     pub length: Option<Nanos>,
-    /// Load held before measuring
-    #[arg(long, value_name = "SPAN", value_parser = parse_span_arg)]
+    /// Load held before measuring; 0s for none
+    #[arg(long, value_name = "SPAN", value_parser = parse_span_or_none_arg)]
     pub warm_up: Option<Nanos>,
     /// A request without a reply after this long has failed
     #[arg(long, value_name = "SPAN", value_parser = parse_span_arg)]

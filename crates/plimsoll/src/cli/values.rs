@@ -3,7 +3,9 @@
 use plimsoll_model::capacity::Within;
 use plimsoll_model::suite::{OPS_MAX, Override};
 use plimsoll_protocol::host::arguments::{parse_count, parse_number};
-pub(super) use plimsoll_protocol::host::arguments::{parse_rate, parse_size, parse_span_arg};
+pub(super) use plimsoll_protocol::host::arguments::{
+    parse_rate, parse_size, parse_span_arg, parse_span_or_none_arg,
+};
 
 use super::{Labelled, Over, Peak};
 

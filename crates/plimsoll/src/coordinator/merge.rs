@@ -278,6 +278,7 @@ pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
         }
     }
     sum.unexpected.sort();
+    sum.cut_off.add(part.cut_off);
     sum.ambiguous += part.ambiguous;
     sum.retransmissions += part.retransmissions;
     sum.connects += part.connects;

@@ -150,15 +150,11 @@ fn value_text(value: f64, result: &RunResult) -> String {
         Bound::Exact => "",
         Bound::AtLeast => "at least ",
     };
-    let interval = Stated::headline(&result.summary).and_then(|it| it.rate_interval_text());
-    let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
-    let text = format!("{bound}{} {}{interval}", grouped(value), result.summary.unit);
+    let stated = Stated::new(value, result.summary.value_interval);
+    let text = format!("{bound}{}", stated.throughput_text(&result.summary.unit));
     match metric(result) {
         Metric::Ops | Metric::Logons => text,
-        Metric::Bytes => {
-            let rate = BytesPerSec(value);
-            format!("{text} ({:.2} MiB/s, {:.1} Mbit/s)", rate.mib_per_s(), rate.mbit_per_s())
-        }
+        Metric::Bytes => format!("{text}, {:.1} Mbit/s", BytesPerSec(value).mbit_per_s()),
     }
 }
 

@@ -9,6 +9,7 @@ use plimsoll_model::bundle::{BundleWriter, write_durably};
 use plimsoll_model::comparison::{Comparison, RatioGate};
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::RunResult;
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override};
 use plimsoll_model::units::grouped;
 use plimsoll_report::comparison_markdown;
@@ -248,7 +249,10 @@ fn search(
 fn headline(result: &RunResult) -> String {
     let verdict = if result.verdict.valid { "valid" } else { "invalid" };
     match result.summary.value {
-        Some(value) => format!("{} {}, {verdict}", grouped(value), result.summary.unit),
+        Some(value) => {
+            let value = Stated::new(value, None).throughput_text(&result.summary.unit);
+            format!("{value}, {verdict}")
+        }
         None => format!("no figure, {verdict}"),
     }
 }

@@ -209,3 +209,66 @@ fn a_server_that_speaks_something_else_is_told_apart_before_any_load() {
     let silent = ["no answer to the TLS handshake within 10 s", "write http:// if"];
     plimsoll(&["run", "web-url", &https, "--clients", "1"]).check(3, &silent);
 }
+
+/// Answers each connection with these bytes as soon as it has read a little of what comes, and
+/// closes it with the rest unread, which resets it.
+fn answering(reply: &'static [u8]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let _ = std::io::Read::read(&mut &stream, &mut [0; 1024]);
+            let _ = std::io::Write::write_all(&mut &stream, reply);
+        }
+    });
+    url
+}
+
+#[test]
+fn a_status_sent_before_the_body_was_read_is_got_by_every_op_whatever_the_server_resets() {
+    let place = tempfile::tempdir().unwrap();
+    let body = place.path().join("body");
+    std::fs::write(&body, vec![b'x'; 4 << 20]).unwrap();
+    let body = format!("@{}", body.display());
+    for (status, reply) in [
+        ("413", &b"HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno"[..]),
+        ("500", b"HTTP/1.0 500 No\r\n\r\nno"),
+    ] {
+        let bundle = place.path().join(status);
+        let more = ["-m", "POST", "-d", &body, "--clients", "4", "--no-check"];
+        let run = plimsoll(&short("web-url", &answering(reply), &bundle, &more));
+        let said = format!("the server answers {status} while the body is still being sent");
+        run.check(1, &[&said]);
+        let point = &result(&bundle)["points"][0];
+        let classes: Vec<&String> = point["errors"].as_object().unwrap().keys().collect();
+        assert_eq!(classes, [&format!("status:{status}")], "{point}");
+    }
+}
+
+#[test]
+fn a_port_that_speaks_http_2_only_is_named_as_that_before_any_load() {
+    let settings = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
+    let goaway = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
+    for frame in [&settings[..], goaway] {
+        plimsoll(&["run", "web-url", &answering(frame), "--clients", "1"])
+            .check(3, &["the server speaks HTTP/2 only", "let it speak HTTP/1.1 as well"]);
+    }
+    let wants = answering(b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n");
+    plimsoll(&["run", "web-url", &wants, "--clients", "1"])
+        .check(3, &["status 426", "Plimsoll speaks HTTP/1.1 only"]);
+}
+
+#[test]
+fn a_warm_up_of_zero_is_none() {
+    let server = Listening::start();
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let mut run = vec!["run", "web-url", &server.url, "--out", bundle.to_str().unwrap()];
+    run.extend(["--profile", "quick", "--clients", "1", "--warm-up", "0s", "--for", "300ms"]);
+    assert!(matches!(plimsoll(&run).code, Some(0 | 1)));
+    let suite = std::fs::read_to_string(bundle.join("suite.toml")).unwrap();
+    assert!(suite.contains("warm_up = \"0s\""), "{suite}");
+    let point = &result(&bundle)["points"][0];
+    assert!(point["achieved_ops_per_s"].as_f64() > Some(0.0), "{point}");
+    assert!(bundle.join("report.html").exists());
+}

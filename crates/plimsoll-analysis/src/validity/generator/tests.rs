@@ -43,6 +43,7 @@ fn who_had_the_workers_core_is_told_by_name() {
         cpu_ns: 14_400_000_000,
         own,
         server: false,
+        kernel: false,
     };
     let text = told(Some(vec![user("burn", false)]), 0.0);
     assert!(text.contains("burn (process 7) had a worker's core for 48 % of the time"), "{text}");
@@ -55,6 +56,11 @@ fn who_had_the_workers_core_is_told_by_name() {
     let text = told(Some(vec![CoreUser { server: true, ..user("nginx", false) }]), 0.0);
     assert!(text.contains("the server itself (nginx, process 7) had a worker's core"), "{text}");
     assert!(!text.contains("end it"), "a server under test is not to be stopped: {text}");
+    let text =
+        told(Some(vec![CoreUser { kernel: true, ..user("kworker/0:0-events", false) }]), 0.0);
+    assert!(text.contains("kworker/0:0-events, a thread of the kernel, had a worker's"), "{text}");
+    assert!(text.contains("it cannot be ended") && text.contains("smp_affinity"), "{text}");
+    assert!(!text.contains("end it"), "{text}");
     let text = told(None, 0.0);
     assert!(text.contains("other programs had a worker's core for 48 % of the time"), "{text}");
     let hypervisor = {

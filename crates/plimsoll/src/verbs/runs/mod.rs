@@ -7,7 +7,7 @@ mod catalogue;
 use std::fmt::Write as _;
 
 use plimsoll_model::event::Bound;
-use plimsoll_model::units::grouped;
+use plimsoll_model::stated::Stated;
 
 use crate::cli::RunsArgs;
 use crate::exit::{Exit, Failure};
@@ -84,7 +84,7 @@ fn cells(run: &Run) -> Vec<String> {
         (None, _) => "–".to_owned(),
         (Some(value), bound) => {
             let sign = if bound == Bound::AtLeast { "≥" } else { "" };
-            format!("{sign}{} {}", grouped(value), run.unit)
+            format!("{sign}{}", Stated::new(value, None).throughput_text(&run.unit))
         }
     };
     let verdict = if run.valid { "valid" } else { "invalid" };
