@@ -17,6 +17,8 @@ use plimsoll_model::units::{BytesPerSec, clients, grouped};
 
 use crate::metric::{ops_unit, throughput};
 
+pub(crate) use story::limit_spans;
+
 /// Between a cap on response time and the resource that was full.
 const BEHIND: &str = "; behind it ";
 /// Rules whose breach means that the generator, not the server, set the figure.
