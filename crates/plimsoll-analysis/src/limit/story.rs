@@ -4,7 +4,7 @@ use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::Suite;
 
-use super::{by_load, lowest_missed, place_text};
+use super::{by_load, generator_limited, lowest_missed, place_text};
 
 /// CPU time of an op that has grown by this much along the ladder is worth a word.
 const DEMAND_GROWTH_MIN_RATIO: f64 = 1.25;
@@ -43,19 +43,27 @@ pub(crate) fn limit_spans(
     points: &[PointResult],
     probes: &[PointResult],
 ) -> Vec<LimitSpan> {
-    let is_limit = |kind: LimitKind| !matches!(kind, LimitKind::None | LimitKind::Unknown);
+    const LEFT_OUT: [LimitKind; 3] = [LimitKind::None, LimitKind::Unknown, LimitKind::Generator];
     let mut climb = by_load(suite, points);
     if climb.iter().all(|point| point.limit.kind == LimitKind::None) {
         climb.extend(lowest_missed(probes));
     }
-    let generator = climb.iter().position(|point| point.limit.kind == LimitKind::Generator);
-    climb.truncate(generator.map_or(climb.len(), |first| first + 1));
-    let mut lowest = chapters(&climb, is_limit);
-    lowest.extend(unknown_at_the_end(&climb));
-    lowest
-        .into_iter()
-        .map(|point| LimitSpan { from: point.requested, limit: bare(&point.limit) })
-        .collect()
+    let end = match generator_from(&climb) {
+        Some(reached) => climb.drain(reached..).next(),
+        None => unknown_at_the_end(&climb),
+    };
+    let lowest = chapters(&climb, |kind| !LEFT_OUT.contains(&kind)).into_iter().chain(end);
+    let span = |point: &PointResult| LimitSpan { from: point.requested, limit: bare(&point.limit) };
+    lowest.map(span).collect()
+}
+
+/// The lowest load from which on the generator was the limit. Where a resource held back a load above
+/// it, something had disturbed the generator: the server's limit was seen.
+pub(super) fn generator_from(climb: &[&PointResult]) -> Option<usize> {
+    let seen = climb.iter().rposition(|point| point.limit.kind.is_resource());
+    let above = seen.map_or(0, |last| last + 1);
+    let reached = climb[above..].iter().position(|point| generator_limited(point))?;
+    Some(above + reached)
 }
 
 /// What it is, without what shows it.

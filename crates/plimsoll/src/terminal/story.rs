@@ -48,7 +48,20 @@ fn p99(point: Option<&PointResult>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
+
     use super::*;
+
+    #[test]
+    fn the_line_has_the_limit_of_the_ladder_and_not_that_of_its_last_point() {
+        let core =
+            Limit { kind: LimitKind::Core, place: Some("core 1".to_owned()), ..Limit::default() };
+        let mut run = RunResult { points: vec![PointResult::default(); 3], ..RunResult::default() };
+        run.axis.unit = "clients".to_owned();
+        run.summary.limits = vec![LimitSpan { from: 4.0, limit: core }];
+        let told = story(&run, Style::new(false));
+        assert!(told.ends_with("limit: core 1 from 4 clients on, invalid"), "{told}");
+    }
 
     #[test]
     fn a_run_without_a_figure_is_told_too() {

@@ -126,13 +126,16 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
 }
 
 /// Beside other programs: threads of the server ran on its cores or were ready to at all times, and
-/// none waited for a disk. Then it wanted more of these cores than there was, whoever had the rest.
+/// none waited for a disk. Then it wanted more of these cores than there was, whoever had the rest. Of
+/// one load alone nobody knows that more would not have come.
 fn is_wanted_all_the_time(scene: &Scene<'_>) -> bool {
     let wanted = || {
         let now = &scene.now;
         Some((now.process("cpu")? + now.process("run_delay")?) / now.cores()?)
     };
-    wanted().is_some_and(|ratio| ratio >= FULL_MIN_RATIO) && !waits_for_disk(scene)
+    scene.low.is_some()
+        && wanted().is_some_and(|ratio| ratio >= FULL_MIN_RATIO)
+        && !waits_for_disk(scene)
 }
 
 /// Whose work it was that a full core did.

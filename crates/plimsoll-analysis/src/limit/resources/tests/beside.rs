@@ -69,6 +69,12 @@ fn a_core_that_the_server_wants_all_the_time_is_its_limit_and_the_other_program_
 }
 
 #[test]
+fn the_lowest_load_of_a_ladder_beside_another_program_is_not_said_to_be_held_back() {
+    let result = run([WANTED, WANTED, WANTED], 0.5);
+    assert_eq!(kinds(&result)[0], LimitKind::None);
+}
+
+#[test]
 fn a_core_that_the_server_did_not_want_all_the_time_is_not_its_limit() {
     let on_disk = Shared { on_disk: 3.0, ..WANTED };
     for shared in [NOT_WANTED, on_disk] {
@@ -122,4 +128,39 @@ fn a_searched_ladder_has_the_limit_of_the_load_that_was_too_much() {
     let limits = analyse(&run.raw()).summary.limits;
     let facts: Vec<_> = limits.iter().map(|span| (span.from, span.limit.kind)).collect();
     assert_eq!(facts, [(3_000.0, LimitKind::Unknown)]);
+}
+
+#[test]
+fn a_generator_that_was_disturbed_below_a_load_that_the_server_limited_is_not_the_limit_of_the_run()
+{
+    let built = |busy: [f64; 3]| {
+        let loads = [(4, 800), (16, 990), (32, 1_000)];
+        let points = loads.into_iter().zip(busy).map(|((clients, ops), busy)| {
+            let response_ns = u64::from(clients) * 1_000_000_000 / ops;
+            let point = PointBuilder::closed(clients).achieved(ops).response_ns(response_ns);
+            point.worker_busy(busy)
+        });
+        let mut run = RunBuilder::of(points.collect::<Vec<_>>());
+        for (index, used) in [0.4, 0.99, 0.99].into_iter().enumerate() {
+            let seen = [("process.server.cores_allowed", 1.0), ("process.server.cores_busy", used)];
+            see(&mut run, index, &[&seen[..], &[("process.server.cpu", used)]].concat(), None);
+        }
+        let mut raw = run.raw();
+        raw.disclosure = here();
+        analyse(&raw).summary
+    };
+    let facts = |limits: &[LimitSpan]| -> Vec<(f64, LimitKind)> {
+        limits.iter().map(|span| (span.from, span.limit.kind)).collect()
+    };
+    let disturbed = built([0.5, 0.99, 0.5]);
+    assert_eq!(facts(&disturbed.limits), [(32.0, LimitKind::Core)]);
+    let text = disturbed.limit.unwrap();
+    assert!(
+        text.contains("the limit is one core of the server") && text.contains("from 32"),
+        "{text}"
+    );
+    let at_the_end = built([0.5, 0.5, 0.99]);
+    let both = [(16.0, LimitKind::Core), (32.0, LimitKind::Generator)];
+    assert_eq!(facts(&at_the_end.limits), both);
+    assert!(at_the_end.limit.unwrap().starts_with("generator-limited from 32 clients on"));
 }
