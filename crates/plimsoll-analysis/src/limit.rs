@@ -17,6 +17,8 @@ use plimsoll_model::units::{BytesPerSec, Nanos, clients, grouped};
 
 use crate::metric::{ops_unit, throughput};
 
+pub(crate) use story::limit_spans;
+
 /// Between a cap on response time and the resource that was full.
 const BEHIND: &str = "; behind it ";
 /// Rules whose breach means that the generator, not the server, set the figure.
@@ -64,10 +66,12 @@ pub(crate) fn limit_text(
         return Some(text);
     }
     if let Some(point) = points.iter().find(|p| failed(p)) {
-        return Some(format!(
-            "the server failed ops from {} on; see the error samples",
-            load_text(suite, point),
-        ));
+        let from = load_text(suite, point);
+        let failed = format!("the server failed ops from {from} on; see the error samples");
+        return Some(match story::story(suite, &by_load(suite, points)) {
+            Some(story) => format!("{failed}; the limit is {story}"),
+            None => failed,
+        });
     }
     match suite.load {
         LoadSpec::Open { .. } => match ladder_missed(points) {
@@ -87,7 +91,7 @@ pub(crate) fn limit_text(
 /// The generator was the limit from one load on; what limited the loads below it is told too.
 fn generator_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let climb = by_load(suite, points);
-    let reached = climb.iter().position(|point| generator_limited(point))?;
+    let reached = story::generator_from(&climb)?;
     let (below, first) = (&climb[..reached], climb[reached]);
     let beyond = format!(
         "generator-limited from {} on: what the server can do beyond that is unknown",

@@ -3,7 +3,7 @@
 use plimsoll_model::result::{PointResult, Summary};
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 
-use crate::limit::{bound_of, limit_text, place_text};
+use crate::limit::{bound_of, limit_spans, limit_text, place_text};
 use crate::metric::{bytes_per_s, throughput};
 use crate::overall::{CurvePoint, overall_response};
 use crate::raw::RunView;
@@ -41,6 +41,7 @@ pub(crate) fn summarise_run(
         score,
         score_note,
         limit: limit_text(suite, points, probes, held_back),
+        limits: limit_spans(suite, points, probes),
         peak_search: view.peak.map(|peak| peak.how.to_owned()),
         curve: shape_of_run(suite, points),
         ..Summary::default()

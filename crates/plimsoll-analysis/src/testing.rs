@@ -263,6 +263,7 @@ impl PointBuilder {
             ended_early: None,
             resources: Vec::new(),
             core_users: None,
+            server_core_users: None,
             ops: None,
         }
     }

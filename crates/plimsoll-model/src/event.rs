@@ -453,6 +453,10 @@ pub struct PointRecord {
     /// looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_users: Option<Vec<CoreUser>>,
+    /// Who else may run on the server's cores and used CPU time in the window, the largest first;
+    /// `None` when nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_core_users: Option<Vec<CoreUser>>,
     /// How many ops the window was asked to have, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::CoreUser;
+
 /// What held a load point back. Never absent: *not saturated* is [`LimitKind::None`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +18,30 @@ pub struct Limit {
     pub evidence: Vec<Evidence>,
     /// What held it back as much, at the same load.
     pub also: Vec<Limit>,
+    /// Who else had the server's cores, where that is a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<OtherPrograms>,
+}
+
+/// Programs other than the server on the server's cores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherPrograms {
+    /// Their share of the time of these cores.
+    pub cores_ratio: f64,
+    /// The one that used most CPU time, of those that may run there; absent where none explains
+    /// that share.
+    pub foremost: Option<CoreUser>,
+}
+
+/// A stretch of the ladder, by rising load, and what held it back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSpan {
+    /// The lowest load of the stretch, on the ladder's axis.
+    pub from: f64,
+    /// As at that load, without its evidence.
+    pub limit: Limit,
 }
 
 /// Kinds of limits.

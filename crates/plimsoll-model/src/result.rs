@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
-use crate::event::{Bound, ResourceUse, UnexpectedCount};
+use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
 use crate::gate::GateResult;
-use crate::limit::Limit;
+use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
 use crate::nonconformity::Nonconformities;
 use crate::shape::Shape;
@@ -156,6 +156,9 @@ pub struct Summary {
     pub score_note: Option<String>,
     /// What limited the run, as far as it is known, for a person.
     pub limit: Option<String>,
+    /// The same as facts: what held the run back, from which load on. Empty where nothing did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitSpan>,
     /// How the peak was found, when it was searched.
     pub peak_search: Option<String>,
     /// The highest load within the limits that were asked for; `null` where none was found or
@@ -307,6 +310,9 @@ pub struct PointResult {
     /// Use of hosts and processes in the window, as the monitors saw it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
+    /// Programs beside the server that may run on its cores and used CPU time in the window.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_core_users: Vec<CoreUser>,
     /// Every rule held.
     pub valid: bool,
     /// Why not.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use plimsoll_model::event::CoreUser;
 
 use crate::clock;
-use crate::parse::{ThreadStat, parse_thread_stat};
+use crate::parse::{ThreadStat, parse_cpu_numbers, parse_status_field, parse_thread_stat};
 use crate::process::ticks_to_ns;
 use crate::root::Root;
 
@@ -27,6 +27,21 @@ pub struct WatchedCores {
     /// Thread ids of this process that count as its own use of them; its other threads are the
     /// workers.
     pub own_threads: Vec<u32>,
+}
+
+/// What other processes have done since a scan: process id, state now, CPU time.
+#[derive(Debug)]
+pub(crate) struct Grown {
+    least_ns: u64,
+    processes: Vec<(u32, ThreadStat, u64)>,
+}
+
+impl Grown {
+    /// All but some.
+    pub(crate) fn without(mut self, is_left_out: impl Fn(u32) -> bool) -> Self {
+        self.processes.retain(|(pid, ..)| !is_left_out(*pid));
+        self
+    }
 }
 
 /// CPU time of everything that runs, at the first instant.
@@ -70,39 +85,60 @@ impl CoreScan {
         scan.processes.contains_key(&1).then_some(scan)
     }
 
+    /// What every other process has done since, and no thread of this one.
+    pub(crate) fn grown(&self, root: &Root) -> Grown {
+        let least_ns = (clock::monotonic_ns().saturating_sub(self.at_ns) / PARTS_MIN).max(1);
+        let others = ids(root, "proc").into_iter().filter(|pid| *pid != std::process::id());
+        let grown = others.filter_map(|pid| {
+            let stat = stat(root, &format!("proc/{pid}"))?;
+            let before_ns = self.processes.get(&pid).copied().unwrap_or_default();
+            let grown_ns = cpu_ns(&stat).saturating_sub(before_ns);
+            // Most have done nothing, and nobody needs to look at their threads.
+            (grown_ns >= least_ns).then_some((pid, stat, grown_ns))
+        });
+        Grown { least_ns, processes: grown.collect() }
+    }
+
     /// Who has used the cores most since, the largest first.
-    pub(crate) fn users(&self, root: &Root, watched: &WatchedCores) -> Vec<CoreUser> {
-        let mut users = self.all_users(root, watched);
-        users.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.pid.cmp(&b.pid)));
+    pub(crate) fn users(
+        &self,
+        root: &Root,
+        watched: &WatchedCores,
+        grown: &Grown,
+    ) -> Vec<CoreUser> {
+        let mut users = self.all_users(root, watched, grown);
+        sort(&mut users);
         users.truncate(USERS_MAX);
         users
     }
 
-    fn all_users(&self, root: &Root, watched: &WatchedCores) -> Vec<CoreUser> {
-        let least_ns = (clock::monotonic_ns().saturating_sub(self.at_ns) / PARTS_MIN).max(1);
-        let mut users = Vec::new();
-        for pid in ids(root, "proc") {
-            if pid == std::process::id() {
-                users.extend(self.own(root, watched, pid));
-                continue;
-            }
-            let Some(stat) = stat(root, &format!("proc/{pid}")) else { continue };
-            let before_ns = self.processes.get(&pid).copied().unwrap_or_default();
-            let grown_ns = cpu_ns(&stat).saturating_sub(before_ns);
-            // Most have done nothing, and nobody needs to look at their threads.
-            if grown_ns < least_ns {
-                continue;
-            }
+    fn all_users(&self, root: &Root, watched: &WatchedCores, grown: &Grown) -> Vec<CoreUser> {
+        let mut users = self.own(root, watched, std::process::id());
+        for (pid, stat, grown_ns) in &grown.processes {
             let cpu_ns = match stat.threads {
-                0 | 1 if watched.cores.contains(&stat.core) => grown_ns,
+                0 | 1 if watched.cores.contains(&stat.core) => *grown_ns,
                 0 | 1 => 0,
-                _ => self.threads_grown(root, watched, pid),
+                _ => self.threads_grown(root, watched, *pid),
             };
-            let (name, kernel) = (stat.name, stat.kernel);
-            users.push(CoreUser { name, pid, cpu_ns, own: false, server: false, kernel });
+            users.push(user(*pid, stat, cpu_ns));
         }
-        users.retain(|user| user.cpu_ns >= least_ns);
+        users.retain(|user| user.cpu_ns >= grown.least_ns);
         users
+    }
+
+    /// Who else may run on the server's cores, the largest first, by all CPU time since: which of
+    /// it was there, the kernel does not say.
+    pub(crate) fn beside_server(
+        &self,
+        root: &Root,
+        server: &WatchedCores,
+        grown: &Grown,
+    ) -> Vec<CoreUser> {
+        let mut users = self.own(root, server, std::process::id());
+        users.extend(grown.processes.iter().map(|(pid, stat, ns)| user(*pid, stat, *ns)));
+        sort(&mut users);
+        let may = |it: &CoreUser| it.own || may_run_on(root, it.pid, &server.cores);
+        users.into_iter().filter(may).take(USERS_MAX).collect()
     }
 
     /// What a process's threads that are on the cores now have used since.
@@ -134,6 +170,24 @@ impl CoreScan {
         }
         users
     }
+}
+
+fn user(pid: u32, stat: &ProcessStat, cpu_ns: u64) -> CoreUser {
+    let (name, kernel) = (stat.name.clone(), stat.kernel);
+    CoreUser { name, pid, cpu_ns, own: false, server: false, kernel }
+}
+
+fn sort(users: &mut [CoreUser]) {
+    users.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.pid.cmp(&b.pid)));
+}
+
+/// What cannot be read may.
+fn may_run_on(root: &Root, pid: u32, cores: &[u32]) -> bool {
+    let listed = || {
+        let status = root.read(format!("proc/{pid}/status"))?;
+        parse_cpu_numbers(parse_status_field(&status, "Cpus_allowed_list")?)
+    };
+    listed().is_none_or(|allowed| cores.iter().any(|core| allowed.contains(core)))
 }
 
 fn ids(root: &Root, directory: &str) -> Vec<u32> {
@@ -194,7 +248,7 @@ mod tests {
         lay_out(&root, &[(8, "elsewhere", 2, 90), (9, "kworker/3:1", 3, 150)]);
         let later: Vec<_> = (20..30).map(|pid| (pid, "late", 3, u64::from(pid))).collect();
         lay_out(&root, &later);
-        let users = scan.users(&root, &watched());
+        let users = scan.users(&root, &watched(), &scan.grown(&root));
         let told: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.pid)).collect();
         let expected = [("kworker/3:1", 9), ("late", 29), ("late", 28), ("late", 27), ("late", 26)];
         assert_eq!(told, expected);
@@ -202,6 +256,20 @@ mod tests {
         assert_eq!((users[0].cpu_ns, users[0].own), (50 * tick_ns, false), "what it used since");
         let kinds: Vec<_> = users[..2].iter().map(CoreUser::kind).collect();
         assert_eq!(kinds, [CoreUserKind::Kernel, CoreUserKind::Other]);
+    }
+
+    #[test]
+    fn beside_the_server_are_those_that_may_run_on_its_cores_wherever_they_were_last() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let root = Root::at(directory.path());
+        lay_out(&root, &[(1, "init", 0, 10)]);
+        let scan = CoreScan::take(&root, &watched()).unwrap();
+        lay_out(&root, &[(8, "pinned", 0, 90), (9, "floats", 0, 50), (10, "there", 3, 40)]);
+        fs::write(root.path("proc/8/status"), "Cpus_allowed_list:\t0-2\n").unwrap();
+        fs::write(root.path("proc/9/status"), "Cpus_allowed_list:\t0-3\n").unwrap();
+        let users = scan.beside_server(&root, &watched(), &scan.grown(&root));
+        let told: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.cpu_ns)).collect();
+        assert_eq!(told, [("floats", 50 * ticks_to_ns(1)), ("there", 40 * ticks_to_ns(1))]);
     }
 
     #[test]
@@ -240,11 +308,11 @@ mod tests {
         std::thread::sleep(Duration::from_millis(300));
         while clock::thread_cpu_ns() < begin_ns + 30_000_000 {}
         // Not the five largest: this machine may have other work.
-        let users = scan.all_users(&root, &every_core);
+        let users = scan.all_users(&root, &every_core, &scan.grown(&root));
         let user = users.iter().find(|user| user.pid == busy.0.id()).unwrap();
         assert!(user.cpu_ns >= 20_000_000 && !user.own, "{users:?}");
         let other = WatchedCores { cores: vec![1_023], own_threads: vec![] };
-        assert!(scan.all_users(&root, &other).is_empty());
+        assert!(scan.all_users(&root, &other, &scan.grown(&root)).is_empty());
         let own: Vec<_> = scan.own(&root, &every_core, std::process::id());
         assert!(own.len() == 1 && own[0].own && own[0].cpu_ns >= 30_000_000, "{own:?}");
     }

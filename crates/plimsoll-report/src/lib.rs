@@ -43,4 +43,4 @@ pub use overview::overview_html;
 pub use published::{published_comparison_html, published_comparison_text, published_html};
 pub use scaling::{scaling_html, scaling_markdown};
 pub use svg::charts;
-pub use view::{Beside, limit_name};
+pub use view::{Beside, limit_line, limit_name};

@@ -7,7 +7,7 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::grouped;
 
 use super::saturation::{Saturation, saturation};
-use super::seen::{Scene, Seen};
+use super::seen::{Scene, Seen, foremost_text};
 use crate::bursts::{FAST_RATE, SLOW_RATE};
 
 use super::{BEHIND, cap_of, clients_limit, failed, generator_limited, resources};
@@ -63,10 +63,7 @@ pub(super) fn limit_of(
             LimitKind::Unknown,
             "the server failed ops; which resource is not known".to_owned(),
         ),
-        None => match changing(point) {
-            Some(limit) => limit,
-            None => plain(LimitKind::Unknown, unknown_text(scene.as_ref())),
-        },
+        None => changing(point).unwrap_or_else(|| unknown(scene.as_ref())),
     }
 }
 
@@ -101,24 +98,23 @@ fn changing(point: &PointResult) -> Option<Limit> {
     Some(Limit { kind, text, evidence: evidence.into(), ..Limit::default() })
 }
 
-fn unknown_text(scene: Option<&Scene<'_>>) -> String {
-    let Some(scene) = scene else {
-        return "saturated; which resource is not known: the server's host was not watched"
-            .to_owned();
-    };
-    match scene.now.taken_by_others() {
-        Some(share) => format!(
-            "saturated; which resource is not known: other programs had {:.0} % of the server's \
-             cores",
-            share * 100.0
+fn unknown(scene: Option<&Scene<'_>>) -> Limit {
+    let others = scene.and_then(|scene| scene.now.taken_by_others());
+    let why = match (scene, &others) {
+        (None, _) => "the server's host was not watched".to_owned(),
+        (Some(_), Some(others)) => format!(
+            "other programs had {:.0} % of the server's cores{}",
+            others.cores_ratio * 100.0,
+            foremost_text(others),
         ),
-        None => {
-            let none = "saturated; which resource is not known: none that was watched was full with \
-                        a queue";
+        (Some(scene), None) => {
+            let none = "none that was watched was full with a queue";
             match resources::nearly_full(&scene.now) {
                 Some(nearest) => format!("{none}; nearest to it {nearest}"),
                 None => none.to_owned(),
             }
         }
-    }
+    };
+    let text = format!("saturated; which resource is not known: {why}");
+    Limit { kind: LimitKind::Unknown, text, others, ..Limit::default() }
 }

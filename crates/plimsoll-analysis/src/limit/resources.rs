@@ -60,7 +60,7 @@ fn limit(
     evidence: impl IntoIterator<Item = Option<Evidence>>,
 ) -> Limit {
     let evidence = evidence.into_iter().flatten().collect();
-    Limit { kind, place, text, evidence, also: Vec::new() }
+    Limit { kind, place, text, evidence, ..Limit::default() }
 }
 
 /// What memory filled is told with it, and is no limit of its own.
@@ -72,6 +72,19 @@ fn with_symptoms(memory: Limit, symptoms: Vec<Limit>) -> Limit {
         evidence.extend(symptom.evidence);
     }
     Limit { text, evidence, ..memory }
+}
+
+/// Does anybody wait for the disks? Writes in the background keep a disk busy and nobody waiting.
+fn waits_for_disk(scene: &Scene<'_>) -> bool {
+    let waiting = scene.now.process("threads_waiting_for_disk");
+    let stalled = scene.now.get("host.pressure_io_some");
+    match (waiting, stalled) {
+        (None, None) => true,
+        (waiting, stalled) => {
+            waiting.is_some_and(|threads| threads >= QUEUE_MIN)
+                || stalled.is_some_and(|share| share >= STORAGE_STALL_MIN_RATIO)
+        }
+    }
 }
 
 fn cores_text(cores: f64) -> String {

@@ -1,14 +1,16 @@
 //! What the monitors saw of the server and its host at one load point, by the resources' names.
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::ResourceUse;
-use plimsoll_model::limit::Evidence;
+use plimsoll_model::event::{CoreUser, ResourceUse};
+use plimsoll_model::limit::{Evidence, OtherPrograms};
 use plimsoll_model::result::PointResult;
 
 use crate::bursts::SLOW_RATE;
 
 /// Other programs on the server's cores are worth a word from this share on.
 const TAKEN_MIN_RATIO: f64 = 0.3;
+/// The foremost of them is named where it used this part of what they had, at least.
+const FOREMOST_MIN_RATIO: f64 = 0.5;
 /// The name under which a run watches its (first) server.
 const SERVER: &str = "server";
 
@@ -120,11 +122,24 @@ impl<'a> Seen<'a> {
         Some(self.point.achieved_ops_per_s? * self.point.service_ns?.mean? / 1e9)
     }
 
-    /// Share of the server's cores that other programs had, where they had them.
-    pub(super) fn taken_by_others(&self) -> Option<f64> {
-        let others = self.cores_busy()? - self.process("cpu")?;
-        let share = others / self.cores()?;
-        (share >= TAKEN_MIN_RATIO).then_some(share)
+    /// Other programs on the server's cores, where they had a considerable share of them.
+    pub(super) fn taken_by_others(&self) -> Option<OtherPrograms> {
+        self.others().filter(|others| others.cores_ratio >= TAKEN_MIN_RATIO)
+    }
+
+    /// What was done on the server's cores that was not the server's work.
+    pub(super) fn others(&self) -> Option<OtherPrograms> {
+        let used = self.cores_busy()? - self.process("cpu")?;
+        let cores_ratio = used / self.cores()?;
+        (cores_ratio > 0.0).then(|| OtherPrograms { cores_ratio, foremost: self.foremost(used) })
+    }
+
+    /// The program that explains `used` cores. The list is of this host.
+    fn foremost(&self, used: f64) -> Option<CoreUser> {
+        let window_ns = self.point.seconds? * 1e9;
+        let users = self.point.server_core_users.iter().filter(|_| self.source.is_none());
+        let most = users.max_by_key(|user| user.cpu_ns)?;
+        (most.cpu_ns as f64 >= FOREMOST_MIN_RATIO * used * window_ns).then(|| most.clone())
     }
 
     fn own_cores(&self) -> Vec<u32> {
@@ -164,6 +179,15 @@ impl Scene<'_> {
     pub(super) fn slower(&self) -> Option<f64> {
         let mean = |point: &PointResult| point.service_ns?.mean;
         Some(mean(self.now.point)? / mean(self.low?.point)?)
+    }
+}
+
+/// `, most of all NAME (process N)`; empty where no program is known.
+pub(super) fn foremost_text(others: &OtherPrograms) -> String {
+    match &others.foremost {
+        Some(user) if user.own => ", most of all this program".to_owned(),
+        Some(user) => format!(", most of all {} (process {})", user.name, user.pid),
+        None => String::new(),
     }
 }
 

@@ -71,6 +71,7 @@ fn record(ordinal: u32) -> PointRecord {
         ended_early: None,
         resources: vec![],
         core_users: None,
+        server_core_users: None,
         ops: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A process that used a worker's core in the window of a load point, and was not a worker.
+/// A process that used a core in the window of a load point which a worker or the server wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreUser {
@@ -10,7 +10,8 @@ pub struct CoreUser {
     pub name: String,
     /// Process id.
     pub pid: u32,
-    /// CPU time of its threads that were last seen on a worker's core.
+    /// On a worker's core: CPU time of its threads that were last seen there. On the server's: of all
+    /// its threads, on any core.
     pub cpu_ns: u64,
     /// It is this program: another thread than a worker.
     pub own: bool,

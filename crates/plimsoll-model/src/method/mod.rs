@@ -205,8 +205,8 @@ impl Side<'_> {
     fn beside_the_suite(&self, key: &str, name: &str, value: &str, suites: &str) -> Option<String> {
         let is_timing = key.starts_with(lines::PROFILE);
         let whose = if is_timing { "full profile" } else { "suite" };
-        (is_timing || self.origins.find(key).0 == Origin::Ours)
-            .then(|| format!("{name}: {value}; the {whose} has {suites}"))
+        let is_of_suite = matches!(self.origins.find(key).0, Origin::Ours | Origin::Substitute);
+        (is_timing || is_of_suite).then(|| format!("{name}: {value}; the {whose} has {suites}"))
     }
 
     fn of_absent(&self, line: &Line) -> Parameter {

@@ -311,7 +311,7 @@ impl Default for Rules {
 /// The named profiles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profiles {
-    /// The published timings.
+    /// The published timings; where a method published none, ours.
     pub full: Profile,
     /// The default: shorter, unscaled.
     pub standard: Profile,
@@ -359,7 +359,7 @@ impl Profile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileName {
-    /// The published timings.
+    /// The published timings; where a method published none, ours.
     Full,
     /// Shorter, unscaled.
     #[default]

@@ -14,8 +14,11 @@ use super::reader::TableReader;
 pub enum Origin {
     /// The source report of the suite says it.
     Source,
-    /// A public standard, rule book or file says it.
+    /// A public standard or rule book of the method says it.
     Public,
+    /// The method's own value is unpublished: something public that is not the method's takes its
+    /// place.
+    Substitute,
     /// Chosen by the authors of the shipped suite.
     Ours,
     /// Left to whoever writes or runs the suite; what a suite is silent about is too.
@@ -29,12 +32,13 @@ impl Origin {
         match self {
             Self::Source => "source",
             Self::Public => "public",
+            Self::Substitute => "substitute",
             Self::Ours => "ours",
             Self::Yours => "yours",
         }
     }
 
-    /// Somebody else has said it: only then is it the method's.
+    /// A source or a rule book of the method states it: only then is it the method's.
     pub const fn is_the_methods(self) -> bool {
         matches!(self, Self::Source | Self::Public)
     }
@@ -49,9 +53,12 @@ pub struct Origins {
     /// The source report says it: on which page, in which section or table.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
-    /// Something public says it: what.
+    /// Something public says it of the method: what.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub public: BTreeMap<String, String>,
+    /// The method's own value is unpublished, and something public takes its place: what.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub substitute: BTreeMap<String, String>,
     /// It was chosen here: why, or what the sources leave open.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ours: BTreeMap<String, String>,
@@ -117,6 +124,7 @@ impl Origins {
         [
             (Origin::Source, &self.source),
             (Origin::Public, &self.public),
+            (Origin::Substitute, &self.substitute),
             (Origin::Ours, &self.ours),
             (Origin::Yours, &self.yours),
         ]

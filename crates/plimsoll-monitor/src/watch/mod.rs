@@ -79,6 +79,8 @@ pub struct PointMonitors {
     /// Who else used the watched cores in the window, the largest first; `None` when no cores were
     /// named or the host does not say.
     pub core_users: Option<Vec<CoreUser>>,
+    /// Who else may run on the server's cores and used CPU time in the window, the largest first.
+    pub server_core_users: Option<Vec<CoreUser>>,
 }
 
 /// Why monitoring failed. The run can go on without; its resource use is then incomplete.

@@ -75,6 +75,8 @@ struct Cores {
     begin: Option<CoreScan>,
     /// When it ends.
     users: Option<Vec<CoreUser>>,
+    /// The same beside the server.
+    server_users: Option<Vec<CoreUser>>,
 }
 
 impl Cores {
@@ -90,11 +92,18 @@ impl Cores {
 
     fn end(&mut self, root: &Root, sampler: &Sampler) {
         let Some(begin) = self.begin.take() else { return };
-        let mut users = begin.users(root, &self.watched);
+        let grown = begin.grown(root);
+        let mut users = begin.users(root, &self.watched, &grown);
         for user in &mut users {
             user.server = !user.own && sampler.is_of_server(user.pid);
         }
         self.users = Some(users);
+        let own_threads = self.watched.own_threads.clone();
+        let server = WatchedCores { cores: sampler.server_cores(), own_threads };
+        if !server.cores.is_empty() {
+            let grown = grown.without(|pid| sampler.is_of_server(pid));
+            self.server_users = Some(begin.beside_server(root, &server, &grown));
+        }
     }
 }
 
@@ -265,6 +274,7 @@ impl Watch {
             monitor_cpu_ns: own.monitor_ns,
             clock_step_ns: clock_step_ns(point.started, ClockReading::now()),
             core_users: point.cores.users,
+            server_core_users: point.cores.server_users,
         }
     }
 }

@@ -14,6 +14,21 @@ pub fn limit_name(limit: &Limit) -> String {
     all.join(" and ")
 }
 
+/// What held the run back, in the order of the ladder: `core 1 from 4 clients on, then disk: vda from
+/// 32 clients on`. A run that nothing held back is *not saturated*.
+pub fn limit_line(run: &RunResult) -> String {
+    let told = run.summary.limits.iter().map(|span| match run.points.len() {
+        1 => limit_name(&span.limit),
+        _ => format!("{} from {} on", limit_name(&span.limit), load(span.from, &run.axis)),
+    });
+    let told: Vec<String> = told.collect();
+    match (told.as_slice(), run.points.as_slice()) {
+        ([], []) => limit_name(&Limit::default()),
+        ([], _) => limit_name(&Limit { kind: LimitKind::None, ..Limit::default() }),
+        _ => told.join(", then "),
+    }
+}
+
 fn one_name(limit: &Limit) -> String {
     let kind = match limit.kind {
         LimitKind::None => "not saturated",
@@ -106,10 +121,25 @@ pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::limit::LimitSpan;
+
     use super::*;
 
     fn limit(kind: LimitKind, place: &str) -> Limit {
         Limit { kind, place: Some(place.to_owned()), ..Limit::default() }
+    }
+
+    #[test]
+    fn the_line_of_a_run_tells_what_held_it_back_from_which_load_on() {
+        let mut run = RunResult { points: vec![PointResult::default(); 2], ..RunResult::default() };
+        run.axis.unit = "clients".to_owned();
+        assert_eq!(limit_line(&run), "not saturated");
+        let spans = [(4.0, limit(LimitKind::Core, "core 1")), (56.0, Limit::default())];
+        run.summary.limits = spans.map(|(from, limit)| LimitSpan { from, limit }).into();
+        assert_eq!(limit_line(&run), "core 1 from 4 clients on, then unknown from 56 clients on");
+        run.points.truncate(1);
+        run.summary.limits.truncate(1);
+        assert_eq!(limit_line(&run), "core 1");
     }
 
     #[test]

@@ -33,10 +33,12 @@ pub(super) fn view(run: &RunResult) -> MethodView {
         summary: format!("{} parameters, {departing} with a departure", run.method.len()),
         table,
         note: format!(
-            "Origin: source, the report that the suite follows ({source}); public, a standard, \
-             rule book or file that anybody can read; ours, chosen for the suite, as no source \
-             says it; yours, chosen by whoever wrote or ran the suite. ≠ marks a value that differs \
-             from the method, or from the suite where no method says anything."
+            "Origin: source, the report that the suite follows ({source}); public, a standard or rule \
+             book of the method; substitute, measured on something public that is not the \
+             method's, because the method's own was never published; ours, chosen for the suite, \
+             as no source gives a value; yours, chosen by whoever wrote or ran the suite. Only \
+             source and public give the method's own values. ≠ marks a value that differs from the \
+             method, or from the suite where no method gives a value."
         ),
     }
 }

@@ -36,7 +36,7 @@ pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
 pub(crate) use limits::has_limits;
-pub use limits::limit_name;
+pub use limits::{limit_line, limit_name};
 pub(crate) use moved::{metric, ops_unit};
 pub(crate) use names::{key_of, key_words};
 pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};

@@ -288,7 +288,7 @@ pub enum ProfileArg {
     Quick,
     /// 10 s + 30 s per load point
     Standard,
-    /// The published timings
+    /// The published timings, or ours where the method published none
     Full,
 }
 

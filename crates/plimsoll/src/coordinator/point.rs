@@ -228,8 +228,6 @@ impl PointDesk<'_> {
             length(Phase::WarmUp, assignment.phases.warm_up_ns),
             length(Phase::Measure, assignment.phases.measure_ns),
         );
-        let PointUse { process_cpu_ns, monitor_cpu_ns, clock_step_ns, resources, core_users } =
-            point_use;
         let record = PointRecord {
             point: assignment.point,
             load: assignment.load.clone(),
@@ -237,16 +235,17 @@ impl PointDesk<'_> {
             started_unix_ns,
             warm_up_ns,
             measured_ns,
-            clock_step_ns,
+            clock_step_ns: point_use.clock_step_ns,
             totals,
             seconds,
             workers,
-            process_cpu_ns,
-            monitor_cpu_ns,
+            process_cpu_ns: point_use.process_cpu_ns,
+            monitor_cpu_ns: point_use.monitor_cpu_ns,
             panic,
             ended_early,
-            resources,
-            core_users,
+            resources: point_use.resources,
+            core_users: point_use.core_users,
+            server_core_users: point_use.server_core_users,
             ops: assignment.phases.ops,
         };
         self.bundle.finish_point(log, record.clone())?;

@@ -28,6 +28,8 @@ pub(super) struct PointUse {
     pub resources: Vec<ResourceUse>,
     /// Who else used the workers' cores.
     pub core_users: Option<Vec<CoreUser>>,
+    /// Who else may run on the server's cores.
+    pub server_core_users: Option<Vec<CoreUser>>,
 }
 
 /// The server of a target, where it runs on this host and may be seen.
@@ -143,6 +145,7 @@ impl Watcher {
             clock_step_ns: seen.clock_step_ns,
             resources: seen.resources,
             core_users: seen.core_users,
+            server_core_users: seen.server_core_users,
         }
     }
 }

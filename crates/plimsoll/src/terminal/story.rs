@@ -5,13 +5,13 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped};
-use plimsoll_report::limit_name;
+use plimsoll_report::limit_line;
 
 use super::Style;
 use super::point_line::response;
 
 /// The most that was held, how slow the slowest answers were half way and there, what limited the
-/// highest load, and the verdict.
+/// run from which load on, and the verdict.
 pub(crate) fn story(result: &RunResult, style: Style) -> String {
     let suite = result.suite.as_ref().map_or("", |suite| suite.name.as_str());
     let most = result.summary.value.map_or("no load held".to_owned(), |value| {
@@ -26,7 +26,7 @@ pub(crate) fn story(result: &RunResult, style: Style) -> String {
     let half = peak.map_or(0.0, |peak| rate(peak) / 2.0);
     let off = |point: &PointResult| (rate(point) - half).abs();
     let half_way = counted().min_by(|a, b| off(a).total_cmp(&off(b)));
-    let limit = result.points.last().map(|point| limit_name(&point.limit)).unwrap_or_default();
+    let limit = limit_line(result);
     let verdict = match result.verdict.valid {
         true => style.good("valid"),
         false => style.bad("invalid"),
@@ -49,14 +49,27 @@ fn p99(point: Option<&PointResult>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
+
     use super::*;
+
+    #[test]
+    fn the_line_has_the_limit_of_the_ladder_and_not_that_of_its_last_point() {
+        let core =
+            Limit { kind: LimitKind::Core, place: Some("core 1".to_owned()), ..Limit::default() };
+        let mut run = RunResult { points: vec![PointResult::default(); 3], ..RunResult::default() };
+        run.axis.unit = "clients".to_owned();
+        run.summary.limits = vec![LimitSpan { from: 4.0, limit: core }];
+        let told = story(&run, Style::new(false));
+        assert!(told.ends_with("limit: core 1 from 4 clients on, invalid"), "{told}");
+    }
 
     #[test]
     fn a_run_without_a_figure_is_told_too() {
         let told = story(&RunResult::default(), Style::new(false));
         assert_eq!(
             told,
-            "              no load held, p99 – half way and – there, limit: , invalid"
+            "              no load held, p99 – half way and – there, limit: unknown, invalid"
         );
     }
 }

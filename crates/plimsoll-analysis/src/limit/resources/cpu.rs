@@ -1,20 +1,24 @@
 //! Processors: what the hypervisor keeps, a quota, the cores a server may use.
 
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::{Limit, LimitKind, OtherPrograms};
 use plimsoll_model::units::three_digits;
 
 use super::{
-    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, cores_text, digits, limit, percent,
+    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, cores_text, digits, limit,
+    percent, waits_for_disk,
 };
-use crate::limit::seen::{Scene, Seen};
+use crate::limit::seen::{Scene, Seen, foremost_text};
 
 /// A core that ops wait for is full whenever they come, though a load that comes in bursts leaves it
 /// idle between them: from this share on.
 const BURSTS_FULL_MIN_RATIO: f64 = 0.8;
 /// Of the ops under way at the server, those that must be waiting for its cores for that.
 const WAITING_MIN_RATIO: f64 = 0.5;
-/// Of the busy time of the server's cores, the part that must be the server's own.
+/// Of the busy time of the server's cores, the part that must be the server's own, unless it wanted
+/// them all the time.
 const OWN_MIN_RATIO: f64 = 0.6;
+/// A program that is known is worth a word from this share of the server's cores on.
+const OTHERS_SAID_MIN_RATIO: f64 = 0.1;
 /// Time that threads were ready to run and had no core, in cores, to call it a queue.
 const RUN_DELAY_MIN_CORES: f64 = 0.05;
 /// A service that takes so much longer than at the lowest load has a queue somewhere.
@@ -80,11 +84,13 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     };
     let in_bursts = busy < FULL_MIN_RATIO * cores;
     let is_own = own.is_none_or(|own| own >= OWN_MIN_RATIO * busy);
-    let full = (!in_bursts || is_waited_for(now, busy / cores)) && is_own;
-    let own = match own {
-        Some(own) => format!(", {} of it with the server itself", percent((own / busy).min(1.0))),
-        None => String::new(),
+    let full = (!in_bursts || is_waited_for(now, busy / cores))
+        && (is_own || is_wanted_all_the_time(scene));
+    let named = |others: &OtherPrograms| {
+        others.cores_ratio >= OTHERS_SAID_MIN_RATIO && others.foremost.is_some()
     };
+    let others = now.others().filter(named).or_else(|| now.taken_by_others());
+    let own = own.map_or(String::new(), |own| shares_text(own / busy, others.as_ref()));
     let waited = match in_bursts {
         true => ", and ops spent most of their time waiting",
         false => "",
@@ -96,7 +102,8 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
             percent(busy / cores),
         );
         let place = Some(cores_text(cores));
-        return Some(limit(LimitKind::Processor, place, text, evidence(cores)));
+        let limit = limit(LimitKind::Processor, place, text, evidence(cores));
+        return Some(Limit { others, ..limit });
     }
     if full {
         let place = core_name(now);
@@ -104,7 +111,7 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
             "one core of the server ({place}, all it may use): {} busy{own}{waited}",
             percent(busy),
         );
-        return Some(limit(LimitKind::Core, Some(place), text, evidence(1.0)));
+        return Some(Limit { others, ..limit(LimitKind::Core, Some(place), text, evidence(1.0)) });
     }
     let thread = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
     let text = format!(
@@ -116,6 +123,31 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     );
     let place = Some("one thread of the server".to_owned());
     Some(limit(LimitKind::Core, place, text, evidence(cores)))
+}
+
+/// Beside other programs: threads of the server ran on its cores or were ready to at all times, and
+/// none waited for a disk. Then it wanted more of these cores than there was, whoever had the rest. Of
+/// one load alone nobody knows that more would not have come.
+fn is_wanted_all_the_time(scene: &Scene<'_>) -> bool {
+    let wanted = || {
+        let now = &scene.now;
+        Some((now.process("cpu")? + now.process("run_delay")?) / now.cores()?)
+    };
+    scene.low.is_some()
+        && wanted().is_some_and(|ratio| ratio >= FULL_MIN_RATIO)
+        && !waits_for_disk(scene)
+}
+
+/// Whose work it was that a full core did.
+fn shares_text(own_ratio: f64, others: Option<&OtherPrograms>) -> String {
+    let own_ratio = own_ratio.min(1.0);
+    let own = format!(", {} of it with the server itself", percent(own_ratio));
+    let Some(others) = others else { return own };
+    let who = match others.foremost {
+        Some(_) => "with other programs",
+        None => "with other programs or the kernel",
+    };
+    format!("{own} and {} {who}{}", percent(1.0 - own_ratio), foremost_text(others))
 }
 
 /// The only core that the server may use.

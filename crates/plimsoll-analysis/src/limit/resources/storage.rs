@@ -3,7 +3,9 @@
 use plimsoll_model::limit::{Limit, LimitKind};
 
 use super::cpu::cpu_is_idle;
-use super::{FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, cores_text, limit, percent};
+use super::{
+    FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, cores_text, limit, percent, waits_for_disk,
+};
 use crate::limit::seen::{Scene, Seen};
 
 /// Requests that wait in the queue of a disk, and for a thread.
@@ -84,19 +86,6 @@ fn is_predicted(scene: &Scene<'_>, busy: &str) -> bool {
         Some((low.point.achieved_ops_per_s? / busy, scene.now.point.achieved_ops_per_s?))
     };
     at_low_load().is_none_or(|(most, rate)| (most - rate).abs() <= PREDICTION_MAX_RATIO * rate)
-}
-
-/// Does anybody wait for the disks? Writes in the background keep a disk busy and nobody waiting.
-fn waits_for_disk(scene: &Scene<'_>) -> bool {
-    let waiting = scene.now.process("threads_waiting_for_disk");
-    let stalled = scene.now.get("host.pressure_io_some");
-    match (waiting, stalled) {
-        (None, None) => true,
-        (waiting, stalled) => {
-            waiting.is_some_and(|threads| threads >= QUEUE_MIN)
-                || stalled.is_some_and(|share| share >= STORAGE_STALL_MIN_RATIO)
-        }
-    }
 }
 
 /// Threads that wait for a disk of which no ceiling is known, on processors that have room.

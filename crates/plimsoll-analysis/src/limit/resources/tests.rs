@@ -1,3 +1,4 @@
+mod beside;
 mod swings;
 
 use plimsoll_model::disclosure::{Disclosure, TargetDisclosure};

@@ -7,7 +7,7 @@ use plimsoll_model::bundle::{
     BundleReader, DISCLOSURE_FILE, JOURNAL_FILE, MANIFEST_FILE, RESULT_FILE, SUITE_FILE,
 };
 use plimsoll_model::event::Bound;
-use plimsoll_model::limit::Limit;
+use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
 use plimsoll_model::result::RESULT_FORMAT;
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +161,8 @@ struct ToldSummary {
     unit: String,
     #[serde(default)]
     bound: Bound,
+    #[serde(default)]
+    limits: Vec<LimitSpan>,
 }
 
 #[derive(Deserialize)]
@@ -190,7 +192,10 @@ fn judged(dir: &Path, told: Told) -> Run {
     reasons.dedup();
     let rate = |point: &&ToldPoint| point.achieved_ops_per_s.unwrap_or(0.0);
     let top = told.points.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
-    let limit = top.and_then(|point| point.limit.as_ref()).map(plimsoll_report::limit_name);
+    // The last that is known along the ladder; older results tell of their points alone.
+    let spans = told.summary.limits.iter().map(|span| &span.limit);
+    let named = spans.rev().find(|limit| limit.kind != LimitKind::Unknown);
+    let limit = named.or_else(|| top?.limit.as_ref()).map(plimsoll_report::limit_name);
     Run {
         started: told.started,
         suite: told.suite.map(|suite| suite.name),

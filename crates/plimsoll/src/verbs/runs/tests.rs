@@ -49,6 +49,23 @@ fn bundles_are_listed_newest_first_and_broken_ones_spoil_nothing() {
 }
 
 #[test]
+fn the_limit_of_a_run_is_the_last_that_is_known_along_its_ladder() {
+    let span = |from: u32, kind: &str, place: &str| {
+        format!(
+            r#"{{"from":{from}.0,"limit":{{"kind":"{kind}","place":{place},"text":"t",
+            "evidence":[],"also":[]}}}}"#
+        )
+    };
+    let spans = [span(4, "disk", "\"vda\""), span(9, "unknown", "null")].join(",");
+    let limits = format!("\"limits\":[{spans}],\"unit\"");
+    let place = tempfile::tempdir().unwrap();
+    let told = result("2026-01-02T03:04:05Z", "12345.6", true).replace("\"unit\"", &limits);
+    bundle(&place.path().join("a"), &told);
+    let runs = catalogue(&[place.path().to_owned()]);
+    assert_eq!(runs[0].limit.as_deref(), Some("disk: vda"));
+}
+
+#[test]
 fn a_line_fits_eighty_columns_and_a_wide_terminal_shows_the_directory() {
     let place = tempfile::tempdir().unwrap();
     bundle(&place.path().join("a"), &result("2026-01-02T03:04:05Z", "12345.6", true));
