@@ -172,7 +172,7 @@ impl CoreScan {
     }
 }
 
-fn user(pid: u32, stat: &ProcessStat, cpu_ns: u64) -> CoreUser {
+fn user(pid: u32, stat: &ThreadStat, cpu_ns: u64) -> CoreUser {
     let (name, kernel) = (stat.name.clone(), stat.kernel);
     CoreUser { name, pid, cpu_ns, own: false, server: false, kernel }
 }

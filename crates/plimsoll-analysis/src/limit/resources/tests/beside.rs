@@ -42,7 +42,7 @@ fn run(points: [Shared; 3], cores: f64) -> RunResult {
         let record = run.finished_mut(index);
         let cpu_ns = (cores * record.measured_ns.0 as f64) as u64;
         let name = "backup".to_owned();
-        let other = CoreUser { name, pid: 77, cpu_ns, own: false, server: false };
+        let other = CoreUser { name, pid: 77, cpu_ns, own: false, server: false, kernel: false };
         record.server_core_users = Some(vec![other]);
     }
     let mut raw = run.raw();
