@@ -188,8 +188,9 @@ impl Remote {
                 Ok(refusal.outcome == ReplyOutcome::ProcedureUnavailable)
             }
             Err(CallError::Status(status)) => Ok(status == NfsStatus::NOTSUPP),
-            Ok(()) => Ok(false),
-            Err(error) => Err(error),
+            Err(error @ (CallError::Stopped | CallError::Channel(_))) => Err(error),
+            // What is wrong with its reply shows when the operation is checked.
+            Ok(()) | Err(_) => Ok(false),
         }
     }
 
