@@ -112,7 +112,7 @@ fn whole_life(client: &mut Remote) {
     assert_eq!(client.read("plimsoll-files\\sub\\file0", 0, 99).unwrap(), b"a text");
     assert_eq!(client.find("plimsoll-files\\nothing\\here").unwrap(), None);
     assert_eq!(client.find("plimsoll-files").unwrap().unwrap().kind, Kind::Directory);
-    assert!(client.free_bytes().unwrap().is_some_and(|free| free > 0));
+    assert!(client.free_bytes().unwrap().unwrap() > 0);
     let full = client.remove("plimsoll-files\\sub", Kind::Directory).unwrap_err();
     assert_eq!(full.status(), Some(status::DIRECTORY_NOT_EMPTY));
     for entry in client.list("plimsoll-files\\sub").unwrap().unwrap() {

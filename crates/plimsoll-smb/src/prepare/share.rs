@@ -162,6 +162,10 @@ fn remedy(status: u32) -> &'static str {
         status::OBJECT_NAME_NOT_FOUND | status::OBJECT_PATH_NOT_FOUND => {
             "make the directory it lies in"
         }
+        status::INVALID_HANDLE | status::FILE_CLOSED => {
+            "the server may not know related commands in one message (MS-SMB2 3.3.5.2.7.2), which \
+             this client sends; see its log"
+        }
         _ => "see what the server's log says",
     }
 }
