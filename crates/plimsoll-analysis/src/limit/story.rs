@@ -57,8 +57,8 @@ pub(crate) fn limit_spans(
     lowest.map(span).collect()
 }
 
-/// The lowest load from which on the generator was the limit. Where a resource held back a load above
-/// it, something had disturbed the generator: the server's limit was seen.
+/// The lowest load from which on the generator was the limit. Where a resource held back a load
+/// above it, something had disturbed the generator: the server's limit was seen.
 pub(super) fn generator_from(climb: &[&PointResult]) -> Option<usize> {
     let seen = climb.iter().rposition(|point| point.limit.kind.is_resource());
     let above = seen.map_or(0, |last| last + 1);

@@ -201,7 +201,8 @@ fn too_many_failed(
 }
 
 /// A client that leaves takes its share of a closed load with it: as in Mindcraft's report the
-/// point counts, with those that stayed (the SuperLab aborted: `on_client_failure`). In an open load what nobody sends is not sent.
+/// point counts, with those that stayed (the SuperLab aborted: `on_client_failure`). In an open
+/// load what nobody sends is not sent.
 pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Finding> {
     let asked = e.view.record.load.clients();
     let stayed = e.view.record.totals.clients_participating;

@@ -10,8 +10,8 @@ pub struct CoreUser {
     pub name: String,
     /// Process id.
     pub pid: u32,
-    /// On a worker's core: CPU time of its threads that were last seen there. On the server's: of all
-    /// its threads, on any core.
+    /// On a worker's core: CPU time of its threads that were last seen there. On the server's: of
+    /// all its threads, on any core.
     pub cpu_ns: u64,
     /// It is this program: another thread than a worker.
     pub own: bool,

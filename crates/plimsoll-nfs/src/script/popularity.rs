@@ -1,9 +1,10 @@
 //! Which of the accessed files is chosen, and how often.
 //!
 //! The accessed files are divided into groups of equal size, and a group is chosen by Poisson
-//! weights. The method has such groups too; their number, sizes and weights are unpublished. A quantile decides the group and, within it, the size, so that
-//! popularity and bytes hold their shares in short runs. Which of the files alike it is, is left to
-//! chance, so that files come again in random order.
+//! weights. The method has such groups too; their number, sizes and weights are unpublished. A
+//! quantile decides the group and, within it, the size, so that popularity and bytes hold their
+//! shares in short runs. Which of the files alike it is, is left to chance, so that files come
+//! again in random order.
 
 use crate::fileset::{FileSet, SIZE_CLASSES};
 use crate::op::Accessed;

@@ -14,8 +14,8 @@ pub fn limit_name(limit: &Limit) -> String {
     all.join(" and ")
 }
 
-/// What held the run back, in the order of the ladder: `core 1 from 4 clients on, then disk: vda from
-/// 32 clients on`. A run that nothing held back is *not saturated*.
+/// What held the run back, in the order of the ladder: `core 1 from 4 clients on, then disk: vda
+/// from 32 clients on`. A run that nothing held back is *not saturated*.
 pub fn limit_line(run: &RunResult) -> String {
     let told = run.summary.limits.iter().map(|span| match run.points.len() {
         1 => limit_name(&span.limit),

@@ -126,8 +126,8 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
 }
 
 /// Beside other programs: threads of the server ran on its cores or were ready to at all times, and
-/// none waited for a disk. Then it wanted more of these cores than there was, whoever had the rest. Of
-/// one load alone nobody knows that more would not have come.
+/// none waited for a disk. Then it wanted more of these cores than there was, whoever had the rest.
+/// Of one load alone nobody knows that more would not have come.
 fn is_wanted_all_the_time(scene: &Scene<'_>) -> bool {
     let wanted = || {
         let now = &scene.now;
