@@ -3,6 +3,7 @@
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
 mod resources;
+mod signs;
 mod started;
 mod times;
 
@@ -16,6 +17,7 @@ use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
 pub use resources::{CoreUser, ResourceUse};
+pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use started::RunStarted;
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,
@@ -259,6 +261,9 @@ pub struct WorkerTotals {
     /// Ops that were sent in each, of those that ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sent_by_tick: Vec<u32>,
+    /// What replies looked like.
+    #[serde(default, skip_serializing_if = "Signs::is_empty")]
+    pub signs: Signs,
 }
 
 /// Time over which ops are counted for what changes within a second.
@@ -465,4 +470,7 @@ pub struct TargetTotals {
     /// Application bytes written by ops that finished in the window.
     #[serde(default)]
     pub bytes_written: u64,
+    /// done − sent of ops due in the window that went well.
+    #[serde(default, skip_serializing_if = "CoarseTimes::is_empty")]
+    pub service: CoarseTimes,
 }

@@ -15,6 +15,7 @@ use crate::clock::{self, RunDelay};
 use crate::fresh::FreshTimes;
 use crate::recorder::{Arrived, DueCounts, Flight, Landing, Recorder};
 use crate::seam::SessionCounters;
+use crate::signs::{Replied, SignCounts};
 
 /// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
 pub(super) const GAP_MIN: Nanos = Nanos::from_micros(100);
@@ -23,6 +24,7 @@ pub(super) const GAP_MIN: Nanos = Nanos::from_micros(100);
 pub(super) struct Recording<'a> {
     recorder: Recorder,
     lateness: LatenessInFlight,
+    signs: SignCounts,
     events: &'a Sender<AgentEvent>,
     phases: Phases,
     clients_participating: u32,
@@ -60,6 +62,7 @@ impl<'a> Recording<'a> {
         Self {
             recorder,
             lateness: LatenessInFlight::default(),
+            signs: SignCounts::new(targets.len()),
             events: seat.events,
             phases: assignment.phases,
             clients_participating,
@@ -104,6 +107,17 @@ impl<'a> Recording<'a> {
     ) {
         let late_max = self.lateness.ended(flight.sent, flight.late_for_others(), flight.late_max);
         self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
+    }
+
+    /// An op that has just ended went well; it was due then.
+    #[inline]
+    pub(super) fn replied(&mut self, due: Nanos, op: &Replied) {
+        if self.recorder.phase() == Phase::Measure {
+            self.signs.note_time(op);
+        }
+        if self.recorder.in_window(due) {
+            self.signs.count(op);
+        }
     }
 
     /// An op is still under way when the drain ends: it has failed.
@@ -188,6 +202,7 @@ impl<'a> Recording<'a> {
         let totals = self.recorder.totals_mut();
         totals.clients_participating = self.clients_participating;
         due.add_to(totals);
+        self.signs.add_to(totals);
         let events = self.events;
         let totals = self.recorder.into_totals(now);
         // A listener that has gone away wants nothing more.
