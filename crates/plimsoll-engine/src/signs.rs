@@ -14,9 +14,8 @@ use plimsoll_model::units::Nanos;
 const PART_WAIT_MIN: Nanos = Nanos::from_millis(20);
 /// Pauses that are kept: those of a minute with ten a second.
 const PAUSES_MAX: usize = 600;
-/// Of a pause, the op whose reply ends it was in flight for this part: else it was not the reply
-/// that was missing, but the request.
-const IN_FLIGHT_MIN_RATIO: f64 = 0.8;
+/// An op was in flight through a pause if it was sent within this part of it, or before.
+const SENT_WITHIN_RATIO: f64 = 0.2;
 
 /// The parts of the reply that is read on a link, by their stamps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,7 +106,7 @@ impl SignCounts {
             part_waits: new_coarse_histogram(),
             cos_sum: 0.0,
             sin_sum: 0.0,
-            pauses: Pauses { last: None, found: Vec::with_capacity(PAUSES_MAX) },
+            pauses: Pauses::new(),
         }
     }
 
@@ -156,26 +155,44 @@ impl SignCounts {
     }
 }
 
+/// Times without a reply. One is a pause if an op was in flight through it: else not replies were
+/// missing, but requests.
 struct Pauses {
     last: Option<Nanos>,
+    /// The last time without a reply, while ops that were in flight at its end may still end.
+    candidate: Option<(Pause, u32)>,
     found: Vec<Pause>,
 }
 
 impl Pauses {
+    fn new() -> Self {
+        Self { last: None, candidate: None, found: Vec::with_capacity(PAUSES_MAX) }
+    }
+
     fn add(&mut self, op: &Replied) {
         let Some(arrived) = op.shape.arrived else { return };
-        let Some(start) = self.last.replace(self.last.map_or(arrived, |last| last.max(arrived)))
-        else {
-            return;
-        };
+        let start = self.last.unwrap_or(arrived);
+        self.last = Some(start.max(arrived));
         let length = arrived.saturating_sub(start);
-        if length < PAUSE_MIN || self.found.len() == PAUSES_MAX {
-            return;
-        }
-        let waited = arrived.saturating_sub(op.sent);
-        if waited.0 as f64 >= IN_FLIGHT_MIN_RATIO * length.0 as f64 {
+        if length >= PAUSE_MIN {
             let in_flight = u32::try_from(op.in_flight).unwrap_or(u32::MAX);
-            self.found.push(Pause { start, length, in_flight });
+            self.candidate = Some((Pause { start, length, in_flight }, in_flight));
+        }
+        if let Some((pause, left)) = self.candidate {
+            self.judge(pause, left, op, arrived);
+        }
+    }
+
+    fn judge(&mut self, pause: Pause, left: u32, op: &Replied, arrived: Nanos) {
+        let early = pause.length.0 as f64 * SENT_WITHIN_RATIO;
+        let sent_before = op.sent <= pause.start + Nanos(early as u64);
+        if sent_before && arrived >= pause.start + pause.length {
+            if self.found.len() < PAUSES_MAX {
+                self.found.push(pause);
+            }
+            self.candidate = None;
+        } else {
+            self.candidate = (left > 1).then_some((pause, left - 1));
         }
     }
 }
@@ -194,8 +211,13 @@ mod tests {
 
     #[test]
     fn a_pause_is_one_only_if_an_op_was_in_flight_through_it() {
-        let mut pauses = Pauses { last: None, found: Vec::new() };
-        for (sent, arrived) in [(0, 1), (2, 62), (60, 63), (122, 123), (120, 124)] {
+        let mut pauses = Pauses::new();
+        // The first reply after the pause may be that of a later op.
+        for (sent, arrived) in [(0, 1), (50, 62), (2, 63), (60, 64)] {
+            pauses.add(&replied(sent, arrived));
+        }
+        // The generator stood still; a reply that lay unread until then had arrived before.
+        for (sent, arrived) in [(122, 123), (64, 65), (123, 124), (124, 125), (20, 126)] {
             pauses.add(&replied(sent, arrived));
         }
         let found = Pause { start: MS(1), length: MS(61), in_flight: 3 };

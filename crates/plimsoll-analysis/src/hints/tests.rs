@@ -186,11 +186,6 @@ fn slow_new_connections_and_slow_targets_need_a_factor_and_a_difference() {
 fn pauses_need_a_rhythm_of_their_own() {
     let even = || Point::healthy().pauses((0..10).map(|n| n * 500 + n % 2 * 10));
     let uneven = [0, 100, 350, 400, 1_400, 1_700, 2_600, 2_700, 4_000];
-    let own = {
-        let mut point = even();
-        point.record.workers[0][0].gap_ns = 400 * MS;
-        point
-    };
     let one_client = {
         let mut point = even();
         point.signs().pauses.iter_mut().for_each(|pause| pause.in_flight = 1);
@@ -201,17 +196,24 @@ fn pauses_need_a_rhythm_of_their_own() {
         point.record.totals.done_in_window = 3_000;
         point
     };
+    let with_a_short_one = {
+        let mut point = even();
+        let short = Pause { length: Nanos::from_millis(21), ..point.signs().pauses[3] };
+        let start = short.start + Nanos::from_millis(170);
+        point.signs().pauses.insert(4, Pause { start, ..short });
+        point
+    };
     check(
         |hint| {
             let Hint::EvenPauses { pauses, period_ns, length_ns } = hint else { return false };
             (*pauses, *length_ns) == (10, 60 * MS) && period_ns.abs_diff(500 * MS) <= 10 * MS
         },
-        &even(),
+        &with_a_short_one,
         [
             Point::healthy().pauses(uneven),
             Point::healthy().pauses((0..4).map(|n| n * 500)),
             even().rose("host.throttled_periods", 60.0),
-            own,
+            even().rose("host.cpu_steal", 0.4),
             one_client,
             slow_load,
         ],
