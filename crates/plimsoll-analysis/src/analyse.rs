@@ -13,6 +13,7 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
 
 use crate::capacity;
 use crate::gate::judge;
+use crate::hints::{Seen, hints_of_point, hints_of_run};
 use crate::limit::judge_limits;
 use crate::metric::{bytes_per_s, ops_unit};
 use crate::point::point_result;
@@ -55,6 +56,7 @@ pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> R
     };
     result.points = judged(&view.ladder);
     result.probes = judged(&view.probes);
+    result.hints = hints_of_run(&result.points);
     result.verdict = check_run(raw.suite, &view, &result.points);
     let disclosure = raw.disclosure.as_ref();
     judge_limits(raw.suite, &mut result.points, &mut result.probes, disclosure);
@@ -100,6 +102,7 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
         result.service_interval_ns = stated.service;
         result.achieved_interval_ops_per_s = stated.achieved;
         result.uncertainty = stated.uncertainty;
+        result.hints = hints_of_point(&Seen { record: view.record, times: total });
     }
     let score = raw.suite.score.as_ref().filter(|_| on_ladder(view));
     if let Some(mix) = score.and_then(|s| score_of_point(s, &started.op_names, view.record)) {
@@ -159,6 +162,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         summary: Summary::default(),
         points: Vec::new(),
         probes: Vec::new(),
+        hints: Vec::new(),
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         method: started.map(|s| s.method.clone()).unwrap_or_default(),
         nonconformities: Nonconformities::default(),

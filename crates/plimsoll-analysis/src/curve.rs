@@ -88,6 +88,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         },
         points,
         probes: Vec::new(),
+        hints: Vec::new(),
         departures: Vec::new(),
         method: Vec::new(),
         nonconformities: Nonconformities::default(),

@@ -30,6 +30,7 @@ pub mod curve;
 mod gate;
 mod health;
 mod heat;
+mod hints;
 mod limit;
 mod metric;
 pub mod overall;

@@ -12,6 +12,7 @@ pub mod pacer;
 pub mod recorder;
 pub mod rng;
 pub mod seam;
+mod signs;
 mod ticks;
 pub mod worker;
 pub mod workload;

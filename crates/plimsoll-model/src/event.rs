@@ -4,6 +4,7 @@
 
 mod cut_off;
 mod resources;
+mod signs;
 mod started;
 mod times;
 
@@ -19,6 +20,7 @@ use crate::units::Nanos;
 
 pub use cut_off::CutOff;
 pub use resources::{CoreUser, CoreUserKind, ResourceUse};
+pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use started::RunStarted;
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,
@@ -282,6 +284,9 @@ pub struct WorkerTotals {
     /// Ops that were sent in each, of those that ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sent_by_tick: Vec<u32>,
+    /// What replies looked like.
+    #[serde(default, skip_serializing_if = "Signs::is_empty")]
+    pub signs: Signs,
 }
 
 /// Time over which ops are counted for what changes within a second.
@@ -497,4 +502,7 @@ pub struct TargetTotals {
     /// Application bytes written by ops that finished in the window.
     #[serde(default)]
     pub bytes_written: u64,
+    /// done − sent of ops due in the window that went well.
+    #[serde(default, skip_serializing_if = "CoarseTimes::is_empty")]
+    pub service: CoarseTimes,
 }

@@ -16,6 +16,7 @@
 //! | [`calibrated`] | a server of known behaviour |
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`stated`] | how a figure is written beside its stated interval |
+//! | [`hint`] | signs in the figures that point at a known cause |
 //! | [`limit`] | what held a load point back |
 //! | [`method`] | every parameter of a run beside the method's, and what departs from it |
 //! | [`shape`] | the shape of throughput over load |
@@ -37,6 +38,7 @@ pub mod comparison;
 pub mod disclosure;
 pub mod event;
 pub mod gate;
+pub mod hint;
 pub mod host;
 pub mod inventory;
 pub mod limit;

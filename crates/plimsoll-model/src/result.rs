@@ -12,6 +12,7 @@ use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
 use crate::gate::GateResult;
+use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
 use crate::nonconformity::Nonconformities;
@@ -54,6 +55,9 @@ pub struct RunResult {
     pub points: Vec<PointResult>,
     /// Steps of the search for the peak; not part of the ladder.
     pub probes: Vec<PointResult>,
+    /// Signs that point at a known cause, with the points of the ladder that show them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<RunHint>,
     /// Every parameter that departs from the published method.
     pub departures: Vec<String>,
     /// Every parameter of the run beside the method's.
@@ -330,6 +334,9 @@ pub struct PointResult {
     /// What held the point back.
     #[serde(default)]
     pub limit: Limit,
+    /// Signs that point at a known cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<Hint>,
     /// The mix's score in transactions per second, of suites that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,

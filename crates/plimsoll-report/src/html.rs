@@ -84,6 +84,7 @@ macro_rules! sections {
 const SECTIONS: &[(&str, &str)] = &sections![
     "front",
     "capacity",
+    "hints",
     "price",
     "curve",
     "response",

@@ -83,6 +83,10 @@ impl Page {
         self.verdict(view);
         self.figures(view);
         self.warnings(view);
+        if !view.hints.is_empty() {
+            self.heading(1, "Hints");
+            self.list(view.hints.iter().map(|hint| escaped(hint)));
+        }
         pictures.iter().for_each(|picture| self.line(picture));
         self.capacity(view);
         if !view.points.rows.is_empty() {

@@ -2,6 +2,8 @@
 
 mod fixture;
 
+use plimsoll_model::hint::{Hint, RunHint};
+
 #[test]
 fn markdown_of_an_invalid_run_reads_as_a_report() {
     insta::assert_snapshot!(plimsoll_report::markdown(&fixture::invalid(3)));
@@ -273,4 +275,19 @@ fn resources_keep_their_names_and_zeros_in_the_csv_alone() {
     assert!(resources.lines().next().unwrap().ends_with(",resource,unit,mean,max,source"));
     assert!(resources.contains("host.cpu_steal,ratio,0,0,\n"), "{resources}");
     assert!(resources.contains("process.server.cpu,cores,") && resources.contains(",ssh://lab"));
+}
+
+#[test]
+fn hints_are_told_with_their_points_and_the_page_that_explains_them() {
+    let mut run = fixture::valid(3);
+    let absent = [plimsoll_report::markdown(&run), plimsoll_report::html(&run).unwrap()];
+    assert!(absent.iter().all(|page| !page.contains("hints")));
+    let hint = Hint::EvenPauses { pauses: 9, period_ns: 500_000_000, length_ns: 60_000_000 };
+    run.hints = vec![RunHint { points: vec![2, 3], hint }];
+    for page in [plimsoll_report::markdown(&run), plimsoll_report::html(&run).unwrap()] {
+        // Both escape what has a meaning in their markup.
+        let text = page.replace("&#x2f;", "/").replace('\\', "");
+        assert!(text.contains("no replies for 60.0 ms every 500 ms (9 times)"), "{text}");
+        assert!(text.contains("(points 2, 3; docs/hints.md#pauses-at-even-distances)"), "{text}");
+    }
 }

@@ -1,6 +1,7 @@
 //! An HTTP server that misbehaves on purpose: per request, per connection, or as a whole.
 
 mod reply;
+mod sockets;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -11,6 +12,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+pub use sockets::Sockets;
 
 use crate::http_request::RequestBuffer;
 
@@ -51,6 +54,8 @@ pub enum Fault {
     },
     /// The right reply after a pause.
     Late(Duration),
+    /// The right reply, its head and its body in a write each with this pause between.
+    TwoWrites(Duration),
     /// No reply at all; the connection stays open.
     Silence,
     /// A TCP reset instead of a reply.
@@ -111,6 +116,7 @@ struct Shared {
     requests: AtomicU64,
     accepted: AtomicU64,
     ignoring: Mutex<Ignore>,
+    sockets: Mutex<Sockets>,
     open: Mutex<HashMap<u64, TcpStream>>,
 }
 
@@ -126,6 +132,7 @@ impl FaultServer {
             requests: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
             ignoring: Mutex::new(Ignore::No),
+            sockets: Mutex::new(Sockets::Sound),
             open: Mutex::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -166,6 +173,11 @@ impl FaultServer {
     /// from the return of this on.
     pub fn ignore_new_connections(&self, ignore: Ignore) {
         *lock(&self.shared.ignoring) = ignore;
+    }
+
+    /// How connections are treated that are accepted from now on.
+    pub fn prepare_sockets(&self, sockets: Sockets) {
+        *lock(&self.shared.sockets) = sockets;
     }
 
     /// Dies like a process: all connections are closed, new ones are refused.
@@ -236,7 +248,7 @@ fn listen(listener: TcpListener, shared: &Arc<Shared>) -> Listening {
 fn take(stream: TcpStream, shared: &Arc<Shared>) {
     let connection = shared.accepted.fetch_add(1, Ordering::SeqCst);
     stream.set_nonblocking(false).unwrap();
-    stream.set_nodelay(true).unwrap();
+    lock(&shared.sockets).prepare(&stream);
     lock(&shared.open).insert(connection, stream.try_clone().unwrap());
     let for_thread = Arc::clone(shared);
     // Not joined: a thread in a long pause ends when it next touches its closed socket.

@@ -7,6 +7,7 @@ use super::links::{Links, Sending};
 use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received, Wait};
 use crate::recorder::{Arrived, Flight};
 use crate::seam::{Link, LinkError};
+use crate::signs::ReplyShape;
 
 /// Connections in one wait from which more are looked for without sleeping.
 const CROWD: usize = 256;
@@ -320,6 +321,12 @@ impl<D: Driver> Connections<D> {
         }
     }
 
+    /// How the reply came that the read has completed.
+    pub(super) fn reply_ended(&mut self) -> Option<ReplyShape> {
+        let link = self.reading?.link;
+        self.links.get(link)?.reply_ended()
+    }
+
     /// There may be more to read; the others have their turn first.
     pub(super) fn come_back_to(&mut self, link: Link, event: Ready) {
         if !self.unread.iter().any(|(waiting, _)| *waiting == link) {
@@ -333,6 +340,7 @@ impl<D: Driver> Connections<D> {
         self.reading = self.links.get(link).map(|state| {
             self.unsent = state.is_unsent();
             let empty_since = state.was_read(drained, looked, now);
+            state.part_came(stamp);
             Reading { link, stamp, drained, empty_since }
         });
     }

@@ -5,6 +5,7 @@ use plimsoll_model::units::Nanos;
 use super::outbox::{Memory, Outbox};
 use crate::driver::{Driver, Route, Slot};
 use crate::seam::{Link, LinkError, LinkKind};
+use crate::signs::{Parts, ReplyShape};
 
 /// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
 /// requests stays far below, 30 writes of 8 KiB do not.
@@ -29,6 +30,8 @@ pub(super) struct LinkState {
     empty_since: Nanos,
     /// The last read left nothing: whatever comes will be told of.
     drained: bool,
+    /// Of the reply that is read.
+    parts: Parts,
 }
 
 impl LinkState {
@@ -59,6 +62,18 @@ impl LinkState {
             self.empty_since = now;
         }
         empty_since
+    }
+
+    /// A part of a reply was read, with the kernel's stamp.
+    #[inline]
+    pub(super) fn part_came(&mut self, stamp: Option<Nanos>) {
+        self.parts.came(stamp);
+    }
+
+    /// A reply is complete; `None` where there are no connections.
+    #[inline]
+    pub(super) fn reply_ended(&mut self) -> Option<ReplyShape> {
+        (self.kind == LinkKind::Stream).then(|| self.parts.ended())
     }
 
     /// Nothing lies in the socket.
@@ -235,6 +250,7 @@ impl<D: Driver> Links<D> {
     pub(super) fn send(&mut self, link: Link, bytes: &[u8]) {
         let batched = self.sending == Sending::Batched;
         let Some(state) = state_of(&mut self.states, link) else { return };
+        state.parts.asked();
         match state.stage {
             Stage::Broken | Stage::Free => {}
             Stage::Open if !batched && state.outbox.is_empty() => {
@@ -326,6 +342,7 @@ impl<D: Driver> Links<D> {
                 discard_left: 0,
                 empty_since: Nanos::ZERO,
                 drained: true,
+                parts: Parts::default(),
             });
             (self.states.len() - 1) as Slot
         });
@@ -334,6 +351,7 @@ impl<D: Driver> Links<D> {
         state.kind = kind;
         state.stage = Stage::Connecting;
         (state.empty_since, state.drained) = (Nanos::ZERO, true);
+        state.parts = Parts::default();
         Link::join(state.generation, slot)
     }
 }

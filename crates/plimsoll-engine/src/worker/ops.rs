@@ -12,6 +12,7 @@ use super::schedule::{End, Outgoing, Schedules};
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight};
 use crate::seam::{Link, Piece, Script, Session, Ticket};
+use crate::signs::Replied;
 
 /// What the wakeup of a server may take that had nothing to do while its replies lay unread. It
 /// cannot be measured from here; a wakeup of our own takes half of it on a virtual machine.
@@ -255,6 +256,9 @@ where
         );
         self.recording.ended(flight, outcome, self.clients.endpoint(client), arrived, now);
         self.recording.recorder().record_client(client as usize, outcome);
+        if reply.of_read {
+            self.note_reply(client, &flight, outcome, now);
+        }
         let mut end = End::Other;
         if let OpStatus::Failed(class) = outcome.status {
             self.recording.sample(class, outcome.kind, detail, now);
@@ -272,6 +276,19 @@ where
         }
         self.list_free(client);
         self.schedules.go_on(client, end, now);
+    }
+
+    /// How the reply came that ended this op.
+    #[inline]
+    fn note_reply(&mut self, client: u32, flight: &Flight, outcome: &Outcome, now: Nanos) {
+        let Some(shape) = self.connections.reply_ended() else { return };
+        if !matches!(outcome.status, OpStatus::Ok | OpStatus::ExpectedFailure) {
+            return;
+        }
+        let endpoint = self.clients.endpoint(client);
+        let in_flight = self.clients.in_flight() + 1;
+        let reply = Replied { endpoint, sent: flight.sent, done: now, in_flight, shape };
+        self.recording.replied(flight.due, &reply);
     }
 
     /// Issues what follows from the op that ended; false when nothing does.

@@ -16,6 +16,7 @@ use crate::due::DueCounts;
 use crate::fresh::FreshTimes;
 use crate::recorder::{Arrived, Flight, Landing, Recorder};
 use crate::seam::SessionCounters;
+use crate::signs::{Replied, SignCounts};
 
 /// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
 pub(super) const GAP_MIN: Nanos = Nanos::from_micros(100);
@@ -25,6 +26,7 @@ pub(super) struct Recording<'a> {
     recorder: Recorder,
     lateness: LatenessInFlight,
     first: FirstOps,
+    signs: SignCounts,
     events: &'a Sender<AgentEvent>,
     phases: Phases,
     clients_participating: u32,
@@ -100,6 +102,7 @@ impl<'a> Recording<'a> {
             recorder,
             lateness: LatenessInFlight::default(),
             first: FirstOps::new(clients_participating, assignment.phases.window_end()),
+            signs: SignCounts::new(targets.len()),
             events: seat.events,
             phases: assignment.phases,
             clients_participating,
@@ -146,6 +149,17 @@ impl<'a> Recording<'a> {
         let late_max = self.lateness.ended(flight.sent, flight.late_for_others(), flight.late_max);
         self.first.ended(&flight, outcome, done);
         self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
+    }
+
+    /// An op that has just ended went well; it was due then.
+    #[inline]
+    pub(super) fn replied(&mut self, due: Nanos, op: &Replied) {
+        if self.recorder.phase() == Phase::Measure {
+            self.signs.note_time(op);
+        }
+        if self.recorder.in_window(due) {
+            self.signs.count(op);
+        }
     }
 
     /// An op is still under way when the drain ends.
@@ -233,6 +247,7 @@ impl<'a> Recording<'a> {
         totals.clients_participating = self.clients_participating;
         due.add_to(totals, now);
         self.first.add_to(totals);
+        self.signs.add_to(totals);
         let events = self.events;
         let totals = self.recorder.into_totals(now);
         // A listener that has gone away wants nothing more.

@@ -66,6 +66,10 @@ pub(super) static HOST: Table = Table {
         Column::summed("tcp_retransmits", Unit::PerSecond),
         Column::summed("tcp_listen_overflows", Unit::PerSecond),
         Column::summed("tcp_listen_drops", Unit::PerSecond),
+        Column::summed("tcp_timeouts", Unit::PerSecond),
+        Column::summed("tcp_loss_probes", Unit::PerSecond),
+        Column::summed("tcp_syn_retransmits", Unit::PerSecond),
+        Column::summed("tcp_delayed_acks", Unit::PerSecond),
         Column::summed("pressure_cpu_some", Unit::Ratio),
         Column::summed("pressure_io_some", Unit::Ratio),
         Column::written("pressure_io_full", Unit::Ratio),
@@ -76,14 +80,23 @@ pub(super) static HOST: Table = Table {
     ],
 };
 
+/// Counters of `/proc/net/netstat`, in the order of their columns.
+const TCP_EXT: [&str; 6] = [
+    "ListenOverflows",
+    "ListenDrops",
+    "TCPTimeouts",
+    "TCPLossProbes",
+    "TCPSynRetrans",
+    "DelayedACKs",
+];
+
 /// Counters of the sample before.
 #[derive(Debug, Default)]
 struct Counters {
     stat: Stat,
     vm: VmStat,
     retransmits: Option<u64>,
-    listen_overflows: Option<u64>,
-    listen_drops: Option<u64>,
+    tcp_ext: [Option<u64>; TCP_EXT.len()],
     /// CPU, I/O, memory.
     pressure: [Pressure; 3],
     throttling: Throttling,
@@ -142,19 +155,15 @@ impl HostSource {
         let vm = self.vm.read(buffer).map(|text| parse_vmstat(&text)).unwrap_or_default();
         let retransmits =
             self.snmp.read(buffer).and_then(|text| parse_paired(&text, "Tcp", "RetransSegs"));
-        let [listen_overflows, listen_drops] = match self.netstat.read(buffer) {
-            Some(text) => {
-                ["ListenOverflows", "ListenDrops"].map(|name| parse_paired(&text, "TcpExt", name))
-            }
-            None => [None, None],
-        };
+        let netstat = self.netstat.read(buffer);
+        let tcp_ext = TCP_EXT.map(|name| parse_paired(netstat.as_deref()?, "TcpExt", name));
         let pressure = self
             .pressure
             .each_ref()
             .map(|file| file.read(buffer).map(|text| parse_pressure(&text)).unwrap_or_default());
         let throttling = self.throttling.as_ref().and_then(|file| file.read(buffer));
         let throttling = throttling.map(|text| parse_throttling(&text)).unwrap_or_default();
-        Counters { stat, vm, retransmits, listen_overflows, listen_drops, pressure, throttling }
+        Counters { stat, vm, retransmits, tcp_ext, pressure, throttling }
     }
 
     fn push_cpu(&mut self, before: &Counters, busiest: Option<f64>, elapsed: Elapsed) {
@@ -196,11 +205,9 @@ impl HostSource {
 
     fn push_network(&mut self, before: &Counters, elapsed: Elapsed) {
         let now = &self.before;
-        self.values.extend([
-            elapsed.rate(before.retransmits, now.retransmits),
-            elapsed.rate(before.listen_overflows, now.listen_overflows),
-            elapsed.rate(before.listen_drops, now.listen_drops),
-        ]);
+        self.values.push(elapsed.rate(before.retransmits, now.retransmits));
+        let pairs = before.tcp_ext.iter().zip(now.tcp_ext);
+        self.values.extend(pairs.map(|(before, now)| elapsed.rate(*before, now)));
     }
 
     fn push_stalls(&mut self, before: &Counters, elapsed: Elapsed) {

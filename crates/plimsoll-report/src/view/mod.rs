@@ -81,6 +81,8 @@ pub(crate) struct RunView {
     pub(crate) budget: Table,
     pub(crate) budget_note: &'static str,
     pub(crate) limit: String,
+    /// Signs that point at a known cause, a sentence each.
+    pub(crate) hints: Vec<String>,
     /// Asymptotes, knee and peak in one line.
     pub(crate) curve: String,
     pub(crate) facts: Vec<(String, String)>,
@@ -182,6 +184,7 @@ impl RunView {
             budget: budget::table(run),
             budget_note: budget::NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
+            hints: run.hints.iter().map(ToString::to_string).collect(),
             curve: curve(run),
             facts: facts(run),
             departures: run.departures.clone(),

@@ -50,6 +50,13 @@ pub(super) fn send(
             std::thread::sleep(*pause);
             stream.write_all(&whole(200, "", &body, facts))?;
         }
+        Fault::TwoWrites(pause) => {
+            let reply = whole(200, "", &body, facts);
+            let (head, body) = reply.split_at(reply.len() - body.len());
+            stream.write_all(head)?;
+            std::thread::sleep(*pause);
+            stream.write_all(body)?;
+        }
         Fault::Surplus { bytes, after } => {
             let mut reply = whole(200, "", &body, facts);
             if after.is_zero() {

@@ -301,6 +301,7 @@ pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.per_client.extend(part.per_client);
     sum.per_client.sort_by_key(|counts| counts.client);
     // By place: the same server may be named twice, for twice the connections.
+    sum.signs.add(part.signs);
     for (at, target) in part.per_target.into_iter().enumerate() {
         match sum.per_target.get_mut(at) {
             Some(known) => {
@@ -308,6 +309,7 @@ pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
                 known.errors += target.errors;
                 known.bytes_read += target.bytes_read;
                 known.bytes_written += target.bytes_written;
+                known.service.add(&target.service);
             }
             None => sum.per_target.push(target),
         }

@@ -97,6 +97,9 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
     if let Some(limit) = &summary.limit {
         let _ = writeln!(out, "  {}", extent.headline(&format!("limit: {limit}")));
     }
+    for hint in &result.hints {
+        let _ = writeln!(out, "  {}", extent.headline(&format!("hint: {hint}")));
+    }
     if let Some(search) = &summary.peak_search {
         let _ = writeln!(out, "  {}", extent.headline(search));
     }

@@ -12,6 +12,7 @@ mod demo;
 mod flags;
 mod gates;
 mod generate;
+mod hints;
 mod interruption;
 mod listening;
 mod live;

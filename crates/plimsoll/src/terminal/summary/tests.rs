@@ -77,6 +77,7 @@ fn invalid(metric: Metric) -> RunResult {
         seed: None,
         command: Vec::new(),
         probes: Vec::new(),
+        hints: Vec::new(),
         departures: Vec::new(),
         method: Vec::new(),
         nonconformities: Default::default(),
