@@ -4,8 +4,9 @@ use plimsoll_testkit::nfs_peers::go_nfs;
 
 use crate::support::{plimsoll, result, short};
 
-/// go-nfs forgets handles beyond 1,024: the set of one op/s has 383 files.
-const PEAK: &str = "1";
+/// go-nfs keeps 1,024 handles and answers older ones with `NFS3ERR_STALE`, removed names counted: a
+/// small set leaves room.
+const PEAK: &str = "0.25";
 
 #[test]
 fn go_nfs_is_prepared_measured_and_cleaned_and_its_deviations_are_named() {
