@@ -18,7 +18,9 @@ fn go_nfs_is_prepared_measured_and_cleaned_and_its_deviations_are_named() {
     assert!(prepared.err.contains(named), "{prepared:?}");
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let run = plimsoll(&short("nfs-v3", &url, &bundle, &["--points", "50,100"]));
+    // Who has all replies waits for none; on a busy machine they come late.
+    let more = ["--points", "50,100", "--set", "profiles.quick.drain=20s"];
+    let run = plimsoll(&short("nfs-v3", &url, &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     // The terminal shows the first few warnings, and a busy machine brings some.
     assert!(run.out.contains(named) || run.out.contains("more in the report"), "{run:?}");
