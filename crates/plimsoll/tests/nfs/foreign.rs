@@ -4,8 +4,9 @@ use plimsoll_testkit::nfs_peers::go_nfs;
 
 use crate::support::{plimsoll, result, short};
 
-/// go-nfs forgets handles beyond 1,024: the set of one op/s has 383 files.
-const PEAK: &str = "1";
+/// go-nfs keeps 1,024 handles and answers older ones with `NFS3ERR_STALE`, removed names counted: a
+/// small set leaves room.
+const PEAK: &str = "0.25";
 
 #[test]
 fn go_nfs_is_prepared_measured_and_cleaned_and_its_deviations_are_named() {
@@ -17,13 +18,16 @@ fn go_nfs_is_prepared_measured_and_cleaned_and_its_deviations_are_named() {
     assert!(prepared.err.contains(named), "{prepared:?}");
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let run = plimsoll(&short("nfs-v3", &url, &bundle, &["--points", "50,100"]));
+    // Who has all replies waits for none; on a busy machine they come late.
+    // One point: between two, go-nfs has forgotten a handle in some runs.
+    let more = ["--points", "50", "--set", "profiles.quick.drain=20s"];
+    let run = plimsoll(&short("nfs-v3", &url, &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     // The terminal shows the first few warnings, and a busy machine brings some.
     assert!(run.out.contains(named) || run.out.contains("more in the report"), "{run:?}");
     let result = result(&bundle);
     let points = result["points"].as_array().unwrap();
-    assert_eq!(points.len(), 2);
+    assert_eq!(points.len(), 1);
     for point in points {
         assert_eq!(point["errors"], serde_json::json!({}), "{point}");
     }
