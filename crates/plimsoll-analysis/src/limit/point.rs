@@ -10,7 +10,8 @@ use super::saturation::{Saturation, saturation};
 use super::seen::{Scene, Seen, foremost_text};
 use crate::bursts::{FAST_RATE, SLOW_RATE};
 
-use super::{BEHIND, cap_of, clients_limit, failed, generator_limited, resources};
+use super::clients::clients_limit;
+use super::{BEHIND, cap_of, failed, generator_limited, resources};
 
 /// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
 /// included, by rising load.

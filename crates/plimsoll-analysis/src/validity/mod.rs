@@ -3,6 +3,7 @@
 //!
 //! `docs/validity.md` explains the rules, their limits and their sources to users.
 
+mod clients;
 mod connections;
 mod core;
 mod data;
@@ -64,7 +65,7 @@ const REASONS: [Rule; 19] = [
     generator::generator_cpu,
     generator::generator_error,
     load::own_errors,
-    load::too_few_clients_left,
+    clients::too_few_clients_left,
     load::closed_loop,
     load::op_mix,
     load::target_shares,
@@ -91,7 +92,7 @@ const COUNTED: [(NotCounted, Rule); 5] = [
 /// Every rule that only warns.
 const WARNINGS: [Rule; 16] = [
     connections::connections_lost,
-    load::clients_lost,
+    clients::clients_lost,
     core::core_taken,
     host::other_work,
     host::stolen,
@@ -178,6 +179,7 @@ mod tests {
     fn the_document_for_users_explains_every_rule() {
         let document = include_str!("../../../../docs/validity.md");
         let sources = [
+            include_str!("clients.rs"),
             include_str!("connections.rs"),
             include_str!("core.rs"),
             include_str!("data.rs"),
