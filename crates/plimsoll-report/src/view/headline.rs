@@ -9,7 +9,7 @@ use plimsoll_model::units::Bytes;
 use serde::Serialize;
 
 use super::moved::{mbit_per_s, metric, ops_unit};
-use super::points::not_counted_word;
+use super::points::{CENSORED_NOTE, not_counted_word};
 use crate::table::Mark;
 use crate::text::{ABSENT, load, number, three_digits};
 
@@ -215,6 +215,9 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     };
     if point.response_ns.is_some_and(|t| t.p50.is_none() || t.p95.is_none() || t.p99.is_none()) {
         note.push_str(&format!(" {ABSENT} where the sample is too small for the percentile."));
+    }
+    if point.censored.is_some() {
+        note.push_str(&format!(" {CENSORED_NOTE}"));
     }
     if run.summary.score_note.is_some() {
         note.push_str(SCORE_NOTE);

@@ -25,7 +25,7 @@ const DUE_NOTE: &str = "Response time runs from the instant at which an op was d
     of its reply: the wait for a free connection and the generator's own lateness are in it. Service \
     time runs from the send instead.";
 /// What the mark of a lower bound means.
-const CENSORED_NOTE: &str = "≥ marks a lower bound: ops that were never sent, or had no reply when \
+pub(super) const CENSORED_NOTE: &str = "≥ marks a lower bound: ops that were never sent, or had no reply when \
     the drain ended, count with their age at that instant, and would have taken longer.";
 /// What the marks of stated intervals mean.
 const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
@@ -346,6 +346,10 @@ pub(super) fn percentiles_table(run: &RunResult) -> Table {
         true => "First, middle and last load point that counts.",
         false => "First, middle and last load point; none counts.",
     };
+    let caption = match points.iter().filter_map(|p| p.censored).next() {
+        Some(_) => format!("{caption} {CENSORED_NOTE}"),
+        None => caption.to_owned(),
+    };
     let mut table = Table::new(caption, columns);
     let mut percentiles: Vec<f64> = all().map(|(p, _)| *p).filter(|p| p.is_finite()).collect();
     percentiles.sort_by(f64::total_cmp);
@@ -354,7 +358,9 @@ pub(super) fn percentiles_table(run: &RunResult) -> Table {
         let mut row = vec![format!("{percentile}")];
         row.extend(points.iter().map(|p| {
             let found = p.response_percentiles.iter().find(|(other, _)| *other == percentile);
-            unit.text(found.map(|(_, n)| *n as f64))
+            let exact_to = p.censored.map_or(u64::MAX, |censored| censored.response_exact_to_ns);
+            let sign = if found.is_some_and(|(_, n)| *n > exact_to) { "≥\u{a0}" } else { "" };
+            format!("{sign}{}", unit.text(found.map(|(_, n)| *n as f64)))
         }));
         table.push(row);
     }
