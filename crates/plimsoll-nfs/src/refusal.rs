@@ -126,7 +126,7 @@ impl NfsStatus {
             Self::NOSPC | Self::DQUOT => "free some space there, or lower the load or the scale",
             Self::STALE => {
                 "the export changed under the run, or the server keeps fewer handles than there \
-                 are files: start it again, with fewer op/s or a larger limit of handles"
+                 are files: start the run again, and raise that limit"
             }
             _ => "see what the server's log says",
         }
@@ -238,6 +238,6 @@ mod tests {
         let error = CallError::from(NfsStatus::STALE).unable_to("see the size of a", "export");
         let text = error.to_string();
         assert!(text.contains("the server answered NFS3ERR_STALE; the export changed"), "{text}");
-        assert!(text.contains("keeps fewer handles than there are files: start it"), "{text}");
+        assert!(text.contains("keeps fewer handles than there are files: start the run"), "{text}");
     }
 }
