@@ -124,7 +124,10 @@ impl NfsStatus {
             }
             Self::ROFS => "export the directory for reading and writing",
             Self::NOSPC | Self::DQUOT => "free some space there, or lower the load or the scale",
-            Self::STALE => "the export changed under the run; start it again",
+            Self::STALE => {
+                "the export changed under the run, or the server keeps fewer handles than there \
+                 are files: start the run again, and raise that limit"
+            }
             _ => "see what the server's log says",
         }
     }
@@ -223,5 +226,18 @@ pub(crate) fn program_name(program: u32) -> &'static str {
         mount::PROGRAM => "MOUNT",
         v3::PROGRAM => "NFS",
         _ => "such program",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_handle_in_set_up_is_told_with_both_of_its_causes() {
+        let error = CallError::from(NfsStatus::STALE).unable_to("see the size of a", "export");
+        let text = error.to_string();
+        assert!(text.contains("the server answered NFS3ERR_STALE; the export changed"), "{text}");
+        assert!(text.contains("keeps fewer handles than there are files: start the run"), "{text}");
     }
 }

@@ -131,7 +131,7 @@ fn hint(code: u32) -> &'static str {
     match code {
         70 => {
             ": the file handle is stale; the file was removed or the export changed during the \
-             run, or the server restarted and forgot it"
+             run, or the server forgot it: it restarted, or keeps fewer handles than there are files"
         }
         1 | 13 => ": the export does not permit this to the user and host of the generator",
         28 | 69 => ": the server's disk or quota is full",
