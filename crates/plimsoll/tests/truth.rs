@@ -9,6 +9,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -20,13 +21,16 @@ use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Exchange, Waiting
 use plimsoll_testkit::peers;
 use rustix::process::{Pid, Signal, kill_process};
 
-use self::support::{Judged, one_is_right};
+use self::support::{Judged, one_is_right, wait_until};
 
 /// Runs `plimsoll run web-url` and reads its result. Whether the run is valid is not asked here:
 /// on a busy machine a run may rightly be refused, and its figures must be true all the same.
 fn measure(url: &str, arguments: &[&str]) -> PointResult {
-    let bundle = tempfile::tempdir().unwrap();
-    let out = bundle.path().join("run");
+    let place = tempfile::tempdir().unwrap();
+    measure_into(&place.path().join("run"), url, arguments)
+}
+
+fn measure_into(bundle: &Path, url: &str, arguments: &[&str]) -> PointResult {
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args([
             "run",
@@ -40,7 +44,7 @@ fn measure(url: &str, arguments: &[&str]) -> PointResult {
             "quick",
             "--out",
         ])
-        .arg(&out)
+        .arg(bundle)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -194,8 +198,12 @@ fn a_real_nginx_under_sigstop_shows_the_same() {
     let Some(nginx) = peers::nginx(root.path(), &[]) else { return };
     let url = format!("{}index.html", nginx.url());
     one_is_right(STOP_TRIES, || {
+        let place = tempfile::tempdir().unwrap();
+        let bundle = place.path().join("run");
         let (point, stood_still) = thread::scope(|scope| {
-            let run = scope.spawn(|| measure(&url, &STOPPED_LOAD));
+            let run = scope.spawn(|| measure_into(&bundle, &url, &STOPPED_LOAD));
+            let begun = bundle.join("intervals/point-01.hlog.partial");
+            wait_until("the point has begun", || begun.exists() || run.is_finished());
             thread::sleep(Duration::from_millis(2_500));
             let stood_still = stop_for(&nginx.pids().unwrap(), STOP);
             (run.join().unwrap(), stood_still)
