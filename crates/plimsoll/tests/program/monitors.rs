@@ -68,13 +68,27 @@ fn check_alike(source: &str, alike: &[(&str, f64)], mut run: impl FnMut(&Path) -
         let ended = run(&bundle);
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
         last = result(&bundle);
-        let differs = alike.iter().filter_map(|(name, slack)| differs(&last, name, source, *slack));
+        let many_sockets = has_many_sockets();
+        let judged =
+            alike.iter().filter(|(name, _)| !(many_sockets && name.starts_with("socket.")));
+        let differs = judged.filter_map(|(name, slack)| differs(&last, name, source, *slack));
         let covered = mean(&last, 0, "monitor.covered", Some(source));
         let gaps = covered.is_none_or(|covered| covered < 0.9);
         let gaps = gaps.then(|| format!("covered {covered:?}"));
         Judged::of(&last["points"][0], differs.chain(gaps))
     });
     last
+}
+
+/// So many TCP sockets, those of closed connections too, that looking at them takes long: monitors do
+/// that seldom then, or not at all.
+fn has_many_sockets() -> bool {
+    let text = fs::read_to_string("/proc/net/sockstat").unwrap();
+    let tcp = text.lines().find_map(|line| line.strip_prefix("TCP: ")).unwrap();
+    let fields: Vec<&str> = tcp.split_whitespace().collect();
+    let sockets = |of: &str| fields.iter().skip_while(|name| **name != of).nth(1);
+    let count = |of: &str| sockets(of).map_or(0, |count| count.parse::<u64>().unwrap());
+    count("inuse") + count("tw") > 4_000
 }
 
 /// Asserts what watching took, where the source was there to tell.
