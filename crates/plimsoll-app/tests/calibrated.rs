@@ -268,7 +268,7 @@ fn a_client_that_never_stops_asking_for_figures_keeps_neither_the_others_waiting
     late.write_all(&request(RequestType::ClientServer, 3, b"well")).unwrap();
     assert_eq!(reply(&mut late).0.id, 3);
     server.end();
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn what_tls_says_when_it_closes_is_no_part_of_the_last_reply() {
         reply.extend_from_slice(&some[..read]);
     }
     // The connection stays open for a while after its last reply.
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(1_000));
     stream.sock.shutdown(Shutdown::Write).unwrap();
     let _ = stream.sock.read_to_end(&mut Vec::new());
     drop(server);
@@ -183,7 +183,7 @@ fn what_tls_says_when_it_closes_is_no_part_of_the_last_reply() {
     let text = std::fs::read_to_string(&log).unwrap();
     let row = text.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit())).unwrap();
     let times: Vec<u64> = row.split(',').flat_map(str::parse).collect();
-    assert!(times[2] - times[1] < 100_000_000, "{text}");
+    assert!(times[2] - times[1] < 800_000_000, "{text}");
 }
 
 #[test]

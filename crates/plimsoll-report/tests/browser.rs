@@ -7,9 +7,9 @@ mod fixture;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use plimsoll_model::result::RunResult;
+use plimsoll_testkit::clock::thread_cpu_ns;
 use plimsoll_testkit::skips::skip;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const SCREEN_HEIGHT: f64 = 800.0;
 const SCREENS_MAX: f64 = 4.0;
 /// Of a report of ten load points.
 const SIZE_MAX_BYTES: usize = 1_000_000;
-/// To render a report of a hundred load points; a debug build is slower, and may have company.
+/// Of a processor, to render a report of a hundred load points; a debug build is slower.
 const RENDER_MAX_S: f64 = if cfg!(debug_assertions) { 4.0 } else { 1.0 };
 
 /// What is measured in each frame. `open` opens all that is folded.
@@ -92,11 +92,6 @@ fn laid_out(html: &str) -> Option<[[Value; 2]; 2]> {
     Some(serde_json::from_str(&seen).unwrap())
 }
 
-#[allow(clippy::disallowed_methods, reason = "how long a page takes is what is tested")]
-fn now() -> Instant {
-    Instant::now()
-}
-
 fn check(run: &RunResult) {
     let html = plimsoll_report::html(run).unwrap();
     let Some([wide, narrow]) = laid_out(&html) else { return };
@@ -154,8 +149,8 @@ fn a_report_of_ten_points_is_small_and_one_of_a_hundred_is_fast() {
             point
         })
         .collect();
-    let begun = now();
+    let begun_ns = thread_cpu_ns();
     let size = plimsoll_report::html(&run).unwrap().len();
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = (thread_cpu_ns() - begun_ns) as f64 / 1e9;
     assert!(seconds < RENDER_MAX_S, "{seconds:.2} s, {size} bytes");
 }

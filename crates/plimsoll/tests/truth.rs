@@ -3,8 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[path = "program/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,11 +21,16 @@ use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Exchange, Waiting
 use plimsoll_testkit::peers;
 use rustix::process::{Pid, Signal, kill_process};
 
+use self::support::{Judged, one_is_right, wait_until};
+
 /// Runs `plimsoll run web-url` and reads its result. Whether the run is valid is not asked here:
 /// on a busy machine a run may rightly be refused, and its figures must be true all the same.
 fn measure(url: &str, arguments: &[&str]) -> PointResult {
-    let bundle = tempfile::tempdir().unwrap();
-    let out = bundle.path().join("run");
+    let place = tempfile::tempdir().unwrap();
+    measure_into(&place.path().join("run"), url, arguments)
+}
+
+fn measure_into(bundle: &Path, url: &str, arguments: &[&str]) -> PointResult {
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args([
             "run",
@@ -34,7 +44,7 @@ fn measure(url: &str, arguments: &[&str]) -> PointResult {
             "quick",
             "--out",
         ])
-        .arg(&out)
+        .arg(bundle)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -70,14 +80,9 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes when one of so many measurements hits: a wrong instrument misses every time, a busy
-/// machine does not.
-fn one_hits(tries: usize, mut measurement: impl FnMut() -> Result<(), String>) {
-    let mut misses = Vec::new();
-    while let Err(miss) = measurement() {
-        misses.push(miss);
-        assert!(misses.len() < tries, "{misses:#?}");
-    }
+/// What a point shows, and how it differs from the truth.
+fn judged(point: &PointResult, differs: impl IntoIterator<Item = String>) -> Judged {
+    Judged::of(&serde_json::to_value(point).unwrap(), differs)
 }
 
 const OPEN_LOAD: [&str; 8] =
@@ -93,13 +98,11 @@ fn an_open_load_holds_its_rate_and_reports_the_delays_the_server_imposed() {
     // pause of 50 ms is a miss, and on some machines few runs are without. What is wrong in the
     // instrument is missed every time, so each claim is to be hit once.
     let mut open = vec!["rate", "p50", "p95", "p99"];
-    let mut all = Vec::new();
-    while !open.is_empty() {
-        assert!(all.len() < 12, "never right: {open:?}: {all:#?}");
-        let misses = compare_with_imposed_delays();
+    one_is_right(12, || {
+        let (point, misses) = compare_with_imposed_delays();
         open.retain(|claim| misses.contains_key(claim));
-        all.push(misses);
-    }
+        judged(&point, open.iter().map(|claim| format!("{claim}: {}", misses[claim])))
+    });
 }
 
 /// Least delay imposed.
@@ -107,7 +110,7 @@ const DELAY_MIN_US: u64 = 10_000;
 /// A floor as high as the delays would pass anything.
 const FLOOR_NS_MAX: u64 = DELAY_MIN_US * 1_000;
 
-fn compare_with_imposed_delays() -> Misses {
+fn compare_with_imposed_delays() -> (PointResult, Misses) {
     // The machine's own floor: a reply without delay, under the same load.
     let prompt = delay_server(|_| Duration::ZERO);
     let floor = response(&measure(&prompt.url(), &OPEN_LOAD));
@@ -150,7 +153,7 @@ fn compare_with_imposed_delays() -> Misses {
             );
         }
     }
-    misses
+    (point, misses)
 }
 
 fn tolerance_ns(delay_ns: u64) -> u64 {
@@ -172,7 +175,7 @@ const STOP_TRIES: usize = 3;
 #[test]
 fn a_server_that_stands_still_shows_in_the_response_time_of_every_op_that_was_due() {
     let _alone = alone();
-    one_hits(STOP_TRIES, || {
+    one_is_right(STOP_TRIES, || {
         let server = delay_server(|_| Duration::from_millis(1));
         let url = server.url();
         let (point, stood_still) = thread::scope(|scope| {
@@ -183,7 +186,7 @@ fn a_server_that_stands_still_shows_in_the_response_time_of_every_op_that_was_du
             let stood_still = server.freeze(STOP).recv().unwrap();
             (run.join().unwrap(), stood_still)
         });
-        check_stop_is_visible(&point, &stood_still)
+        judged(&point, stop_that_is_not_visible(&point, &stood_still))
     });
 }
 
@@ -194,14 +197,18 @@ fn a_real_nginx_under_sigstop_shows_the_same() {
     std::fs::write(root.path().join("index.html"), "hello").unwrap();
     let Some(nginx) = peers::nginx(root.path(), &[]) else { return };
     let url = format!("{}index.html", nginx.url());
-    one_hits(STOP_TRIES, || {
+    one_is_right(STOP_TRIES, || {
+        let place = tempfile::tempdir().unwrap();
+        let bundle = place.path().join("run");
         let (point, stood_still) = thread::scope(|scope| {
-            let run = scope.spawn(|| measure(&url, &STOPPED_LOAD));
+            let run = scope.spawn(|| measure_into(&bundle, &url, &STOPPED_LOAD));
+            let begun = bundle.join("intervals/point-01.hlog.partial");
+            wait_until("the point has begun", || begun.exists() || run.is_finished());
             thread::sleep(Duration::from_millis(2_500));
             let stood_still = stop_for(&nginx.pids().unwrap(), STOP);
             (run.join().unwrap(), stood_still)
         });
-        check_stop_is_visible(&point, &stood_still)
+        judged(&point, stop_that_is_not_visible(&point, &stood_still))
     });
 }
 
@@ -218,16 +225,17 @@ fn stop_for(pids: &[u32], stop: Duration) -> Range<u64> {
     from_ns..signal(Signal::CONT)
 }
 
-/// `stood_still` is on `CLOCK_MONOTONIC`: how long the stop was, not how long it was to be.
-fn check_stop_is_visible(point: &PointResult, stood_still: &Range<u64>) -> Result<(), String> {
+/// How what is seen differs from the stop. `stood_still` is on `CLOCK_MONOTONIC`: how long the stop
+/// was, not how long it was to be.
+fn stop_that_is_not_visible(point: &PointResult, stood_still: &Range<u64>) -> Option<String> {
     let stop = Duration::from_nanos(stood_still.end - stood_still.start);
     let expected_s = stopped_p99(point.seconds.unwrap(), stop);
     let p99_s = response(point).p99.unwrap() as f64 / 1e9;
     if (p99_s / expected_s - 1.0).abs() >= 0.05 {
-        return Err(format!("p99 {p99_s} s, expected {expected_s} s of a stop of {stop:?}"));
+        return Some(format!("p99 {p99_s} s, expected {expected_s} s of a stop of {stop:?}"));
     }
     // Nothing was left out: every op that came due is in the histogram.
     let n = response(point).n;
     let due = (point.offered_ops_per_s.unwrap() * point.seconds.unwrap()).round() as u64;
-    if n == due { Ok(()) } else { Err(format!("{n} response times of {due} ops due")) }
+    (n != due).then(|| format!("{n} response times of {due} ops due"))
 }

@@ -24,7 +24,7 @@ fn check_unharmed(client: &mut Client) {
     let begun = now();
     let asked = RequestHeader { size: 100, ..request(RequestType::ClientServer) };
     assert_eq!(client.ask(asked, b"well").0.status, Status::Ok);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn a_client_that_never_stops_asking_how_it_is_keeps_neither_the_others_waiting_n
     let begun = now();
     let mut late = server.client(2, 0);
     check_unharmed(&mut late);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let took = server.end();
-    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[test]

@@ -180,7 +180,9 @@ fn a_server_that_falls_silent_costs_each_client_one_timeout() {
     let (place, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let server = Served::below(&root.path().join("segments"));
     let bundle = place.path().join("b");
-    let run = begin(&server.url, &bundle, &["--set", "op_timeout=1s"]);
+    // Room for a timeout, however late the server is stopped.
+    let long = ["--set", "op_timeout=2s", "--set", "profiles.quick.measure=6s"];
+    let run = begin(&server.url, &bundle, &long);
     signal(&server.child, Signal::STOP);
     let ended: Ended = wait_for(run);
     signal(&server.child, Signal::CONT);

@@ -67,6 +67,8 @@ fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool
         &["--points", "800", "--set", "profiles.quick.workload_scale=1"],
         &["--set", "profiles.quick.warm_up=1ms", "--set", "profiles.quick.measure=1s"],
         &SMALL_SET[..],
+        // However late, every op is sent and answered.
+        &["--set", "profiles.quick.drain=10s"],
     ]
     .concat();
     let Some(capture) = Capture::start(server.port) else { return };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_testkit::fault_server::{Fault, FaultServer};
 use serde_json::Value;
 
-use crate::support::{Ended, command, plimsoll, result, wait_for};
+use crate::support::{Ended, Judged, command, one_is_right, plimsoll, result, wait_for};
 use crate::web_peers::{CLIENT, Seen, WebPeer};
 
 /// Of most runs here.
@@ -118,21 +118,30 @@ fn requests_clients_and_new_connections_are_as_many_as_were_asked_for() {
     }
 }
 
+/// An open load of 50/s with these gaps between its requests: how many gaps between those that the
+/// server saw are those of uniform ones, 20 ms, but for what a busy host makes of them.
+fn even_gaps(peer: &WebPeer, gaps: &str) -> (usize, Value) {
+    let before = peer.seen(0).len();
+    let flags = ["-n", "100", "--rate", "50", "--connections", "4", "--gaps", gaps];
+    let asked = ask(&peer.url(""), &flags);
+    assert_eq!(asked.measured().0, 100);
+    let seen = peer.seen(before as u64 + 101).split_off(before + 1);
+    assert!(connections(&seen) <= 4, "{}", peer.name);
+    let gaps_ms = seen.windows(2).map(|two| (two[1].at_s - two[0].at_s) * 1e3);
+    (gaps_ms.filter(|ms| (14.0..26.0).contains(ms)).count(), asked.points()[0].clone())
+}
+
 #[test]
 fn an_open_load_has_the_rate_the_gaps_and_the_connections_it_was_given() {
     for peer in WebPeer::all() {
-        let even = |gaps: &str| {
-            let before = peer.seen(0).len();
-            let flags = ["-n", "40", "--rate", "50", "--connections", "4", "--gaps", gaps];
-            assert_eq!(ask(&peer.url(""), &flags).measured().0, 40);
-            let seen = peer.seen(before as u64 + 41).split_off(before + 1);
-            assert!(connections(&seen) <= 4, "{}", peer.name);
-            let gaps_ms = seen.windows(2).map(|two| (two[1].at_s - two[0].at_s) * 1e3);
-            gaps_ms.filter(|gap_ms| (14.0..26.0).contains(gap_ms)).count()
-        };
-        // 20 ms each, but for what a busy host makes of them; of an exponential law 22 % lie there.
-        let (uniform, exponential) = (even("uniform"), even("exponential"));
-        assert!(uniform >= 18 && exponential <= 14, "{}: {uniform} {exponential}", peer.name);
+        one_is_right(3, || {
+            let [(uniform, point), (exponential, _)] =
+                ["uniform", "exponential"].map(|gaps| even_gaps(&peer, gaps));
+            // Of an exponential law 22 % lie there.
+            let differs = uniform < 50 || exponential > 36;
+            let seen = || format!("{}: {uniform} and {exponential} of 99", peer.name);
+            Judged::of(&point, differs.then(seen))
+        });
     }
 }
 
@@ -287,11 +296,11 @@ fn a_timeout_is_the_longest_a_reply_may_take() {
     let late = |pause_ms| {
         let fault = move |_: &_| Fault::Late(Duration::from_millis(pause_ms));
         let server = FaultServer::with_fixed_body(10, fault);
-        let flags = ["-n", "20", "--timeout", "250ms", "--no-check"];
+        let flags = ["-n", "20", "--timeout", "1s", "--no-check"];
         (ask(&server.url(), &flags).measured(), server.requests())
     };
     assert_eq!(late(20), ((20, BTreeMap::new()), 20));
-    assert_eq!(late(600), ((20, BTreeMap::from([("timeout".to_owned(), 20)])), 20));
+    assert_eq!(late(2_500), ((20, BTreeMap::from([("timeout".to_owned(), 20)])), 20));
 }
 
 #[test]
@@ -309,7 +318,8 @@ fn pieces_of_streams_are_timed_and_the_requests_are_the_same() {
         assert_eq!(asked.points()[0]["ops"]["GET"]["first_piece_ns"]["n"], 20);
         assert_eq!(peer.seen(21).len(), 21, "{}", peer.name);
     }
-    let pause = Duration::from_millis(20);
+    // Long beside a pause of this machine, after which two pieces come together.
+    let pause = Duration::from_millis(200);
     let dripping = FaultServer::with_fixed_body(30, move |_| Fault::SlowDrip { bytes: 10, pause });
     let asked = ask(&dripping.url(), &["-n", "4", "--stream", "--clients", "1"]);
     let get = &asked.points()[0]["ops"]["GET"];

@@ -92,7 +92,8 @@ fn many_look_on_and_see_what_the_result_says() {
     let target = Listening::start();
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let more = ["--rate", "100,200", "--for", "1200ms", "--live"];
+    // Whoever comes in the first point's second second still sees a second of each point.
+    let more = ["--rate", "100,200", "--for", "2200ms", "--live"];
     let mut run = start(&short("web-url", &target.url, &bundle, &more));
     let page = Page::of(&mut run);
     let still = page.stand_still();

@@ -11,13 +11,16 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ended, command, plimsoll, result, short, wait_for, wait_until};
+use crate::support::{
+    Ended, Judged, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
+};
 
 /// Points long enough for whole samples.
 const LONG: [&str; 4] =
     ["--set", "profiles.quick.measure=3s", "--set", "profiles.quick.warm_up=500ms"];
 
-/// Figures are compared one run at a time: a machine that is too full samples late.
+/// Figures of samples of a second are compared one run at a time: a machine that is too full samples
+/// late.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,41 +58,44 @@ fn mean(result: &Value, point: usize, name: &str, source: Option<&str>) -> Optio
 }
 
 /// Runs until a source saw what this host's own monitor saw, within 2 % or the slack given, at the
-/// first point: three times at most. A machine that is too full reads both late: what differs on one
-/// is not judged.
+/// first point; a machine that is too full reads both late. The last run's result.
 #[track_caller]
 fn check_alike(source: &str, alike: &[(&str, f64)], mut run: impl FnMut(&Path) -> Ended) -> Value {
-    for tried in 1.. {
+    let mut last = Value::Null;
+    one_is_right(3, || {
         let place = TempDir::new().unwrap();
         let bundle = place.path().join("run");
         let ended = run(&bundle);
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-        let result = result(&bundle);
-        let covered = mean(&result, 0, "monitor.covered", Some(source));
-        let mut off: Vec<String> = alike
-            .iter()
-            .filter_map(|(name, slack)| differs(&result, name, source, *slack))
-            .collect();
-        if covered.is_none_or(|covered| covered < 0.9) {
-            off.push(format!("covered {covered:?}"));
-        }
-        if off.is_empty() {
-            return result;
-        }
-        eprintln!("{off:?}");
-        if tried == 3 {
-            assert!(is_disturbed(&result), "{off:?}");
-            eprintln!("not judged: other programs used this machine");
-            return result;
-        }
-    }
-    unreachable!("the third run returns or panics")
+        last = result(&bundle);
+        let many_sockets = has_many_sockets();
+        let judged =
+            alike.iter().filter(|(name, _)| !(many_sockets && name.starts_with("socket.")));
+        let differs = judged.filter_map(|(name, slack)| differs(&last, name, source, *slack));
+        let covered = mean(&last, 0, "monitor.covered", Some(source));
+        let gaps = covered.is_none_or(|covered| covered < 0.9);
+        let gaps = gaps.then(|| format!("covered {covered:?}"));
+        Judged::of(&last["points"][0], differs.chain(gaps))
+    });
+    last
 }
 
-/// Other programs used so much of this machine that the run says so.
-fn is_disturbed(result: &Value) -> bool {
-    let warnings = result["points"][0]["warnings"].as_array().into_iter().flatten();
-    warnings.into_iter().any(|warning| warning["rule"] == "other_work")
+/// So many TCP sockets, those of closed connections too, that looking at them takes long: monitors do
+/// that seldom then, or not at all.
+fn has_many_sockets() -> bool {
+    let text = fs::read_to_string("/proc/net/sockstat").unwrap();
+    let tcp = text.lines().find_map(|line| line.strip_prefix("TCP: ")).unwrap();
+    let fields: Vec<&str> = tcp.split_whitespace().collect();
+    let sockets = |of: &str| fields.iter().skip_while(|name| **name != of).nth(1);
+    let count = |of: &str| sockets(of).map_or(0, |count| count.parse::<u64>().unwrap());
+    count("inuse") + count("tw") > 4_000
+}
+
+/// Asserts what watching took, where the source was there to tell.
+#[track_caller]
+fn check_cost(result: &Value, source: &str, cores_max: f64) {
+    let cost = mean(result, 0, "monitor.cpu", Some(source));
+    assert!(cost.is_none_or(|cost| cost < cores_max), "{cost:?} of a core");
 }
 
 fn differs(result: &Value, name: &str, source: &str, slack: f64) -> Option<String> {
@@ -127,8 +133,7 @@ fn a_host_through_ssh_tells_the_same_figures_as_this_host() {
         }
         ended
     });
-    let cost = mean(&result, 0, "monitor.cpu", Some(source)).unwrap();
-    assert!(cost < 0.1, "{cost} of a core");
+    check_cost(&result, source, 0.1);
 }
 
 #[test]
@@ -283,9 +288,8 @@ fn a_real_sshd_lets_a_run_watch_its_host_at_little_cost() {
     let result = check_alike(&url, &alike, |bundle| {
         run(bundle, ssh.path(), &[&monitor[..], &LONG].concat())
     });
-    let cost = mean(&result, 0, "monitor.cpu", Some(&url)).unwrap();
     // Half a percent is what it takes; an idle machine would be needed to hold it to that.
-    assert!(cost < 0.05, "{cost} of a core");
+    check_cost(&result, &url, 0.05);
 }
 
 #[test]
@@ -340,7 +344,6 @@ fn node_exporter_tells_the_same_figures_as_this_host() {
 
 #[test]
 fn snmpd_tells_the_same_traffic_as_this_host_and_no_file_holds_its_community() {
-    let _alone = alone();
     let Some(snmpd) = require_peer("snmpd") else { return };
     let free = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
     let address = free.local_addr().unwrap().to_string();

@@ -4,7 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::support::{plimsoll, result, short};
+use serde_json::Value;
+
+use crate::support::{Judged, one_is_right, plimsoll, result, short};
 
 /// Before the first event, and between events.
 const PAUSE: Duration = Duration::from_millis(40);
@@ -37,6 +39,16 @@ fn answer(mut stream: TcpStream) {
     }
 }
 
+/// Sleeps are late, never early; one that began late may end on time.
+fn are_the_servers(get: &Value) -> bool {
+    let pause = PAUSE.as_secs_f64() * 1e3;
+    let p50_ms = |times: &str| get[times]["p50"].as_f64().unwrap() / 1e6;
+    get["piece_gap_ns"]["n"] == 40 * u64::from(EVENTS - 1)
+        && (pause * 0.9..pause * 2.0).contains(&p50_ms("first_piece_ns"))
+        && (pause * 0.9..pause * 2.0).contains(&p50_ms("piece_gap_ns"))
+        && p50_ms("response_ns") > pause * f64::from(EVENTS) * 0.95
+}
+
 #[test]
 fn the_first_piece_and_the_gaps_between_pieces_are_those_of_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -44,20 +56,20 @@ fn the_first_piece_and_the_gaps_between_pieces_are_those_of_the_server() {
     std::thread::spawn(move || events(listener));
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let more = ["--clients", "4", "-n", "40", "--stream"];
-    let run = plimsoll(&short("web-url", &url, &bundle, &more));
-    run.check(run.code.unwrap(), &["GET: first piece p50 ", ", between pieces p50 "]);
+    let mut run = None;
+    // A client that stands still for a pause finds two pieces together.
+    one_is_right(3, || {
+        let _ = std::fs::remove_dir_all(&bundle);
+        let more = ["--clients", "4", "-n", "40", "--stream"];
+        let ended = run.insert(plimsoll(&short("web-url", &url, &bundle, &more)));
+        ended.check(ended.code.unwrap(), &["GET: first piece p50 ", ", between pieces p50 "]);
+        let point = &result(&bundle)["points"][0];
+        let get = &point["ops"]["GET"];
+        assert_eq!(get["first_piece_ns"]["n"], 40);
+        Judged::of(point, (!are_the_servers(get)).then(|| get.to_string()))
+    });
+    let run = run.unwrap();
     let get = &result(&bundle)["points"][0]["ops"]["GET"];
-    let ms = |times: &str, figure: &str| get[times][figure].as_f64().unwrap() / 1e6;
-    assert_eq!(get["first_piece_ns"]["n"], 40);
-    assert_eq!(get["piece_gap_ns"]["n"], 40 * u64::from(EVENTS - 1));
-    let pause = PAUSE.as_secs_f64() * 1e3;
-    // Sleeps are late, never early; one that began late may end on time.
-    for (times, name) in [("first_piece_ns", "first piece"), ("piece_gap_ns", "gap")] {
-        let p50 = ms(times, "p50");
-        assert!((pause * 0.9..pause * 2.0).contains(&p50), "{name} {p50} ms, {pause} ms each");
-    }
-    assert!(ms("response_ns", "p50") > pause * f64::from(EVENTS) * 0.95, "{get}");
     // What was recorded survives the bundle.
     let again = plimsoll(&["analyse", bundle.to_str().unwrap()]);
     assert_eq!(again.code, run.code, "{again:?}");

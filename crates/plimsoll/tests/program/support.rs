@@ -4,10 +4,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;
 
 /// Longest any of these runs may take, on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Measurements that differ on a disturbed machine, after which a test shows nothing.
+const DISTURBED_MAX: usize = 3;
 
 /// How the program ended.
 #[derive(Debug)]
@@ -79,6 +82,50 @@ pub fn broken_rules(result: &Value) -> Vec<String> {
         rules.extend(left_out.map(str::to_owned));
     }
     rules
+}
+
+/// What a measurement shows, and how it differs from what it should show.
+pub enum Judged {
+    Right,
+    Wrong(String),
+    /// Other programs used so much of this machine that the run says so.
+    Disturbed(String),
+}
+
+impl Judged {
+    /// Of a load point and all that differs at it.
+    pub fn of(point: &Value, differs: impl IntoIterator<Item = String>) -> Self {
+        let differs: Vec<String> = differs.into_iter().collect();
+        match (differs.is_empty(), is_disturbed(point)) {
+            (true, _) => Self::Right,
+            (false, true) => Self::Disturbed(differs.join("; ")),
+            (false, false) => Self::Wrong(differs.join("; ")),
+        }
+    }
+}
+
+fn is_disturbed(point: &Value) -> bool {
+    let mut warnings = point["warnings"].as_array().into_iter().flatten();
+    warnings.any(|warning| warning["rule"] == "other_work" || warning["rule"] == "stolen")
+}
+
+/// Measures until one measurement is right, `tries` times at most: a wrong program is wrong each
+/// time, a machine that stands still now and then is not. Where other programs use the machine all
+/// the time, the test is a skipped one.
+#[track_caller]
+pub fn one_is_right(tries: usize, mut measure: impl FnMut() -> Judged) {
+    let (mut wrong, mut disturbed) = (Vec::new(), Vec::new());
+    loop {
+        match measure() {
+            Judged::Right => return,
+            Judged::Wrong(how) => wrong.push(how),
+            Judged::Disturbed(how) => disturbed.push(how),
+        }
+        assert!(wrong.len() < tries, "{wrong:#?}; on a disturbed machine: {disturbed:#?}");
+        if disturbed.len() == DISTURBED_MAX {
+            return skip_always(&format!("other programs use this machine: {disturbed:?}"));
+        }
+    }
 }
 
 /// Finished load points of a bundle's journal.

@@ -180,7 +180,7 @@ mod tests {
         };
         let last = |exact_to_ms| labelled_rows(&point(exact_to_ms)).pop().unwrap();
         assert_eq!(last(20), ("> 20.0 ms".to_owned(), 50.0));
-        assert_eq!(last(5), ("> 0 ns".to_owned(), 100.0));
+        assert_eq!(last(5), ("> 0 s".to_owned(), 100.0));
     }
 
     #[test]
