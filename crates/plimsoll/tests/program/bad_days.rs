@@ -268,7 +268,8 @@ fn a_server_that_hangs_up_and_then_falls_silent_is_described_so_before_all_else(
         index if index % 8 == 4 => Fault::Silence,
         _ => Fault::CloseBeforeReply,
     });
-    let ended = against(&server, &bundle, &["--set", "profiles.quick.measure=4s"]);
+    let more = ["--set", "profiles.quick.measure=4s", "--timeout", "1s"];
+    let ended = against(&server, &bundle, &more);
     ended.check(1, &["  Errors\n  - point 1: the server refused or closed the connections of "]);
     let text = ended.out.split("before replying; from second ").nth(1);
     let text = text.unwrap_or_else(|| panic!("{}", ended.out));
