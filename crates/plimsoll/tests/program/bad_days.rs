@@ -268,8 +268,7 @@ fn a_server_that_hangs_up_and_then_falls_silent_is_described_so_before_all_else(
         index if index % 8 == 4 => Fault::Silence,
         _ => Fault::CloseBeforeReply,
     });
-    // Shorter than the drain, which would leave these ops unfinished.
-    let more = ["--set", "profiles.quick.measure=4s", "--timeout", "200ms"];
+    let more = ["--set", "profiles.quick.measure=4s", "--timeout", "1s"];
     let ended = against(&server, &bundle, &more);
     ended.check(1, &["  Errors\n  - point 1: the server refused or closed the connections of "]);
     let text = ended.out.split("before replying; from second ").nth(1);
