@@ -21,11 +21,6 @@ impl Found {
         let [low, high] = interval.unwrap_or([value, value]);
         Self { value, low, high, load: None }
     }
-
-    /// Nothing is known of the upper end.
-    const fn at_least(value: f64) -> Self {
-        Self { value, low: value, high: f64::INFINITY, load: None }
-    }
 }
 
 /// What became of a gate. `unsure_fails`: a limit within the interval fails the run.
@@ -95,9 +90,16 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<Found> {
     let mut worst: Option<Found> = None;
     for point in result.points.iter().filter(wanted) {
         let found = Found { load: Some(point.requested), ..of_point(gate.figure, point)? };
+        // What is certain to fail, then what may, then how far.
         let is_worse = worst.is_none_or(|worst| match gate.fails {
-            Side::Above => found.low > worst.low,
-            Side::Below => found.high < worst.high,
+            Side::Above => {
+                let fails = |it: &Found| (it.low > gate.limit, it.high > gate.limit);
+                (fails(&found), found.low) > (fails(&worst), worst.low)
+            }
+            Side::Below => {
+                let fails = |it: &Found| (it.high < gate.limit, it.low < gate.limit);
+                (fails(&found), worst.high) > (fails(&worst), found.high)
+            }
         });
         if is_worse {
             worst = Some(found);
@@ -108,12 +110,25 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<Found> {
 
 fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
     match figure {
-        GateFigure::Response(figure) => Stated::response(point, figure).map(time),
-        GateFigure::Service(figure) => Stated::service(point, figure).map(time),
+        GateFigure::Response(figure) => {
+            let is_bound = |ns| point.censored.is_some_and(|it| it.bounds_response(figure, ns));
+            Stated::response(point, figure).map(|stated| time(stated, is_bound))
+        }
+        GateFigure::Service(figure) => {
+            let is_bound = |ns| point.censored.is_some_and(|it| it.bounds_service(figure, ns));
+            Stated::service(point, figure).map(|stated| time(stated, is_bound))
+        }
         GateFigure::Errors => {
-            let due: u64 = point.ops.values().map(|op| op.count).sum();
+            let ended: u64 = point.ops.values().map(|op| op.count).sum();
             let errors: u64 = point.errors.values().sum();
-            (due > 0).then(|| Found::new(errors as f64 / due as f64 * 100.0, None))
+            // Any op that is unfinished may have failed.
+            let unfinished = point.censored.map_or(0, |censored| censored.unfinished);
+            let share = |errors: u64, ops: u64| errors as f64 / ops as f64 * 100.0;
+            (ended > 0).then(|| {
+                let [low, high] =
+                    [share(errors, ended), share(errors + unfinished, ended + unfinished)];
+                Found::new(low, Some([low, high.max(low)]))
+            })
         }
         GateFigure::Achieved => {
             Some(Found::new(point.achieved_ops_per_s?, point.achieved_interval_ops_per_s))
@@ -122,10 +137,12 @@ fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
     }
 }
 
-fn time(stated: Stated) -> Found {
-    match stated.lower_bound {
-        true => Found::at_least(stated.value),
-        false => Found::new(stated.value, stated.interval),
+/// `is_bound`: a time of this length may be that of an op that was not sent or not finished.
+fn time(stated: Stated, is_bound: impl Fn(f64) -> bool) -> Found {
+    let found = Found::new(stated.value, stated.interval);
+    match is_bound(found.high) {
+        true => Found { high: f64::INFINITY, ..found },
+        false => found,
     }
 }
 

@@ -18,6 +18,7 @@ use plimsoll_model::units::{BytesPerSec, clients, grouped};
 
 use self::clients::clients_limit;
 use crate::metric::{ops_unit, throughput};
+use crate::validity::missed_load;
 
 pub(crate) use story::limit_spans;
 
@@ -155,10 +156,6 @@ fn broke(point: &PointResult, rule: &str) -> bool {
 
 fn failed(point: &PointResult) -> bool {
     broke(point, "errors") || broke(point, "corrupt")
-}
-
-fn missed_load(point: &PointResult) -> bool {
-    point.not_counted == Some(NotCounted::NotHeld)
 }
 
 /// Ops waited to the end: the server got all it could take.

@@ -10,7 +10,7 @@ mod scalability;
 #[cfg(test)]
 mod tests;
 
-use plimsoll_model::result::{NotCounted, PointResult};
+use plimsoll_model::result::PointResult;
 use plimsoll_model::shape::{Asymptotes, Knee, Peak, Shape};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::grouped;
@@ -19,6 +19,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::limit::FALL_MIN_RATIO;
 use crate::metric::throughput;
+use crate::validity::missed_load;
 
 pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};
@@ -102,7 +103,7 @@ fn open_shape(metric: Metric, points: &[&PointResult]) -> Option<Shape> {
     let all: Vec<Loaded> =
         points.iter().filter_map(|point| loaded(point, point.requested, metric)).collect();
     let peak = peak(&all).filter(|_| all.len() >= POINTS_MIN)?;
-    let missed = |point: &&&PointResult| point.not_counted == Some(NotCounted::NotHeld);
+    let missed = |point: &&&PointResult| missed_load(point);
     let missed = points.iter().filter(missed).map(|p| p.requested).reduce(f64::min);
     let text = match missed {
         Some(load) => format!(

@@ -232,8 +232,11 @@ fn of_mean(known: &Known<'_>) -> Option<(Uncertainty, [f64; 2])> {
 }
 
 fn of_percentile(known: &Known<'_>, percentile_e2: u32) -> Option<(Uncertainty, [f64; 2])> {
-    let is_exact = |value: &u64| known.exact_to_ns.is_none_or(|exact_to| *value <= exact_to);
-    let value = percentile(known.measured, percentile_e2).filter(is_exact)? as f64;
+    let is_exact = |ns: f64| known.exact_to_ns.is_none_or(|exact_to| ns <= exact_to as f64);
+    let value = percentile(known.measured, percentile_e2)? as f64;
+    if !is_exact(value) {
+        return None;
+    }
     let share = f64::from(percentile_e2) / 10_000.0;
     let Chance { below, above } = chance_of_share(&known.slices, known.measured, share)?;
     let at = |times: &Times, share: f64| times.value_at_quantile(share.clamp(0.0, 1.0)) as f64;

@@ -1,7 +1,7 @@
 //! What came due by the clock or from a reply: counts that the schedules of a worker keep.
 
 use plimsoll_model::assignment::Phases;
-use plimsoll_model::event::{OpTimes, Times, WorkerTotals, new_times};
+use plimsoll_model::event::{OpTimes, Times, WorkerTotals, growing_times};
 use plimsoll_model::units::Nanos;
 
 use crate::recorder::{in_window, keep_least};
@@ -11,18 +11,13 @@ pub(crate) struct DueCounts {
     phases: Phases,
     due: u64,
     not_sent: u64,
-    unsent: Option<Unsent>,
+    /// When the ops came due that were never sent, from the begin of the window.
+    unsent: Option<Box<Times>>,
     pieces: u64,
     piece_ns_total: u64,
     think_ns_total: u64,
     last_due: Nanos,
     last_sent: Nanos,
-}
-
-/// When the ops came due that were never sent: from the begin of the window, and the last of them.
-struct Unsent {
-    due: Box<Times>,
-    last_due: Nanos,
 }
 
 impl DueCounts {
@@ -64,10 +59,9 @@ impl DueCounts {
             return;
         }
         self.not_sent += 1;
-        let first = || Unsent { due: Box::new(new_times()), last_due: due };
-        let unsent = self.unsent.get_or_insert_with(first);
-        unsent.due.saturating_record((due - self.phases.warm_up_ns).0);
-        unsent.last_due = unsent.last_due.max(due);
+        let unsent = self.unsent.get_or_insert_with(|| Box::new(growing_times()));
+        // It grows with the window; what no histogram holds would be centuries.
+        let _ = unsent.record((due - self.phases.warm_up_ns).0);
     }
 
     /// Records how old the ops that were never sent are when the drain ends, at `now`. An age is
@@ -75,10 +69,15 @@ impl DueCounts {
     pub(crate) fn record_ages(&self, times: &mut OpTimes, now: Nanos) {
         let Some(unsent) = &self.unsent else { return };
         let ages = times.unsent_mut();
-        for due in unsent.due.iter_recorded() {
-            let latest = self.phases.warm_up_ns + Nanos(due.value_iterated_to());
-            ages.saturating_record_n(now.saturating_sub(latest).0, due.count_at_value());
+        for due in unsent.iter_recorded() {
+            let age = self.least_age(due.value_iterated_to(), now);
+            ages.saturating_record_n(age.0, due.count_at_value());
         }
+    }
+
+    /// Of an op that came due so long after the begin of the window.
+    fn least_age(&self, due_ns: u64, now: Nanos) -> Nanos {
+        now.saturating_sub(self.phases.warm_up_ns).saturating_sub(Nanos(due_ns))
     }
 
     /// A piece of work of a closed client ended at `now`.
@@ -93,8 +92,7 @@ impl DueCounts {
     /// Adds them to a worker's totals when the drain ends, at `now`.
     pub(crate) fn add_to(&self, totals: &mut WorkerTotals, now: Nanos) {
         if let Some(unsent) = &self.unsent {
-            let age = now.saturating_sub(unsent.last_due);
-            keep_least(&mut totals.response_age_min, age);
+            keep_least(&mut totals.response_age_min, self.least_age(unsent.max(), now));
         }
         totals.due += self.due;
         totals.not_sent += self.not_sent;

@@ -23,6 +23,8 @@ pub(crate) struct Parts {
     last: Option<Nanos>,
     long_waits: u32,
     wait: PartWait,
+    /// When something was sent last, or the connection was made.
+    asked_at: Nanos,
     /// The link has carried a whole reply.
     answered: bool,
 }
@@ -43,12 +45,14 @@ pub(crate) struct ReplyShape {
     pub(crate) part_wait: Option<PartWait>,
     /// The kernel's stamp of its last bytes.
     pub(crate) arrived: Option<Nanos>,
+    /// When the last of its request was sent, after what it took to make the connection.
+    pub(crate) asked_at: Nanos,
 }
 
 impl Parts {
-    /// Something is sent: what comes next answers it.
-    pub(crate) const fn asked(&mut self) {
-        (self.last, self.long_waits) = (None, 0);
+    /// Something is sent, or can be, since `now`: what comes next answers it.
+    pub(crate) const fn asked(&mut self, now: Nanos) {
+        (self.last, self.long_waits, self.asked_at) = (None, 0, now);
     }
 
     /// Bytes arrived.
@@ -67,9 +71,9 @@ impl Parts {
     pub(crate) fn ended(&mut self) -> ReplyShape {
         let part_wait = (self.long_waits == 1).then_some(self.wait);
         let is_first = !std::mem::replace(&mut self.answered, true);
-        let arrived = self.last;
-        self.asked();
-        ReplyShape { is_first, part_wait, arrived }
+        let (arrived, asked_at) = (self.last, self.asked_at);
+        self.asked(asked_at);
+        ReplyShape { is_first, part_wait, arrived, asked_at }
     }
 }
 
@@ -205,7 +209,8 @@ mod tests {
 
     fn replied(sent_ms: u64, arrived_ms: u64) -> Replied {
         let (sent, done) = (MS(sent_ms), MS(arrived_ms));
-        let shape = ReplyShape { is_first: false, part_wait: None, arrived: Some(done) };
+        let shape =
+            ReplyShape { is_first: false, part_wait: None, arrived: Some(done), asked_at: sent };
         Replied { endpoint: 0, sent, done, in_flight: 3, shape }
     }
 
@@ -228,7 +233,7 @@ mod tests {
     fn a_reply_of_two_parts_has_a_wait_and_the_next_begins_anew() {
         let mut parts = Parts::default();
         let arrivals = |parts: &mut Parts, at: &[u64]| {
-            parts.asked();
+            parts.asked(Nanos::ZERO);
             at.iter().for_each(|at| parts.came(Some(MS(*at))));
             parts.ended()
         };

@@ -23,7 +23,8 @@ pub use resources::{CoreUser, CoreUserKind, ResourceUse, WorkerHealth};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use started::RunStarted;
 pub use times::{
-    HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, new_times,
+    HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, Times, add_times, growing_times,
+    new_times,
 };
 
 /// Version of the journal's records.
@@ -180,7 +181,7 @@ pub struct WorkerTotals {
     pub errors: BTreeMap<String, u64>,
     /// Errors of ops due in warm-up, by class: a server that is broken is broken there too.
     pub warm_up_errors: BTreeMap<String, u64>,
-    /// Of those, the ops that failed before their requests were sent whole.
+    /// Of the failed ops due in the window, those whose requests were not yet sent whole.
     #[serde(default, skip_serializing_if = "CutOff::is_empty")]
     pub cut_off: CutOff,
     /// Unexpected statuses, over ops due in the window.

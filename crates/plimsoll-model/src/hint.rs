@@ -174,8 +174,8 @@ impl fmt::Display for Hint {
                 listen_overflows,
             } => write!(
                 f,
-                "{} took {} to {}, and TCP sent {} segments again after its shortest timeout of \
-                 200 ms: packets were lost{}",
+                "{} took {} to {}, as long as TCP's shortest retransmission timeout, and TCP had {} \
+                 timeouts or probes for lost tails: packets were lost{}",
                 Ops(ops, share_ratio),
                 Nanos(low),
                 Nanos(high),

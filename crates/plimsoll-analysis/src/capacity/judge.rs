@@ -86,7 +86,8 @@ impl Tried<'_> {
     /// no limit for them.
     fn not_held(&self) -> Option<String> {
         let left_out = || self.result.not_counted_because.as_ref().map(cause);
-        if !load_was_held(self.suite, self.record) {
+        let not_held = self.result.not_counted == Some(NotCounted::NotHeld);
+        if not_held || !load_was_held(self.suite, self.record) {
             return Some(left_out().unwrap_or_else(|| "the load was not held".to_owned()));
         }
         if self.result.not_counted == Some(NotCounted::Errors) && !self.within.limits_errors() {
@@ -124,18 +125,22 @@ impl Tried<'_> {
         match limit {
             LoadLimit::Response { figure, below } => {
                 let (value, interval) = self.response(figure, total);
-                let censored = self.result.censored.zip(value);
-                let lower_bound = censored
-                    .is_some_and(|(censored, value)| censored.bounds_response(figure, value));
+                let censored = self.result.censored;
+                let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
+                let lower_bound = value.is_some_and(is_bound);
+                // Its upper end is open where it lies among times that are known from below only.
+                let interval = interval.filter(|[_, high]| !is_bound(*high));
                 let (unit, below) = ("ns".to_owned(), below.0 as f64);
                 LimitFigure { name, unit, value, interval, lower_bound, below }
             }
             LoadLimit::Errors { below_percent } => {
                 let totals = &self.record.totals;
                 let failed: u64 = totals.errors.values().sum();
-                let value = (totals.due > 0).then(|| failed as f64 / totals.due as f64);
-                // Ops that failed were counted, one by one: this is what the server did.
-                let interval = value.map(|value| [value, value]);
+                let share = |ops: u64| (totals.due > 0).then(|| ops as f64 / totals.due as f64);
+                let value = share(failed);
+                // Ops that failed were counted, one by one; any that is unfinished may have failed.
+                let interval = value.zip(share(failed + totals.unfinished));
+                let interval = interval.map(|(low, high)| [low, high]);
                 let below = below_percent / 100.0;
                 let unit = "ratio".to_owned();
                 LimitFigure { name, unit, value, interval, lower_bound: false, below }
@@ -189,7 +194,7 @@ fn figure_text(figure: &LimitFigure, standing: TryStanding) -> String {
     let Some(value) = figure.value else { return format!("{}: no op was done", figure.name) };
     if figure.lower_bound {
         return format!(
-            "{} is at least {}, as far as ops were finished (limit {})",
+            "{} is at least {}: some ops were not sent or not finished (limit {})",
             figure.name,
             text(value),
             text(figure.below),

@@ -2,8 +2,10 @@
 //! Closed loads: it is clearly below N / (D + Z), the line that N clients would climb if nobody
 //! waited, with D + Z as at the lowest load.
 
-use plimsoll_model::result::{NotCounted, PointResult};
+use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
+
+use crate::validity::missed_load;
 
 /// A closed load that gives less than this share of its asymptote is saturated.
 pub(super) const SATURATED_MAX_RATIO: f64 = 0.8;
@@ -26,10 +28,7 @@ pub(super) fn saturation(
     lowest: Option<&PointResult>,
 ) -> Saturation {
     if point.offered_ops_per_s.is_some() {
-        return match point.not_counted {
-            Some(NotCounted::NotHeld) => Saturation::Yes(None),
-            _ => Saturation::No,
-        };
+        return if missed_load(point) { Saturation::Yes(None) } else { Saturation::No };
     }
     if matches!(suite.load, LoadSpec::Open { .. }) {
         // The closed probe of a search asks for all the server can do.

@@ -36,6 +36,9 @@ pub(super) fn nothing_done(e: &Evidence<'_>) -> Option<Finding> {
     let totals = &e.view.record.totals;
     let text = match (totals.due, totals.done_in_window) {
         (0, _) => "no op was due in the window; measure longer, or ask for more load",
+        (_, 0) if totals.errors.is_empty() => {
+            "no op had a reply in the window; see whether the server answers at all"
+        }
         (_, 0) => "no op finished without error in the window; see the error samples",
         _ => return None,
     };

@@ -60,7 +60,7 @@ fn rate(e: &Evidence<'_>, off: u64) -> Option<Finding> {
         "rate",
         format!(
             "load not held: achieved {} of {} ops/s scheduled, {} off (limit {}){}; ask for less, \
-             give the server more, or add clients",
+             give the server more resources, or add clients",
             grouped(achieved),
             grouped(scheduled),
             percent(off as f64 / due.max(1) as f64),
@@ -112,6 +112,9 @@ fn schedule_and_sending(record: &PointRecord) -> [f64; 2] {
     [totals.last_due, totals.last_sent].map(|at| since(at).max(f64::MIN_POSITIVE))
 }
 
+/// Rule of ops without a reply.
+pub(super) const UNFINISHED: &str = "unfinished";
+
 /// More ops than may fail had neither a reply nor an error when the drain ended.
 pub(super) fn unfinished(e: &Evidence<'_>) -> Option<Finding> {
     let totals = &e.view.record.totals;
@@ -121,7 +124,7 @@ pub(super) fn unfinished(e: &Evidence<'_>) -> Option<Finding> {
     }
     let silence = connections::silence(e).map(|words| format!("; {words}")).unwrap_or_default();
     finding(
-        "unfinished",
+        UNFINISHED,
         format!(
             "{} of {} ops had neither a reply nor an error when the drain ended, {} (limit \
              {}){silence}; see whether the server hangs, or give it a longer drain",
@@ -165,7 +168,9 @@ pub(super) fn own_errors(e: &Evidence<'_>) -> Option<Finding> {
 fn server_failures(totals: &WorkerTotals) -> u64 {
     let by_class: u64 = totals.errors.values().sum();
     let by_op: u64 = totals.ops.values().map(|counts| counts.errors).sum();
-    by_class.max(by_op).saturating_sub(own_failures(totals))
+    // Bundles of earlier versions count unfinished ops among the timeouts, and keep no ages.
+    let unfinished = if totals.response_age_min.is_none() { totals.unfinished } else { 0 };
+    by_class.max(by_op).saturating_sub(own_failures(totals) + unfinished)
 }
 
 fn own_failures(totals: &WorkerTotals) -> u64 {

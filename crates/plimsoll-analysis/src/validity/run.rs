@@ -2,13 +2,13 @@
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::nonconformity::Nonconformities;
-use plimsoll_model::result::{Finding, NotCounted, PointResult, Verdict};
+use plimsoll_model::result::{Finding, PointResult, Verdict};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::grouped;
 
 use super::connections::CONNECTIONS_LOST;
-use super::{Evidence, finding};
+use super::{Evidence, finding, missed_load};
 use crate::limit::generator_alone;
 use crate::raw::{Ending, RunView};
 
@@ -115,7 +115,7 @@ fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Finding> {
 
 /// A searched ladder ends at the load that the search held when it verified it.
 fn not_repeated(peak: &PointResult, points: &[PointResult]) -> Option<Finding> {
-    let missed = points.iter().find(|point| point.not_counted == Some(NotCounted::NotHeld))?;
+    let missed = points.iter().find(|point| missed_load(point))?;
     finding(
         "not_repeated",
         format!(

@@ -27,8 +27,6 @@ pub(super) struct Connections<D> {
     /// The link that a session is being told of has not taken all that was sent on it.
     unsent: bool,
     bytes_received: u64,
-    /// The last reading of the clock.
-    now: Nanos,
     /// Every connection that had something to read then was told of, in the wait before the last:
     /// what the last one told of came later.
     looked: Nanos,
@@ -95,7 +93,6 @@ impl<D: Driver> Connections<D> {
             reading: None,
             unsent: false,
             bytes_received: 0,
-            now: Nanos::ZERO,
             looked: Nanos::ZERO,
             looking: Nanos::ZERO,
         }
@@ -113,13 +110,12 @@ impl<D: Driver> Connections<D> {
     /// The time now. A reading costs up to a third of a microsecond on a virtual machine, so what
     /// was read last is kept.
     pub(super) fn now(&mut self) -> Nanos {
-        self.now = self.links.driver().now();
-        self.now
+        self.links.look_at_clock()
     }
 
     /// What the clock said last.
     pub(super) const fn last_now(&self) -> Nanos {
-        self.now
+        self.links.last_now()
     }
 
     /// By how much the wall clock moved since the last call, in nanoseconds.
@@ -154,7 +150,7 @@ impl<D: Driver> Connections<D> {
         }
         // What a poll takes is seen when the next round begins.
         let is_timed = wait != Wait::Poll;
-        let from = if is_timed && acted { self.now() } else { self.now };
+        let from = if is_timed && acted { self.now() } else { self.last_now() };
         self.links.driver().wait(wait, &mut self.ready);
         let to = if is_timed { self.now() } else { from };
         let ready = self.ready.len();

@@ -107,6 +107,8 @@ pub(super) struct Links<D> {
     bytes_sent: u64,
     /// Connections opened since the start.
     connects: u64,
+    /// What the clock said last.
+    now: Nanos,
 }
 
 /// When bytes leave.
@@ -130,6 +132,7 @@ impl<D: Driver> Links<D> {
             queued: Vec::new(),
             bytes_sent: 0,
             connects: 0,
+            now: Nanos::ZERO,
         }
     }
 
@@ -179,6 +182,17 @@ impl<D: Driver> Links<D> {
         self.free.append(&mut self.resting);
     }
 
+    /// Reads the clock.
+    pub(super) fn look_at_clock(&mut self) -> Nanos {
+        self.now = self.driver.now();
+        self.now
+    }
+
+    /// What it said last.
+    pub(super) const fn last_now(&self) -> Nanos {
+        self.now
+    }
+
     /// The socket takes bytes, which what waits is sent for, or says why it did not connect. True
     /// when it has.
     pub(super) fn writable(&mut self, link: Link) -> Result<bool, LinkError> {
@@ -188,6 +202,7 @@ impl<D: Driver> Links<D> {
         if let Some(state) = opens {
             self.driver.connected(link.slot())?;
             state.stage = Stage::Open;
+            state.parts.asked(self.now);
             self.connects += 1;
         }
         self.flush(link);
@@ -250,7 +265,7 @@ impl<D: Driver> Links<D> {
     pub(super) fn send(&mut self, link: Link, bytes: &[u8]) {
         let batched = self.sending == Sending::Batched;
         let Some(state) = state_of(&mut self.states, link) else { return };
-        state.parts.asked();
+        state.parts.asked(self.now);
         match state.stage {
             Stage::Broken | Stage::Free => {}
             Stage::Open if !batched && state.outbox.is_empty() => {

@@ -42,8 +42,9 @@ pub(super) struct Recording<'a> {
 }
 
 /// Service time of the first ops of a point, which met a server with little to do: those sent before
-/// a quarter of the worker's clients were busy.
+/// a quarter of the worker's clients were busy. What it took to make a connection is left out.
 struct FirstOps {
+    /// Zero where the worker has too few clients to tell.
     few: u64,
     /// Since when at least so many were in flight; the end of the window at the latest.
     until: Nanos,
@@ -53,8 +54,7 @@ struct FirstOps {
 
 impl FirstOps {
     fn new(clients: u32, window_end: Nanos) -> Self {
-        let few = u64::from(clients / 4).max(1);
-        Self { few, until: window_end, ops: 0, service_ns_total: 0 }
+        Self { few: u64::from(clients / 4), until: window_end, ops: 0, service_ns_total: 0 }
     }
 
     #[inline]
@@ -65,10 +65,10 @@ impl FirstOps {
     }
 
     #[inline]
-    fn ended(&mut self, flight: &Flight, outcome: &Outcome, done: Nanos) {
-        if flight.sent < self.until && !outcome.is_failure() {
+    fn replied(&mut self, op: &Replied) {
+        if op.sent < self.until {
             self.ops += 1;
-            self.service_ns_total += (done - flight.sent).0;
+            self.service_ns_total += op.done.saturating_sub(op.sent.max(op.shape.asked_at)).0;
         }
     }
 
@@ -147,13 +147,13 @@ impl<'a> Recording<'a> {
         done: Nanos,
     ) {
         let late_max = self.lateness.ended(flight.sent, flight.late_for_others(), flight.late_max);
-        self.first.ended(&flight, outcome, done);
         self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
     }
 
     /// An op that has just ended went well; it was due then.
     #[inline]
     pub(super) fn replied(&mut self, due: Nanos, op: &Replied) {
+        self.first.replied(op);
         if self.recorder.phase() == Phase::Measure {
             self.signs.note_time(op);
         }

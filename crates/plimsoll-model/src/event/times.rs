@@ -16,6 +16,11 @@ pub fn new_times() -> Times {
         .expect("the bounds are constants that the histogram accepts")
 }
 
+/// An empty [`Times`] without an upper bound: it takes more memory as longer times come.
+pub fn growing_times() -> Times {
+    Times::new(HISTOGRAM_DIGITS).expect("the number of digits is one that the histogram accepts")
+}
+
 /// Adds `other` to `sum`, exactly; a value above the bounds of `sum`, which only a histogram from
 /// elsewhere can hold, counts as the bound.
 pub fn add_times(sum: &mut Times, other: &Times) {

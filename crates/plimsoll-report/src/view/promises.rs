@@ -50,7 +50,8 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
 }
 
 fn highest_p99(point: &PointResult) -> Option<f64> {
-    let p99 = Stated::response(point, Figure::P99)?;
+    // A lower bound promises nothing.
+    let p99 = Stated::response(point, Figure::P99).filter(|p99| !p99.lower_bound)?;
     Some(p99.interval.map_or(p99.value, |[_, high]| high))
 }
 

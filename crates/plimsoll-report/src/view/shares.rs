@@ -63,6 +63,9 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             nanos(gap.p99),
         ]);
     }
+    if point.censored.is_some_and(|censored| censored.unsent > 0) {
+        table.caption.push_str(" · ops that were never sent are in no row");
+    }
     if point.ops.values().any(left_out) && !table.rows.is_empty() {
         table.caption.push_str(" · ops that did not occur are left out");
     }
