@@ -153,6 +153,9 @@ const GO_PEERS: [GoPeer; 1] = [GoPeer {
 /// Where programs that are built here go.
 const BUILT: &str = "/usr/local/bin";
 
+/// What Go trusts when it fetches a module.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// A continuous-integration run: what is missing there is a failure, not a skip.
 pub fn must_be_complete() -> bool {
     is_complete(std::env::var_os("CI").as_deref())
@@ -201,18 +204,26 @@ fn missing() -> Vec<&'static Peer> {
     peers().filter(|peer| command::find(peer.program).is_none()).collect()
 }
 
-/// A Go that is there already is not replaced by Debian's.
+/// A Go and certificates that are there already are not replaced by Debian's.
 fn packages_of(absent: &[&Peer]) -> Vec<&'static str> {
-    let has_go = command::find("go").is_some();
+    let is_there = |package: &str| match package {
+        "golang-go" => command::find("go").is_some(),
+        "ca-certificates" => Path::new(CERTIFICATES).exists(),
+        _ => false,
+    };
     let packages = absent.iter().flat_map(|peer| peer.packages).copied();
-    packages.filter(|package| *package != "golang-go" || !has_go).collect()
+    packages.filter(|package| !is_there(package)).collect()
 }
 
 /// What a person types for what no package holds.
 fn builds_of(absent: &[&Peer]) -> Vec<String> {
     let wanted = |built: &&GoPeer| absent.iter().any(|peer| peer.program == built.peer.program);
-    let built = GO_PEERS.iter().filter(wanted);
-    built.map(|built| format!("sudo env GOBIN={BUILT} go install {}", built.module)).collect()
+    // sudo may have another PATH than the user.
+    let go = command::find("go").unwrap_or_else(|| "go".into());
+    let typed = |built: &GoPeer| {
+        format!("sudo env GOBIN={BUILT} {} install {}", go.display(), built.module)
+    };
+    GO_PEERS.iter().filter(wanted).map(typed).collect()
 }
 
 fn can_install() -> bool {

@@ -148,23 +148,25 @@ impl Nonconformities {
     /// What a reader is told; `None` where none were seen.
     pub fn sentence(&self) -> Option<String> {
         let groups = self.groups();
-        let mut text = String::new();
-        let mut document = "";
+        let mut documents: Vec<(&str, Vec<String>)> = Vec::new();
         for group in groups.iter().take(GROUPS_MAX) {
-            text += &match group.document() {
-                same if same == document => " and to ".to_owned(),
-                other => format!(" from {other} in its replies to "),
-            };
-            text += &group.to_string();
-            document = group.document();
+            let (document, said) = (group.document(), group.to_string());
+            match documents.iter_mut().find(|(known, _)| *known == document) {
+                Some((_, all)) => all.push(said),
+                None => documents.push((document, vec![said])),
+            }
         }
+        let from = |(document, all): &(&str, Vec<String>)| {
+            format!("from {document} in its replies to {}", all.join(" and to "))
+        };
+        let mut text = documents.iter().map(from).collect::<Vec<_>>().join(" and ");
         text += &match groups.len().saturating_sub(GROUPS_MAX) {
             0 => String::new(),
             more => format!(", and otherwise ({more} more in result.json, `nonconformities`)"),
         };
         (!groups.is_empty()).then(|| {
             format!(
-                "the server deviates{text}; what the replies mean is clear, so they were \
+                "the server deviates {text}; what the replies mean is clear, so they were \
                  accepted; report it to the authors of the server",
             )
         })
@@ -230,6 +232,7 @@ impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             1 => f.write_str("once"),
+            2 => f.write_str("twice"),
             times => write!(f, "{} times", grouped(times as f64)),
         }
     }
@@ -267,9 +270,9 @@ mod tests {
         assert_eq!(
             seen.sentence().unwrap(),
             "the server deviates from RFC 1813 in its replies to FSSTAT (section 3.3.18; bytes \
-             follow the end of the message, 2 times) from RFC 4506 in its replies to MNT (section \
-             4.10; fhandle3: padding that is not zero, once); what the replies mean is clear, so \
-             they were accepted; report it to the authors of the server"
+             follow the end of the message, twice) and from RFC 4506 in its replies to MNT \
+             (section 4.10; fhandle3: padding that is not zero, once); what the replies mean is \
+             clear, so they were accepted; report it to the authors of the server"
         );
         let json = serde_json::to_string(&seen).unwrap();
         assert_eq!(serde_json::from_str::<Nonconformities>(&json).unwrap(), seen);
@@ -294,5 +297,10 @@ mod tests {
         two.note(&Nonconformity { kind: NonconformityKind::WrongFlag, ..FSSTAT });
         let and = "once) and to FSSTAT (section 3.3.18; a wrong flag, once);";
         assert!(two.sentence().unwrap().contains(and), "{:?}", two.sentence());
+        // By its kind it comes between the two.
+        two.note(&Nonconformity { kind: NonconformityKind::MissingPart, ..PADDING });
+        let sentence = two.sentence().unwrap();
+        assert_eq!(sentence.matches("from RFC 1813").count(), 1, "{sentence}");
+        assert!(sentence.contains("flag, once) and from RFC 4506 in its"), "{sentence}");
     }
 }

@@ -274,6 +274,7 @@ impl RpcClient {
         };
         let InFlight { number, procedure, mut datagram, .. } = self.in_flight.swap_remove(at);
         self.answered = procedure;
+        self.note(input.flaws());
         if !datagram.is_empty() {
             datagram.clear();
             self.spare.push(datagram);

@@ -23,7 +23,7 @@ pub(crate) fn nonconformity(service: Service, procedure: u32, flaw: Flaw) -> Non
         Flaw::Mode => (of, Some("mode"), K::UndefinedValue),
         Flaw::Access => (of, Some("access"), K::WrongFlag),
         Flaw::ModeNotKept => (of, Some("mode"), K::NotKept),
-        Flaw::Flavors => (of, Some("auth_flavors"), K::MissingPart),
+        Flaw::Flavors => (of, Some("auth_flavors"), K::WrongSize),
     };
     Nonconformity::once(place.document, place.section, place.name, field, kind)
 }
@@ -45,6 +45,15 @@ const NFS2: [&str; 18] = [
     "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5", "2.2.6", "2.2.7", "2.2.8", "2.2.9", "2.2.10",
     "2.2.11", "2.2.12", "2.2.13", "2.2.14", "2.2.15", "2.2.16", "2.2.17", "2.2.18",
 ];
+/// Version 3 has the same procedures and names them otherwise.
+const MOUNT1: [&str; 6] = [
+    "MOUNTPROC_NULL",
+    "MOUNTPROC_MNT",
+    "MOUNTPROC_DUMP",
+    "MOUNTPROC_UMNT",
+    "MOUNTPROC_UMNTALL",
+    "MOUNTPROC_EXPORT",
+];
 const MOUNT3: [&str; 6] = ["5.2.0", "5.2.1", "5.2.2", "5.2.3", "5.2.4", "5.2.5"];
 
 fn place(service: Service, procedure: u32) -> Place {
@@ -65,10 +74,7 @@ fn place(service: Service, procedure: u32) -> Place {
             let name = portmap::Procedure::from_number(procedure).map(portmap::Procedure::name);
             ("RFC 1833", "3.2", name)
         }
-        (_, mount::VERSION_1) => {
-            let name = mount::Procedure::from_number(procedure).map(mount::Procedure::name);
-            ("RFC 1094", "A.5", name)
-        }
+        (_, mount::VERSION_1) => ("RFC 1094", "A.5", MOUNT1.get(procedure as usize).copied()),
         (_, _) => {
             let name = mount::Procedure::from_number(procedure).map(mount::Procedure::name);
             ("RFC 1813", section(&MOUNT3, "5.2"), name)
@@ -100,8 +106,12 @@ mod tests {
         );
         assert!(said(v2, 17, Flaw::TrailingBytes).starts_with("RFC 1094 STATFS (section 2.2.18:"));
         let mount = |version| Service { program: mount::PROGRAM, version };
-        assert!(said(mount(3), 1, Flaw::Flavors).contains("1813 MOUNTPROC3_MNT (section 5.2.1:"));
-        assert!(said(mount(1), 1, Flaw::TrailingBytes).starts_with("RFC 1094 MOUNTPROC3_MNT"));
+        assert_eq!(
+            said(mount(3), 1, Flaw::Flavors),
+            "RFC 1813 MOUNTPROC3_MNT (section 5.2.1: auth_flavors, a wrong size, once)"
+        );
+        let of_version_1 = "RFC 1094 MOUNTPROC_MNT (section A.5:";
+        assert!(said(mount(1), 1, Flaw::TrailingBytes).starts_with(of_version_1));
         let portmapper = Service { program: portmap::PROGRAM, version: portmap::VERSION };
         let said = said(portmapper, 3, Flaw::TrailingBytes);
         assert!(said.starts_with("RFC 1833 PMAPPROC_GETPORT (section 3.2:"), "{said}");

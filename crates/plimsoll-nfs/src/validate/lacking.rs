@@ -9,6 +9,7 @@ use super::super::parameters::NfsVersion;
 use super::super::procedure::{Call, Cookie, FILE_MODE};
 use super::super::refusal::CallError;
 use super::super::remote::Remote;
+use super::remove_any;
 use plimsoll_protocol::net::SetupError;
 
 /// A name in no directory.
@@ -40,13 +41,13 @@ pub(super) fn lacking_in(
 ) -> Result<Vec<&'static str>, CallError> {
     // Without a file others stand in for it, and CREATE shows in the list.
     let file = remote.create(&dir, FILE).unwrap_or(dir);
-    let names = lacking(remote, &Objects { dir, file });
-    for name in [FILE, LINK] {
-        if remote.find(&dir, name)?.is_some() {
-            remote.remove(&dir, name)?;
-        }
+    let names = lacking(remote, &Objects { dir, file })?;
+    let tidied = [FILE, LINK].iter().try_for_each(|name| remove_any(remote, &dir, name));
+    // What the server lacks may be what tidying up needs.
+    if names.is_empty() {
+        tidied?;
     }
-    names
+    Ok(names)
 }
 
 /// The server cannot be measured.

@@ -93,12 +93,23 @@ fn all_checks(remote: &mut Remote, root: &OwnedHandle) -> Result<u32, ValidateEr
 pub fn remove_scratch(remote: &mut Remote, root: &OwnedHandle) -> Result<(), CallError> {
     let Some(found) = remote.find(root, SCRATCH.as_bytes())? else { return Ok(()) };
     for entry in remote.list(&found.handle, Listing::Names)? {
-        match remote.remove(&found.handle, &entry.name) {
-            Ok(()) | Err(CallError::Status(NfsStatus::NOENT)) => {}
-            Err(error) => return Err(error),
-        }
+        remove_any(remote, &found.handle, &entry.name)?;
     }
     remote.remove_dir(root, SCRATCH.as_bytes())
+}
+
+/// Removes a file, a link or an empty directory; none is as good.
+fn remove_any(remote: &mut Remote, dir: &OwnedHandle, name: &[u8]) -> Result<(), CallError> {
+    match remote.remove(dir, name) {
+        Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
+        Err(error @ (CallError::Status(_) | CallError::Refused(_))) => {
+            match remote.remove_dir(dir, name) {
+                Err(CallError::Status(_) | CallError::Refused(_)) => Err(error),
+                removed => removed,
+            }
+        }
+        removed => removed,
+    }
 }
 
 /// The checks under way.

@@ -126,6 +126,12 @@ impl<'a> XdrIn<'a> {
         self.rest
     }
 
+    /// What was noted so far.
+    #[inline]
+    pub(crate) fn flaws(&self) -> Flaws {
+        self.flaws
+    }
+
     /// Everything has been read, or an error.
     #[inline]
     pub fn finish(self) -> Result<(), XdrError> {

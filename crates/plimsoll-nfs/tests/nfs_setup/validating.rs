@@ -123,6 +123,45 @@ fn what_a_server_lacks_only_for_handles_that_it_knows_is_named_in_the_scratch_di
     assert!(lacks.contains("this suite needs: SYMLINK, READLINK; measure a"), "{lacks}");
 }
 
+/// Says of one procedure that it does not have it.
+fn without(procedure: v3::Procedure) -> Host {
+    Host::new(ROOMY).with_deceit(move |request, reply| {
+        request.is(v3::PROGRAM, procedure.number()).then(|| {
+            encode_reply_success(reply, request.call.xid);
+            reply.extend_from_slice(&10_004_u32.to_be_bytes());
+        })
+    })
+}
+
+#[test]
+fn what_a_server_lacks_is_named_even_where_tidying_up_needs_it() {
+    let host = without(v3::Procedure::Remove);
+    let mounted = mounted(&host, NfsVersion::V3, LinkKind::Stream);
+    let root = mounted.root;
+    let lacks = validate(&mut remote(&host, &mounted), &mounted, &root).unwrap_err().to_string();
+    assert!(lacks.contains("this suite needs: REMOVE; measure a"), "{lacks}");
+    // MKDIR makes a directory where CREATE should have made a file; twice, as nothing is left.
+    let host = without(v3::Procedure::Create);
+    for _ in 0..2 {
+        let lacks = checked(&host, NfsVersion::V3, LinkKind::Stream).unwrap_err().to_string();
+        assert!(lacks.contains("this suite needs: CREATE; measure a"), "{lacks}");
+    }
+}
+
+#[test]
+fn padding_in_the_head_of_a_reply_counts() {
+    let host = Host::new(ROOMY).with_deceit(|request, reply| {
+        request.honest(reply);
+        // A verifier of one byte instead of none, and three bytes of padding.
+        reply.splice(16..20, [0, 0, 0, 1, 9, 9, 9, 9]);
+        Some(())
+    });
+    checked(&host, NfsVersion::V3, LinkKind::Stream).unwrap();
+    let said: Vec<String> = host.log.take().iter().map(ToString::to_string).collect();
+    let padding = "GETATTR (section 4.10: padding that is not zero, ";
+    assert!(said.iter().any(|one| one.starts_with(padding)), "{said:?}");
+}
+
 #[test]
 fn what_set_up_tolerates_it_names() {
     for (version, kind) in EVERYWHERE {
@@ -133,7 +172,11 @@ fn what_set_up_tolerates_it_names() {
         });
         checked(&host, version, kind).unwrap();
         let said: Vec<String> = host.log.take().iter().map(ToString::to_string).collect();
-        for name in ["PMAPPROC_GETPORT", "MOUNTPROC3_MNT", "NULL", "LOOKUP", "READDIR", "WRITE"] {
+        let mount = match version {
+            NfsVersion::V2 => "MOUNTPROC_MNT",
+            NfsVersion::V3 => "MOUNTPROC3_MNT",
+        };
+        for name in ["PMAPPROC_GETPORT", mount, "NULL", "LOOKUP", "READDIR", "WRITE"] {
             let named = said.iter().any(|one| one.starts_with(&format!("{name} (section")));
             assert!(named, "{version:?} {kind:?}: no {name} in {said:?}");
         }

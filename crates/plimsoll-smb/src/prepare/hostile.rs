@@ -81,7 +81,12 @@ fn client(
     answer: impl FnMut(Command, &[u8]) -> Answer + Send + 'static,
 ) -> (Remote, Arc<AtomicU64>) {
     let heard = Arc::new(AtomicU64::new(0));
-    let channel = Box::new(Fake { answer, out: Vec::new(), heard: Arc::clone(&heard) });
+    let channel = Fake { answer, out: Vec::new(), heard: Arc::clone(&heard) };
+    (client_over(Box::new(channel)), heard)
+}
+
+/// A client that has logged on over this channel.
+pub(super) fn client_over(channel: Box<dyn Channel>) -> Remote {
     let established = Established {
         dialect: Dialect::V3_1_1,
         session_id: 1,
@@ -110,7 +115,7 @@ fn client(
     let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce: 0 };
     let mut session = SmbSession::new(Rc::new(site), seat).answering();
     session.logged_on(LINK, established);
-    (Remote(Blocking::new(session, channel, Arc::default())), heard)
+    Remote(Blocking::new(session, channel, Arc::default()))
 }
 
 fn opened() -> Answer {

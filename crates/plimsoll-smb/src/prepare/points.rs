@@ -177,9 +177,7 @@ impl SmbPreparation {
         site.known_clients = site.known_clients.max(clients);
         Ok(())
     }
-}
 
-impl SmbPreparation {
     /// Has a client as it is measured try these operations.
     fn validate(
         &self,

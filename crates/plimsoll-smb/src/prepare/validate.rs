@@ -16,15 +16,13 @@ use super::super::wire::status::{self, Named};
 use super::super::workspace::{self, ROOT};
 use super::remote::Remote;
 use plimsoll_protocol::blocking::{BlockingError, Ended};
-use plimsoll_protocol::net::SetupError;
+use plimsoll_protocol::net::{ChannelError, SetupError};
 
 /// Where the operations are tried, in our directory.
 const SCRATCH: &str = "check";
 /// The two handles of the checks.
 const FIRST: HandleNo = HandleNo(0);
 const SECOND: HandleNo = HandleNo(1);
-/// The check of what is answered where nothing has a name.
-const MISSING: &str = "query a missing path";
 /// What is written: two large requests, and a byte that extends the file.
 const LARGE_BYTES: u32 = 65_536;
 /// An odd size that is set afterwards.
@@ -32,18 +30,48 @@ const CUT_BYTES: u32 = 1_000;
 /// Any key will do.
 const CONTENT: Content = Content { key: 7 };
 
+/// What other checks need to have been done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    Directory,
+    File,
+    Write,
+    WriteBehind,
+    WriteEnd,
+    WriteOver,
+    Cut,
+    Lock,
+    Unlock,
+    LockAgain,
+    /// The right answer where nothing has a name.
+    Missing,
+    Rename,
+    OldName,
+    Remove,
+    InnerDirectory,
+    RemoveInner,
+    RemoveAll,
+}
+
 /// One operation and what it means.
 pub(super) struct Check {
     /// What a message calls it.
     name: &'static str,
     call: SmbCall,
-    /// The checks without which this one says nothing.
-    given: &'static [&'static str],
+    /// What others can build on when it has passed.
+    step: Option<Step>,
+    /// The steps without which it says nothing.
+    given: &'static [Step],
 }
 
 impl Check {
-    /// Says something only if the checks of these names have passed.
-    fn given(self, given: &'static [&'static str]) -> Self {
+    /// Others build on it.
+    fn is(self, step: Step) -> Self {
+        Self { step: Some(step), ..self }
+    }
+
+    /// Says something only if these steps have passed.
+    fn given(self, given: &'static [Step]) -> Self {
         Self { given, ..self }
     }
 }
@@ -59,8 +87,8 @@ enum Got {
     Status(u32),
     /// Other data than there should be, or none that can be read, in words.
     Failure(String),
-    /// Nothing more: the connection is of no use.
-    Silence(String),
+    /// Nothing. Others would wait as long.
+    Silence,
 }
 
 impl Got {
@@ -86,7 +114,8 @@ impl fmt::Display for Lacking {
         match &self.got {
             Got::Status(status::SUCCESS) => f.write_str(", got success)"),
             Got::Status(number) => write!(f, ", got {})", Named(*number)),
-            Got::Failure(words) | Got::Silence(words) => write!(f, ", got: {words})"),
+            Got::Failure(words) => write!(f, ", got: {words})"),
+            Got::Silence => write!(f, ", got: {})", ChannelError::Timeout),
         }
     }
 }
@@ -103,40 +132,55 @@ pub(super) fn validate(checks: Vec<Check>, open: Open<'_>, place: &str) -> Resul
         return Ok(());
     }
     let names: Vec<_> = lacking.iter().map(Lacking::to_string).collect();
+    let count = match (names.len(), total) {
+        (1, 1) => "the operation that this suite needs does not work".to_owned(),
+        (1, _) => format!("1 of the {total} operations that this suite needs does not work"),
+        (many, _) => format!("{many} of the {total} operations that this suite needs do not work"),
+    };
     Err(SetupError::Unusable(format!(
-        "{place}: the server does not do {} of {total} operations as the suite needs them: {}; \
-         nothing was measured: see the server's log and its configuration of the share",
-        names.len(),
+        "{place}: {count}: {}; nothing was measured. See the server's log and the configuration \
+         of the share",
         names.join(", ")
     )))
 }
 
 /// Operations that the server lacks. What cannot be tried without one of them is not among them.
 fn try_all(checks: Vec<Check>, open: Open<'_>) -> Result<Vec<Lacking>, SetupError> {
-    let mut share = open()?;
-    let (mut lacking, mut not_passed) = (Vec::new(), Vec::new());
-    for Check { name, call, given } in checks {
-        if share.0.session().lost().is_some() {
+    let (mut share, mut is_broken) = (open()?, false);
+    let (mut lacking, mut passed) = (Vec::new(), Vec::new());
+    for Check { name, call, step, given } in checks {
+        if is_broken || share.0.session().lost().is_some() {
             // The operation before ended the session; others can do without it.
-            let Ok(another) = open() else { break };
-            share = another;
+            share = match open() {
+                Err(error) if lacking.is_empty() || matches!(error, SetupError::Stopped) => {
+                    return Err(error);
+                }
+                Err(_) => break,
+                Ok(another) => another,
+            };
+            is_broken = false;
         }
-        let is_given = !given.iter().any(|given| not_passed.contains(given));
+        let is_given = given.iter().all(|step| passed.contains(step));
         if !is_given || !share.0.session().has_open(&call.op) {
-            not_passed.push(name);
             continue;
         }
         let expected = call.expected;
         let got = match share.0.run(call) {
             Ok(ended) => Got::of(ended),
             Err(BlockingError::Stopped) => return Err(SetupError::Stopped),
-            Err(BlockingError::Channel(error)) => Some(Got::Silence(error.to_string())),
+            Err(BlockingError::Channel(ChannelError::Timeout)) => Some(Got::Silence),
+            Err(BlockingError::Channel(error)) => {
+                is_broken = true;
+                Some(Got::Failure(error.to_string()))
+            }
         };
-        let Some(got) = got else { continue };
-        let is_over = matches!(got, Got::Silence(_));
-        not_passed.push(name);
+        let Some(got) = got else {
+            passed.extend(step);
+            continue;
+        };
+        let is_silent = matches!(got, Got::Silence);
         lacking.push(Lacking { name, expected, got });
-        if is_over {
+        if is_silent {
             break;
         }
     }
@@ -158,11 +202,13 @@ fn scratch() -> PathText {
 }
 
 fn done(name: &'static str, op: SmbOp) -> Check {
-    Check { name, call: SmbCall { op, expected: Expected::Success }, given: &[] }
+    let call = SmbCall { op, expected: Expected::Success };
+    Check { name, call, step: None, given: &[] }
 }
 
 fn refused(name: &'static str, status: u32, op: SmbOp) -> Check {
-    Check { name, call: SmbCall { op, expected: Expected::Failure(status) }, given: &[] }
+    let call = SmbCall { op, expected: Expected::Failure(status) };
+    Check { name, call, step: None, given: &[] }
 }
 
 fn create(name: &str, handle: HandleNo, disposition: Disposition) -> SmbOp {
@@ -216,7 +262,7 @@ fn begin() -> Vec<Check> {
     vec![
         done("echo", SmbOp::Echo),
         done("remove a directory with all in it", SmbOp::Deltree { path: scratch() }),
-        done("make a directory", SmbOp::Mkdir { path: scratch() }),
+        done("make a directory", SmbOp::Mkdir { path: scratch() }).is(Step::Directory),
         done("query the file system", SmbOp::QueryFs { level: FsLevel::Size }),
     ]
 }
@@ -224,20 +270,22 @@ fn begin() -> Vec<Check> {
 fn data() -> Vec<Check> {
     let large = u64::from(LARGE_BYTES);
     vec![
-        done("create a file", create("data.dat", FIRST, Disposition::Create)),
-        done("write", write(0, LARGE_BYTES)),
-        done("write behind that", write(large, LARGE_BYTES)),
-        done("write one byte at the end", write(2 * large, 1)),
+        done("create a file", create("data.dat", FIRST, Disposition::Create))
+            .is(Step::File)
+            .given(&[Step::Directory]),
+        done("write", write(0, LARGE_BYTES)).is(Step::Write),
+        done("write behind that", write(large, LARGE_BYTES)).is(Step::WriteBehind),
+        done("write one byte at the end", write(2 * large, 1)).is(Step::WriteEnd),
         done("flush", SmbOp::Flush { handle: FIRST }),
-        done("read back", read(0, LARGE_BYTES, LARGE_BYTES)).given(&["write"]),
+        done("read back", read(0, LARGE_BYTES, LARGE_BYTES)).given(&[Step::Write]),
         done("read back behind that", read(large + 4_096, 4_096, 4_096))
-            .given(&["write behind that"]),
+            .given(&[Step::WriteBehind]),
         done("read back up to the end", read(2 * large - 511, 4_096, 512))
-            .given(&["write one byte at the end"]),
+            .given(&[Step::WriteBehind, Step::WriteEnd]),
         refused("read beyond the end", status::END_OF_FILE, read(2 * large + 1, 4_096, 0)),
-        done("write over what is there", write(4_096, 61_440)),
+        done("write over what is there", write(4_096, 61_440)).is(Step::WriteOver),
         done("read back what was written over", read(0, LARGE_BYTES, LARGE_BYTES))
-            .given(&["write over what is there"]),
+            .given(&[Step::Write, Step::WriteOver]),
     ]
 }
 
@@ -247,9 +295,10 @@ fn sizes() -> Vec<Check> {
     vec![
         done("query an open file", SmbOp::QueryFile { handle: FIRST, level }),
         done("set times of an open file", set(FileChange::Basic)),
-        done("set the size of an open file", set(FileChange::EndOfFile(u64::from(CUT_BYTES)))),
+        done("set the size of an open file", set(FileChange::EndOfFile(u64::from(CUT_BYTES))))
+            .is(Step::Cut),
         done("read what the new size leaves", read(0, 4_096, CUT_BYTES))
-            .given(&["set the size of an open file"]),
+            .given(&[Step::Write, Step::Cut]),
     ]
 }
 
@@ -257,14 +306,16 @@ fn locks() -> Vec<Check> {
     let (offset, length) = (100, 200);
     let lock = |handle| SmbOp::Lock { handle, offset, length };
     let unlock = |handle| SmbOp::Unlock { handle, offset, length };
+    let held = "lock what another handle holds";
     let refused = SmbCall { op: lock(SECOND), expected: Expected::AnyFailure };
     vec![
-        done("open a file a second time", create("data.dat", SECOND, Disposition::Open)),
-        done("lock", lock(FIRST)),
-        Check { name: "lock what another handle holds", call: refused, given: &["lock"] },
-        done("unlock", unlock(FIRST)).given(&["lock"]),
-        done("lock what was unlocked", lock(SECOND)).given(&["unlock"]),
-        done("unlock that", unlock(SECOND)).given(&["lock what was unlocked"]),
+        done("open a file a second time", create("data.dat", SECOND, Disposition::Open))
+            .given(&[Step::File]),
+        done("lock", lock(FIRST)).is(Step::Lock),
+        Check { name: held, call: refused, step: None, given: &[Step::Lock] },
+        done("unlock", unlock(FIRST)).is(Step::Unlock).given(&[Step::Lock]),
+        done("lock what was unlocked", lock(SECOND)).is(Step::LockAgain).given(&[Step::Unlock]),
+        done("unlock that", unlock(SECOND)).given(&[Step::LockAgain]),
         done("close", SmbOp::Close { handle: SECOND }),
         done("close the other", SmbOp::Close { handle: FIRST }),
     ]
@@ -278,55 +329,72 @@ fn names() -> Vec<Check> {
             "create a name that exists",
             status::OBJECT_NAME_COLLISION,
             create("data.dat", FIRST, Disposition::Create),
-        ),
-        refused("open a missing name", missing, create("none.dat", FIRST, Disposition::Open)),
-        done("query a path", query("data.dat")),
-        refused(MISSING, missing, query("none.dat")),
-        done("find a name", find("data.dat")),
-        done("find names by a pattern", find("*")),
-        refused("find without a match", status::NO_SUCH_FILE, find("none*.dat")),
-        done("rename", rename()),
-        refused("query the old name", missing, query("data.dat")).given(&["rename", MISSING]),
-        done("query the new name", query("other.dat")).given(&["rename"]),
-        done("make a file of the old name", create("data.dat", FIRST, Disposition::OpenIf)),
+        )
+        .given(&[Step::File]),
+        refused("open a missing name", missing, create("none.dat", FIRST, Disposition::Open))
+            .given(&[Step::Directory]),
+        done("query a path", query("data.dat")).given(&[Step::File]),
+        refused("query a missing path", missing, query("none.dat"))
+            .is(Step::Missing)
+            .given(&[Step::Directory]),
+        done("find a name", find("data.dat")).given(&[Step::File]),
+        done("find names by a pattern", find("*")).given(&[Step::File]),
+        refused("find without a match", status::NO_SUCH_FILE, find("none*.dat"))
+            .given(&[Step::Directory]),
+        done("rename", rename()).is(Step::Rename).given(&[Step::File]),
+        refused("query the old name", missing, query("data.dat"))
+            .given(&[Step::Rename, Step::Missing]),
+        done("query the new name", query("other.dat")).given(&[Step::Rename]),
+        done("make a file of the old name", create("data.dat", FIRST, Disposition::OpenIf))
+            .is(Step::OldName)
+            .given(&[Step::Directory]),
         done("close it", SmbOp::Close { handle: FIRST }),
         refused("rename to a name that exists", status::OBJECT_NAME_COLLISION, rename())
-            .given(&["rename"]),
-        done("remove a file", SmbOp::Unlink { path: at("other.dat") }).given(&["rename"]),
+            .given(&[Step::Rename, Step::OldName]),
+        done("remove a file", SmbOp::Unlink { path: at("other.dat") })
+            .is(Step::Remove)
+            .given(&[Step::Rename]),
         refused("query a removed name", missing, query("other.dat"))
-            .given(&["remove a file", MISSING]),
+            .given(&[Step::Remove, Step::Missing]),
     ]
 }
 
 fn directories() -> Vec<Check> {
     let path = at("inner");
     vec![
-        done("make an inner directory", SmbOp::Mkdir { path }),
+        done("make an inner directory", SmbOp::Mkdir { path })
+            .is(Step::InnerDirectory)
+            .given(&[Step::Directory]),
         refused(
             "make a directory that exists",
             status::OBJECT_NAME_COLLISION,
             SmbOp::Mkdir { path },
         )
-        .given(&["make an inner directory"]),
+        .given(&[Step::InnerDirectory]),
         done("remove an empty directory", SmbOp::Rmdir { path })
-            .given(&["make an inner directory"]),
+            .is(Step::RemoveInner)
+            .given(&[Step::InnerDirectory]),
         refused(
             "query a removed directory",
             status::OBJECT_NAME_NOT_FOUND,
             SmbOp::QueryPath { path, level: FileLevel::Basic },
         )
-        .given(&["remove an empty directory", MISSING]),
+        .given(&[Step::RemoveInner, Step::Missing]),
     ]
 }
 
 fn end() -> Vec<Check> {
     vec![
-        done("remove the directory of the checks", SmbOp::Deltree { path: scratch() }),
+        done("remove the directory of the checks", SmbOp::Deltree { path: scratch() })
+            .is(Step::RemoveAll),
         refused(
             "query the directory of the checks",
             status::OBJECT_NAME_NOT_FOUND,
             SmbOp::QueryPath { path: scratch(), level: FileLevel::Basic },
         )
-        .given(&["remove the directory of the checks", MISSING]),
+        .given(&[Step::RemoveAll, Step::Missing]),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -217,7 +217,7 @@ const NOT_SUPPORTED: u32 = 0xc000_00bb;
 
 #[test]
 fn an_operation_that_the_server_lacks_is_named_before_any_load_and_others_are_tried_all_the_same() {
-    let lacks = "does not do 1 of 48 operations as the suite needs them: \"lock\" (expected \
+    let lacks = "1 of the 48 operations that this suite needs does not work: \"lock\" (expected \
                  success, got";
     let on_lock = |status| Recipe::on(command::LOCK, Trick::Status(status));
     refused(on_lock(NOT_SUPPORTED), &format!("{lacks} NT_STATUS_NOT_SUPPORTED)"));

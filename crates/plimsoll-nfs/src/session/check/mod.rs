@@ -69,7 +69,9 @@ impl Check<'_> {
         run: &mut ServerRun,
     ) -> Judged<'m> {
         let mut input = XdrIn::tolerant(message);
-        match ReplyHead::decode(&mut input)?.outcome {
+        let head = ReplyHead::decode(&mut input)?;
+        flaws.set(input.flaws());
+        match head.outcome {
             ReplyOutcome::Success => {}
             refusal => return Err(Failure::Refused(refusal)),
         }

@@ -69,6 +69,19 @@ fn each_reply_counts_once_and_over_streams_too() {
 }
 
 #[test]
+fn padding_in_the_head_counts_as_any_other() {
+    let site = site(V3, Datagram);
+    let padded = |xid| {
+        let mut good = replies::good(&site, NfsCall::FsStat, xid);
+        // A verifier of one byte instead of none, and three bytes of padding.
+        good.splice(16..20, [0, 0, 0, 1, 9, 9, 9, 9]);
+        good
+    };
+    let said = "RFC 4506 FSSTAT (section 4.10: padding that is not zero, once)";
+    check(noted(V3, NfsCall::FsStat, padded), OpStatus::Ok, said);
+}
+
+#[test]
 fn a_failed_status_needs_nothing_behind_it() {
     let alone = |xid| reply(xid, Status3::STALE);
     let stale = OpStatus::Failed(ErrorClass::Status(70));

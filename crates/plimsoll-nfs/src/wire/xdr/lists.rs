@@ -50,7 +50,7 @@ impl<T> ListIter<'_, T> {
         match self.source {
             ListSource::Values(values) => values.is_empty(),
             // As `XdrIn::bool` reads a server's booleans.
-            ListSource::Encoded(bytes) => bytes.starts_with(&0u32.to_be_bytes()),
+            ListSource::Encoded(bytes) => bytes.is_empty() || bytes.starts_with(&[0; 4]),
         }
     }
 }
