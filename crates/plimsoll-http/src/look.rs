@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_engine::seam::{LinkKind, Session};
@@ -25,8 +26,9 @@ const QUOTED_CHARS_MAX: usize = 160;
 const INSIST: &str = "--no-check measures it all the same";
 
 /// What is to be done about a server that speaks another version of HTTP.
-pub(crate) const HTTP2_ONLY: &str = "the server speaks HTTP/2 only, which Plimsoll does not speak \
-    yet (gRPC ports do so): let it speak HTTP/1.1 as well, or ask a port that does";
+pub(crate) const HTTP2_ONLY: &str = "the server speaks only HTTP/2, as gRPC servers do, and \
+    Plimsoll does not support HTTP/2 yet: enable HTTP/1.1 on the server, or use a port that offers \
+    it";
 /// Of HTTP/2 over TLS (RFC 9113 §3.2).
 const ALPN_HTTP2: &[u8] = b"h2";
 
@@ -81,8 +83,11 @@ impl Look<'_> {
             OpStatus::Failed(class) => {
                 let is_http2 = malformed == Some(Malformed::Http2)
                     || class == ErrorClass::Transport && self.agrees_on_http2(dial);
+                if dial.stop().load(Ordering::Relaxed) {
+                    return Err(SetupError::Stopped);
+                }
                 Err(unusable(match is_http2 {
-                    true => format!("no answer in HTTP/1.1: {HTTP2_ONLY}"),
+                    true => HTTP2_ONLY.to_owned(),
                     false => self.complaint(class, &ended, &words),
                 }))
             }
@@ -100,7 +105,7 @@ impl Look<'_> {
     /// A server that agreed on no protocol with HTTP/1.1 alone and hung up agrees on HTTP/2.
     fn agrees_on_http2(&self, dial: &dyn Dial) -> bool {
         let (Some(tls), Ok(mut channel)) = (&self.tls, self.dial(dial)) else { return false };
-        tls.agrees_on(ALPN_HTTP2, &mut *channel, self.timeout)
+        tls.agrees_on(ALPN_HTTP2, &mut *channel, &dial.stop(), self.timeout)
     }
 
     fn complaint(&self, class: ErrorClass, ended: &Ended, words: &str) -> String {
@@ -142,8 +147,13 @@ fn of_status(code: u32, words: &str) -> &'static str {
         403 => "see whether this host or user may ask for it",
         404 | 410 => "check the path, or accept it with --set 'workload.expect=[\"404\"]'",
         405 => "ask with another method, -m METHOD",
+        413 => "it takes no body (-d) of this size: raise its limit, or send a smaller one",
         411..=415 | 422 => "check the body (-d) and its type (-H \"Content-Type: …\")",
-        426 | 505 => {
+        426 => {
+            "the server wants another protocol (its Upgrade header names it): Plimsoll speaks \
+             HTTP/1.1 only"
+        }
+        505 => {
             "the server wants another version of HTTP, such as HTTP/2: Plimsoll speaks HTTP/1.1 only"
         }
         429 => "the server limits how often one may ask: lift that for this host",

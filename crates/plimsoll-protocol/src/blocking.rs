@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
-use plimsoll_model::outcome::{OpKind, Outcome};
+use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
 use crate::net::{Channel, ChannelError, NonconformityLog};
@@ -24,6 +24,8 @@ pub const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
 const HEARING_COSTS: Duration = Duration::from_millis(1);
 /// Fewer bytes count as a piece of silence. A long answer comes in larger ones.
 const CRUMB_BYTES: usize = 512;
+/// Reads of what a peer said before it stopped taking bytes.
+const LAST_READS_MAX: usize = 16;
 /// Time does not pass for the session: the silence is the only limit.
 const NOW: Nanos = Nanos(0);
 
@@ -129,8 +131,8 @@ impl<S: Session> Blocking<S> {
     fn turn(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
         let Self { session, wire, stop, incoming, .. } = self;
         if let Some(error) = wire.failure.take() {
-            wire.channel = None;
-            return Err(error.into());
+            self.hear_last(time_left)?;
+            return self.break_off(error);
         }
         let Some(channel) = &mut wire.channel else { return Err(ChannelError::Closed.into()) };
         if std::mem::take(&mut wire.is_wanted) {
@@ -145,9 +147,48 @@ impl<S: Session> Blocking<S> {
                 session.on_eof(LINK, NOW, wire);
                 wire.channel = None;
             }
+            Err(BlockingError::Channel(error @ ChannelError::Failed(_))) => {
+                return self.break_off(error);
+            }
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Tells the session what a peer that takes no more bytes said before: the answer to a request
+    /// that it did not want to read to the end. The kernel keeps it.
+    fn hear_last(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
+        let Self { session, wire, stop, incoming, .. } = self;
+        for _ in 0..LAST_READS_MAX {
+            let Some(channel) = &mut wire.channel else { return Ok(()) };
+            incoming.clear();
+            match hear(&mut **channel, stop, time_left, incoming) {
+                Ok(()) if !incoming.is_empty() => session.on_bytes(LINK, incoming, NOW, wire),
+                Err(BlockingError::Stopped) => return Err(BlockingError::Stopped),
+                // How it ended is known already, and better.
+                Ok(()) | Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the session that its connection broke, unless it has closed it meanwhile. The error
+    /// is the caller's where no op ends by that.
+    fn break_off(&mut self, error: ChannelError) -> Result<(), BlockingError> {
+        let Self { session, wire, .. } = self;
+        let errno = match &error {
+            ChannelError::Failed(error) => error.raw_os_error(),
+            ChannelError::Timeout | ChannelError::Closed => None,
+        };
+        if let (Some(_), Some(errno)) = (wire.channel.take(), errno) {
+            let class = ErrorClass::Transport;
+            session.on_failed(LINK, LinkError { class, errno }, NOW, wire);
+        }
+        wire.failure = None;
+        match wire.ended.is_empty() {
+            true => Err(error.into()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -227,12 +268,15 @@ impl Io for Wire {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::sync::Mutex;
 
-    use plimsoll_engine::seam::LinkError;
-    use plimsoll_model::outcome::{ErrorClass, OpStatus};
+    use plimsoll_model::outcome::OpStatus;
 
     use super::*;
+
+    const EPIPE: i32 = 32;
+    const ECONNRESET: i32 = 104;
 
     /// Sends a byte and wants it back; several may be in flight.
     #[derive(Default)]
@@ -286,7 +330,12 @@ mod tests {
                 io.complete(ticket, outcome(OpStatus::Failed(ErrorClass::Transport)));
             }
         }
-        fn on_failed(&mut self, _: Link, _: LinkError, _: Nanos, _: &mut impl Io) {}
+        fn on_failed(&mut self, _: Link, error: LinkError, _: Nanos, io: &mut impl Io) {
+            if let Some((ticket, _)) = self.asked.pop_front() {
+                io.explain(format_args!("{error}"));
+                io.complete(ticket, outcome(OpStatus::Failed(error.class)));
+            }
+        }
         fn next_deadline(&self) -> Option<Nanos> {
             None
         }
@@ -298,6 +347,7 @@ mod tests {
 
     struct Fake {
         sent: Vec<u8>,
+        takes_bytes: bool,
         answer: Answer,
         heard: Arc<Mutex<u32>>,
     }
@@ -305,7 +355,10 @@ mod tests {
     impl Channel for Fake {
         fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
             self.sent.extend_from_slice(bytes);
-            Ok(())
+            match self.takes_bytes {
+                true => Ok(()),
+                false => Err(ChannelError::Failed(io::Error::from_raw_os_error(EPIPE))),
+            }
         }
         fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
             assert!(wait <= STOP_HEARD_WITHIN);
@@ -322,8 +375,17 @@ mod tests {
     ) -> (Blocking<Echo>, Heard, Arc<AtomicBool>) {
         let (heard, stop) = (Heard::default(), Arc::new(AtomicBool::new(false)));
         let (sent, answer) = (Vec::new(), Box::new(answer));
-        let channel = Box::new(Fake { sent, answer, heard: Arc::clone(&heard) });
-        (Blocking::new(Echo::default(), channel, Arc::clone(&stop)), heard, stop)
+        let fake = Fake { sent, takes_bytes: true, answer, heard: Arc::clone(&heard) };
+        (Blocking::new(Echo::default(), Box::new(fake), Arc::clone(&stop)), heard, stop)
+    }
+
+    /// The server takes no bytes, and these pieces lie in the socket.
+    fn broken(pieces: &[&'static [u8]]) -> Blocking<Echo> {
+        let mut pieces: VecDeque<Vec<u8>> = pieces.iter().map(|piece| piece.to_vec()).collect();
+        let answer =
+            Box::new(move |_: &mut Vec<u8>| pieces.pop_front().ok_or(ChannelError::Closed));
+        let fake = Fake { sent: Vec::new(), takes_bytes: false, answer, heard: Heard::default() };
+        Blocking::new(Echo::default(), Box::new(fake), Arc::default())
     }
 
     fn echo(sent: &mut Vec<u8>) -> Result<Vec<u8>, ChannelError> {
@@ -394,8 +456,24 @@ mod tests {
         let (mut client, ..) = blocking(|_| Err(ChannelError::Closed));
         assert_eq!(client.run(7).unwrap().detail, "closed");
         is(client.run(7), "the server closed the connection");
-        let reset = || ChannelError::Failed(std::io::ErrorKind::ConnectionReset.into());
+        let reset = || ChannelError::Failed(io::Error::from_raw_os_error(ECONNRESET));
         let (mut client, ..) = blocking(move |_| Err(reset()));
-        is(client.run(7), "connection reset");
+        assert!(client.run(7).unwrap().detail.contains("Connection reset"));
+        is(client.run(7), "the server closed the connection");
+        let (mut client, ..) = blocking(|_| Err(ChannelError::Failed(io::Error::other("odd"))));
+        is(client.run(7), "odd");
+    }
+
+    #[test]
+    fn what_a_peer_said_before_it_took_no_more_bytes_is_heard() {
+        let mut answered = broken(&[&[0], &[7]]);
+        assert_eq!(answered.run(7).unwrap().outcome.status, OpStatus::Ok);
+        is(answered.run(7), "the server closed the connection");
+        for nothing in [&[][..], &[&[0][..]]] {
+            assert!(broken(nothing).run(7).unwrap().detail.contains("Broken pipe"));
+        }
+        // Of chatter no more is read than a few pieces.
+        let mut chats = broken(&[&[0][..]; LAST_READS_MAX + 1]);
+        assert!(chats.run(7).unwrap().detail.contains("Broken pipe"));
     }
 }

@@ -86,9 +86,9 @@ fn by_this(user: &CoreUser, share: &str) -> String {
              or hosts, or lower the load"
         ),
         CoreUserKind::Kernel => format!(
-            "{name}, a thread of the kernel, {had}: it cannot be ended; it does what interrupts, \
-             drivers and file systems leave to it: move their interrupts to another core \
-             (/proc/irq/*/smp_affinity, irqbalance), or start Plimsoll on other cores (taskset)"
+            "{name}, a thread of the kernel, {had}. It cannot be ended. Move interrupts to another \
+             core (/proc/irq/*/smp_affinity, irqbalance), or start Plimsoll on other cores \
+             (taskset)"
         ),
         CoreUserKind::Other => {
             format!("{name} (process {pid}) {had}: end it or keep it off that core")

@@ -48,7 +48,7 @@ impl<'a> EarlyAnswers<'a> {
     pub(super) fn advice(&self) -> &'static str {
         match self.cut_off.answered.iter().max_by_key(|(_, count)| *count) {
             Some((413, _)) => "raise its limit for the size of a body, or send a smaller one",
-            Some((401 | 403 | 407, _)) => "send the credentials that it wants",
+            Some((401 | 407, _)) => "send the credentials that it wants",
             Some((417, _)) => "send the request without Expect",
             _ => "the server's log says why",
         }
@@ -98,7 +98,14 @@ mod tests {
                         of 2,024 ops got the status, 1,460 lost their connection first; raise its \
                         limit for the size of a body, or send a smaller one";
         assert_eq!(text, expected);
-        for (status, advice) in [(401, "credentials"), (417, "Expect"), (500, "log says why")] {
+        let others = [
+            (401, "credentials"),
+            (403, "log says why"),
+            (407, "credentials"),
+            (417, "Expect"),
+            (500, "log says why"),
+        ];
+        for (status, advice) in others {
             let text = lost_text(&point(status, 1_460, 1_460)).unwrap();
             assert!(text.contains(&format!("answers {status} and closes")), "{text}");
             assert!(text.contains(advice) && !text.contains("limit of connections"), "{text}");

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plimsoll_engine::seam::{
@@ -15,6 +16,7 @@ use plimsoll_engine::seam::{
 };
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
+use plimsoll_protocol::blocking::hear;
 use plimsoll_protocol::net::Channel;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
@@ -25,9 +27,6 @@ use super::session::LINGERING_LINKS_MAX;
 
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
-
-/// Reads of one handshake, each of which may bring a part of the server's answer.
-const HANDSHAKE_READS_MAX: usize = 64;
 
 const CLOSED_IN_HANDSHAKE: &str = "the server closed during the handshake";
 
@@ -47,21 +46,28 @@ impl TlsSite {
     }
 
     /// The server at the other end of a fresh channel agrees on this protocol (ALPN, RFC 7301)
-    /// when it is the only one that is offered. Waits so long for each part of its answer.
-    pub(super) fn agrees_on(&self, name: &[u8], channel: &mut dyn Channel, wait: Duration) -> bool {
+    /// when it is the only one that is offered. Its answer must be whole within `time_left`, and
+    /// is given up when `stop` is raised.
+    pub(super) fn agrees_on(
+        &self,
+        name: &[u8],
+        channel: &mut dyn Channel,
+        stop: &AtomicBool,
+        mut time_left: Duration,
+    ) -> bool {
         let mut config = ClientConfig::clone(&self.config);
         config.alpn_protocols = vec![name.to_vec()];
         let connection = ClientConnection::new(Arc::new(config), self.name.clone());
         let Ok(mut connection) = connection else { return false };
         let mut bytes = Vec::new();
-        for _ in 0..HANDSHAKE_READS_MAX {
+        loop {
             bytes.clear();
             while connection.wants_write() && connection.write_tls(&mut bytes).is_ok() {}
             if !connection.is_handshaking() || channel.send(&bytes).is_err() {
                 break;
             }
             bytes.clear();
-            if channel.receive(&mut bytes, wait).is_err() {
+            if hear(channel, stop, &mut time_left, &mut bytes).is_err() {
                 break;
             }
             let mut rest = bytes.as_slice();

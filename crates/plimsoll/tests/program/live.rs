@@ -7,11 +7,12 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use rustix::process::Signal;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
 use crate::listening::Listening;
-use crate::support::{command, plimsoll, result, short, wait_for};
+use crate::support::{command, plimsoll, result, short, signal, wait_for};
 
 /// Besides the one who stands still and the one who asks for the figures at the end.
 const VIEWERS: usize = 7;
@@ -227,8 +228,7 @@ fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
     let target = Listening::start();
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    // Longer than this test takes on a busy machine; it ends the run.
-    let more = ["--rate", "20", "--for", "50s", "--live", "localhost:0"];
+    let more = ["--rate", "20", "--for", "2m", "--live", "localhost:0"];
     let mut run = start(&short("web-url", &target.url, &bundle, &more));
     let page = Page::of(&mut run);
     let enter = || {
@@ -244,7 +244,7 @@ fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
     seated.pop();
     crate::support::wait_until("a seat is free", || enter().0 == "200");
     drop(seated);
-    crate::support::signal(&run, rustix::process::Signal::INT);
+    signal(&run, Signal::INT);
     wait_for(run);
 }
 

@@ -230,9 +230,13 @@ fn a_status_sent_before_the_body_was_read_is_got_by_every_op_whatever_the_server
     let body = place.path().join("body");
     std::fs::write(&body, vec![b'x'; 4 << 20]).unwrap();
     let body = format!("@{}", body.display());
-    for (status, reply) in [
-        ("413", &b"HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno"[..]),
-        ("500", b"HTTP/1.0 500 No\r\n\r\nno"),
+    for (status, advice, reply) in [
+        (
+            "413",
+            "raise its limit",
+            &b"HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno"[..],
+        ),
+        ("500", "log says", b"HTTP/1.0 500 No\r\n\r\nno"),
     ] {
         let bundle = place.path().join(status);
         let more = ["-m", "POST", "-d", &body, "--clients", "4", "--no-check"];
@@ -242,6 +246,10 @@ fn a_status_sent_before_the_body_was_read_is_got_by_every_op_whatever_the_server
         let point = &result(&bundle)["points"][0];
         let classes: Vec<&String> = point["errors"].as_object().unwrap().keys().collect();
         assert_eq!(classes, [&format!("status:{status}")], "{point}");
+        // The look before load gets it too.
+        let first = format!("the first POST ended with status {status}");
+        plimsoll(&["run", "web-url", &answering(reply), "-m", "POST", "-d", &body])
+            .check(3, &[&first, "saying \"no\"", advice]);
     }
 }
 
@@ -251,11 +259,11 @@ fn a_port_that_speaks_http_2_only_is_named_as_that_before_any_load() {
     let goaway = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
     for frame in [&settings[..], goaway] {
         plimsoll(&["run", "web-url", &answering(frame), "--clients", "1"])
-            .check(3, &["the server speaks HTTP/2 only", "let it speak HTTP/1.1 as well"]);
+            .check(3, &["the server speaks only HTTP/2", "enable HTTP/1.1 on the server"]);
     }
     let wants = answering(b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n");
     plimsoll(&["run", "web-url", &wants, "--clients", "1"])
-        .check(3, &["status 426", "Plimsoll speaks HTTP/1.1 only"]);
+        .check(3, &["status 426", "its Upgrade header names it", "Plimsoll speaks HTTP/1.1 only"]);
 }
 
 #[test]

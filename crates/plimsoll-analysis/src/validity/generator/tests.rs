@@ -59,7 +59,11 @@ fn who_had_the_workers_core_is_told_by_name() {
     let text =
         told(Some(vec![CoreUser { kernel: true, ..user("kworker/0:0-events", false) }]), 0.0);
     assert!(text.contains("kworker/0:0-events, a thread of the kernel, had a worker's"), "{text}");
-    assert!(text.contains("it cannot be ended") && text.contains("smp_affinity"), "{text}");
+    assert!(
+        text.contains("It cannot be ended. Move interrupts to another")
+            && text.contains("smp_affinity"),
+        "{text}"
+    );
     assert!(!text.contains("end it"), "{text}");
     let text = told(None, 0.0);
     assert!(text.contains("other programs had a worker's core for 48 % of the time"), "{text}");
