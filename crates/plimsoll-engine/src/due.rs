@@ -61,7 +61,7 @@ impl DueCounts {
         self.not_sent += 1;
         let unsent = self.unsent.get_or_insert_with(|| Box::new(growing_times()));
         // It grows with the window; what no histogram holds would be centuries.
-        let _ = unsent.record((due - self.phases.warm_up_ns).0);
+        let _ = unsent.record(due.saturating_sub(self.phases.warm_up_ns).0);
     }
 
     /// Records how old the ops that were never sent are when the drain ends, at `now`. An age is

@@ -14,7 +14,6 @@ use plimsoll_model::event::{
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
-use crate::due::DueCounts;
 use crate::fresh::FreshTimes;
 use crate::seam::Piece;
 use crate::ticks::Ticks;
@@ -299,11 +298,10 @@ impl Recorder {
         record_times(times, &flight, &landing, false);
     }
 
-    /// Ops that were due in the window and had not been sent when the drain ended, at `now`.
-    pub(crate) fn never_sent(&mut self, due: &DueCounts, now: Nanos) {
-        if let Some(first) = self.current.ops.first_mut() {
-            due.record_ages(first, now);
-        }
+    /// Times of the first kind of op in the interval that runs, which have those of ops that were never
+    /// sent.
+    pub(crate) fn first_times_mut(&mut self) -> Option<&mut OpTimes> {
+        self.current.ops.first_mut()
     }
 
     /// A sample of an error of this class would be kept.

@@ -18,8 +18,9 @@ use crate::nonconformity::Nonconformities;
 use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
+pub use crate::core_user::{CoreUser, CoreUserKind};
 pub use cut_off::CutOff;
-pub use resources::{CoreUser, CoreUserKind, ResourceUse, WorkerHealth};
+pub use resources::{ResourceUse, WorkerHealth};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use started::RunStarted;
 pub use times::{

@@ -9,6 +9,7 @@
 //! | [`event`] | what an agent and a run report back; the journal is a list of these |
 //! | [`outcome`] | how one op ended |
 //! | [`nonconformity`] | where replies differ from their specification and mean the same |
+//! | [`core_user`] | who used a core that a worker or the server wanted |
 //! | [`bundle`] | the directory that holds everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
 //! | [`host`] | what a host is |
@@ -35,6 +36,7 @@ pub mod calibrated;
 pub mod capacity;
 pub mod certificate;
 pub mod comparison;
+pub mod core_user;
 pub mod disclosure;
 pub mod event;
 pub mod gate;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::CoreUser;
+use crate::core_user::CoreUser;
 
 /// What held a load point back. Never absent: *not saturated* is [`LimitKind::None`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

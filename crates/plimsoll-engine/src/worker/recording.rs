@@ -236,7 +236,9 @@ impl<'a> Recording<'a> {
     /// The point has ended at `now`: the last interval and the totals.
     pub(super) fn finish(mut self, now: Nanos, counted: &Counted, due: &DueCounts) {
         let left = self.recorder.phase();
-        self.recorder.never_sent(due, now);
+        if let Some(times) = self.recorder.first_times_mut() {
+            due.record_ages(times, now);
+        }
         if now > Nanos::ZERO {
             self.roll(now, counted);
         }
