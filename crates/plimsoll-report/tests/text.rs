@@ -255,7 +255,8 @@ fn each_point_says_what_limited_it_in_every_text() {
     let files = plimsoll_report::csv(&run);
     let of = |name: &str| &files.iter().find(|(file, _)| file == name).unwrap().1;
     let header = of("points.csv").lines().next().unwrap();
-    assert!(header.ends_with(",limit_kind,limit_place,limit_text"), "{header}");
+    let last = ",limit_kind,limit_place,limit_text,unfinished_ops,response_exact_to_ns";
+    assert!(header.ends_with(last), "{header}");
     let eighth = of("points.csv").lines().nth(8).unwrap();
     assert!(eighth.contains(",disk,nvme0n1,the disk does"), "{eighth}");
     let limits: Vec<&str> =
