@@ -182,13 +182,14 @@ fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
     let lag_unit = lag_unit(points);
     let mut columns = vec![
         filled(figures("not sent", ""), |p| count(p.not_sent)),
-        filled(figures("unfinished", ""), |p| {
-            count(Some(p.censored.map_or(0, |it| it.unfinished)))
-        }),
         filled(figures("generator busy", "without polling"), |p| {
             percent(p.generator.cpu_busy_ratio_max)
         }),
     ];
+    let unfinished = |p: &PointResult| p.censored.map_or(0, |it| it.unfinished);
+    if points.iter().any(|p| unfinished(p) > 0) {
+        columns.insert(1, filled(figures("unfinished", ""), move |p| count(Some(unfinished(p)))));
+    }
     let delayed = |p: &PointResult| p.generator.run_delay_ratio_max.unwrap_or_default();
     if points.iter().any(|p| delayed(p) >= RUN_DELAY_SHOWN_MIN_RATIO) {
         columns.push(filled(figures("generator waiting for a core", ""), |p| {
