@@ -284,7 +284,7 @@ mod tests {
             RunHint { points: vec![1, 3], hint }.to_string()
         });
         let facts =
-            ["310 ops (3.10 %)", "31 segments", "full 31 times", "52.0 ms", "2 others", "500 ms"];
+            ["310 ops (3.10 %)", "31 timeouts", "full 31 times", "52.0 ms", "2 others", "500 ms"];
         for (text, fact) in texts.iter().zip(facts) {
             assert!(text.contains(fact) && text.contains("(points 1, 3; docs/"), "{text}");
         }

@@ -53,6 +53,7 @@ fn ops_that_never_left_explain_a_point_before_those_that_failed() {
             p.done_in_window(8_000);
             let totals = &mut p.record.totals;
             (totals.not_sent, totals.unfinished) = (20_980, 20);
+            totals.response_age_min = Some(Nanos::from_secs(10));
             totals.errors.insert("timeout".to_owned(), failed);
             totals.ops.values_mut().next().unwrap().count = 9_000;
         })
