@@ -18,7 +18,7 @@ use plimsoll_model::units::{BytesPerSec, clients, grouped};
 
 use self::clients::clients_limit;
 use crate::metric::{ops_unit, throughput};
-use crate::validity::missed_load;
+use crate::point::missed_load;
 
 pub(crate) use story::limit_spans;
 

@@ -19,7 +19,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::limit::FALL_MIN_RATIO;
 use crate::metric::throughput;
-use crate::validity::missed_load;
+use crate::point::missed_load;
 
 pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};

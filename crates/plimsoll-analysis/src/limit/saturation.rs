@@ -5,7 +5,7 @@
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 
-use crate::validity::missed_load;
+use crate::point::missed_load;
 
 /// A closed load that gives less than this share of its asymptote is saturated.
 pub(super) const SATURATED_MAX_RATIO: f64 = 0.8;

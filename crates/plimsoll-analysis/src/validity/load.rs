@@ -9,6 +9,7 @@ use plimsoll_model::units::{Nanos, grouped, three_digits};
 use super::early::EarlyAnswers;
 use super::{Evidence, connections, finding, percent};
 use crate::blocks::{BLOCKS_MIN, Chance, NORMAL_95, chance_of_ratio};
+use crate::point::UNFINISHED;
 
 /// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
 /// the window is more than 5 %.
@@ -111,9 +112,6 @@ fn schedule_and_sending(record: &PointRecord) -> [f64; 2] {
     let totals = &record.totals;
     [totals.last_due, totals.last_sent].map(|at| since(at).max(f64::MIN_POSITIVE))
 }
-
-/// Rule of ops without a reply.
-pub(super) const UNFINISHED: &str = "unfinished";
 
 /// More ops than may fail had neither a reply nor an error when the drain ended.
 pub(super) fn unfinished(e: &Evidence<'_>) -> Option<Finding> {

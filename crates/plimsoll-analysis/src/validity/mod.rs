@@ -20,7 +20,7 @@ pub(crate) use generator::lateness_limit;
 
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{OpTimes, PointRecord, RunStarted};
-use plimsoll_model::result::{Finding, NotCounted, PointResult, Verdict};
+use plimsoll_model::result::{Finding, NotCounted, Verdict};
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
@@ -129,14 +129,6 @@ pub(crate) fn check_counted(evidence: &Evidence<'_>) -> Option<(NotCounted, Find
 /// The ops that came due in the window were done in it, within the suite's tolerance.
 pub(crate) fn load_was_held(suite: &Suite, record: &PointRecord) -> bool {
     load::missed_ops(suite, record).is_none() && record.totals.not_sent == 0
-}
-
-/// Throughput did not follow the load that was asked for. Ops without a reply leave a point out, too,
-/// and say nothing of that.
-pub(crate) fn missed_load(point: &PointResult) -> bool {
-    let unfinished = |finding: &Finding| finding.rule == load::UNFINISHED;
-    point.not_counted == Some(NotCounted::NotHeld)
-        && !point.not_counted_because.as_ref().is_some_and(unfinished)
 }
 
 fn placed(evidence: &Evidence<'_>, finding: Finding) -> Finding {

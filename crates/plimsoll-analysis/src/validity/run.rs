@@ -8,8 +8,9 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::grouped;
 
 use super::connections::CONNECTIONS_LOST;
-use super::{Evidence, finding, missed_load};
+use super::{Evidence, finding};
 use crate::limit::generator_alone;
+use crate::point::missed_load;
 use crate::raw::{Ending, RunView};
 
 /// A panic of a worker is a bug: nothing it counted can be trusted.
