@@ -112,14 +112,19 @@ fn lost_segments_are_told_as_retransmissions() {
 fn a_full_accept_queue_is_told_as_connects_tried_again() {
     let server = std::sync::Arc::new(server(|_| Fault::None));
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // A connect that is tried again after 1 s comes one and a half rounds later: the server accepts.
+    let (round, ignoring) = (Duration::from_secs(2) / 3, MS(250));
     let accepts = {
         let (server, stop) = (server.clone(), stop.clone());
         std::thread::spawn(move || {
-            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+            let started = now();
+            let rest =
+                |until: Duration| std::thread::sleep(until.saturating_sub(started.elapsed()));
+            for n in (0..).take_while(|_| !stop.load(std::sync::atomic::Ordering::SeqCst)) {
+                rest(round * n);
                 server.ignore_new_connections(Ignore::Yes);
-                std::thread::sleep(MS(400));
+                rest(round * n + ignoring);
                 server.ignore_new_connections(Ignore::No);
-                std::thread::sleep(MS(200));
             }
         })
     };
