@@ -110,7 +110,9 @@ fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) ->
         result.score = Some(mix.value);
         result.warnings.extend(idle_clients(&mix, clients, view.position));
     }
-    (result.not_counted, result.not_counted_because) = check_counted(&evidence).unzip();
+    let (not_counted, because) = check_counted(&evidence).unzip();
+    result.not_counted = not_counted;
+    result.not_counted_because = because.map(|rule| rule.at(view.position));
     result.achieved_bytes_per_s = match raw.suite.metric {
         Metric::Bytes => bytes_per_s(&result),
         Metric::Ops | Metric::Logons => None,
@@ -238,7 +240,7 @@ mod tests {
         run.journal.clear();
         let result = analyse(&run.raw());
         assert!(!result.verdict.valid);
-        assert_eq!(result.verdict.reasons[0].rule, "incomplete");
+        assert_eq!(result.verdict.reasons[0].rule.name(), "incomplete");
     }
 
     #[test]
@@ -246,7 +248,7 @@ mod tests {
         let mut run = RunBuilder::open(&[500.0]);
         run.histograms.clear();
         let result = analyse(&run.raw());
-        assert_eq!(result.points[0].reasons[0].rule, "intervals");
+        assert_eq!(result.points[0].reasons[0].rule.name(), "intervals");
         assert!(!result.verdict.valid);
     }
 }

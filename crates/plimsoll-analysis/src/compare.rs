@@ -117,7 +117,7 @@ fn shown(group: &GroupInput) -> Group {
 fn invalid(groups: &[GroupInput]) -> impl Iterator<Item = String> {
     groups.iter().flat_map(|group| &group.runs).filter(|run| !run.result.verdict.valid).map(|run| {
         let reasons = &run.result.verdict.reasons;
-        let mut rules: Vec<&str> = reasons.iter().map(|reason| reason.rule.as_str()).collect();
+        let mut rules: Vec<&str> = reasons.iter().map(|reason| reason.rule.name()).collect();
         rules.sort_unstable();
         rules.dedup();
         format!("{} is not valid ({})", run.bundle, rules.join(", "))

@@ -1,8 +1,9 @@
 //! A curve measured elsewhere: load, throughput and response time as CSV.
 
+use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::result::{
-    Axis, Finding, PointResult, RESULT_FORMAT, RunResult, Summary, TimeSummary, Verdict,
+    Axis, PointResult, RESULT_FORMAT, RunResult, Summary, TimeSummary, Verdict,
 };
 
 use crate::overall::{CurvePoint, overall_response};
@@ -76,7 +77,11 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         started: None,
         command: Vec::new(),
         gates: Vec::new(),
-        verdict: Verdict { valid: reasons.is_empty(), reasons, warnings: vec![unchecked()] },
+        verdict: Verdict {
+            valid: reasons.is_empty(),
+            reasons,
+            warnings: vec![Rule::ForeignCurve.of_run()],
+        },
         axis: Axis { name: "load".to_owned(), unit: String::new() },
         summary: Summary {
             metric: "peak throughput of the curve".to_owned(),
@@ -96,30 +101,15 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
     })
 }
 
-fn unchecked() -> Finding {
-    Finding {
-        rule: "foreign_curve".to_owned(),
-        text:
-            "the curve was measured elsewhere: only what the file holds was checked, so judge it \
-               by its source"
-                .to_owned(),
-        point: None,
-    }
-}
-
 /// A point at which nothing was done, or in no time, was not measured.
 fn empty(row: &Row, position: u32) -> Option<Finding> {
     let CurvePoint { achieved_ops_per_s, response_ms } = row.point;
-    let what = match (achieved_ops_per_s > 0.0, response_ms > 0.0) {
+    let column = match (achieved_ops_per_s > 0.0, response_ms > 0.0) {
         (true, true) => return None,
         (false, _) => "throughput",
         (true, false) => "response_ms",
     };
-    Some(Finding {
-        rule: "curve_point".to_owned(),
-        text: format!("{what} is 0, which nobody can have measured; mend the line or leave it out"),
-        point: Some(position),
-    })
+    Some(Rule::CurvePoint { column: column.to_owned() }.at(position))
 }
 
 struct Row {
@@ -233,7 +223,7 @@ load,throughput,response_ms,note
         let result = analyse_curve(CURVE).unwrap();
         assert!(result.verdict.valid && result.points.iter().all(|p| p.valid));
         assert_eq!(result.verdict.reasons, []);
-        assert_eq!(result.verdict.warnings[0].rule, "foreign_curve");
+        assert_eq!(result.verdict.warnings[0].rule.name(), "foreign_curve");
     }
 
     #[test]
@@ -243,8 +233,8 @@ load,throughput,response_ms,note
             let verdict = analyse_curve(&text).unwrap().verdict;
             assert!(!verdict.valid);
             let reason = &verdict.reasons[0];
-            assert_eq!((reason.rule.as_str(), reason.point), ("curve_point", Some(2)));
-            assert!(reason.text.starts_with(what), "{}", reason.text);
+            assert_eq!((reason.rule.name(), reason.point), ("curve_point", Some(2)));
+            assert!(reason.rule.to_string().starts_with(what), "{}", reason.rule);
         }
     }
 

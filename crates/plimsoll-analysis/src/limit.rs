@@ -11,6 +11,7 @@ mod story;
 
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::Bound;
+use plimsoll_model::finding::Rule;
 use plimsoll_model::limit::LimitKind;
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
@@ -24,8 +25,6 @@ pub(crate) use story::limit_spans;
 
 /// Between a cap on response time and the resource that was full.
 const BEHIND: &str = "; behind it ";
-/// Rules whose breach means that the generator, not the server, set the figure.
-const GENERATOR_RULES: [&str; 2] = ["generator_cpu", "generator_error"];
 /// Throughput that grows by less than this share of what was added in load has stopped growing.
 const GROWTH_MIN_RATIO: f64 = 0.5;
 /// Closed loads that gain less than this over half as many clients have stopped growing.
@@ -108,7 +107,7 @@ fn generator_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
 
 /// Did the generator set this point's figure?
 pub(crate) fn generator_limited(point: &PointResult) -> bool {
-    GENERATOR_RULES.iter().any(|rule| broke(point, rule))
+    broke(point, Rule::is_generators)
 }
 
 /// Was the server's own limit seen, by the points or by the search for the peak, which came to
@@ -145,17 +144,16 @@ pub(crate) fn bound_of(
 
 /// The generator, and nothing else, is why the point is invalid.
 pub(crate) fn generator_alone(point: &PointResult) -> bool {
-    let own = |rule: &str| GENERATOR_RULES.contains(&rule);
-    !point.reasons.is_empty() && point.reasons.iter().all(|reason| own(&reason.rule))
+    !point.reasons.is_empty() && point.reasons.iter().all(|reason| reason.rule.is_generators())
 }
 
-fn broke(point: &PointResult, rule: &str) -> bool {
+fn broke(point: &PointResult, is_it: impl Fn(&Rule) -> bool) -> bool {
     let left_out = point.not_counted_because.iter();
-    point.reasons.iter().chain(left_out).any(|finding| finding.rule == rule)
+    point.reasons.iter().chain(left_out).any(|finding| is_it(&finding.rule))
 }
 
 fn failed(point: &PointResult) -> bool {
-    broke(point, "errors") || broke(point, "corrupt")
+    broke(point, |rule| matches!(rule, Rule::Errors { .. } | Rule::Corrupt { .. }))
 }
 
 /// Ops waited to the end: the server got all it could take.
@@ -168,7 +166,10 @@ fn ladder_missed(points: &[PointResult]) -> Option<usize> {
 }
 
 fn held_text(suite: &Suite, points: &[PointResult]) -> String {
-    match points.iter().find(|p| p.warnings.iter().any(|w| w.rule == "connections")) {
+    let waited = |p: &&PointResult| {
+        p.warnings.iter().any(|warning| matches!(warning.rule, Rule::Connections { .. }))
+    };
+    match points.iter().find(waited) {
         Some(point) => format!(
             "the load was held, but from {} on ops waited for a free connection; more clients \
              would tell whether that is the server's doing",

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, RunStarted, WorkerTotals};
+use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
-use plimsoll_model::result::{Censored, Finding, NotCounted, OpResult, PointResult, TargetResult};
+use plimsoll_model::result::{Censored, NotCounted, OpResult, PointResult, TargetResult};
 
 use crate::bursts::bursts;
 use crate::health::generator_result;
@@ -16,8 +17,6 @@ use crate::times::{percentile_series, summarise};
 
 /// Error samples a point shows; more would bury the report.
 const ERROR_SAMPLES_MAX: usize = 10;
-/// Rule of ops that had no reply when the drain ended.
-pub(crate) const UNFINISHED: &str = "unfinished";
 /// First ops of a point whose mean says something; the very first meets caches that are cold.
 const FIRST_OPS_MIN: u64 = 3;
 
@@ -88,7 +87,7 @@ pub(crate) fn point_result(
 /// Throughput did not follow the load that was asked for. Ops without a reply leave a point out, too,
 /// and say nothing of that.
 pub(crate) fn missed_load(point: &PointResult) -> bool {
-    let unfinished = |finding: &Finding| finding.rule == UNFINISHED;
+    let unfinished = |finding: &Finding| matches!(finding.rule, Rule::Unfinished { .. });
     point.not_counted == Some(NotCounted::NotHeld)
         && !point.not_counted_because.as_ref().is_some_and(unfinished)
 }

@@ -5,8 +5,9 @@
 //! weighted harmonic mean of the mixes.
 
 use plimsoll_model::event::PointRecord;
+use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{Finding, PointResult};
+use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{Score, Suite};
 
 /// The score of one mix.
@@ -72,20 +73,8 @@ pub(crate) fn score_of_point(
 
 /// What a reader must know of a mix whose score is 0.
 pub(crate) fn idle_clients(mix: &MixScore, clients: u32, position: u32) -> Option<Finding> {
-    let text = match mix.idle_clients {
-        0 => return None,
-        1 if clients == 1 => "the only client".to_owned(),
-        idle => format!("{idle} of {clients} clients"),
-    };
-    Some(Finding {
-        rule: "score".to_owned(),
-        text: format!(
-            "{text} finished no transaction that counts (of a weight above 0) in the window, so the \
-             score of the mix is 0; look at the errors and the weights, or measure longer (--set \
-             profiles.NAME.measure=…)"
-        ),
-        point: Some(position),
-    })
+    let idle_clients = mix.idle_clients;
+    (idle_clients > 0).then(|| Rule::Score { idle_clients, clients }.at(position))
 }
 
 /// The overall score of a run's ladder, and how it was made or why there is none.
@@ -233,9 +222,12 @@ mod tests {
         let mut run = scored(&[&[(3_000, 0)], &[(300, 0), (0, 0)]]);
         let result = analyse(&run.raw());
         assert_eq!((result.points[1].score, result.summary.score), (Some(0.0), Some(0.0)));
-        let warning = result.points[1].warnings.iter().find(|w| w.rule == "score").unwrap();
+        let warning = result.points[1].warnings.iter().find(|w| w.rule.name() == "score").unwrap();
         assert!(
-            warning.text.starts_with("1 of 2 clients finished no transaction that counts"),
+            warning
+                .rule
+                .to_string()
+                .starts_with("1 of 2 clients finished no transaction that counts"),
             "{warning:?}"
         );
         assert!(result.verdict.warnings.contains(warning));

@@ -8,8 +8,9 @@ use plimsoll_model::event::{
     JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
     WorkerHealth, WorkerTotals,
 };
+use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{Finding, NotCounted, Verdict};
+use plimsoll_model::result::{NotCounted, Verdict};
 use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
@@ -23,7 +24,6 @@ const STARTED_UNIX_NS: u64 = 1_795_291_200 * NANOS_PER_SECOND;
 
 /// Asserts that the rule fires on the one point and not on the other.
 pub(crate) fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
-    let rule = rule.to_owned();
     assert!(broken.reasons().contains(&rule), "{rule} did not fire: {:?}", broken.reasons());
     assert!(!held.reasons().contains(&rule), "{rule} fired: {:?}", held.verdict().reasons);
 }
@@ -52,7 +52,7 @@ impl TestPoint {
     }
 
     /// Why it is left out of the headline.
-    pub(crate) fn not_counted(&self) -> Option<(NotCounted, Finding)> {
+    pub(crate) fn not_counted(&self) -> Option<(NotCounted, Rule)> {
         self.judge(check_counted)
     }
 
@@ -86,8 +86,8 @@ impl TestPoint {
     }
 
     /// Names of the rules that fired.
-    pub(crate) fn reasons(&self) -> Vec<String> {
-        self.verdict().reasons.into_iter().map(|reason| reason.rule).collect()
+    pub(crate) fn reasons(&self) -> Vec<&'static str> {
+        self.verdict().reasons.into_iter().map(|reason| reason.rule.name()).collect()
     }
 }
 

@@ -77,8 +77,9 @@ pub(crate) fn there_and_back(
     };
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
     let (seen, _) = bench.run(&trial, &spec)?;
-    let Seen { times, run, .. } = only(&seen)?;
-    let floor = judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run.clone());
+    let Seen { times, reasons, .. } = only(&seen)?;
+    let run = judge::run_verdict(reasons, &Pauses::default());
+    let floor = judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run);
     Ok(ThereAndBack { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
 }
 
@@ -217,7 +218,7 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
         ),
         think_allowed_ns: think_allowed,
         think: Judged::from_held(think_error <= think_allowed.0),
-        run: judge::run_beside(&seen.run, pauses),
+        run: judge::run_verdict(&seen.reasons, pauses),
         witness: None,
     }
 }
@@ -264,7 +265,7 @@ pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, Hos
         troubles: seen.troubles(),
         // Without a pause in the server's log there is nothing to hold it against.
         held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
-        run: seen.run.clone(),
+        run: judge::run_verdict(&seen.reasons, &Pauses::default()),
         witness: Some(stall_witness(bench, seen, &log)),
     })
 }

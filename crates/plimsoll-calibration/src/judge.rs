@@ -5,7 +5,7 @@ use crate::queueing::finite::Loop;
 use plimsoll_analysis::times::{quantile_ns, supports};
 use plimsoll_model::certificate::{Floor, FloorReading, Judged, RunVerdict, Statistic};
 use plimsoll_model::event::Times;
-use plimsoll_model::result::Finding;
+use plimsoll_model::finding::Rule;
 use plimsoll_model::units::Nanos;
 
 use super::pauses::Pauses;
@@ -18,17 +18,11 @@ const TIGHT_ERROR_MAX_RATIO: f64 = 0.02;
 const TIGHT_ERROR_MAX: Nanos = Nanos::from_micros(100);
 /// A floor above this share of what was served allows so much that to be within it says nothing.
 const TELLING_FLOOR_MAX_RATIO: f64 = 0.2;
-/// Rules of validity that ask whether the generator was punctual, or the server steady (it pauses
-/// on purpose): to be shown. What that does to the figures is what is judged here.
-const SHOWN_RULES: [&str; 5] =
-    ["generator_cpu", "send_lag", "monitors", "not_steady", "debug_build"];
 /// X (R + Z) may differ from N by this.
 const CLOSED_ERROR_MAX_RATIO: f64 = 0.02;
 /// The p99 of a stall may differ from what it must be by this.
 const STALL_ERROR_MAX_RATIO: f64 = 0.05;
 
-/// Rules that a host which stands still breaks by itself; what remains of them is judged here.
-const PAUSED_RULES: [&str; 2] = ["rate", "closed_loop"];
 /// How far done and due may be apart: a queue that is longer at one end of the window than at the
 /// other makes up for the rest.
 pub(crate) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
@@ -72,23 +66,32 @@ pub(crate) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
 }
 
-/// What a run says of itself, as far as it concerns the load point at `position`.
-pub fn run_verdict(reasons: &[Finding], position: u32) -> RunVerdict {
-    let ours = || reasons.iter().filter(|r| r.point.is_none_or(|point| point == position));
+/// What a run says of itself by the reasons that concern a load point. A host that stood still may
+/// have kept the load from being offered.
+pub(crate) fn run_verdict(reasons: &[Rule], pauses: &Pauses) -> RunVerdict {
+    let excused = |rule: &Rule| is_shown(rule) || pauses.are_told() && is_of_pauses(rule);
     RunVerdict {
-        held: ours().all(|reason| SHOWN_RULES.contains(&reason.rule.as_str())),
-        reasons: ours().map(|reason| format!("{}: {}", reason.rule, reason.text)).collect(),
+        held: reasons.iter().all(excused),
+        reasons: reasons.iter().map(|rule| format!("{}: {rule}", rule.name())).collect(),
     }
 }
 
-/// The same where the host's own pauses may have kept the load from being offered.
-pub(crate) fn run_beside(run: &RunVerdict, pauses: &Pauses) -> RunVerdict {
-    let excused = |reason: &String| {
-        let rule = reason.split_once(':').map_or("", |(rule, _)| rule);
-        SHOWN_RULES.contains(&rule) || PAUSED_RULES.contains(&rule)
-    };
-    let held = run.held || pauses.are_told() && run.reasons.iter().all(excused);
-    RunVerdict { held, reasons: run.reasons.clone() }
+/// It says that the generator was not punctual, or that the server was not steady (it pauses on
+/// purpose): to be shown. What that does to the figures is what is judged here.
+const fn is_shown(rule: &Rule) -> bool {
+    matches!(
+        rule,
+        Rule::GeneratorCpu { .. }
+            | Rule::SendLag { .. }
+            | Rule::Monitors { .. }
+            | Rule::NotSteady { .. }
+            | Rule::DebugBuild
+    )
+}
+
+/// A host that stands still breaks it by itself; what remains of it is judged here.
+const fn is_of_pauses(rule: &Rule) -> bool {
+    matches!(rule, Rule::Rate { .. } | Rule::ClosedLoop { .. } | Rule::ClosedLoopUnknown)
 }
 
 /// What something may be: `truth`, and all up to what delays on the way make of it.
@@ -290,27 +293,22 @@ mod tests {
 
     #[test]
     fn a_run_that_was_late_is_shown_and_one_of_another_load_does_not_hold() {
-        let finding = |rule: &str, point| Finding {
-            rule: rule.to_owned(),
-            text: "see above".to_owned(),
-            point,
-        };
-        let late = [finding("send_lag", Some(2)), finding("debug_build", None)];
-        let verdict = run_verdict(&late, 2);
+        let quiet = Pauses::default();
+        let late = Rule::Monitors { used_ratio: 0.02, limit_ratio: 0.01 };
+        let verdict = run_verdict(&[late, Rule::DebugBuild], &quiet);
         assert!(verdict.held);
-        assert_eq!(verdict.reasons, ["send_lag: see above", "debug_build: see above"]);
-        assert_eq!(run_verdict(&late, 1).reasons, ["debug_build: see above"]);
-        for rule in ["rate", "errors", "not_sent", "clock_stepped", "a rule to come"] {
-            assert!(!run_verdict(&[finding(rule, Some(2))], 2).held, "{rule}");
-            assert!(run_verdict(&[finding(rule, Some(1))], 2).held, "{rule}, but of another load");
+        let starts = ["monitors: the monitors used 2 %", "debug_build: the program was built"];
+        for (reason, start) in verdict.reasons.iter().zip(starts) {
+            assert!(reason.starts_with(start), "{reason}");
         }
-        let unheld = run_verdict(&[finding("rate", Some(1))], 1);
-        assert!(!run_beside(&unheld, &Pauses::default()).held);
         let paused = Pauses::of(&[&lags(&[(20_000, 10)])], 0.3);
-        assert!(run_beside(&unheld, &paused).held, "the host kept it from being offered");
-        let failed = run_verdict(&[finding("errors", Some(1))], 1);
-        assert!(!run_beside(&failed, &paused).held);
-        assert_eq!(run_verdict(&[], 1), RunVerdict { held: true, reasons: Vec::new() });
+        let unheld = [Rule::ClosedLoopUnknown];
+        assert!(!run_verdict(&unheld, &quiet).held);
+        assert!(run_verdict(&unheld, &paused).held, "the host kept it from being offered");
+        for rule in [Rule::Corrupt { replies: 1 }, Rule::NotSent { not_sent_ops: 1, due_ops: 2 }] {
+            assert!(!run_verdict(&[rule], &paused).held);
+        }
+        assert_eq!(run_verdict(&[], &quiet), RunVerdict { held: true, reasons: Vec::new() });
     }
 
     #[test]

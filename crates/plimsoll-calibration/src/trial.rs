@@ -1,8 +1,8 @@
 //! A load on a server of known behaviour, and what the client saw of it.
 
 use plimsoll_model::assignment::Pacing;
-use plimsoll_model::certificate::RunVerdict;
 use plimsoll_model::event::{OpTimes, PointRecord};
+use plimsoll_model::finding::Rule;
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::units::Nanos;
 
@@ -54,8 +54,8 @@ pub struct Seen {
     pub times: OpTimes,
     /// From and until, on the clock of the server's log.
     pub window_ns: (u64, u64),
-    /// What the run says of itself.
-    pub run: RunVerdict,
+    /// Why the run is invalid, as far as it concerns the load point.
+    pub reasons: Vec<Rule>,
     /// What it states of its response times.
     pub stated: Option<TimeIntervals>,
 }

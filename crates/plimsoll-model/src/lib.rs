@@ -39,6 +39,7 @@ pub mod comparison;
 pub mod core_user;
 pub mod disclosure;
 pub mod event;
+pub mod finding;
 pub mod gate;
 pub mod hint;
 pub mod host;

@@ -5,12 +5,12 @@ mod intervals;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
+use crate::finding::Finding;
 use crate::gate::GateResult;
 use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
@@ -91,7 +91,7 @@ pub struct SuiteSummary {
 }
 
 /// Can the figures be trusted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
     /// Every rule was checked and held.
@@ -100,18 +100,6 @@ pub struct Verdict {
     pub reasons: Vec<Finding>,
     /// What a reader must know all the same.
     pub warnings: Vec<Finding>,
-}
-
-/// One reason or warning: what happened, its limit, the next move.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Finding {
-    /// Stable name of the rule: `rate`, `errors`, `generator_cpu`, `send_lag`, `not_sent` …
-    pub rule: String,
-    /// For a person: cause, measured value, limit, remedy.
-    pub text: String,
-    /// Load point it concerns (position in the ladder, from 1); `null` for the whole run.
-    pub point: Option<u32>,
 }
 
 /// What the ladder counts.

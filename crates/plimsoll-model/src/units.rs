@@ -225,6 +225,22 @@ pub fn grouped(value: f64) -> String {
     grouped_whole(value)
 }
 
+/// `0.0512` as `5.12 %`, with as many decimals as it takes to tell it from a limit.
+pub fn percent(ratio: f64) -> String {
+    let value = ratio * 100.0;
+    let decimals = match value.abs() {
+        v if v >= 10.0 => 1,
+        v if v >= 0.1 || v == 0.0 => 2,
+        _ => 4,
+    };
+    let text = format!("{value:.decimals$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text} %")
+}
+
 /// `1 client`, `1,024 clients`.
 pub fn clients(count: f64) -> String {
     let plural = if count == 1.0 { "" } else { "s" };

@@ -205,7 +205,7 @@ fn points(run: &RunResult) -> Sheet {
     let further = Further::of(run);
     let mut sheet = Sheet::new(&point_headers(run, further));
     for (kind, p) in all(run) {
-        let reasons: Vec<_> = p.reasons.iter().map(|r| r.rule.as_str()).collect();
+        let reasons: Vec<_> = p.reasons.iter().map(|r| r.rule.name()).collect();
         let mut row = key(kind, p);
         row.extend([
             p.valid.to_string(),

@@ -77,7 +77,7 @@ fn render(suites: Vec<Suite>) -> Result<String, ReportError> {
 
 fn suite(run: &RunResult) -> Suite {
     let name = run.suite.as_ref().map_or("curve from elsewhere", |suite| &suite.name);
-    let reasons: Vec<&str> = run.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+    let reasons: Vec<String> = run.verdict.reasons.iter().map(|r| r.rule.to_string()).collect();
     let verdict = Case {
         name: "the figures can be trusted".to_owned(),
         failure: (!run.verdict.valid).then(|| printable(&reasons.join("; "))),
@@ -101,8 +101,9 @@ fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::finding::Rule;
     use plimsoll_model::gate::{GateResult, GateState};
-    use plimsoll_model::result::{Finding, Verdict};
+    use plimsoll_model::result::Verdict;
 
     use super::*;
 
@@ -117,8 +118,7 @@ mod tests {
             high: Some(66e6),
             load: Some(4_000.0),
         };
-        let text = "a < b & \u{1b}c".to_owned();
-        let reason = Finding { rule: "rate".to_owned(), text, point: None };
+        let reason = Rule::Aborted { cause: "a < b & \u{1b}c".to_owned() }.of_run();
         let run = RunResult {
             verdict: Verdict { valid: false, reasons: vec![reason], warnings: Vec::new() },
             gates: vec![

@@ -2,7 +2,8 @@
 
 mod fixture;
 
-use plimsoll_model::result::{Finding, RunResult};
+use plimsoll_model::finding::{Interruption, Rule};
+use plimsoll_model::result::RunResult;
 
 const VOID: [&str; 3] = ["meta", "br", "hr"];
 
@@ -138,7 +139,7 @@ fn markup_from_a_server_stays_text() {
     run.command.push(evil.into());
     run.departures.push(evil.into());
     run.method[0].value = evil.into();
-    run.verdict.reasons[0].text = evil.into();
+    run.verdict.reasons[0] = Rule::Aborted { cause: evil.into() }.of_run();
     run.points[0].errors.insert(evil.into(), 1);
     run.points[0].resources[0].name = evil.into();
     run.disclosure.as_mut().unwrap().targets[0].configuration = Some(evil.into());
@@ -364,11 +365,10 @@ fn the_body_of_a_page_is_what_the_report_shows() {
 #[test]
 fn a_run_that_goes_on_has_no_verdict_yet() {
     let mut run = fixture::invalid(30);
-    let of_the_run =
-        |rule: &str| Finding { rule: rule.to_owned(), text: format!("{rule} it is"), point: None };
-    run.verdict.reasons.insert(0, of_the_run("interrupted"));
+    let interrupted = Rule::Interrupted { how: Interruption::Stopped };
+    run.verdict.reasons.insert(0, interrupted.of_run());
     let body = plimsoll_report::html_body_so_far(&run).unwrap();
     assert!(body.contains("verdict open") && body.contains("Under way: "));
     assert!(body.contains("Points that must not be relied on:"), "{body}");
-    assert!(!body.contains("interrupted it is") && !body.contains("Invalid (quick)"));
+    assert!(!body.contains("the run was interrupted") && !body.contains("Invalid (quick)"));
 }

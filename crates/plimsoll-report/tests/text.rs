@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use plimsoll_model::finding::{LostWith, Rule};
 use plimsoll_model::hint::{Hint, RunHint};
 
 #[test]
@@ -112,16 +113,20 @@ fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
 #[test]
 fn lost_connections_stand_before_what_follows_from_them() {
     let mut run = fixture::invalid(3);
-    run.verdict.warnings.push(plimsoll_model::result::Finding {
-        rule: "connections_lost".into(),
-        text: "the server refused or closed the connections of 904 ops".into(),
-        point: Some(8),
-    });
+    let lost = Rule::ConnectionsLost {
+        before_reply_ops: 904,
+        within_reply_ops: 0,
+        due_ops: 1_000,
+        clients: LostWith::Stayed,
+        silence: None,
+        early: None,
+    };
+    run.verdict.warnings.push(lost.of_run());
     let text = plimsoll_report::markdown(&run);
-    let at = text.find("connections of 904 ops");
+    let at = text.find("connections of 904 of");
     assert!(at.is_some() && at < text.find("Why these figures"), "{text}");
     let page = plimsoll_report::html(&run).unwrap();
-    let at = page.find("connections of 904 ops");
+    let at = page.find("connections of 904 of");
     assert!(at.is_some() && at < page.find("Why these figures"));
 }
 

@@ -2,9 +2,10 @@
 
 use plimsoll_model::capacity::{CapacityTry, Figure, LimitFigure, LoadLimit, TryStanding, Within};
 use plimsoll_model::event::{OpTimes, PointRecord};
-use plimsoll_model::result::{Finding, NotCounted, PointResult};
+use plimsoll_model::finding::Rule;
+use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::units::{Nanos, grouped, percent};
 
 use super::growth::growth;
 use crate::raw::PointTimes;
@@ -12,14 +13,24 @@ use crate::stated::response_p999;
 use crate::times::quantile_ns;
 use crate::validity::load_was_held;
 
-/// Rules whose breach is the server's doing. Any other reason says that the measurement was at
-/// fault, and nothing of the server.
-const SERVER_RULES: [&str; 5] =
-    ["corrupt", "clients_lost", "ended_early", "nothing_done", "not_steady"];
+/// The breach is the server's doing. Any other reason says that the measurement was at fault, and
+/// nothing of the server.
+const fn is_servers(rule: &Rule) -> bool {
+    matches!(
+        rule,
+        Rule::Corrupt { .. }
+            | Rule::ClientsLost { .. }
+            | Rule::EndedEarly { .. }
+            | Rule::NothingDone { .. }
+            | Rule::NotSteady { .. }
+    )
+}
 
 /// The generator's own delays are too large a part of the median. They make times longer only, and
 /// the lower end of an interval is without them: what is decided all the same stands.
-const LATE_RULE: &str = "generator_error";
+const fn is_late(rule: &Rule) -> bool {
+    matches!(rule, Rule::GeneratorError { .. })
+}
 
 /// A load point with what it is judged by.
 pub(super) struct Tried<'a> {
@@ -61,14 +72,12 @@ impl Tried<'_> {
 
     fn judged(&self) -> Judged {
         let plain = |standing, why| Judged { standing, why, figures: Vec::new() };
-        let mut reasons = self.result.reasons.iter();
-        let is_servers = |reason: &Finding| SERVER_RULES.contains(&reason.rule.as_str());
-        let is_late = |reason: &Finding| reason.rule == LATE_RULE;
+        let mut reasons = self.result.reasons.iter().map(|reason| &reason.rule);
         if let Some(fault) = reasons.clone().find(|it| !is_servers(it) && !is_late(it)) {
-            return plain(TryStanding::NotJudged, cause(fault));
+            return plain(TryStanding::NotJudged, fault.cause());
         }
-        if let Some(failed) = reasons.clone().find(|reason| is_servers(reason)) {
-            return plain(TryStanding::NotWithin, cause(failed));
+        if let Some(failed) = reasons.clone().find(|rule| is_servers(rule)) {
+            return plain(TryStanding::NotWithin, failed.cause());
         }
         if let Some(why) = self.not_held() {
             return plain(TryStanding::NotWithin, why);
@@ -76,8 +85,8 @@ impl Tried<'_> {
         let judged = self.against_limits();
         let decided = judged.standing == TryStanding::NotWithin
             || judged.figures.iter().all(LimitFigure::holds);
-        match reasons.find(|reason| is_late(reason)) {
-            Some(late) if !decided => plain(TryStanding::NotJudged, cause(late)),
+        match reasons.find(|rule| is_late(rule)) {
+            Some(late) if !decided => plain(TryStanding::NotJudged, late.cause()),
             _ => judged,
         }
     }
@@ -85,7 +94,7 @@ impl Tried<'_> {
     /// Why the load was not held, or ops failed beyond what the suite allows where the user names
     /// no limit for them.
     fn not_held(&self) -> Option<String> {
-        let left_out = || self.result.not_counted_because.as_ref().map(cause);
+        let left_out = || self.result.not_counted_because.as_ref().map(|it| it.rule.cause());
         let not_held = self.result.not_counted == Some(NotCounted::NotHeld);
         if not_held || !load_was_held(self.suite, self.record) {
             return Some(left_out().unwrap_or_else(|| "the load was not held".to_owned()));
@@ -189,7 +198,7 @@ fn standing_of(figure: &LimitFigure) -> TryStanding {
 fn figure_text(figure: &LimitFigure, standing: TryStanding) -> String {
     let text = |value: f64| match figure.unit.as_str() {
         "ns" => Nanos(value.round() as u64).to_string(),
-        _ => format!("{} %", crate::validity::short_percent(value)),
+        _ => percent(value),
     };
     let Some(value) = figure.value else { return format!("{}: no op was done", figure.name) };
     if figure.lower_bound {
@@ -209,9 +218,4 @@ fn figure_text(figure: &LimitFigure, standing: TryStanding) -> String {
         (TryStanding::Undecided, None) => format!("{begin}, too few ops to be certain"),
         _ => begin,
     }
-}
-
-/// The remedy after the semicolon is for loads a user asked for.
-fn cause(finding: &Finding) -> String {
-    finding.text.split(';').next().unwrap_or_default().to_owned()
 }

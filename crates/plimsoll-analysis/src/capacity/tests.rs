@@ -301,7 +301,7 @@ fn a_run_without_a_load_within_the_limits_is_invalid_and_says_why() {
     assert_eq!(result.summary.capacity, None);
     assert!(!result.verdict.valid);
     let reason = &result.verdict.reasons[0];
-    assert_eq!((reason.rule.as_str(), reason.text.as_str()), ("no_capacity", "so"));
+    assert_eq!((reason.rule.name(), reason.rule.to_string().as_str()), ("no_capacity", "so"));
     assert_eq!(result.summary.value, None);
 }
 

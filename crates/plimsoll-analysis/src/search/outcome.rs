@@ -1,15 +1,8 @@
 //! What became of a step of the search.
 
-use plimsoll_model::result::{Finding, NotCounted, PointResult};
+use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::result::{NotCounted, PointResult};
 
-/// Rules that say the generator was not up to the load: nothing is known of the server then.
-const GENERATOR_RULES: [&str; 4] =
-    ["generator_cpu", "generator_error", "send_lag", "missing_evidence"];
-/// Rules that say the server answered wrongly, or no longer at all.
-const FAILURE_RULES: [&str; 6] =
-    ["errors", "corrupt", "clients_lost", "ended_early", "nothing_done", "panic"];
-/// Rules that say the load did not come through. The others judge how well it was measured.
-const LOAD_RULES: [&str; 3] = ["rate", "not_sent", "unfinished"];
 /// Ops that may miss at any rate, under way at the borders of the window; as in the rule `rate`.
 const FORGIVEN_OPS: f64 = 2.0;
 
@@ -54,7 +47,7 @@ impl ProbeOutcome {
             offered: point.offered_ops_per_s,
             short_ratio: short_ratio(point),
             holding: breach.map_or(Holding::Held, |(holding, _)| holding),
-            why_not: breach.map(|(_, finding)| finding.text.clone()),
+            why_not: breach.map(|(_, finding)| finding.rule.cause()),
         }
     }
 }
@@ -62,21 +55,42 @@ impl ProbeOutcome {
 /// Why the load was not held. Wrong answers come first, as they may be why an op came late; then
 /// the generator, whose own delay may be why the server seems to be slow.
 fn breach(point: &PointResult) -> Option<(Holding, &Finding)> {
-    let broke =
-        |rules: &[&str]| point.reasons.iter().find(|reason| rules.contains(&reason.rule.as_str()));
+    let broke = |kind| point.reasons.iter().find(|reason| kind_of(&reason.rule) == Some(kind));
     let not_counted = |kinds: &[NotCounted]| {
         let is_one = point.not_counted.is_some_and(|kind| kinds.contains(&kind));
         point.not_counted_because.as_ref().filter(|_| is_one)
     };
-    let failed = broke(&FAILURE_RULES).or_else(|| not_counted(&[NotCounted::Errors]));
-    let generator = || broke(&GENERATOR_RULES);
+    let failed = broke(Holding::Failed).or_else(|| not_counted(&[NotCounted::Errors]));
+    let generator = || broke(Holding::Generator);
     // A load that the suite would not count cannot be its peak.
     let slow =
-        || broke(&LOAD_RULES).or_else(|| not_counted(&[NotCounted::NotHeld, NotCounted::Cap]));
+        || broke(Holding::NotHeld).or_else(|| not_counted(&[NotCounted::NotHeld, NotCounted::Cap]));
     failed
         .map(|finding| (Holding::Failed, finding))
         .or_else(|| generator().map(|finding| (Holding::Generator, finding)))
         .or_else(|| slow().map(|finding| (Holding::NotHeld, finding)))
+}
+
+/// What a reason says of the load; `None` where it says how well the load was measured.
+const fn kind_of(rule: &Rule) -> Option<Holding> {
+    match rule {
+        // The server answered wrongly, or no longer at all.
+        Rule::Errors { .. }
+        | Rule::Corrupt { .. }
+        | Rule::ClientsLost { .. }
+        | Rule::EndedEarly { .. }
+        | Rule::NothingDone { .. }
+        | Rule::Panic { .. } => Some(Holding::Failed),
+        // Nothing is known of the server then.
+        Rule::GeneratorCpu { .. }
+        | Rule::GeneratorError { .. }
+        | Rule::SendLag { .. }
+        | Rule::MissingEvidence { .. } => Some(Holding::Generator),
+        Rule::Rate { .. } | Rule::NotSent { .. } | Rule::Unfinished { .. } => {
+            Some(Holding::NotHeld)
+        }
+        _ => None,
+    }
 }
 
 fn short_ratio(point: &PointResult) -> f64 {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::analyse;
 use crate::testing::{PointBuilder, RunBuilder};
-use plimsoll_model::result::{Finding, NotCounted, PointResult};
+use plimsoll_model::finding::{ErrorCause, Missing, OpsLeft, Rule};
+use plimsoll_model::result::{NotCounted, PointResult};
 use proptest::prelude::*;
 
 mod noise;
@@ -18,7 +19,7 @@ fn outcome(requested: f64, achieved: f64, holding: Holding) -> ProbeOutcome {
         offered: Some(requested),
         short_ratio: (1.0 - achieved / requested).max(0.0),
         holding,
-        why_not: (holding != Holding::Held).then(|| format!("it was {holding:?}; do this")),
+        why_not: (holding != Holding::Held).then(|| format!("it was {holding:?}")),
     }
 }
 
@@ -311,37 +312,52 @@ fn outcomes_follow_the_rules_of_the_points() {
     assert!((0.49..0.51).contains(&outcomes[1].short_ratio), "{:?}", outcomes[1]);
 }
 
-fn finding(rule: &str) -> Finding {
-    Finding { rule: rule.to_owned(), text: rule.to_owned(), point: None }
+fn rate() -> Rule {
+    let (due, not_sent, unfinished, failed) = (100, 0, 0, 0);
+    Rule::Rate {
+        achieved_ops_per_s: 1.0,
+        scheduled_ops_per_s: 2.0,
+        off_ratio: 0.5,
+        limit_ratio: 0.05,
+        ops: OpsLeft { due, not_sent, unfinished, failed },
+    }
+}
+
+fn errors() -> Rule {
+    let (failed_ops, due_ops, limit_ratio) = (50, 100, 0.01);
+    Rule::Errors { failed_ops, due_ops, limit_ratio, most: None, cause: ErrorCause::Unknown }
 }
 
 #[test]
 fn a_load_not_held_is_one_as_a_reason_and_as_a_point_not_counted() {
-    let reason =
-        |rule: &str| PointResult { reasons: vec![finding(rule)], ..PointResult::default() };
-    let finding_of = |kind, rule: &str| PointResult {
-        valid: true,
-        not_counted: Some(kind),
-        not_counted_because: Some(finding(rule)),
+    let reasons = |rules: &[Rule]| PointResult {
+        reasons: rules.iter().map(|rule| rule.clone().at(1)).collect(),
         ..PointResult::default()
     };
+    let not_counted = |kind, rule: Rule| PointResult {
+        valid: true,
+        not_counted: Some(kind),
+        not_counted_because: Some(rule.at(1)),
+        ..PointResult::default()
+    };
+    let missing = Rule::MissingEvidence { missing: Missing::Arrivals };
     for (point, holding) in [
-        (reason("rate"), Holding::NotHeld),
-        (reason("not_sent"), Holding::NotHeld),
-        (reason("generator_error"), Holding::Generator),
-        (reason("missing_evidence"), Holding::Generator),
-        (reason("errors"), Holding::Failed),
-        (reason("closed_loop"), Holding::Held),
-        (finding_of(NotCounted::NotHeld, "rate"), Holding::NotHeld),
-        (finding_of(NotCounted::Cap, "response_cap"), Holding::NotHeld),
-        (finding_of(NotCounted::Errors, "errors"), Holding::Failed),
+        (reasons(&[rate()]), Holding::NotHeld),
+        (reasons(&[Rule::NotSent { not_sent_ops: 1, due_ops: 2 }]), Holding::NotHeld),
+        (reasons(std::slice::from_ref(&missing)), Holding::Generator),
+        (reasons(&[errors()]), Holding::Failed),
+        (reasons(&[Rule::ClosedLoopUnknown]), Holding::Held),
+        (not_counted(NotCounted::NotHeld, rate()), Holding::NotHeld),
+        (
+            not_counted(NotCounted::Cap, Rule::ResponseCap { mean_ms: 50.0, cap_ms: 40.0 }),
+            Holding::NotHeld,
+        ),
+        (not_counted(NotCounted::Errors, errors()), Holding::Failed),
+        // Late because of the generator: the server cannot be blamed.
+        (reasons(&[rate(), missing]), Holding::Generator),
     ] {
         assert_eq!(ProbeOutcome::of(&point).holding, holding, "{point:?}");
     }
-    // Late because of the generator: the server cannot be blamed.
-    let both =
-        PointResult { reasons: vec![finding("rate"), finding("send_lag")], ..reason("rate") };
-    assert_eq!(ProbeOutcome::of(&both).holding, Holding::Generator);
 }
 
 #[test]

@@ -1,15 +1,10 @@
 //! Connections that the server refused or dropped: what explains much else that a point shows.
 
 use plimsoll_model::event::Phase;
+use plimsoll_model::finding::{Answers, EarlyAnswers, LostWith, Rule, Silence};
 use plimsoll_model::outcome::ErrorClass;
-use plimsoll_model::result::Finding;
-use plimsoll_model::units::grouped;
 
-use super::early::EarlyAnswers;
-use super::{Evidence, finding};
-
-/// Name of the rule.
-pub(super) const CONNECTIONS_LOST: &str = "connections_lost";
+use super::Evidence;
 
 /// Ops of the window that had no connection, or lost it before the reply began; then those whose
 /// reply broke off.
@@ -32,69 +27,50 @@ pub(super) fn explain(e: &Evidence<'_>, missing_clients: f64) -> bool {
 }
 
 /// Connections refused or dropped, whether or not that is more than the suite allows.
-pub(super) fn connections_lost(e: &Evidence<'_>) -> Option<Finding> {
-    let (before, within) = lost(e);
-    if before + within == 0 {
-        return None;
-    }
-    let of = format!("of {} ops", grouped(e.view.record.totals.due as f64));
-    let count = |n: u64| grouped(n as f64);
-    // Clients that leave take the ops beside the one they left for with them.
-    let text = match (before, within, e.view.lost.is_empty()) {
-        (_, _, false) => format!(
-            "{} {of} lost their connection, those of the clients that left among them",
-            count(before + within),
-        ),
-        (0, _, true) => format!("the server broke off {} replies {of}", count(within)),
-        (_, 0, true) => format!(
-            "the server refused or closed the connections of {} {of} before replying",
-            count(before),
-        ),
-        (_, _, true) => format!(
-            "the server refused or closed the connections of {} {of} before replying, and broke \
-             off {} replies",
-            count(before),
-            count(within),
-        ),
-    };
-    let silence = silence(e).map(|words| format!("; {words}")).unwrap_or_default();
-    let text = match EarlyAnswers::of(e).filter(|early| early.lost() > 0) {
-        None => format!("{text}{silence}; {LIMIT_ADVICE}"),
-        Some(early) if early.lost() < before + within => {
-            let some = grouped(early.lost() as f64);
-            format!("{text}{silence}; {some} of them: {early}; for the others {LIMIT_ADVICE}")
-        }
-        Some(early) => format!("{early}: {}; {}", early.counts(), early.advice()),
-    };
-    finding(CONNECTIONS_LOST, text)
+pub(super) fn connections_lost(e: &Evidence<'_>) -> Option<Rule> {
+    let (before_reply_ops, within_reply_ops) = lost(e);
+    (before_reply_ops + within_reply_ops > 0).then(|| Rule::ConnectionsLost {
+        before_reply_ops,
+        within_reply_ops,
+        due_ops: e.view.record.totals.due,
+        clients: if e.view.lost.is_empty() { LostWith::Stayed } else { LostWith::Left },
+        silence: silence(e),
+        early: early_answers(e).filter(|early| early.lost_ops > 0),
+    })
 }
 
-/// The next move where nothing else explains what was lost.
-const LIMIT_ADVICE: &str = "look for a limit of connections or files in the server's log, or ask \
-                            with fewer clients";
+/// Ops of the window whose requests the server answered before it had read them, and closed: the
+/// status that some clients got explains the connections that the others lost.
+pub(super) fn early_answers(e: &Evidence<'_>) -> Option<EarlyAnswers> {
+    let totals = &e.view.record.totals;
+    let early = EarlyAnswers {
+        answered: totals.cut_off.answered.clone(),
+        lost_ops: totals.cut_off.lost,
+        due_ops: totals.due,
+    };
+    (early.answered_ops() > 0).then_some(early)
+}
 
 /// Classes of errors of ops that the server did not answer.
 const UNANSWERED: [&str; 6] =
     ["timeout", "transport", "tls", "truncated", "ports_exhausted", "descriptors_exhausted"];
 
-/// From which second of the window on nothing was answered any more, or nothing well: a server
-/// that answers with errors is there.
-pub(super) fn silence(e: &Evidence<'_>) -> Option<String> {
+/// Since when nothing was answered any more, or nothing well: a server that answers with errors is
+/// there.
+pub(super) fn silence(e: &Evidence<'_>) -> Option<Silence> {
     let mut classes = e.view.record.totals.errors.keys();
-    let (what, verb) = match classes.all(|class| UNANSWERED.contains(&class.as_str())) {
-        true => ("nothing", "answered"),
-        false => ("no op", "succeeded"),
+    let answers = match classes.all(|class| UNANSWERED.contains(&class.as_str())) {
+        true => Answers::None,
+        false => Answers::Errors,
     };
     let window = e.view.record.seconds.iter().filter(|s| s.phase == Phase::Measure);
     let answered: Vec<(u32, bool)> =
         window.map(|second| (second.second, second.done > second.errors)).collect();
-    match answered.iter().rposition(|(_, answered)| *answered) {
-        None => Some(format!("{what} {verb} in the window")),
-        Some(last) => {
-            let (second, _) = answered.get(last + 1)?;
-            Some(format!("from second {second} on {what} {verb}"))
-        }
-    }
+    let from_second = match answered.iter().rposition(|(_, answered)| *answered) {
+        None => None,
+        Some(last) => Some(answered.get(last + 1)?.0),
+    };
+    Some(Silence { from_second, answers })
 }
 
 #[cfg(test)]
@@ -118,13 +94,13 @@ mod tests {
     }
 
     fn sentence(point: &TestPoint) -> String {
-        point.verdict().warnings[0].text.clone()
+        point.verdict().warnings[0].rule.to_string()
     }
 
     #[test]
     fn dropped_connections_are_named_as_such_and_first() {
         let point = dropped();
-        assert_eq!(point.verdict().warnings[0].rule, super::CONNECTIONS_LOST);
+        assert_eq!(point.verdict().warnings[0].rule.name(), "connections_lost");
         let text = sentence(&point);
         let begin = "the server refused or closed the connections of 904 of 30,000,000 ops before \
                      replying; from second 14 on nothing answered";
@@ -134,10 +110,10 @@ mod tests {
     #[test]
     fn clients_whose_connections_were_dropped_did_not_stand_still_in_the_generator() {
         let mut point = dropped();
-        assert!(!point.reasons().contains(&"closed_loop".to_owned()), "{:?}", point.reasons());
+        assert!(!point.reasons().contains(&"closed_loop"), "{:?}", point.reasons());
         // Four are not enough to explain nine hundred that are missing.
         point.record.totals.errors.insert("transport".to_owned(), 4);
-        assert!(point.reasons().contains(&"closed_loop".to_owned()), "{:?}", point.reasons());
+        assert!(point.reasons().contains(&"closed_loop"), "{:?}", point.reasons());
     }
 
     #[test]
@@ -169,12 +145,75 @@ mod tests {
         errors.insert("timeout".to_owned(), 90_400);
         errors.remove("transport");
         point.record.totals.errors = errors;
-        let left_out = point.not_counted().map(|(_, finding)| finding.text).unwrap();
+        let left_out = point.not_counted().map(|(_, rule)| rule.to_string()).unwrap();
         assert!(left_out.contains("from second 14 on nothing answered"), "{left_out}");
     }
 
     #[test]
     fn a_point_without_such_errors_says_nothing_of_connections() {
         assert!(PointBuilder::closed(32).build().verdict().warnings.is_empty());
+    }
+
+    /// 564 ops that got their status, and some that did not.
+    fn answered_early(status: u32, lost: u64, by_sending: u64) -> TestPoint {
+        let mut point = PointBuilder::closed(8).build();
+        let totals = &mut point.record.totals;
+        totals.due = 2_024;
+        totals.errors = [(format!("status:{status}"), 564), ("transport".to_owned(), lost)].into();
+        totals.errors.retain(|_, count| *count > 0);
+        totals.cut_off.answered = vec![(status, 564)];
+        totals.cut_off.lost = by_sending;
+        point
+    }
+
+    fn lost_text(point: &TestPoint) -> Option<String> {
+        let warnings = point.verdict().warnings;
+        warnings
+            .into_iter()
+            .find(|it| it.rule.name() == "connections_lost")
+            .map(|it| it.rule.to_string())
+    }
+
+    #[test]
+    fn a_status_that_the_server_sent_explains_the_connections_it_reset_meanwhile() {
+        let text = lost_text(&answered_early(413, 1_460, 1_460)).unwrap();
+        let expected = "the server answers 413 and closes while the body is still being sent: 564 \
+                        of 2,024 ops got the status, 1,460 lost their connection first; raise its \
+                        limit for the size of a body, or send a smaller one";
+        assert_eq!(text, expected);
+        let others = [
+            (401, "credentials"),
+            (403, "log for the reason"),
+            (407, "credentials"),
+            (417, "Expect"),
+            (500, "log for the reason"),
+        ];
+        for (status, advice) in others {
+            let text = lost_text(&answered_early(status, 1_460, 1_460)).unwrap();
+            assert!(text.contains(&format!("answers {status} and closes")), "{text}");
+            assert!(text.contains(advice) && !text.contains("limit of connections"), "{text}");
+        }
+    }
+
+    #[test]
+    fn connections_that_were_lost_otherwise_keep_their_own_advice() {
+        let text = lost_text(&answered_early(413, 1_460, 60)).unwrap();
+        assert!(
+            text.starts_with("the server refused or closed the connections of 1,460"),
+            "{text}"
+        );
+        assert!(text.contains("60 of them: the server answers 413 and closes while"), "{text}");
+        assert!(text.contains("for the others look for a limit of connections"), "{text}");
+        let text = lost_text(&answered_early(413, 1_460, 0)).unwrap();
+        assert!(!text.contains("answers 413"), "not while sending: {text}");
+    }
+
+    #[test]
+    fn where_every_op_got_its_status_no_connection_counts_as_lost() {
+        let point = answered_early(413, 0, 0);
+        assert_eq!(lost_text(&point), None);
+        let (_, finding) = point.not_counted().unwrap();
+        let said = "the server answers 413 while the body is still being sent; raise its limit";
+        assert!(finding.to_string().contains(said), "{finding}");
     }
 }

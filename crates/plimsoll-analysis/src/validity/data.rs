@@ -2,72 +2,49 @@
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::Phase;
-use plimsoll_model::result::Finding;
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::finding::{CountRecord, Missing, Progress, Rule, ShortPhase};
+use plimsoll_model::units::Nanos;
 
-use super::{Evidence, finding};
+use super::Evidence;
 use crate::raw::profile_named;
 
 /// Classes of errors that mean the server sent other data than it was given.
 const DATA_CLASSES: [&str; 2] = ["corrupt", "length"];
 /// The wall clock may move this much against the monotonic one: the two are not read at the same
-/// instant, and a preempted reader sees some milliseconds.
+/// instant, and a preempted reader sees some milliseconds. A window may be as much shorter than the
+/// profile's, for the same reason.
 const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(50);
-/// A window may be this much shorter than the profile's, for the same reason.
-const WINDOW_SLACK: Nanos = Nanos::from_millis(50);
 
 /// Without interval logs no time is known and no rule about times can be checked.
-pub(super) fn intervals(e: &Evidence<'_>) -> Option<Finding> {
-    match e.times {
-        Some(_) => None,
-        None => finding(
-            "intervals",
-            format!(
-                "the interval logs of {} are missing, so its times cannot be judged; restore \
-                 them, or run the point again",
-                e.view.record.point.stem(),
-            ),
-        ),
-    }
+pub(super) fn intervals(e: &Evidence<'_>) -> Option<Rule> {
+    let missing = e.times.is_none();
+    missing.then(|| Rule::Intervals { files: e.view.record.point.stem() })
 }
 
 /// A window without a single op proves nothing.
-pub(super) fn nothing_done(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn nothing_done(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
-    let text = match (totals.due, totals.done_in_window) {
-        (0, _) => "no op was due in the window; measure longer, or ask for more load",
-        (_, 0) if totals.errors.is_empty() => {
-            "no op had a reply in the window; see whether the server answers at all"
-        }
-        (_, 0) => "no op finished without error in the window; see the error samples",
+    let progress = match (totals.due, totals.done_in_window) {
+        (0, _) => Progress::NoneDue,
+        (_, 0) if totals.errors.is_empty() => Progress::NoReply,
+        (_, 0) => Progress::AllFailed,
         _ => return None,
     };
-    finding("nothing_done", text.to_owned())
+    Some(Rule::NothingDone { progress })
 }
 
 /// One wrong byte is one too many, whatever the limit on errors, in warm-up too.
-pub(super) fn corrupt(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn corrupt(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
-    let wrong: u64 = [&totals.errors, &totals.warm_up_errors]
+    let replies: u64 = [&totals.errors, &totals.warm_up_errors]
         .into_iter()
         .flat_map(|errors| DATA_CLASSES.iter().filter_map(|class| errors.get(*class)))
         .sum();
-    if wrong == 0 {
-        return None;
-    }
-    finding(
-        "corrupt",
-        format!(
-            "{} replies held other data than the server was given or asked for (limit 0); where a \
-             file set is read, remove it with plimsoll clean and prepare it again with the run's \
-             seed, else look for the fault in the server",
-            grouped(wrong as f64),
-        ),
-    )
+    (replies > 0).then_some(Rule::Corrupt { replies })
 }
 
-/// The interval logs and the totals are counted apart; they must tell of the same ops.
-pub(super) fn counts(e: &Evidence<'_>) -> Option<Finding> {
+/// The interval logs and the totals are counted apart; they must hold the same ops.
+pub(super) fn counts(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let ended: u64 = totals.ops.values().map(|counts| counts.count).sum();
     let times = e.times?;
@@ -77,20 +54,16 @@ pub(super) fn counts(e: &Evidence<'_>) -> Option<Finding> {
     if timed.saturating_sub(totals.unfinished) <= ended && ended <= timed + without_reply {
         return None;
     }
-    finding(
-        "counts",
-        format!(
-            "the interval logs hold {} ops and the totals {}, {} of them without a reply; the \
-             bundle is damaged or this is a bug: run the point again and report it",
-            grouped(timed as f64),
-            grouped(ended as f64),
-            grouped(without_reply as f64),
-        ),
-    )
+    Some(Rule::Counts {
+        record: CountRecord::IntervalLogs,
+        recorded_ops: timed,
+        total_ops: ended,
+        without_reply_ops: without_reply,
+    })
 }
 
 /// The seconds of the journal and its totals are counted apart, too.
-pub(super) fn seconds(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn seconds(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let window = e.view.record.seconds.iter().filter(|second| second.phase == Phase::Measure);
     let (done, ended) = window.fold((0, 0), |(done, ended), second| {
@@ -102,90 +75,51 @@ pub(super) fn seconds(e: &Evidence<'_>) -> Option<Finding> {
     if done == totals.done_in_window && same_ops {
         return None;
     }
-    finding(
-        "counts",
-        format!(
-            "the seconds of the window hold {} ops done and the totals {}; the bundle is damaged or \
-             this is a bug: run the point again and report it",
-            grouped(done as f64),
-            grouped(totals.done_in_window as f64),
-        ),
-    )
+    Some(Rule::Counts {
+        record: CountRecord::Seconds,
+        recorded_ops: done,
+        total_ops: totals.done_in_window,
+        without_reply_ops: totals.unfinished + totals.not_sent,
+    })
 }
 
 /// A window cut short is another method. The steps of a search are short by design.
-pub(super) fn duration(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn duration(e: &Evidence<'_>) -> Option<Rule> {
     if e.view.record.point.purpose != Purpose::Ladder {
         return None;
     }
-    let Some(name) = profile_named(&e.started.profile) else {
-        return finding(
-            "duration",
-            format!(
-                "profile {:?} is not one of the suite's, so the window cannot be judged; use full, \
-                 standard or quick",
-                e.started.profile,
-            ),
-        );
+    let Some(profile) = profile_named(&e.started.profile) else {
+        return Some(Rule::MissingEvidence { missing: Missing::Profile });
     };
-    let profile = e.suite.profiles.get(name);
+    let profile = e.suite.profiles.get(profile);
     let record = e.view.record;
-    if let Some(ops) = record.ops.filter(|ops| record.totals.due < *ops) {
-        return finding(
-            "duration",
-            format!(
-                "{} of {} ops came due within {}, the most the window may take; allow it more \
-                 (--for), or ask for fewer",
-                grouped(record.totals.due as f64),
-                grouped(ops as f64),
-                profile.measure,
-            ),
-        );
+    if let Some(wanted_ops) = record.ops.filter(|ops| record.totals.due < *ops) {
+        let due_ops = record.totals.due;
+        return Some(Rule::TooFewOps { due_ops, wanted_ops, limit_ns: profile.measure });
     }
     let measure = if record.ops.is_some() { Nanos::ZERO } else { profile.measure };
-    let short = [
-        ("measured", record.measured_ns, measure),
-        ("warmed up", record.warm_up_ns, profile.warm_up),
+    let phases = [
+        (ShortPhase::Window, record.measured_ns, measure),
+        (ShortPhase::WarmUp, record.warm_up_ns, profile.warm_up),
     ];
-    let (what, held, wanted) =
-        short.into_iter().find(|(_, held, wanted)| held.saturating_add(WINDOW_SLACK) < *wanted)?;
-    finding(
-        "duration",
-        format!(
-            "{what} for {held}, the {} profile wants {wanted}; run the point again to its end",
-            e.started.profile,
-        ),
-    )
+    let is_short = |(_, length, wanted): &(ShortPhase, Nanos, Nanos)| {
+        length.saturating_add(CLOCK_STEP_MAX) < *wanted
+    };
+    let (phase, length_ns, wanted_ns) = phases.into_iter().find(is_short)?;
+    Some(Rule::Duration { phase, length_ns, wanted_ns, profile: e.started.profile.clone() })
 }
 
 /// A stepped clock tears the run's time stamps from those of the server and the monitors.
-pub(super) fn clock_stepped(e: &Evidence<'_>) -> Option<Finding> {
-    let step = Nanos(e.view.record.clock_step_ns.unsigned_abs());
-    if step <= CLOCK_STEP_MAX {
-        return None;
-    }
-    finding(
-        "clock_stepped",
-        format!(
-            "the wall clock was moved by {step} during the point (limit {CLOCK_STEP_MAX}); let \
-             the clock settle (chrony, ntpd) and run the point again"
-        ),
-    )
+pub(super) fn clock_stepped(e: &Evidence<'_>) -> Option<Rule> {
+    let step_ns = Nanos(e.view.record.clock_step_ns.unsigned_abs());
+    let stepped = step_ns > CLOCK_STEP_MAX;
+    stepped.then_some(Rule::ClockStepped { step_ns, limit_ns: CLOCK_STEP_MAX })
 }
 
 /// Errors before the window are not counted, but a reader should know of them.
-pub(super) fn warm_up_errors(e: &Evidence<'_>) -> Option<Finding> {
-    let errors: u64 = e.view.record.totals.warm_up_errors.values().sum();
-    if errors == 0 {
-        return None;
-    }
-    finding(
-        "warm_up_errors",
-        format!(
-            "{} ops failed in warm-up, before the window; see the server's log",
-            grouped(errors as f64)
-        ),
-    )
+pub(super) fn warm_up_errors(e: &Evidence<'_>) -> Option<Rule> {
+    let failed_ops: u64 = e.view.record.totals.warm_up_errors.values().sum();
+    (failed_ops > 0).then_some(Rule::WarmUpErrors { failed_ops })
 }
 
 #[cfg(test)]
@@ -264,12 +198,13 @@ mod tests {
         };
         check_rule("duration", &cut(Nanos::from_millis(51)), &cut(Nanos::from_millis(50)));
         check_rule("duration", &changed(|p| p.record.warm_up_ns = Nanos::ZERO), &healthy());
-        check_rule("duration", &changed(|p| p.started.profile = "hasty".into()), &healthy());
+        let unknown = changed(|p| p.started.profile = "hasty".into());
+        check_rule("missing_evidence", &unknown, &healthy());
         let probe = changed(|p| {
             p.record.measured_ns = Nanos::from_secs(3);
             p.record.point.purpose = Purpose::Probe;
         });
-        assert!(!probe.reasons().contains(&"duration".to_owned()));
+        assert!(!probe.reasons().contains(&"duration"));
     }
 
     #[test]
@@ -285,6 +220,6 @@ mod tests {
             p.record.totals.warm_up_errors.insert("timeout".to_owned(), 3);
         });
         assert!(point.verdict().valid);
-        assert_eq!(point.verdict().warnings[0].rule, "warm_up_errors");
+        assert_eq!(point.verdict().warnings[0].rule.name(), "warm_up_errors");
     }
 }

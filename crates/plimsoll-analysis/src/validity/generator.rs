@@ -1,11 +1,12 @@
 //! Did the generator measure the server, or itself?
 
 use plimsoll_model::event::OpTimes;
-use plimsoll_model::result::Finding;
+use plimsoll_model::finding::{Missing, PartOf, Rule};
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
-use super::{Evidence, MISSING_EVIDENCE, SHORT_WINDOW, core, finding, percent};
+use super::core::worker_core;
+use super::{Evidence, SHORT_WINDOW};
 use crate::health::{
     ClientTime, asked_ratio_max, busy_ratio_max, generator_part_of_p50, run_delay_ratio_max,
 };
@@ -25,141 +26,86 @@ const MONITOR_CPU_ALLOWED: Nanos = Nanos::from_millis(10);
 
 /// A worker that asks for more than its core gives reads replies late, in open and closed loads
 /// alike. What it asks for is its work and the time it was ready and another thread had the core.
-pub(super) fn generator_cpu(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn generator_cpu(e: &Evidence<'_>) -> Option<Rule> {
     if e.window_is_short() { None } else { asked_too_much(e) }
 }
 
 /// The generator's own delays may be all there is to a figure: then it says nothing of the server.
-pub(super) fn generator_error(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn generator_error(e: &Evidence<'_>) -> Option<Rule> {
     if e.window_is_short() { None } else { own_part_too_large(e) }
 }
 
 /// In a window of a few requests connections are opened and one pause of the host is a large part:
-/// the intervals are as wide as that makes them, and the point stands.
-pub(super) fn short_window(e: &Evidence<'_>) -> Option<Finding> {
-    let found =
-        asked_too_much(e).or_else(|| own_part_too_large(e)).filter(|_| e.window_is_short())?;
-    let window = e.view.record.measured_ns;
-    finding(
-        "short_window",
-        format!(
-            "the window was {window}, too short to hold this against the run (limit \
-             {SHORT_WINDOW}): {}",
-            found.text
-        ),
-    )
+/// the intervals are as wide as that makes them, and the point stays valid.
+pub(super) fn short_window(e: &Evidence<'_>) -> Option<Rule> {
+    let breaks = asked_too_much(e).or_else(|| own_part_too_large(e));
+    let breaks = breaks.filter(|_| e.window_is_short())?;
+    Some(Rule::ShortWindow {
+        window_ns: e.view.record.measured_ns,
+        limit_ns: SHORT_WINDOW,
+        breaks: Box::new(breaks),
+    })
 }
 
-fn asked_too_much(e: &Evidence<'_>) -> Option<Finding> {
-    let limit = e.suite.rules.generator_cpu_max_ratio;
+fn asked_too_much(e: &Evidence<'_>) -> Option<Rule> {
+    let limit_ratio = e.suite.rules.generator_cpu_max_ratio;
     let record = e.view.record;
-    let (Some(busy), Some(asked)) = (busy_ratio_max(record), asked_ratio_max(record)) else {
-        return finding(
-            MISSING_EVIDENCE,
-            "what the workers asked of their cores is not in the journal (their CPU time, or how \
-             long they waited for a core: the kernel's schedstat), so the generator's health is \
-             unknown; run the point again on a kernel that tells it"
-                .to_owned(),
-        );
+    let (Some(busy_ratio), Some(wanted_ratio)) = (busy_ratio_max(record), asked_ratio_max(record))
+    else {
+        return Some(Rule::MissingEvidence { missing: Missing::WorkerHealth });
     };
-    if asked <= limit {
-        return None;
-    }
-    let waited = run_delay_ratio_max(record).unwrap_or_default();
-    finding(
-        "generator_cpu",
-        format!(
-            "generator limited: a worker asked for {} of its core (limit {}; work up to {}, ready \
-             and kept waiting up to {}); {}",
-            percent(asked),
-            percent(limit),
-            percent(busy),
-            percent(waited),
-            core::remedy(e),
-        ),
-    )
+    (wanted_ratio > limit_ratio).then(|| Rule::GeneratorCpu {
+        wanted_ratio,
+        limit_ratio,
+        busy_ratio,
+        waiting_ratio: run_delay_ratio_max(record).unwrap_or_default(),
+        core: worker_core(e),
+    })
 }
 
-fn own_part_too_large(e: &Evidence<'_>) -> Option<Finding> {
+fn own_part_too_large(e: &Evidence<'_>) -> Option<Rule> {
     let times = e.times.filter(|times| !times.response.is_empty())?;
-    let Some((p50, own)) = generator_part_of_p50(times) else {
-        return finding(
-            MISSING_EVIDENCE,
-            "the interval logs do not say when replies arrived, so the generator's part of the \
-             response times is unknown; run the point again"
-                .to_owned(),
-        );
+    let Some((p50_ns, own_ns)) = generator_part_of_p50(times) else {
+        return Some(Rule::MissingEvidence { missing: Missing::Arrivals });
     };
-    if own > OWN_PART_MAX_RATIO * p50 {
-        return finding(
-            "generator_error",
-            format!(
-                "the generator's own delays may be {} of response p50 ({} of {}, limit {}): \
-                 replies lay unread and ops left late; {}",
-                percent(own / p50),
-                Nanos(own as u64),
-                Nanos(p50 as u64),
-                percent(OWN_PART_MAX_RATIO),
-                core::remedy(e),
-            ),
-        );
-    }
-    let time = ClientTime::of(e.view.record, times)?;
-    let own = time.own_ns / time.answering_ns().max(1.0);
-    if own <= OWN_PART_MAX_RATIO {
-        return None;
-    }
-    let of_an_op = |ns: f64| Nanos((ns / times.response.len() as f64) as u64);
-    finding(
-        "generator_error",
-        format!(
-            "the generator's own delays were {} of the time that the server took ({} an op beside \
-             {}, limit {}): clients of a closed load waited for replies that lay unread, and asked \
-             the server for less; {}",
-            percent(own),
-            of_an_op(time.own_ns),
-            of_an_op(time.answering_ns()),
-            percent(OWN_PART_MAX_RATIO),
-            core::remedy(e),
-        ),
-    )
+    let too_large = |part_of, own_ns: f64, of_ns: f64, ops: f64| {
+        (own_ns > OWN_PART_MAX_RATIO * of_ns).then(|| Rule::GeneratorError {
+            part_of,
+            own_ns: Nanos((own_ns / ops) as u64),
+            of_ns: Nanos((of_ns / ops) as u64),
+            ratio: own_ns / of_ns,
+            limit_ratio: OWN_PART_MAX_RATIO,
+            core: worker_core(e),
+        })
+    };
+    too_large(PartOf::ResponseP50, own_ns, p50_ns, 1.0).or_else(|| {
+        let time = ClientTime::of(e.view.record, times)?;
+        let (answering_ns, ops) = (time.answering_ns().max(1.0), times.response.len() as f64);
+        too_large(PartOf::ServerTime, time.own_ns, answering_ns, ops)
+    })
 }
 
 /// Some ops left late. What that did to the figures is in their intervals.
-pub(super) fn send_lag(e: &Evidence<'_>) -> Option<Finding> {
-    let lag = lag(e)?;
-    if lag.own <= lag.limit {
-        return None;
-    }
-    finding(
-        "send_lag",
-        format!(
-            "generator late: send lag {} = {} (limit {}), waits for a connection left out; the \
-             intervals of the figures are wider for it; {}",
-            lag.percentile,
-            lag.own,
-            lag.limit,
-            core::remedy(e),
-        ),
-    )
+pub(super) fn send_lag(e: &Evidence<'_>) -> Option<Rule> {
+    let lag = lag(e).filter(|lag| lag.own > lag.limit)?;
+    Some(Rule::SendLag {
+        percentile: lag.percentile.to_owned(),
+        own_ns: lag.own,
+        limit_ns: lag.limit,
+        core: worker_core(e),
+    })
 }
 
 /// Lateness that is not the generator's: ops waited for a connection. The load was offered and
 /// the wait is in the response time, so it is a warning.
-pub(super) fn connections(e: &Evidence<'_>) -> Option<Finding> {
-    let lag = lag(e)?;
-    if lag.all <= lag.limit || lag.own > lag.limit {
-        return None;
-    }
-    finding(
-        "connections",
-        format!(
-            "ops waited for a free connection: send lag {} = {} (limit {}), of which the \
-             generator's own is {}; the wait counts as response time; if your users would not wait, \
-             give it more connections (--set load.clients=N)",
-            lag.percentile, lag.all, lag.limit, lag.own,
-        ),
-    )
+pub(super) fn connections(e: &Evidence<'_>) -> Option<Rule> {
+    let lag = lag(e).filter(|lag| lag.all > lag.limit && lag.own <= lag.limit)?;
+    Some(Rule::Connections {
+        percentile: lag.percentile.to_owned(),
+        all_ns: lag.all,
+        own_ns: lag.own,
+        limit_ns: lag.limit,
+    })
 }
 
 /// What is known of send lag.
@@ -194,21 +140,12 @@ pub(crate) fn lateness_limit(suite: &Suite, times: &OpTimes) -> Nanos {
 }
 
 /// Watching must not change what is watched.
-pub(super) fn monitors(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn monitors(e: &Evidence<'_>) -> Option<Rule> {
     let record = e.view.record;
-    let used = record.monitor_cpu_ns as f64 / (record.measured_ns.0 as f64).max(1.0);
-    if used <= MONITOR_CPU_MAX_RATIO || record.monitor_cpu_ns <= MONITOR_CPU_ALLOWED.0 {
-        return None;
-    }
-    finding(
-        "monitors",
-        format!(
-            "the monitors used {} of a core (limit {}) though they look less often where that is dear; \
-             watch fewer hosts and processes, or measure for longer",
-            percent(used),
-            percent(MONITOR_CPU_MAX_RATIO),
-        ),
-    )
+    let used_ratio = record.monitor_cpu_ns as f64 / (record.measured_ns.0 as f64).max(1.0);
+    let too_much =
+        used_ratio > MONITOR_CPU_MAX_RATIO && record.monitor_cpu_ns > MONITOR_CPU_ALLOWED.0;
+    too_much.then_some(Rule::Monitors { used_ratio, limit_ratio: MONITOR_CPU_MAX_RATIO })
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Who else was at work on the generator's host: what makes a generator late without its fault.
 
-use plimsoll_model::assignment::Pacing;
 use plimsoll_model::event::ResourceUse;
-use plimsoll_model::result::Finding;
+use plimsoll_model::finding::Rule;
 
-use super::{Evidence, finding, percent};
+use super::Evidence;
 
 /// Work of other programs from which a reader must know: a tenth of the host's cores …
 const OTHER_WORK_MIN_RATIO: f64 = 0.1;
@@ -14,53 +13,24 @@ const OTHER_WORK_MIN_CORES: f64 = 0.2;
 const STOLEN_MIN_RATIO: f64 = 0.02;
 
 /// Other programs used the host's processors during the window. The usual cause of lateness.
-pub(super) fn other_work(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn other_work(e: &Evidence<'_>) -> Option<Rule> {
     let resource = |name: &str| mean(e, name);
     let ours = ["process.generator.cpu", "process.server.cpu"];
     if same_host_server(e) && resource(ours[1]).is_none() {
-        // A server that somebody else started here is not told apart from the rest.
+        // A server that somebody else started here cannot be distinguished from the rest.
         return None;
     }
-    let cores =
-        e.view.record.resources.iter().filter(|r| is_here(r) && is_core(&r.name)).count() as f64;
-    let busy = resource("host.cpu_busy")? * cores;
-    let others = busy - ours.iter().filter_map(|name| resource(name)).sum::<f64>();
-    if others < OTHER_WORK_MIN_CORES.max(OTHER_WORK_MIN_RATIO * cores) {
-        return None;
-    }
-    finding(
-        "other_work",
-        format!(
-            "other programs (and the kernel on its own account) used {others:.1} of this host's \
-             {cores} cores; their interference is included in the results: stop them and run again"
-        ),
-    )
+    let cores = e.view.record.resources.iter().filter(|r| is_here(r) && is_core(&r.name)).count();
+    let busy_cores = resource("host.cpu_busy")? * cores as f64;
+    let used_cores = busy_cores - ours.iter().filter_map(|name| resource(name)).sum::<f64>();
+    let said = used_cores >= OTHER_WORK_MIN_CORES.max(OTHER_WORK_MIN_RATIO * cores as f64);
+    said.then_some(Rule::OtherWork { used_cores, cores: cores as u32 })
 }
 
 /// The hypervisor gave the host's processors to others.
-pub(super) fn stolen(e: &Evidence<'_>) -> Option<Finding> {
-    let stolen = mean(e, "host.cpu_steal").filter(|ratio| *ratio >= STOLEN_MIN_RATIO)?;
-    finding(
-        "stolen",
-        format!(
-            "the hypervisor kept {} of the processors' time for other machines; what that delays \
-             is in the figures: run on a host of its own, or repeat the run and compare",
-            percent(stolen)
-        ),
-    )
-}
-
-/// Coalescing reads replies on its grid, so every time includes a part of it.
-pub(super) fn pacing(e: &Evidence<'_>) -> Option<Finding> {
-    if e.view.record.pacing != Pacing::Coalesce {
-        return None;
-    }
-    finding(
-        "pacing",
-        "pacing coalesce reads replies on a grid of 0.4 ms: response and service times include up \
-         to that much of it; use precise or spin where times matter"
-            .to_owned(),
-    )
+pub(super) fn stolen(e: &Evidence<'_>) -> Option<Rule> {
+    let ratio = mean(e, "host.cpu_steal").filter(|ratio| *ratio >= STOLEN_MIN_RATIO)?;
+    Some(Rule::Stolen { ratio })
 }
 
 /// Mean of a watched resource over the window.
@@ -84,7 +54,6 @@ fn same_host_server(e: &Evidence<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::assignment::Pacing;
     use plimsoll_model::event::ResourceUse;
 
     use crate::testing::{PointBuilder, TestPoint};
@@ -105,7 +74,7 @@ mod tests {
     fn warns(point: &TestPoint, rule: &str) -> bool {
         let verdict = point.verdict();
         assert!(verdict.valid, "{verdict:?}");
-        verdict.warnings.iter().any(|warning| warning.rule == rule)
+        verdict.warnings.iter().any(|warning| warning.rule.name() == rule)
     }
 
     fn two_cores(busy: f64, server: f64) -> TestPoint {
@@ -129,13 +98,5 @@ mod tests {
     fn time_the_hypervisor_kept_is_named() {
         assert!(warns(&with(&[("host.cpu_steal", 0.05)]), "stolen"));
         assert!(!warns(&with(&[("host.cpu_steal", 0.01)]), "stolen"));
-    }
-
-    #[test]
-    fn coalescing_says_what_its_grid_adds() {
-        let mut point = with(&[]);
-        assert!(!warns(&point, "pacing"));
-        point.record.pacing = Pacing::Coalesce;
-        assert!(warns(&point, "pacing"));
     }
 }

@@ -1,60 +1,40 @@
 //! Ops that were sent more than once: what a lossy network or a lost connection costs.
 
-use plimsoll_model::result::Finding;
-use plimsoll_model::units::grouped;
+use plimsoll_model::finding::Rule;
 
-use super::{Evidence, finding, percent};
+use super::Evidence;
 
 /// Retransmissions per op before a reader is told: each costs its op a second or more, so that one
 /// in a hundred shows in the mean and makes up p99.
 const RETRANSMISSIONS_MAX_RATIO: f64 = 0.01;
 
 /// Datagrams were lost, or replies took longer than the wait for them.
-pub(super) fn retransmissions(e: &Evidence<'_>) -> Option<Finding> {
+pub(super) fn retransmissions(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let ratio = totals.retransmissions as f64 / totals.due.max(1) as f64;
-    if ratio <= RETRANSMISSIONS_MAX_RATIO {
-        return None;
-    }
-    finding(
-        "retransmissions",
-        format!(
-            "{} requests were sent again for {} ops, {} (limit {}); datagrams are lost or replies \
-             very late: enlarge the socket buffers on both sides, or compare with TCP",
-            grouped(totals.retransmissions as f64),
-            grouped(totals.due as f64),
-            percent(ratio),
-            percent(RETRANSMISSIONS_MAX_RATIO),
-        ),
-    )
+    (ratio > RETRANSMISSIONS_MAX_RATIO).then_some(Rule::Retransmissions {
+        requests: totals.retransmissions,
+        due_ops: totals.due,
+        limit_ratio: RETRANSMISSIONS_MAX_RATIO,
+    })
 }
 
-/// An op whose first try may have worked: what its repeat answers does not tell.
-pub(super) fn ambiguous(e: &Evidence<'_>) -> Option<Finding> {
-    let ambiguous = e.view.record.totals.ambiguous;
-    if ambiguous == 0 {
-        return None;
-    }
-    finding(
-        "ambiguous",
-        format!(
-            "{} ops that change something were sent again although the first try may have worked; \
-             an answer that this explains (a name already gone) is not counted as an error",
-            grouped(ambiguous as f64),
-        ),
-    )
+/// An op whose first try may have worked: the reply to the second try does not say.
+pub(super) fn ambiguous(e: &Evidence<'_>) -> Option<Rule> {
+    let ops = e.view.record.totals.ambiguous;
+    (ops > 0).then_some(Rule::Ambiguous { ops })
 }
 
 #[cfg(test)]
 mod tests {
     use crate::testing::{PointBuilder, TestPoint};
 
-    fn warned(change: impl Fn(&mut TestPoint)) -> Vec<String> {
+    fn warned(change: impl Fn(&mut TestPoint)) -> Vec<&'static str> {
         let mut point = PointBuilder::open(1_000.0).build();
         change(&mut point);
         let verdict = point.verdict();
         assert!(verdict.valid, "{verdict:?}");
-        verdict.warnings.into_iter().map(|warning| warning.rule).collect()
+        verdict.warnings.into_iter().map(|warning| warning.rule.name()).collect()
     }
 
     #[test]

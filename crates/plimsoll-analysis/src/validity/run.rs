@@ -1,34 +1,25 @@
 //! Rules about the whole run, and the run's verdict from its points'.
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::finding::{Finding, Interruption, Rule};
 use plimsoll_model::nonconformity::Nonconformities;
-use plimsoll_model::result::{Finding, PointResult, Verdict};
+use plimsoll_model::result::{PointResult, Verdict};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::grouped;
 
-use super::connections::CONNECTIONS_LOST;
-use super::{Evidence, finding};
+use super::Evidence;
 use crate::limit::generator_alone;
 use crate::point::missed_load;
 use crate::raw::{Ending, RunView};
 
 /// A panic of a worker is a bug: nothing it counted can be trusted.
-pub(super) fn panicked(e: &Evidence<'_>) -> Option<Finding> {
-    let message = e.view.record.panic.as_ref()?;
-    finding(
-        "panic",
-        format!("a worker of the generator panicked: {message}; this is a bug, please report it"),
-    )
+pub(super) fn panicked(e: &Evidence<'_>) -> Option<Rule> {
+    Some(Rule::Panic { message: e.view.record.panic.clone()? })
 }
 
 /// A window that was cut short is not the method's, whatever was measured in it.
-pub(super) fn ended_early(e: &Evidence<'_>) -> Option<Finding> {
-    let why = e.view.record.ended_early.as_ref()?;
-    finding(
-        "ended_early",
-        format!("the point was ended before its time: {why}; mend that and run the point again"),
-    )
+pub(super) fn ended_early(e: &Evidence<'_>) -> Option<Rule> {
+    Some(Rule::EndedEarly { cause: e.view.record.ended_early.clone()? })
 }
 
 /// The run's verdict: its own rules, then its ladder's points in order. A point that the suite
@@ -37,8 +28,8 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
     let unfinished = [incomplete(suite, view), stopped(view)];
     let finished = unfinished.iter().all(Option::is_none);
     let own = unfinished.into_iter().chain([debug_build(view)]);
-    let mut reasons: Vec<Finding> = own.flatten().collect();
-    let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
+    let mut reasons: Vec<Finding> = own.flatten().map(Rule::of_run).collect();
+    let mut warnings: Vec<Finding> = resumed(view).map(Rule::of_run).into_iter().collect();
     // A searched ladder that outgrew the generator ends, as far as it counts, before that.
     let searched = view.peak.is_some();
     for point in points {
@@ -47,26 +38,24 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult
         findings.extend(point.reasons.iter().cloned());
         warnings.extend(point.not_counted_because.iter().chain(&point.warnings).cloned());
     }
-    warnings.extend(near_the_cap(suite, points));
+    warnings.extend(near_the_cap(suite, points).map(Rule::of_run));
     // Only a whole ladder ends at the peak.
     let peak = points.last().filter(|_| searched && finished);
-    warnings.extend(peak.and_then(|peak| not_repeated(peak, points)));
+    warnings.extend(peak.and_then(|peak| not_repeated(peak, points)).map(Rule::of_run));
     if reasons.is_empty() {
-        reasons.extend(nothing_counts(points));
+        reasons.extend(nothing_counts(points).map(Rule::of_run));
     }
     // It explains the others.
-    warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
+    warnings.sort_by_key(|warning| !matches!(warning.rule, Rule::ConnectionsLost { .. }));
     let valid = reasons.is_empty() && !points.is_empty();
     Verdict { valid, reasons, warnings }
 }
 
 /// Replies that differ from their specification were measured all the same.
-pub(crate) fn nonconformities(seen: &Nonconformities) -> Option<Finding> {
-    finding("nonconformities", seen.sentence()?)
+pub(crate) fn nonconformities(replies: &Nonconformities) -> Option<Finding> {
+    let replies = replies.clone();
+    (!replies.is_empty()).then(|| Rule::Nonconformities { replies }.of_run())
 }
-
-/// Said of a search without an end.
-const NOT_ENDED: &str = "the search has not ended; run it again";
 
 /// The verdict of a search for a capacity. Its load points are tries, of which most are there to be
 /// too much: only those that re-ran the answer carry it, and those were judged. `points` are
@@ -76,93 +65,61 @@ pub(crate) fn check_capacity<'p>(
     found: bool,
     points: impl Iterator<Item = &'p PointResult>,
 ) -> Verdict {
-    let nothing = || finding("no_capacity", view.capacity.unwrap_or(NOT_ENDED).to_owned());
+    let nothing = || Rule::NoCapacity { cause: view.capacity.map(str::to_owned) };
     // Why it stopped says enough.
-    let ended = stopped(view).or_else(|| nothing().filter(|_| !found));
-    let reasons: Vec<Finding> = [ended, debug_build(view)].into_iter().flatten().collect();
-    let mut warnings: Vec<Finding> = resumed(view).into_iter().collect();
+    let ended = stopped(view).or_else(|| (!found).then(nothing));
+    let reasons: Vec<Finding> =
+        [ended, debug_build(view)].into_iter().flatten().map(Rule::of_run).collect();
+    let mut warnings: Vec<Finding> = resumed(view).map(Rule::of_run).into_iter().collect();
     for warning in points.flat_map(|point| point.reasons.iter().chain(&point.warnings)) {
-        if !warnings.iter().any(|known| known.rule == warning.rule) {
+        if !warnings.iter().any(|known| known.rule.is_same(&warning.rule)) {
             warnings.push(warning.clone());
         }
     }
-    warnings.sort_by_key(|warning| warning.rule != CONNECTIONS_LOST);
+    warnings.sort_by_key(|warning| !matches!(warning.rule, Rule::ConnectionsLost { .. }));
     Verdict { valid: reasons.is_empty(), reasons, warnings }
 }
 
 /// The suite counts by the figure as measured, which another run may find on the cap's other side.
-fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Finding> {
+fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Rule> {
     let cap_ms = suite.rules.response_cap_ms?;
     let holds_cap = |[low, high]: [f64; 2]| low <= cap_ms * 1e6 && cap_ms * 1e6 <= high;
-    let stated = |point: &PointResult| {
+    let near = |point: &PointResult| {
         let mean = Stated::service(point, Figure::Mean)?;
         let near = point.valid && mean.interval.is_some_and(holds_cap);
-        near.then(|| format!("{} at point {}", mean.time_text(), point.position))
+        near.then(|| (mean.time_text(), point.position))
     };
-    let near: Vec<String> = points.iter().filter_map(stated).collect();
-    if near.is_empty() {
-        return None;
-    }
-    finding(
-        "near_cap",
-        format!(
-            "the cap of {cap_ms} ms lies within the stated interval of the mean service time ({}): \
-             another run may count these otherwise and have another peak; measure longer, or \
-             compare several runs (--repeat 3)",
-            near.join(", "),
-        ),
-    )
+    let points: Vec<(String, u32)> = points.iter().filter_map(near).collect();
+    (!points.is_empty()).then_some(Rule::NearCap { cap_ms, points })
 }
 
 /// A searched ladder ends at the load that the search held when it verified it.
-fn not_repeated(peak: &PointResult, points: &[PointResult]) -> Option<Finding> {
+fn not_repeated(peak: &PointResult, points: &[PointResult]) -> Option<Rule> {
     let missed = points.iter().find(|point| missed_load(point))?;
-    finding(
-        "not_repeated",
-        format!(
-            "the search held {} ops/s when it was verified, the ladder missed {}: the server does \
-             not do alike every time; compare several runs (--repeat 3)",
-            grouped(peak.requested),
-            grouped(missed.requested),
-        ),
-    )
+    Some(Rule::NotRepeated {
+        verified_ops_per_s: peak.requested,
+        missed_ops_per_s: missed.requested,
+    })
 }
 
 /// To see a server's limit is what runs are made for, but some load it must have carried.
-fn nothing_counts(points: &[PointResult]) -> Option<Finding> {
+fn nothing_counts(points: &[PointResult]) -> Option<Rule> {
     if points.is_empty() || points.iter().any(PointResult::counts) {
         return None;
     }
-    let why = points.iter().find_map(|point| point.not_counted_because.as_ref());
-    finding(
-        "nothing_counts",
-        format!(
-            "no load point counts ({}); ask for less, or mend the server",
-            why.map_or("see each point", |finding| finding.text.as_str()),
-        ),
-    )
+    let because = points.iter().find_map(|point| point.not_counted_because.as_ref());
+    Some(Rule::NothingCounts { because: because.map(|finding| Box::new(finding.rule.clone())) })
 }
 
 /// Fewer points than the ladder has.
-fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Finding> {
+fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Rule> {
     if view.started.is_none() {
-        return finding(
-            "incomplete",
-            "the journal does not say that a run began; the bundle is empty or damaged".to_owned(),
-        );
+        return Some(Rule::NotStarted);
     }
-    let wanted = planned_points(suite, view);
-    let finished = view.ladder.len();
-    if finished >= wanted && finished > 0 {
-        return None;
-    }
-    finding(
-        "incomplete",
-        format!(
-            "{finished} of {wanted} load points were finished; `plimsoll resume DIR` goes on after \
-             the last"
-        ),
-    )
+    let [finished_points, planned_points] =
+        [view.ladder.len(), planned_points(suite, view)].map(|points| points as u32);
+    let all = finished_points >= planned_points && finished_points > 0;
+    (!all).then_some(Rule::Incomplete { finished_points, planned_points })
 }
 
 /// How many points the ladder has.
@@ -172,46 +129,25 @@ pub(crate) fn planned_points(suite: &Suite, view: &RunView<'_>) -> usize {
 }
 
 /// The journal has no last line, or says why it ends.
-fn stopped(view: &RunView<'_>) -> Option<Finding> {
+fn stopped(view: &RunView<'_>) -> Option<Rule> {
     view.started?;
-    let (rule, text) = match view.ending {
-        Ending::Finished => return None,
-        Ending::Interrupted => {
-            ("interrupted", "the run was interrupted; `plimsoll resume DIR` goes on".to_owned())
-        }
-        Ending::Aborted(reason) => (
-            "aborted",
-            format!("the run could not go on: {reason}; mend that, then `plimsoll resume DIR`"),
-        ),
-        Ending::Torn => (
-            "interrupted",
-            "the journal breaks off: the program was killed; `plimsoll resume DIR` goes on"
-                .to_owned(),
-        ),
-    };
-    finding(rule, text)
+    match view.ending {
+        Ending::Finished => None,
+        Ending::Interrupted => Some(Rule::Interrupted { how: Interruption::Stopped }),
+        Ending::Aborted(reason) => Some(Rule::Aborted { cause: reason.to_owned() }),
+        Ending::Torn => Some(Rule::Interrupted { how: Interruption::Killed }),
+    }
 }
 
 /// Debug assertions make the generator several times slower than what users measure with.
-fn debug_build(view: &RunView<'_>) -> Option<Finding> {
-    if !view.started?.debug_build && !view.resumed_debug {
-        return None;
-    }
-    finding(
-        "debug_build",
-        "the program was built with debug assertions, its figures are not a measurement; build \
-         with --release"
-            .to_owned(),
-    )
+fn debug_build(view: &RunView<'_>) -> Option<Rule> {
+    let debug = view.started?.debug_build || view.resumed_debug;
+    debug.then_some(Rule::DebugBuild)
 }
 
-fn resumed(view: &RunView<'_>) -> Option<Finding> {
-    let times = match view.resumed {
-        0 => return None,
-        1 => "once".to_owned(),
-        n => format!("{n} times"),
-    };
-    finding("resumed", format!("the run was resumed {times}; its points were not held in one go"))
+fn resumed(view: &RunView<'_>) -> Option<Rule> {
+    let times = view.resumed;
+    (times > 0).then_some(Rule::Resumed { times })
 }
 
 #[cfg(test)]
@@ -221,10 +157,10 @@ mod tests {
     use plimsoll_model::event::{Bound, JournalRecord};
     use plimsoll_model::result::NotCounted;
 
-    fn rules(run: &RunBuilder) -> Vec<String> {
+    fn rules(run: &RunBuilder) -> Vec<&'static str> {
         let verdict = analyse(&run.raw()).verdict;
         assert_eq!(verdict.valid, verdict.reasons.is_empty());
-        verdict.reasons.into_iter().map(|reason| reason.rule).collect()
+        verdict.reasons.into_iter().map(|reason| reason.rule.name()).collect()
     }
 
     fn run() -> RunBuilder {
@@ -299,7 +235,7 @@ mod tests {
         run.journal.insert(before_last, JournalRecord::Interrupted { at_unix_ns: 0 });
         run.journal.insert(before_last + 1, resumed);
         assert!(rules(&run).is_empty());
-        assert_eq!(analyse(&run.raw()).verdict.warnings[0].rule, "resumed");
+        assert_eq!(analyse(&run.raw()).verdict.warnings[0].rule.name(), "resumed");
     }
 
     #[test]
@@ -330,7 +266,7 @@ mod tests {
         assert!(!last.counts() && result.points[1].counts());
         assert_eq!(last.not_counted_because.as_ref().unwrap().point, Some(3));
         assert!(result.verdict.valid, "{:?}", result.verdict);
-        assert_eq!(result.verdict.warnings[0].rule, "response_cap");
+        assert_eq!(result.verdict.warnings[0].rule.name(), "response_cap");
 
         let (summary, below) = (result.summary, analyse(&run_below_the_cap().raw()).summary);
         assert_eq!(summary.value, Some(1_000.0));
@@ -352,7 +288,7 @@ mod tests {
             }
             super::near_the_cap(&run.suite, &result.points)
         };
-        let text = near(49.5).unwrap().text;
+        let text = near(49.5).unwrap().to_string();
         assert!(text.contains("the cap of 49.5 ms") && text.contains("at point 3)"), "{text}");
         assert!(near(40.0).is_none());
     }
@@ -362,13 +298,13 @@ mod tests {
         let mut run = RunBuilder::of(past_the_limit());
         let warned = |run: &RunBuilder| {
             let warnings = analyse(&run.raw()).verdict.warnings;
-            warnings.into_iter().find(|warning| warning.rule == "not_repeated")
+            warnings.into_iter().find(|warning| warning.rule.name() == "not_repeated")
         };
         assert!(warned(&run).is_none(), "a ladder that somebody asked for");
         let (peak, how) = (14_000.0, "held twice".to_owned());
         let found = JournalRecord::PeakFound { peak, how, bound: Bound::Exact, held_back: None };
         run.journal.insert(1, found);
-        let text = warned(&run).unwrap().text;
+        let text = warned(&run).unwrap().rule.to_string();
         assert!(text.contains("held 14,000 ops/s") && text.contains("missed 14,000"), "{text}");
         run.journal.pop();
         assert!(warned(&run).is_none(), "a ladder that was cut short ends anywhere");
@@ -387,7 +323,7 @@ mod tests {
         let result = analyse(&capped(busy).raw());
         let last = &result.points[2];
         assert!(!last.valid && last.not_counted == Some(NotCounted::Cap));
-        assert_eq!(last.reasons[0].rule, "generator_cpu");
+        assert_eq!(last.reasons[0].rule.name(), "generator_cpu");
         assert!(!result.verdict.valid);
         assert_eq!(result.verdict.reasons.len(), 1);
         assert_eq!(result.summary.value, Some(1_000.0));
@@ -411,7 +347,7 @@ mod tests {
         let last = &result.points[1];
         assert!(last.valid && last.not_counted == Some(NotCounted::NotHeld), "{last:?}");
         assert!(result.verdict.valid, "{:?}", result.verdict);
-        assert_eq!(result.verdict.warnings[0].rule, "rate");
+        assert_eq!(result.verdict.warnings[0].rule.name(), "rate");
         assert_eq!(result.summary.value, Some(4_000.0));
     }
 
@@ -429,7 +365,7 @@ mod tests {
         run.journal.insert(1, found);
         let result = analyse(&run.raw());
         assert!(result.verdict.valid, "{:?}", result.verdict);
-        assert_eq!(result.verdict.warnings[0].rule, "generator_cpu");
+        assert_eq!(result.verdict.warnings[0].rule.name(), "generator_cpu");
         assert!(!result.points[1].valid);
         assert_eq!((result.summary.value, result.summary.bound), (Some(1_000.0), Bound::AtLeast));
     }
@@ -439,8 +375,10 @@ mod tests {
         let [_, missed] = past_the_limit();
         let result = analyse(&RunBuilder::of([missed]).raw());
         assert!(result.points[0].valid && !result.verdict.valid);
-        assert_eq!(result.verdict.reasons[0].rule, "nothing_counts");
-        assert!(result.verdict.reasons[0].text.contains("load not held: achieved 9,000"));
+        assert_eq!(result.verdict.reasons[0].rule.name(), "nothing_counts");
+        assert!(
+            result.verdict.reasons[0].rule.to_string().contains("load not held: achieved 9,000")
+        );
     }
 
     #[test]
@@ -448,7 +386,7 @@ mod tests {
         let mut run = run();
         run.suite.rules.response_cap_ms = Some(0.5);
         let result = analyse(&run.raw());
-        assert_eq!(result.verdict.reasons[0].rule, "nothing_counts");
+        assert_eq!(result.verdict.reasons[0].rule.name(), "nothing_counts");
         assert_eq!(result.summary.value, None);
         assert_eq!(result.summary.overall_response_ms.origin, None);
     }

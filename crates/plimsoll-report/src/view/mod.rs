@@ -21,9 +21,10 @@ mod resources;
 mod shares;
 
 use plimsoll_model::event::Bound;
+use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::gate::GateResult;
 use plimsoll_model::limit::LimitKind;
-use plimsoll_model::result::{Finding, RunResult};
+use plimsoll_model::result::RunResult;
 use plimsoll_model::stated::gate_text;
 use serde::Serialize;
 
@@ -132,8 +133,6 @@ pub(crate) struct Findings {
     pub(crate) rest: Vec<FindingView>,
 }
 
-/// Rule of the warning that stands before the reasons.
-const CONNECTIONS_LOST: &str = "connections_lost";
 /// More than these are folded.
 const FINDINGS_SHOWN_MAX: usize = 3;
 
@@ -155,8 +154,11 @@ impl RunView {
         };
         let (figures, figures_note) = headline::figures(run);
         let points = points::points_table(run);
-        let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) =
-            run.verdict.warnings.iter().partition(|warning| warning.rule == CONNECTIONS_LOST);
+        let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) = run
+            .verdict
+            .warnings
+            .iter()
+            .partition(|warning| matches!(warning.rule, Rule::ConnectionsLost { .. }));
         Self {
             title,
             subtitle,
@@ -272,9 +274,9 @@ fn findings<'f>(all: impl IntoIterator<Item = &'f Finding>) -> Findings {
     }
     let mut rules: Vec<(&str, Vec<&Finding>)> = Vec::new();
     for one in all {
-        match rules.iter_mut().find(|(rule, _)| *rule == one.rule) {
+        match rules.iter_mut().find(|(rule, _)| *rule == one.rule.name()) {
             Some((_, same)) => same.push(one),
-            None => rules.push((&one.rule, vec![one])),
+            None => rules.push((one.rule.name(), vec![one])),
         }
     }
     let mut sorted = Findings::default();
@@ -305,9 +307,9 @@ fn positions(points: &[u32]) -> String {
 
 fn finding(finding: &Finding) -> FindingView {
     FindingView {
-        rule: finding.rule.replace('_', " "),
+        rule: finding.rule.name().replace('_', " "),
         place: finding.point.map(|p| format!("point {p}")).unwrap_or_default(),
-        text: finding.text.clone(),
+        text: finding.rule.to_string(),
     }
 }
 

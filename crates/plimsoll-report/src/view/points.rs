@@ -258,7 +258,7 @@ fn judged(point: &PointResult) -> String {
     if point.valid {
         return left_out.map_or_else(|| "✓".to_owned(), |why| format!("{why}, not\u{a0}counted"));
     }
-    let mut rules: Vec<_> = point.reasons.iter().map(|r| r.rule.replace('_', " ")).collect();
+    let mut rules: Vec<_> = point.reasons.iter().map(|r| r.rule.name().replace('_', " ")).collect();
     rules.dedup();
     let left_out = left_out.map(|why| format!("; {why}")).unwrap_or_default();
     match rules.is_empty() {

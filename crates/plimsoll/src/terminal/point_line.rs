@@ -3,7 +3,8 @@
 use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::capacity::Figure;
-use plimsoll_model::result::{Finding, PointResult};
+use plimsoll_model::finding::Finding;
+use plimsoll_model::result::PointResult;
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::{Ladder, LoadSpec, Profile, Suite};
 use plimsoll_model::units::{BytesPerSec, Nanos, clients, grouped};
@@ -95,7 +96,7 @@ pub(crate) fn finished_line(title: &str, point: &PointResult, style: Style) -> S
 
 /// The rule alone; the end of the run tells the reason whole.
 fn rule_words(finding: &Finding) -> String {
-    finding.rule.replace('_', " ")
+    finding.rule.name().replace('_', " ")
 }
 
 /// When a step of the search has finished. A load that is too much is what a search looks for, no
@@ -103,11 +104,9 @@ fn rule_words(finding: &Finding) -> String {
 pub(crate) fn search_line(title: &str, point: &PointResult, style: Style) -> String {
     let figures = figures(title, point);
     let outcome = ProbeOutcome::of(point);
-    // The remedy after the semicolon is for loads a user asked for.
-    let cause = outcome.why_not.as_deref().and_then(|why| why.split(';').next());
     // The closed probe asks for no load that could be held.
     let open = outcome.offered.is_some();
-    match cause {
+    match outcome.why_not {
         None if open => format!("{figures}, {}", style.good("held")),
         None => figures,
         Some(cause) if open => format!("{figures}, {}: {cause}", style.mixed("not held")),
@@ -144,18 +143,27 @@ pub(super) fn response(point: &PointResult, figure: Figure) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::finding::{OpsLeft, Rule};
     use plimsoll_model::result::NotCounted;
 
     use super::*;
 
+    fn late() -> Finding {
+        let (due, not_sent, unfinished, failed) = (2_000, 0, 0, 0);
+        let rate = Rule::Rate {
+            achieved_ops_per_s: 1_234.0,
+            scheduled_ops_per_s: 2_000.0,
+            off_ratio: 0.38,
+            limit_ratio: 0.05,
+            ops: OpsLeft { due, not_sent, unfinished, failed },
+        };
+        rate.of_run()
+    }
+
     #[test]
     fn a_finished_point_says_why_it_is_invalid() {
         let mut point = PointResult { achieved_ops_per_s: Some(1234.0), ..PointResult::default() };
-        point.reasons.push(Finding {
-            rule: "rate".into(),
-            text: "achieved 1,234 of 2,000 ops/s".into(),
-            point: None,
-        });
+        point.reasons.push(late());
         assert_eq!(
             finished_line("point 1/2", &point, Style::new(false)),
             "point 1/2: 1,234/s, p50 –, p99 –, 0 errors, invalid (rate)"
@@ -164,11 +172,7 @@ mod tests {
 
     #[test]
     fn a_point_that_the_suite_does_not_count_is_not_called_invalid() {
-        let above = Finding {
-            rule: "response_cap".into(),
-            text: "mean service time 50.00 ms is above".into(),
-            point: Some(3),
-        };
+        let above = Rule::ResponseCap { mean_ms: 50.0, cap_ms: 40.0 }.at(3);
         let point = PointResult {
             valid: true,
             not_counted: Some(NotCounted::Cap),
@@ -191,13 +195,10 @@ mod tests {
         let saturating = PointResult { offered_ops_per_s: None, ..point.clone() };
         assert!(line(&saturating).ends_with("0 errors"), "{}", line(&saturating));
         let mut missed = point;
-        missed.reasons.push(Finding {
-            rule: "rate".into(),
-            text: "achieved 1,234 of 2,000 ops/s; ask for less".into(),
-            point: None,
-        });
+        missed.reasons.push(late());
         let line = line(&missed);
-        assert!(line.ends_with("not held: achieved 1,234 of 2,000 ops/s"), "{line}");
+        assert!(line.contains("not held: load not held: achieved 1,234 of 2,000 ops/s"), "{line}");
+        assert!(!line.contains("ask for less"), "{line}");
     }
 
     #[test]

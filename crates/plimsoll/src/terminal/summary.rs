@@ -12,16 +12,14 @@ use std::path::Path;
 
 use plimsoll_model::capacity::TryStanding;
 use plimsoll_model::event::Bound;
-use plimsoll_model::result::{Finding, RunResult, Verdict};
+use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::result::{RunResult, Verdict};
 use plimsoll_model::stated::{Stated, gate_text};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
 
 use super::Style;
 use extent::Extent;
-
-/// How findings say that a run can go on.
-const RESUME_ADVICE: &str = "plimsoll resume DIR";
 
 /// Verdict, headline, limit, table of points, and where the report is. On a terminal as much as
 /// fits its screen: the report has the rest, so without one nothing is left out.
@@ -41,15 +39,12 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     let Verdict { reasons, warnings, .. } = &result.verdict;
     let warnings: Vec<Finding> = warnings.iter().filter(|w| !errors::shows(w)).cloned().collect();
     for (title, findings) in [("Reasons", reasons), ("Warnings", &warnings)] {
-        push_findings(&mut out, findings, &style.mixed(title), extent);
+        let bundle = report.and_then(Path::parent);
+        push_findings(&mut out, findings, &style.mixed(title), bundle, extent);
     }
     for gate in &result.gates {
         let sign = if gate.fails { style.bad("✗") } else { style.good("✓") };
         let _ = writeln!(out, "{sign} {}", gate_text(gate));
-    }
-    if let Some(dir) = report.and_then(Path::parent) {
-        // Findings do not know where the bundle lies.
-        out = out.replace(RESUME_ADVICE, &format!("plimsoll resume {}", dir.display()));
     }
     if let Some(report) = report {
         let _ = writeln!(out, "{}Report: {}", extent.gap(), report.display());
@@ -165,7 +160,7 @@ fn value_text(value: f64, result: &RunResult) -> String {
 fn elsewhere(first: &Finding, findings: &[Finding]) -> String {
     let others: Vec<String> = findings
         .iter()
-        .filter(|finding| finding.rule == first.rule && finding.point != first.point)
+        .filter(|finding| finding.rule.is_same(&first.rule) && finding.point != first.point)
         .filter_map(|finding| finding.point)
         .map(|number| number.to_string())
         .collect();
@@ -175,12 +170,28 @@ fn elsewhere(first: &Finding, findings: &[Finding]) -> String {
     }
 }
 
-fn push_findings(out: &mut String, findings: &[Finding], title: &str, extent: &Extent) {
+/// The text of a rule, with the directory where it names the command that continues the run.
+fn words(rule: &Rule, bundle: Option<&Path>) -> String {
+    match bundle.filter(|_| rule.is_resumable()) {
+        None => rule.to_string(),
+        Some(dir) => {
+            format!("{}; `plimsoll resume {}` continues the run", rule.cause(), dir.display())
+        }
+    }
+}
+
+fn push_findings(
+    out: &mut String,
+    findings: &[Finding],
+    title: &str,
+    bundle: Option<&Path>,
+    extent: &Extent,
+) {
     if findings.is_empty() {
         return;
     }
     let first_of_rule = |(at, finding): &(usize, &Finding)| {
-        !findings[..*at].iter().any(|earlier| earlier.rule == finding.rule)
+        !findings[..*at].iter().any(|earlier| earlier.rule.is_same(&finding.rule))
     };
     let rules: Vec<&Finding> =
         findings.iter().enumerate().filter(first_of_rule).map(|(_, finding)| finding).collect();
@@ -193,9 +204,10 @@ fn push_findings(out: &mut String, findings: &[Finding], title: &str, extent: &E
     let _ = writeln!(out, "{}  {title}{note}", extent.gap());
     for finding in rules.iter().take(extent.findings_max) {
         let point = finding.point.map_or(String::new(), |number| format!("point {number}: "));
-        let text = format!("- {point}{}{}", finding.text, elsewhere(finding, findings));
+        let text =
+            format!("- {point}{}{}", words(&finding.rule, bundle), elsewhere(finding, findings));
         // A command that is cut cannot be given.
-        let whole = extent.columns.is_none() || finding.text.contains(RESUME_ADVICE);
+        let whole = extent.columns.is_none() || finding.rule.is_resumable();
         let _ = writeln!(out, "  {}", if whole { text } else { extent.finding(&text) });
     }
     if more > 0 && extent.columns.is_none() {

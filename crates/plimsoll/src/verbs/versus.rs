@@ -225,8 +225,8 @@ fn search(
         return Ok(None);
     }
     let Some(highest) = end.result.points.last().map(|point| point.requested) else {
-        let reasons: Vec<&str> =
-            end.result.verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        let reasons: Vec<String> =
+            end.result.verdict.reasons.iter().map(|reason| reason.rule.to_string()).collect();
         return Err(Failure::unusable(format!(
             "{}: no peak was found ({}); write --points, or see its report",
             out.display(),

@@ -23,7 +23,7 @@ fn a_worker_that_asks_for_more_than_nine_tenths_of_its_core_limits_the_measureme
 #[test]
 fn a_starved_worker_is_not_idle() {
     check_rule("generator_cpu", &with_health(delayed(0.48)), &with_health(delayed(0.02)));
-    let text = with_health(delayed(0.48)).verdict().reasons[0].text.clone();
+    let text = with_health(delayed(0.48)).verdict().reasons[0].rule.to_string();
     assert!(text.contains("asked for 95 % of its core (limit 90 %; work up to 47 %"), "{text}");
 }
 
@@ -35,7 +35,7 @@ fn who_had_the_workers_core_is_told_by_name() {
         let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
         point.record.resources =
             vec![ResourceUse { name, unit, mean: steal, max: steal, ..ResourceUse::default() }];
-        point.verdict().reasons[0].text.clone()
+        point.verdict().reasons[0].rule.to_string()
     };
     let user = |name: &str, own| CoreUser {
         name: name.into(),
@@ -72,7 +72,7 @@ fn who_had_the_workers_core_is_told_by_name() {
         let (name, unit) = ("host.cpu_steal".to_owned(), String::new());
         point.record.resources =
             vec![ResourceUse { name, unit, mean: 0.05, max: 0.05, ..ResourceUse::default() }];
-        point.verdict().reasons[0].text.clone()
+        point.verdict().reasons[0].rule.to_string()
     };
     assert!(hypervisor.contains("the hypervisor kept 5 %"), "{hypervisor}");
 }
@@ -83,7 +83,7 @@ fn gaps_between_polls_that_no_thread_explains_are_the_hypervisors() {
     for health in point.record.workers.iter_mut().flatten() {
         (health.gap_ns, health.gap_ns_max) = (health.wall_ns / 20, 2_000_000);
     }
-    let text = point.verdict().reasons[0].text.clone();
+    let text = point.verdict().reasons[0].rule.to_string();
     assert!(text.contains("paused below the system for 5 % of the time"), "{text}");
     assert!(text.contains("2.00 ms at the longest"), "{text}");
 }
@@ -111,7 +111,7 @@ fn more_than_half_of_the_median_may_not_be_the_generators() {
     let at = |lag| PointBuilder::open(1_000.0).receive_lag_ns(lag).build();
     // 10 µs of lateness are the generator's too.
     check_rule("generator_error", &at(492_000), &at(488_000));
-    let text = at(600_000).verdict().reasons[0].text.clone();
+    let text = at(600_000).verdict().reasons[0].rule.to_string();
     assert!(text.contains("may be 61") && text.contains("of response p50"), "{text}");
 }
 
@@ -151,9 +151,9 @@ fn send_lag_over_a_millisecond_is_said_and_in_the_intervals() {
     let at = |lag| PointBuilder::open(1_000.0).response_ns(8_000_000).send_lag_ns(lag).build();
     let late = at(1_010_000).verdict();
     assert!(late.valid, "{late:?}");
-    assert_eq!(late.warnings[0].rule, "send_lag");
+    assert_eq!(late.warnings[0].rule.name(), "send_lag");
     assert!(
-        late.warnings[0].text.starts_with("generator late: send lag p99 = 1.01 ms"),
+        late.warnings[0].rule.to_string().starts_with("generator late: send lag p99 = 1.01 ms"),
         "{late:?}"
     );
     assert!(at(990_000).verdict().warnings.is_empty());
@@ -183,7 +183,7 @@ fn of_few_ops_the_slowest_tenth_is_judged() {
             times.record_n(10_000, ops - 2).unwrap();
             times.record_n(5_000_000, 2).unwrap();
         }
-        point.verdict().warnings.iter().any(|warning| warning.rule == "send_lag")
+        point.verdict().warnings.iter().any(|warning| warning.rule.name() == "send_lag")
     };
     assert!(late(100) && !late(99));
 }
@@ -192,7 +192,7 @@ fn of_few_ops_the_slowest_tenth_is_judged() {
 fn a_twentieth_of_the_median_response_is_allowed_when_it_is_more() {
     let at = |lag| PointBuilder::open(1_000.0).response_ns(100_000_000).send_lag_ns(lag).build();
     assert!(at(4_900_000).verdict().warnings.is_empty());
-    assert_eq!(at(5_100_000).verdict().warnings[0].rule, "send_lag");
+    assert_eq!(at(5_100_000).verdict().warnings[0].rule.name(), "send_lag");
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn a_wait_for_a_connection_is_not_the_generators_lateness() {
     };
     let verdict = at(20_000).verdict();
     assert!(verdict.valid, "{verdict:?}");
-    assert_eq!(verdict.warnings[0].rule, "connections");
-    assert!(verdict.warnings[0].text.contains("own is 20.0"), "{verdict:?}");
+    assert_eq!(verdict.warnings[0].rule.name(), "connections");
+    assert!(verdict.warnings[0].rule.to_string().contains("own is 20.0"), "{verdict:?}");
     let own = at(1_010_000).verdict().warnings;
-    assert_eq!(own.iter().map(|w| w.rule.as_str()).collect::<Vec<_>>(), ["send_lag"]);
+    assert_eq!(own.iter().map(|w| w.rule.name()).collect::<Vec<_>>(), ["send_lag"]);
 }
 
 #[test]

@@ -4,19 +4,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_model::result::{Finding, RunResult};
+use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::result::RunResult;
 use plimsoll_model::units::grouped;
 
 use super::super::Style;
 use super::elsewhere;
 use super::extent::Extent;
 
-/// Rule of the finding that stands here instead of among the warnings.
-const CONNECTIONS_LOST: &str = "connections_lost";
-
 /// Is this finding shown here?
 pub(super) fn shows(finding: &Finding) -> bool {
-    finding.rule == CONNECTIONS_LOST
+    matches!(finding.rule, Rule::ConnectionsLost { .. })
 }
 
 /// One class over the points of the ladder.
@@ -32,7 +30,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let warnings = &result.verdict.warnings;
     let connections = warnings.iter().find(|finding| shows(finding)).map(|finding| {
         let place = finding.point.map_or(String::new(), |number| format!("point {number}: "));
-        format!("- {place}{}{}", finding.text, elsewhere(finding, warnings))
+        format!("- {place}{}{}", finding.rule, elsewhere(finding, warnings))
     });
     let classes = classes(result);
     let samples = classes.iter().filter_map(|(name, class)| {

@@ -3,10 +3,11 @@ use std::path::Path;
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
 use plimsoll_model::event::Bound;
+use plimsoll_model::finding::{ErrorCause, Finding, LostWith, Rule};
 use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{
-    Axis, Finding, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary,
-    TimeIntervals, TimeSummary, Verdict,
+    Axis, NotCounted, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, TimeIntervals,
+    TimeSummary, Verdict,
 };
 use plimsoll_model::suite::Metric;
 
@@ -20,14 +21,23 @@ const REPORT: &str = "runs/20260102-030405-disk-mix/report.html";
 
 /// Six rules, each at four points, with texts as long as the longest there are.
 fn findings(kind: &str) -> Vec<Finding> {
-    let text =
-        |rule: usize| format!("{kind} {rule}: {}the end of {kind} {rule}", "why ".repeat(55));
-    let finding = |rule: usize, point| Finding {
-        rule: format!("{kind}{rule}"),
-        text: text(rule),
-        point: Some(point),
-    };
-    (1..=6).flat_map(|rule| (1..=4).map(move |point| finding(rule, point))).collect()
+    let long = |rule: u32| format!("{kind} {rule}: {}the end of {kind} {rule}", "why ".repeat(55));
+    let rules = [
+        Rule::Panic { message: long(1) },
+        Rule::EndedEarly { cause: long(2) },
+        Rule::Intervals { files: long(3) },
+        Rule::NoCapacity { cause: Some(long(4)) },
+        Rule::CurvePoint { column: long(5) },
+        Rule::Errors {
+            failed_ops: 1,
+            due_ops: 2,
+            limit_ratio: 0.0,
+            most: Some((long(6), 1)),
+            cause: ErrorCause::Unknown,
+        },
+    ];
+    let at_all = |rule: Rule| (1..=4).map(move |point| rule.clone().at(point));
+    rules.into_iter().flat_map(at_all).collect()
 }
 
 /// An invalid run of sixteen points with everything a summary can hold.
@@ -240,10 +250,16 @@ fn each_point_says_what_limited_it_as_far_as_a_screen_holds_it() {
 #[test]
 fn what_failed_stands_before_what_follows_from_it_with_a_sample_of_each_class() {
     let mut result = invalid(Metric::Ops);
-    let sentence = "the server refused or closed the connections of 904 ops before replying";
-    let finding =
-        Finding { rule: "connections_lost".to_owned(), text: sentence.to_owned(), point: Some(2) };
-    result.verdict.warnings.push(finding);
+    let lost = Rule::ConnectionsLost {
+        before_reply_ops: 904,
+        within_reply_ops: 0,
+        due_ops: 1_000,
+        clients: LostWith::Stayed,
+        silence: None,
+        early: None,
+    };
+    let sentence = &lost.to_string();
+    result.verdict.warnings.push(lost.clone().at(2));
     let point = &mut result.points[1];
     point.errors = [("transport".to_owned(), 904), ("status:503".to_owned(), 12)].into();
     point.error_samples = vec![
@@ -282,10 +298,10 @@ fn a_curve_from_elsewhere_shows_its_response_times_and_counts_no_errors() {
 #[test]
 fn the_command_that_goes_on_is_never_cut() {
     let mut result = invalid(Metric::Ops);
-    let text = format!("{}`plimsoll resume DIR` goes on", "3 of 16 points, ".repeat(5));
-    result.verdict.reasons.insert(0, Finding { rule: "incomplete".to_owned(), text, point: None });
+    let cause = "the server is gone, ".repeat(10);
+    result.verdict.reasons.insert(0, Rule::Aborted { cause }.of_run());
     let text = shown(&result, SCREEN);
-    assert!(text.contains("`plimsoll resume runs/20260102-030405-disk-mix` goes on"), "{text}");
+    assert!(text.contains("`plimsoll resume runs/20260102-030405-disk-mix`"), "{text}");
     assert!(lines_on(&text, SCREEN.columns) < SCREEN.rows, "{text}");
 }
 

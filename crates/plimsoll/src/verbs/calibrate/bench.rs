@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_calibration::judge::run_verdict;
 use plimsoll_calibration::trial::DRAIN;
 use plimsoll_calibration::wire::Start;
 use plimsoll_calibration::{Pattern, Seen, ServerLog, Trial, Wire};
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::BundleReader;
+use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
@@ -180,7 +180,7 @@ fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<See
                 record: record.clone(),
                 times: times.window_total(),
                 window_ns: (from, from + record.measured_ns.0),
-                run: run_verdict(&result.verdict.reasons, position),
+                reasons: reasons_at(&result.verdict.reasons, position),
                 stated: result
                     .points
                     .get(position as usize - 1)
@@ -188,6 +188,12 @@ fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<See
             })
         })
         .collect()
+}
+
+/// Those of the load point and of the whole run.
+fn reasons_at(reasons: &[Finding], position: u32) -> Vec<Rule> {
+    let concern = reasons.iter().filter(|it| it.point.is_none_or(|point| point == position));
+    concern.map(|it| it.rule.clone()).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,501 @@
+//! What a run's rules found: reasons that make it invalid, and warnings. A finding is a [`Rule`] with
+//! its facts; its words are made in `text`. `docs/validity.md` explains every rule to users.
+
+mod facts;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+pub use facts::{
+    Answers, CountRecord, CycleCount, EarlyAnswers, ErrorCause, Interruption, LostClients,
+    LostWith, Missing, OpsLeft, PartOf, Progress, ShortPhase, Silence, WorkerCore,
+};
+
+use crate::nonconformity::Nonconformities;
+use crate::units::Nanos;
+
+/// A rule that was broken, at one load point or by the whole run. In JSON
+/// `{"rule", "text", "facts", "point"}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Which rule, with what it saw.
+    pub rule: Rule,
+    /// Position of the load point in the ladder, from 1; `None` for the whole run.
+    pub point: Option<u32>,
+}
+
+/// Every rule, with the facts that its text is made of. Ratios are parts of 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rule {
+    // Of a load point: reasons.
+    /// A worker of the generator panicked.
+    Panic {
+        /// What it said.
+        message: String,
+    },
+    /// The point ended before its window did.
+    EndedEarly {
+        /// Why.
+        cause: String,
+    },
+    /// The interval logs are missing.
+    Intervals {
+        /// Name of the point's files.
+        files: String,
+    },
+    /// Not one op was done in the window.
+    NothingDone {
+        /// How far the ops came.
+        progress: Progress,
+    },
+    /// Replies held other data than they must.
+    Corrupt {
+        /// How many, in warm-up too.
+        replies: u64,
+    },
+    /// Two counts of the same ops differ.
+    Counts {
+        /// What holds the first count.
+        record: CountRecord,
+        /// The first count.
+        recorded_ops: u64,
+        /// That of the totals.
+        total_ops: u64,
+        /// Ops of the totals that had no reply.
+        without_reply_ops: u64,
+    },
+    /// A worker wanted more of its core than it may.
+    GeneratorCpu {
+        /// Its work and the time it was kept from its core.
+        wanted_ratio: f64,
+        /// How much it may want.
+        limit_ratio: f64,
+        /// Its work alone.
+        busy_ratio: f64,
+        /// The time it was kept from its core.
+        waiting_ratio: f64,
+        /// What became of the core.
+        core: WorkerCore,
+    },
+    /// The generator's own delays are a large part of a figure.
+    GeneratorError {
+        /// Of what.
+        part_of: PartOf,
+        /// The delays.
+        own_ns: Nanos,
+        /// The figure.
+        of_ns: Nanos,
+        /// Their ratio.
+        ratio: f64,
+        /// What it may be.
+        limit_ratio: f64,
+        /// What became of the worker's core.
+        core: WorkerCore,
+    },
+    /// A rule could not be checked.
+    MissingEvidence {
+        /// What is not known.
+        missing: Missing,
+    },
+    /// More ops failed than may.
+    Errors {
+        /// How many.
+        failed_ops: u64,
+        /// Of how many.
+        due_ops: u64,
+        /// What part of them may fail.
+        limit_ratio: f64,
+        /// The most frequent class of errors and its count.
+        most: Option<(String, u64)>,
+        /// Why, as far as it is known.
+        cause: ErrorCause,
+    },
+    /// Clients left before the window ended.
+    ClientsLost {
+        /// Clients of the load.
+        clients: u32,
+        /// Those that stayed to the end of the window.
+        stayed: u32,
+        /// Those that left, after the window too.
+        left: u32,
+        /// Why the first one left.
+        cause: Option<String>,
+        /// What it means for the load point.
+        consequence: LostClients,
+    },
+    /// Throughput, response time and think time do not account for the clients of a closed load.
+    ClosedLoop {
+        /// What was counted.
+        counted: CycleCount,
+        /// Clients that are accounted for.
+        present: f64,
+        /// Clients of the load.
+        clients: u32,
+        /// What part of them is missing, or too much.
+        off_ratio: f64,
+        /// What part may be.
+        limit_ratio: f64,
+    },
+    /// No op ended in the window of a closed load.
+    ClosedLoopUnknown,
+    /// The share of an op is not the suite's.
+    OpMix {
+        /// The op furthest from its share.
+        op: String,
+        /// Its share of the ops done, in percent.
+        percent: f64,
+        /// The suite's share, in percent.
+        wanted_percent: f64,
+        /// How many percentage points it may be off.
+        limit_points: f64,
+    },
+    /// One target did more or less than an equal part.
+    TargetShares {
+        /// Which one.
+        target: String,
+        /// Its ops.
+        ops: u64,
+        /// An equal part.
+        equal_ops: u64,
+        /// How far it is off.
+        off_ratio: f64,
+        /// How far it may be.
+        limit_ratio: f64,
+    },
+    /// More was counted than the network links can carry.
+    LinkCapacity {
+        /// What was counted.
+        used_mbit_per_s: f64,
+        /// What they can carry.
+        limit_mbit_per_s: f64,
+    },
+    /// Throughput changed from one half of the window to the other.
+    NotSteady {
+        /// Of the first half.
+        first_ops_per_s: f64,
+        /// Of the second half.
+        second_ops_per_s: f64,
+        /// By what part.
+        change_ratio: f64,
+        /// By what part it may.
+        limit_ratio: f64,
+    },
+    /// The monitors used too much CPU time.
+    Monitors {
+        /// Of one core.
+        used_ratio: f64,
+        /// What they may use.
+        limit_ratio: f64,
+    },
+    /// The window or its warm-up was shorter than the profile wants.
+    Duration {
+        /// Which of them.
+        phase: ShortPhase,
+        /// How long it was.
+        length_ns: Nanos,
+        /// How long it should have been.
+        wanted_ns: Nanos,
+        /// Name of the profile.
+        profile: String,
+    },
+    /// Fewer ops came due than were asked for, in the longest time that the window may take.
+    TooFewOps {
+        /// How many came due.
+        due_ops: u64,
+        /// How many were asked for.
+        wanted_ops: u64,
+        /// The longest time.
+        limit_ns: Nanos,
+    },
+    /// The wall clock was set during the point.
+    ClockStepped {
+        /// By how much.
+        step_ns: Nanos,
+        /// By how much it may.
+        limit_ns: Nanos,
+    },
+
+    // Of a load point: why the headline leaves it out.
+    /// An open load was not sustained.
+    Rate {
+        /// Ops done per second.
+        achieved_ops_per_s: f64,
+        /// Ops due per second.
+        scheduled_ops_per_s: f64,
+        /// What part of the ops was not done in time.
+        off_ratio: f64,
+        /// What part may be.
+        limit_ratio: f64,
+        /// What became of the ops.
+        ops: OpsLeft,
+    },
+    /// Ops of an open load that was sustained were never sent.
+    NotSent {
+        /// How many.
+        not_sent_ops: u64,
+        /// Of how many.
+        due_ops: u64,
+    },
+    /// Ops had neither a reply nor an error when the drain ended.
+    Unfinished {
+        /// How many.
+        unfinished_ops: u64,
+        /// Of how many.
+        due_ops: u64,
+        /// What part of them may be.
+        limit_ratio: f64,
+        /// Since when the server was silent.
+        silence: Option<Silence>,
+    },
+    /// The mean service time is above the suite's cap.
+    ResponseCap {
+        /// The mean.
+        mean_ms: f64,
+        /// The cap.
+        cap_ms: f64,
+    },
+
+    // Of a load point: warnings.
+    /// The server refused or closed connections.
+    ConnectionsLost {
+        /// Ops that got no reply for it.
+        before_reply_ops: u64,
+        /// Ops whose reply broke off.
+        within_reply_ops: u64,
+        /// Of how many ops.
+        due_ops: u64,
+        /// Clients left, whose ops are among them.
+        clients: LostWith,
+        /// Since when the server was silent.
+        silence: Option<Silence>,
+        /// The server answered while requests were still being sent.
+        early: Option<EarlyAnswers>,
+    },
+    /// Other threads had a worker's core for long.
+    CoreTaken {
+        /// Who, and for how long.
+        core: WorkerCore,
+    },
+    /// Other programs used the processors of the generator's host.
+    OtherWork {
+        /// How many cores' time.
+        used_cores: f64,
+        /// Cores of the host.
+        cores: u32,
+    },
+    /// The hypervisor gave the processors to other machines.
+    Stolen {
+        /// Share of their time.
+        ratio: f64,
+    },
+    /// A window of less than half a second would break this rule.
+    ShortWindow {
+        /// How long it was.
+        window_ns: Nanos,
+        /// From which length on the rule is a reason.
+        limit_ns: Nanos,
+        /// The rule.
+        breaks: Box<Rule>,
+    },
+    /// Ops were sent late, by the generator's own doing.
+    SendLag {
+        /// Which percentile of the send lag: `p99`.
+        percentile: String,
+        /// Without waits for a connection.
+        own_ns: Nanos,
+        /// What it may be.
+        limit_ns: Nanos,
+        /// What became of the worker's core.
+        core: WorkerCore,
+    },
+    /// Ops waited for a free connection.
+    Connections {
+        /// Which percentile of the send lag: `p99`.
+        percentile: String,
+        /// With waits for a connection.
+        all_ns: Nanos,
+        /// The generator's own part.
+        own_ns: Nanos,
+        /// What it may be.
+        limit_ns: Nanos,
+    },
+    /// Ops failed before the window.
+    WarmUpErrors {
+        /// How many.
+        failed_ops: u64,
+    },
+    /// Requests were sent again.
+    Retransmissions {
+        /// How many.
+        requests: u64,
+        /// For how many ops.
+        due_ops: u64,
+        /// How many per op may be.
+        limit_ratio: f64,
+    },
+    /// Ops were sent again although the first try may have worked.
+    Ambiguous {
+        /// How many.
+        ops: u64,
+    },
+    /// The mean response time changed within the window.
+    ResponseDrift {
+        /// Of the first half.
+        first_ns: Nanos,
+        /// Of the second half.
+        second_ns: Nanos,
+    },
+    /// A client of a mix did no transaction that counts, so that the score of the mix is 0.
+    Score {
+        /// How many clients.
+        idle_clients: u32,
+        /// Of how many.
+        clients: u32,
+    },
+
+    // Of the whole run.
+    /// Fewer load points were finished than the ladder has.
+    Incomplete {
+        /// How many.
+        finished_points: u32,
+        /// Of how many.
+        planned_points: u32,
+    },
+    /// The journal does not say that a run began.
+    NotStarted,
+    /// The run did not go on to its end.
+    Interrupted {
+        /// How it ended.
+        how: Interruption,
+    },
+    /// The run could not continue.
+    Aborted {
+        /// Why.
+        cause: String,
+    },
+    /// The generator was built with debug assertions.
+    DebugBuild,
+    /// The run was resumed.
+    Resumed {
+        /// How often.
+        times: u32,
+    },
+    /// No load point counts.
+    NothingCounts {
+        /// Why the first does not.
+        because: Option<Box<Rule>>,
+    },
+    /// The suite's cap lies within the uncertainty of some load points.
+    NearCap {
+        /// The cap.
+        cap_ms: f64,
+        /// Mean service times as the report shows them, with the positions of their points.
+        points: Vec<(String, u32)>,
+    },
+    /// The ladder missed a load that the search had sustained.
+    NotRepeated {
+        /// What the search sustained.
+        verified_ops_per_s: f64,
+        /// What the ladder missed.
+        missed_ops_per_s: f64,
+    },
+    /// The search for a capacity found none.
+    NoCapacity {
+        /// Why; `None` where it has not ended.
+        cause: Option<String>,
+    },
+    /// Replies differ from their specification and mean the same.
+    Nonconformities {
+        /// Which, and how often.
+        replies: Nonconformities,
+    },
+    /// The curve was measured by another program.
+    ForeignCurve,
+    /// A figure of a curve from elsewhere is 0.
+    CurvePoint {
+        /// Name of its column.
+        column: String,
+    },
+}
+
+impl Rule {
+    /// Stable name: `rate`, `errors`, `generator_cpu` … Rules that say the same of other evidence
+    /// share one.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Panic { .. } => "panic",
+            Self::EndedEarly { .. } => "ended_early",
+            Self::Intervals { .. } => "intervals",
+            Self::NothingDone { .. } => "nothing_done",
+            Self::Corrupt { .. } => "corrupt",
+            Self::Counts { .. } => "counts",
+            Self::GeneratorCpu { .. } => "generator_cpu",
+            Self::GeneratorError { .. } => "generator_error",
+            Self::MissingEvidence { .. } => "missing_evidence",
+            Self::Errors { .. } => "errors",
+            Self::ClientsLost { .. } => "clients_lost",
+            Self::ClosedLoop { .. } | Self::ClosedLoopUnknown => "closed_loop",
+            Self::OpMix { .. } => "op_mix",
+            Self::TargetShares { .. } => "target_shares",
+            Self::LinkCapacity { .. } => "link_capacity",
+            Self::NotSteady { .. } => "not_steady",
+            Self::Monitors { .. } => "monitors",
+            Self::Duration { .. } | Self::TooFewOps { .. } => "duration",
+            Self::ClockStepped { .. } => "clock_stepped",
+            Self::Rate { .. } => "rate",
+            Self::NotSent { .. } => "not_sent",
+            Self::Unfinished { .. } => "unfinished",
+            Self::ResponseCap { .. } => "response_cap",
+            Self::ConnectionsLost { .. } => "connections_lost",
+            Self::CoreTaken { .. } => "core_taken",
+            Self::OtherWork { .. } => "other_work",
+            Self::Stolen { .. } => "stolen",
+            Self::ShortWindow { .. } => "short_window",
+            Self::SendLag { .. } => "send_lag",
+            Self::Connections { .. } => "connections",
+            Self::WarmUpErrors { .. } => "warm_up_errors",
+            Self::Retransmissions { .. } => "retransmissions",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::ResponseDrift { .. } => "response_drift",
+            Self::Score { .. } => "score",
+            Self::Incomplete { .. } | Self::NotStarted => "incomplete",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Aborted { .. } => "aborted",
+            Self::DebugBuild => "debug_build",
+            Self::Resumed { .. } => "resumed",
+            Self::NothingCounts { .. } => "nothing_counts",
+            Self::NearCap { .. } => "near_cap",
+            Self::NotRepeated { .. } => "not_repeated",
+            Self::NoCapacity { .. } => "no_capacity",
+            Self::Nonconformities { .. } => "nonconformities",
+            Self::ForeignCurve => "foreign_curve",
+            Self::CurvePoint { .. } => "curve_point",
+        }
+    }
+
+    /// Both are findings of the same name.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+
+    /// The generator set the figure, not the server.
+    pub const fn is_generators(&self) -> bool {
+        matches!(self, Self::GeneratorCpu { .. } | Self::GeneratorError { .. })
+    }
+
+    /// `plimsoll resume` finishes the run.
+    pub const fn is_resumable(&self) -> bool {
+        matches!(self, Self::Incomplete { .. } | Self::Interrupted { .. } | Self::Aborted { .. })
+    }
+
+    /// The finding of the whole run.
+    pub const fn of_run(self) -> Finding {
+        Finding { rule: self, point: None }
+    }
+
+    /// The finding of the load point at a position of the ladder.
+    pub const fn at(self, position: u32) -> Finding {
+        Finding { rule: self, point: Some(position) }
+    }
+}
