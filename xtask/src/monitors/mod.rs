@@ -13,7 +13,7 @@ use plimsoll_monitor::{ClockReading, Monitor, MonitorConfig};
 use crate::{Result, workspace};
 use judges::Figure;
 
-const PAGE: &str = "docs/monitors.md";
+const PAGE: &str = "docs/reports/monitors.md";
 const MARK: &str = "monitors";
 const SECONDS_DEFAULT: u64 = 30;
 /// From the start of the load to the window.
