@@ -99,7 +99,7 @@ impl<'a> Compared<'a> {
 
 fn table(compared: &[Compared<'_>]) -> String {
     let mut text = String::from(
-        "| figure | beside | it says | we say | differs by | one sample | |\n\
+        "| figure | program | its value | Plimsoll | difference | one sample | |\n\
          | --- | --- | ---: | ---: | ---: | ---: | --- |",
     );
     for it in compared {
