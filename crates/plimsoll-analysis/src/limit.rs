@@ -1,6 +1,9 @@
 //! What limited each load point and the run, as far as the evidence goes. The name of a resource
 //! takes a load that throughput no longer follows ([`saturation`]), a resource that is full, and its
 //! queue ([`resources`]).
+//!
+//! A load point is judged by the means of its resources alone, and a resource is found by its name
+//! wherever it was read. So another host, a recorded bundle and a test give the same verdict.
 
 mod clients;
 mod point;

@@ -6,6 +6,9 @@
 //! sample's part goes to both sides ([`crate::blocks`]). A closed load that waits for nothing of the
 //! generator would have done more: up to the same work in the time of its clients less the
 //! generator's part of it.
+//!
+//! A limit on lateness instead would make healthy runs invalid, and would pass a starved closed
+//! load, because nothing is late in a closed loop.
 
 use std::collections::BTreeMap;
 

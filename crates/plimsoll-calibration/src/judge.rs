@@ -1,4 +1,10 @@
 //! The limits, and who is held against them. Pure.
+//!
+//! There are three judgements. The client's times are compared with the server's log of the same
+//! run. The server's times are compared with the same queue on the arrivals that the seed gives: a
+//! tool that waits for replies before it sends fails here. That schedule is compared with theory,
+//! within the simulated scatter of a run of its length. Delays of the host are measured and drawn
+//! from, reply by reply, because percentiles of delays cannot be added.
 
 use crate::queueing::family;
 use crate::queueing::finite::Loop;

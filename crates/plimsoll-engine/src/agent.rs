@@ -1,4 +1,7 @@
 //! An agent: works on one load point with as many workers as it is asked for.
+//!
+//! A local run uses the same path as a remote agent would: it takes an assignment and returns
+//! events.
 
 use std::any::Any;
 use std::io;

@@ -4,6 +4,11 @@
 //! links (connections) and answers by calling [`Io`]. It opens no socket and reads no clock: every
 //! call brings `now`. A [`Script`] decides what the client does next. A
 //! [`Workload`](crate::workload::Workload) makes both for each client.
+//!
+//! Protocols are state machines, so a test can feed them bytes and events in any order without a
+//! socket, and the same session runs on epoll, on simulated time and behind TLS. A session calls
+//! [`Io`] instead of returning a list of actions, because a list would be allocated or bounded for
+//! each op.
 
 use std::fmt;
 

@@ -3,6 +3,9 @@
 //!
 //! Replies are matched by xid; duplicates and strangers are dropped. On datagrams a call is sent
 //! again with the same xid when no reply comes; a stream that breaks ends the set-up.
+//!
+//! Set-up does not use the measured session: it needs windows of calls, and the session numbers
+//! only the ops of a mix. Both share the encoder and decoder in `procedure/`.
 
 use std::mem;
 use std::sync::Arc;

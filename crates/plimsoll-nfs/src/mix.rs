@@ -1,4 +1,8 @@
 //! The ops of the mix and what their weights mean.
+//!
+//! The mix is defined by RPCs, and a read of sixteen blocks is sixteen RPCs. The weights of reads
+//! and writes are therefore divided by their mean number of blocks, and each further block is a
+//! follow-on op of the session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,10 @@
 //! What set-up around a load point may ask of the network: reaching a server, mounting, writing
 //! a file set. Blocking, and injected: this crate opens no socket. The program implements
 //! [`Dial`] over real sockets, tests in memory.
+//!
+//! Set-up is blocking because it runs before the clock starts: code that waits for its reply is
+//! easier to get right than a state machine. It waits a tenth of a second at a time and checks
+//! [`Dial::stop`] in between, so Ctrl-C works even if the server does not answer.
 
 use std::fmt;
 use std::io;

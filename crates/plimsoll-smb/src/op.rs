@@ -1,6 +1,9 @@
 //! One desktop operation, as script and session see it: a line of a load file.
 //!
 //! The session turns it into one SMB2 command or several; `docs/smb-operations.md` has the mapping.
+//!
+//! A query of a name is one related compound (CREATE, the query, CLOSE), as desktops send it. Three
+//! round trips would measure something else.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ use plimsoll_monitor::{ClockReading, Monitor, MonitorConfig};
 use crate::{Result, workspace};
 use judges::Figure;
 
-const PAGE: &str = "docs/monitors.md";
+const PAGE: &str = "docs/reports/monitors.md";
 const MARK: &str = "monitors";
 const SECONDS_DEFAULT: u64 = 30;
 /// From the start of the load to the window.
@@ -99,7 +99,7 @@ impl<'a> Compared<'a> {
 
 fn table(compared: &[Compared<'_>]) -> String {
     let mut text = String::from(
-        "| figure | beside | it says | we say | differs by | one sample | |\n\
+        "| figure | program | its value | Plimsoll | difference | one sample | |\n\
          | --- | --- | ---: | ---: | ---: | ---: | --- |",
     );
     for it in compared {

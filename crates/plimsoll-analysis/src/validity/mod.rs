@@ -2,6 +2,9 @@
 //! nothing. A rule that lacks its evidence says so: silence means checked and held.
 //!
 //! `docs/validity.md` explains the rules, their limits and their sources to users.
+//!
+//! Rules run after the run, on the bundle. They see everything, can be improved later, and cannot
+//! slow the generator down.
 
 mod clients;
 mod connections;

@@ -2,6 +2,9 @@
 //! and foreign ones are started here, greeted before the first load point, asked for their figures.
 //!
 //! The program has one list of [`Registration`]s and names no protocol elsewhere.
+//!
+//! This is apart from [`Protocol`], because only this part needs processes, tokio and a command
+//! line.
 
 pub mod arguments;
 mod error;

@@ -1,5 +1,8 @@
 //! Charts as inline SVG: measured dots, labels at the lines themselves. Axes begin at
 //! zero, those of response times are logarithmic.
+//!
+//! Charts are drawn here and not by a script, so that a report is readable without scripts and on
+//! paper.
 
 mod bounds;
 mod course;

@@ -1,4 +1,7 @@
 //! A line in 24 bytes.
+//!
+//! All clients share these records. The public load file has 458,344 lines, and a copy for each
+//! client would limit the number of clients.
 
 use std::borrow::Cow;
 

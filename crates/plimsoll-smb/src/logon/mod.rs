@@ -4,6 +4,13 @@
 //!
 //! Only this module uses the crate `smb2`. No clock is read here; see `exchange.rs` for the one
 //! case in which that crate does.
+//!
+//! A logon is long, its cryptography is easy to get wrong, and few suites measure it, so it uses
+//! the crate. The measured ops are encoded without it: they must not allocate, and must survive any
+//! reply.
+//!
+//! NTLM tokens are sent without SPNEGO. Within SPNEGO, servers want a signed list of mechanisms,
+//! for which the crate has no call. Samba and the reference server accept bare NTLM.
 
 mod agreed;
 mod error;

@@ -1,6 +1,10 @@
 //! Brings shares into the state a load point begins with, and removes what was brought there. Only
 //! below a directory that carries our marker, or that we made.
 //!
+//! Every load point begins with the same files. A client that left, or a script that the window
+//! ended, leaves others behind, so set-up looks first and writes only what is missing or changed.
+//! The first look of a run compares content, later ones names and sizes.
+//!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `share`, `remote` | what is asked of a share; a session that asks it |

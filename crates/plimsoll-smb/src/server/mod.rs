@@ -1,6 +1,9 @@
 //! The reference SMB server: the crate `smb-server` with one share, in memory or on a directory.
 //!
 //! It is a server to measure against, not one to keep files on.
+//!
+//! The crate brings many packages, but a server of our own would be some 3,000 lines that no
+//! measurement needs.
 
 mod directory;
 mod memory;

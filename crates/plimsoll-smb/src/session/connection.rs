@@ -1,4 +1,8 @@
 //! The connection of a client: not needed yet, on its way, logged on, gone.
+//!
+//! Each connection has a client GUID of its own, also those of set-up and of each logon. Samba
+//! serves all connections with one GUID in one process, so clients with a common GUID would measure
+//! a single smbd.
 
 use plimsoll_engine::seam::Link;
 

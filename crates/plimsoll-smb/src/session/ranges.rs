@@ -1,4 +1,6 @@
 //! What an open file has read or written under an oplock or lease: it need not be asked for again.
+//!
+//! Only the ranges are kept and no data, because the content of a file follows from its key.
 
 /// Ranges remembered per open; a file read in more places is asked for again.
 const RANGES_MAX: usize = 64;

@@ -1,4 +1,7 @@
 //! Which cores, how many workers, which pacing. Every choice is disclosed.
+//!
+//! Only a worker runs on a worker's core. The listener and the monitors use a spare core, or else
+//! the server's.
 
 use plimsoll_model::assignment::Pacing;
 use plimsoll_servers::cores::list;
