@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::Result;
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
+
 use crate::invariants::is_test;
-use crate::workspace::{self, Source};
 
 /// By folder, which file or folder in it uses which others.
 type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
@@ -14,7 +15,9 @@ type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 /// Every circle there is.
 pub fn faults(root: &Path) -> Result<Vec<String>> {
     let mut sources = workspace::sources(root, "crates")?;
-    sources.extend(workspace::sources(root, "xtask")?);
+    for folder in ["lab", "xtask"] {
+        sources.extend(workspace::sources(root, folder)?);
+    }
     sources.retain(|s| s.path.contains("/src/") && s.path.ends_with(".rs") && !is_test(&s.path));
     let found = circles(&uses(&sources));
     let told = |(folder, names): &(String, Vec<String>)| {

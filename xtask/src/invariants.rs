@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::Result;
-use crate::workspace::{self, Source};
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
 
 /// What a crate may use of the others, tests apart.
 struct Crate {

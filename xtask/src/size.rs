@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
+
 use crate::invariants::is_test;
-use crate::workspace::{self, Source};
 
 /// Lines that say something.
 #[derive(Clone, Copy, Default)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use crate::verb::Result;
 
 /// Folders that hold what was made, not what was written.
 const MADE: [&str; 6] = ["target", ".git", "runs", "corpus", "artifacts", "node_modules"];

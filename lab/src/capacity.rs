@@ -1,0 +1,186 @@
+//! `cargo lab capacity`: does a claim of `plimsoll capacity` hold, and is it not too low? Five
+//! runs at the claim and five at 1.1 times the claim, by the figures of the program itself; on an
+//! nginx under a CPU quota, and on a queue of known law, where theory says what the claim must be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use xtask::verb::Result;
+use xtask::workspace;
+
+use crate::attribution::{Group, first_line};
+use crate::bench::{Nginx, Place, process};
+
+/// Of one second of a core.
+const QUOTA_US: u32 = 30_000;
+/// p99 of an M/D/1 queue crosses twenty service times at this load, of 500 ops/s.
+const THEORY_OPS_PER_S: f64 = 442.8;
+const THEORY_RATIO: f64 = 0.02;
+const RUNS: usize = 5;
+const ABOVE_RATIO: f64 = 1.1;
+/// Of five runs above the claim, so many at least must be beyond the limit.
+const FAILED_MIN: usize = 4;
+const SUITE: &str = "crates/plimsoll-app/src/host/calibration.toml";
+const RUN_LIMIT: Duration = Duration::from_secs(1_800);
+/// Windows of the queue: a percentile near the edge needs its ops.
+const LONG: [&str; 6] = [
+    "--profile",
+    "standard",
+    "--set",
+    "profiles.standard.warm_up=2s",
+    "--set",
+    "profiles.standard.measure=60s",
+];
+/// Windows of nginx; a run lasts as long as a re-run of the search.
+const QUICK: [&str; 2] = ["--profile", "quick"];
+const QUICK_RUN: [&str; 4] = ["--profile", "quick", "--set", "profiles.quick.measure=6s"];
+
+/// A server and how it is asked.
+struct Case<'a> {
+    suite: &'a str,
+    target: &'a str,
+    limit_ns: f64,
+    within: &'a str,
+    search: &'a [&'a str],
+    run: &'a [&'a str],
+}
+
+/// Measures what was asked for: `--only nginx`, `--only queue`, `--times 5` (of the queue).
+pub fn capacity(words: &[&str]) -> Result<()> {
+    let (mut only, mut times, mut program) = ("", RUNS, None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().ok_or_else(|| format!("{word} needs a value"));
+        match *word {
+            "--only" => only = value()?,
+            "--times" => {
+                times = value()?.parse().map_err(|_| "--times needs a number".to_owned())?;
+            }
+            "--program" => program = Some(PathBuf::from(value()?)),
+            other => return Err(format!("{other}: no such option of capacity")),
+        }
+    }
+    let program = program.map_or_else(crate::coverage::build, Ok)?;
+    let scratch = workspace::target().join(format!("capacity-{}", std::process::id()));
+    fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+    let mut sound = true;
+    if "nginx".contains(only) {
+        sound &= nginx(&program, &scratch)?;
+    }
+    if "queue".contains(only) {
+        for number in 1..=times {
+            println!("queue {number} of {times}");
+            sound &= queue(&program, &scratch)?;
+        }
+    }
+    let _ = fs::remove_dir_all(&scratch);
+    if sound { Ok(()) } else { Err("a claim did not hold, or was too low".to_owned()) }
+}
+
+fn nginx(program: &Path, scratch: &Path) -> Result<bool> {
+    let server = Nginx::start(&Place::Host)?;
+    let group = Group::new("cpu", &[("cpu.cfs_quota_us", QUOTA_US.to_string())])?;
+    for id in server.ids() {
+        group.add(id)?;
+    }
+    let url = server.url("/1k");
+    let case = Case {
+        suite: "web-url",
+        target: &url,
+        limit_ns: 400e6,
+        within: "p99<400ms",
+        search: &QUICK,
+        run: &QUICK_RUN,
+    };
+    let claim = search(program, scratch, &case)?;
+    let sound = around(program, scratch, &case, claim)?;
+    drop(server);
+    drop(group);
+    Ok(sound)
+}
+
+fn queue(program: &Path, scratch: &Path) -> Result<bool> {
+    let mut command = Command::new(program);
+    command.args(["serve", "app", "--listen", "127.0.0.1:0", "--cores", "1"]);
+    command.args(["--calibrated", "service=const:2ms,servers=1"]);
+    let (running, line) = first_line(command)?;
+    let target = line.split_whitespace().find(|word| word.starts_with("app://"));
+    let target = target.ok_or_else(|| format!("no address in {line:?}"))?;
+    let suite = workspace::root().join(SUITE);
+    let case = Case {
+        suite: &suite.to_string_lossy(),
+        target,
+        limit_ns: 40e6,
+        within: "p99<40ms",
+        search: &LONG,
+        run: &LONG,
+    };
+    let claim = search(program, scratch, &case)?;
+    let off = claim / THEORY_OPS_PER_S - 1.0;
+    println!("theory {THEORY_OPS_PER_S} ops/s: the claim is {:.1} % off", off * 100.0);
+    drop(running);
+    Ok(off.abs() < THEORY_RATIO)
+}
+
+/// The claim; prints how it was found.
+fn search(program: &Path, scratch: &Path, case: &Case<'_>) -> Result<f64> {
+    let begun = process::now();
+    let arguments = ["capacity", case.suite, case.target, "--within", case.within];
+    let result = measured(program, scratch, &[&arguments, case.search].concat())?;
+    let summary = &result["summary"];
+    let claim = &summary["capacity"];
+    println!(
+        "{} of {} re-runs within {}, {} s: {}",
+        claim["passed"],
+        claim["tries"],
+        case.within,
+        begun.elapsed().as_secs(),
+        summary["capacity_search"]["how"].as_str().unwrap_or_default(),
+    );
+    claim["value"].as_f64().ok_or_else(|| "no load within the limits".to_owned())
+}
+
+/// Five runs at the claim and five above it.
+fn around(program: &Path, scratch: &Path, case: &Case<'_>, claim: f64) -> Result<bool> {
+    let at = passed(program, scratch, case, claim)?;
+    let above = passed(program, scratch, case, (claim * ABOVE_RATIO).floor())?;
+    println!("at the claim {at} of {RUNS} within the limit; at 1.1 times {above} of {RUNS}");
+    Ok(at == RUNS && RUNS - above >= FAILED_MIN)
+}
+
+fn passed(program: &Path, scratch: &Path, case: &Case<'_>, rate: f64) -> Result<usize> {
+    let rate = rate.to_string();
+    let mut passed = 0;
+    for seed in 1..=RUNS {
+        let seed = seed.to_string();
+        let arguments = ["run", case.suite, case.target, "--rate", &rate, "--seed", &seed];
+        let result = measured(program, scratch, &[&arguments, case.run].concat())?;
+        let point = &result["points"][0];
+        // A load that was not held has no figure to look at.
+        let held = point["not_counted"].is_null();
+        let p99 = point["response_ns"]["p99"].as_f64();
+        let within = held && p99.is_some_and(|p99| p99 < case.limit_ns);
+        println!(
+            "{rate} ops/s: {} (p99 {:.1} ms)",
+            if within { "within" } else { "beyond" },
+            p99.unwrap_or_default() / 1e6
+        );
+        passed += usize::from(within);
+    }
+    Ok(passed)
+}
+
+/// `result.json` of a run.
+fn measured(program: &Path, scratch: &Path, arguments: &[&str]) -> Result<Value> {
+    let bundle = scratch.join("run");
+    let _ = fs::remove_dir_all(&bundle);
+    let mut command = Command::new(program);
+    command.args(arguments).args(["--progress", "none", "--out"]).arg(&bundle);
+    let finished = process::run(&mut command, RUN_LIMIT, |_, _| ())?;
+    let text = fs::read_to_string(bundle.join("result.json"))
+        .map_err(|_| finished.errors.lines().last().unwrap_or("no result").to_owned())?;
+    serde_json::from_str(&text).map_err(|e| format!("result.json: {e}"))
+}
