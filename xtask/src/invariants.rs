@@ -107,8 +107,8 @@ const CRATES: &[Crate] = &[
     },
 ];
 
-/// Only these write to the terminal; the testkit, to say which test it skips.
-const PRINTERS: [&str; 3] = ["crates/plimsoll/", "crates/plimsoll-testkit/", "xtask/"];
+/// Of the crates, only these write to the terminal; the testkit, to say which test it skips.
+const PRINTERS: [&str; 2] = ["crates/plimsoll/", "crates/plimsoll-testkit/"];
 const PRINTING: Absence = Absence {
     why: "prints nothing: only the binary and the developer commands do",
     texts: &["println!(", "print!(", "eprintln!(", "eprint!(", "dbg!(", "stdout()", "stderr()"],

@@ -31,7 +31,8 @@ usage: cargo xtask VERB
                   which were skipped
   ci              everything a change must pass: style, format, lints, docs, licences, tests
   style           the house rules that no lint knows, and the invariants of the architecture
-  size [DIR]      lines of product, tests and comments, crate by crate; of another checkout too
+  size [DIR]      files and lines of product, tests and comments, crate by crate, and packages in
+                  Cargo.lock; of another checkout too
   book            docs/ as a book into target/book, and does every link lead somewhere; installs
                   mdBook below target/tools where there is none
   dist            binary, tar, deb and rpm with their checksums into target/dist; --twice builds
