@@ -12,7 +12,9 @@ use xtask::verb::Result;
 use xtask::workspace;
 
 use crate::attribution::{Group, first_line};
-use crate::bench::{Nginx, Place, process};
+use crate::nginx::Nginx;
+use crate::place::Place;
+use crate::{process, program};
 
 /// Of one second of a core.
 const QUOTA_US: u32 = 30_000;
@@ -63,20 +65,19 @@ pub fn capacity(words: &[&str]) -> Result<()> {
             other => return Err(format!("{other}: no such option of capacity")),
         }
     }
-    let program = program.map_or_else(crate::coverage::build, Ok)?;
-    let scratch = workspace::target().join(format!("capacity-{}", std::process::id()));
-    fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+    let program = program.map_or_else(program::plimsoll, Ok)?;
+    let folder = program::temporary_in(&workspace::target())?;
+    let scratch = folder.path();
     let mut sound = true;
     if "nginx".contains(only) {
-        sound &= nginx(&program, &scratch)?;
+        sound &= nginx(&program, scratch)?;
     }
     if "queue".contains(only) {
         for number in 1..=times {
             println!("queue {number} of {times}");
-            sound &= queue(&program, &scratch)?;
+            sound &= queue(&program, scratch)?;
         }
     }
-    let _ = fs::remove_dir_all(&scratch);
     if sound { Ok(()) } else { Err("a claim did not hold, or was too low".to_owned()) }
 }
 
@@ -180,7 +181,5 @@ fn measured(program: &Path, scratch: &Path, arguments: &[&str]) -> Result<Value>
     let mut command = Command::new(program);
     command.args(arguments).args(["--progress", "none", "--out"]).arg(&bundle);
     let finished = process::run(&mut command, RUN_LIMIT, |_, _| ())?;
-    let text = fs::read_to_string(bundle.join("result.json"))
-        .map_err(|_| finished.errors.lines().last().unwrap_or("no result").to_owned())?;
-    serde_json::from_str(&text).map_err(|e| format!("result.json: {e}"))
+    program::result(&bundle, &finished)
 }

@@ -33,7 +33,12 @@ mod coverage;
 mod faults;
 mod monitors;
 mod mutants;
+mod nginx;
+mod page;
 mod pictures;
+mod place;
+mod process;
+mod program;
 
 use std::process::ExitCode;
 

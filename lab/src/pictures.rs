@@ -6,9 +6,11 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use xtask::command::{cargo, find, output, run};
+use xtask::command::{find, output, run};
 use xtask::verb::Result;
 use xtask::workspace;
+
+use crate::program;
 
 /// What the terminal shows.
 const TERMINAL: &str = "run web-url managed:nginx --rate 1000,2000,4000,8000 --for 5s --warm-up 1s";
@@ -26,8 +28,7 @@ pub fn pictures() -> Result<()> {
     let root = workspace::root();
     let browser = BROWSERS.into_iter().find_map(find);
     let browser = browser.ok_or("no Chromium is installed; install it (apt: chromium)")?;
-    run(cargo().args(["build", "--release", "--package", "plimsoll"]))?;
-    let program = root.join("target/release/plimsoll");
+    let program = program::plimsoll()?;
     let place = root.join("target/pictures");
     let failed = |e: std::io::Error| format!("{}: {e}", place.display());
     if place.exists() {

@@ -19,15 +19,6 @@ pub fn target() -> PathBuf {
     root().join(named.unwrap_or_else(|| "target".into()))
 }
 
-/// A page with everything between the two markers of this name replaced; nothing without them.
-pub fn placed(page: &str, name: &str, text: &str) -> Option<String> {
-    let begin = format!("<!-- {name}: begin -->");
-    let end = format!("<!-- {name}: end -->");
-    let (before, rest) = page.split_once(&begin)?;
-    let (_, after) = rest.split_once(&end)?;
-    Some(format!("{before}{begin}\n\n{text}\n\n{end}{after}"))
-}
-
 /// A file that people write.
 pub struct Source {
     /// Path from the root, with `/`.

@@ -17,9 +17,10 @@ use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
 
-use crate::bench::nginx::Nginx;
-use crate::bench::place::Place;
-use crate::bench::process;
+use crate::nginx::Nginx;
+use crate::page::Table;
+use crate::place::Place;
+use crate::{process, program};
 use cases::{CASES, Case, Server};
 use remote::Remote;
 use server::Staged;
@@ -28,10 +29,8 @@ use stage::{INSIDE, Namespace, Running};
 
 /// Word that makes this program the staged server.
 pub const STAGED: &str = "attribution-server";
-/// The page that holds the table.
+/// The page that holds the tables.
 const PAGE: &str = "docs/attribution.md";
-/// What its markers are called: seen by monitors of this host, and through ssh.
-const MARKERS: [&str; 2] = ["attribution", "attribution through ssh"];
 /// Blocks are read from a file of this size.
 const FILE_BYTES: usize = 64 * 1024 * 1024;
 /// No run takes longer.
@@ -93,11 +92,13 @@ pub fn attribution(words: &[&str]) -> Result<()> {
             other => return Err(format!("{other}: no such option of attribution")),
         }
     }
-    let program = program.map_or_else(crate::coverage::build, Ok)?;
-    let scratch = Scratch::new()?;
-    let disk = Disk::of(&scratch.0)?;
-    let remote = through.map(|_| Remote::new(&scratch.0)).transpose()?;
-    let stage = Stage { program, scratch: &scratch.0, disk: &disk, remote };
+    let program = program.map_or_else(program::plimsoll, Ok)?;
+    let folder = program::temporary_in(&workspace::target())?;
+    let blocks = folder.path().join("blocks");
+    fs::write(&blocks, vec![7; FILE_BYTES]).map_err(|e| format!("{}: {e}", blocks.display()))?;
+    let disk = Disk::of(folder.path())?;
+    let remote = through.map(|_| Remote::new(folder.path())).transpose()?;
+    let stage = Stage { program, scratch: folder.path(), disk: &disk, remote };
     let mut found = Vec::new();
     let fits = |case: &&Case| stage.remote.is_none() || case.server.may_be_elsewhere();
     for case in CASES.iter().filter(|case| case.name.contains(only)).filter(fits) {
@@ -113,33 +114,13 @@ pub fn attribution(words: &[&str]) -> Result<()> {
     let text = table(&found, &disk.name);
     println!("{text}");
     if write {
-        let path = workspace::root().join(PAGE);
-        let page = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
-        let markers = MARKERS[usize::from(stage.remote.is_some())];
-        let page = workspace::placed(&page, markers, text.trim_end())
-            .ok_or_else(|| format!("{PAGE}: the markers of {markers} are missing"))?;
-        fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))?;
+        let name = match stage.remote {
+            None => "attribution",
+            Some(_) => "attribution through ssh",
+        };
+        Table { page: PAGE, name }.write(&text)?;
     }
     Ok(())
-}
-
-/// The staged file, bundles; removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let path = workspace::target().join(format!("attribution-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let file = path.join("blocks");
-        fs::write(&file, vec![7; FILE_BYTES]).map_err(|e| format!("{}: {e}", file.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The disk of a directory: its name and number (`254:0`).
@@ -242,14 +223,11 @@ impl Stage<'_> {
         let finished = process::run(&mut command, RUN_LIMIT, |pid, since| {
             // The set-up is not what is to be slow.
             if !put_in && since > Duration::from_millis(800) {
-                let mut all = std::iter::once(pid).chain(children(pid));
+                let mut all = std::iter::once(pid).chain(process::children(pid));
                 put_in = throttle.as_ref().is_some_and(|group| all.all(|p| group.add(p).is_ok()));
             }
         })?;
-        let text = fs::read_to_string(bundle.join("result.json"))
-            .map_err(|_| finished.errors.lines().last().unwrap_or("no result").to_owned())?;
-        let result: Value = serde_json::from_str(&text).map_err(|e| format!("result.json: {e}"))?;
-        outcome(case, &result)
+        outcome(case, &program::result(&bundle, &finished)?)
     }
 
     /// The server, and where it is; the run starts a managed one itself.
@@ -292,12 +270,6 @@ impl Stage<'_> {
         let pid = running.0.id();
         Ok(Some(Started { pid, target, _server: Box::new(running) }))
     }
-}
-
-/// Of its main thread: behind `unshare` the program itself.
-fn children(pid: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, clock_gettime};
 use xtask::verb::Result;
 
-use crate::bench::process::now;
+use crate::process::now;
 
 /// Nobody is kept busy for longer, whatever becomes of who asked for it.
 const LIFE: Duration = Duration::from_secs(120);

@@ -9,12 +9,14 @@ use plimsoll_app::host::builtin;
 use plimsoll_servers::ServerProcess;
 use xtask::verb::Result;
 
-use super::place::Place;
+use super::ours::Ours;
+use super::reading::read_bare;
 use super::record::{record, section};
-use super::row::{Row, Sample, counted};
+use super::row::{Row, Sample, Take, in_turns};
 use super::tables::{beside, shown, spread};
-use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
+use super::{Options, median};
+use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
+use crate::{process, program};
 
 /// Closed clients of a section.
 const CLIENTS: [u32; 2] = [32, 256];
@@ -37,7 +39,7 @@ const KINDS: [&str; 8] = [
 
 /// Measures every part that was asked for and prints one table each.
 pub fn app(options: &Options) -> Result<()> {
-    let built = build()?;
+    let built = program::plimsoll_and_bare()?;
     let mut text = String::new();
     if options.wants("exchange") {
         for clients in CLIENTS {
@@ -65,50 +67,36 @@ fn start(built: &Path, cores: &[u32]) -> Result<ServerProcess> {
 /// Turns of plimsoll and of the bare client, round by round, and their table.
 fn exchange(built: &Path, clients: u32, options: &Options) -> Result<String> {
     let server = start(built, &[SERVER_CORE])?;
-    let pacings = ["auto", "coalesce"];
-    let mut rows: Vec<Row> =
-        pacings.iter().map(|pacing| Row::new(&format!("**plimsoll**, {pacing}"))).collect();
-    let mut bare_row = Row::new("bare client");
-    for round in 1..=options.rounds {
-        for (row, pacing) in rows.iter_mut().zip(pacings) {
-            let words = ["--pacing", pacing];
-            let ours = Ours { built, server: &server, kind: "client_server", clients };
-            row.take(ours.run(&words, options.seconds));
-        }
-        bare_row.take(bare(built, &server, clients, options.seconds));
-        eprintln!("round {round} of {} done", options.rounds);
-    }
-    Ok(beside(&rows, &bare_row, "transaction", "the bare client"))
+    let run = |pacing| ours(built, &server, ("client_server", clients), (pacing, options.seconds));
+    let turns: [(&str, Take<'_>); 3] = [
+        ("**plimsoll**, auto", Box::new(|| run("auto"))),
+        ("**plimsoll**, coalesce", Box::new(|| run("coalesce"))),
+        ("bare client", Box::new(|| bare(built, &server, clients, options.seconds))),
+    ];
+    Ok(beside(&in_turns(turns, options.rounds), "transaction", "the bare client"))
 }
 
 /// The same load on a server held to one core and on one that has the generator's too.
 fn cores(built: &Path, options: &Options) -> Result<String> {
     let held: [(&str, &[u32]); 2] =
         [("core 1", &[SERVER_CORE]), ("cores 0 and 1", &[GENERATOR_CORE, SERVER_CORE])];
-    let mut rows: Vec<Row> = held.iter().map(|(name, _)| Row::new(name)).collect();
-    for round in 1..=options.rounds {
-        for (row, (_, cores)) in rows.iter_mut().zip(held) {
-            let server = start(built, cores)?;
-            let ours =
-                Ours { built, server: &server, kind: "processor", clients: PROCESSOR_CLIENTS };
-            // Asleep between replies: the generator's core is wanted by the server.
-            row.take(ours.run(&["--pacing", "precise"], options.seconds));
-        }
-        eprintln!("round {round} of {} done", options.rounds);
-    }
-    let host = held.map(|(_, cores)| work(built, cores, options));
-    let rate: fn(&Sample) -> f64 = |s| s.ops_per_s;
-    let one = rows.first().and_then(|row| row.median(rate));
+    let run = |cores| {
+        let server = start(built, cores)?;
+        // Asleep between replies: the generator's core is wanted by the server.
+        ours(built, &server, ("processor", PROCESSOR_CLIENTS), ("precise", options.seconds))
+    };
+    let turns = held.map(|(name, cores)| (name, Box::new(move || run(cores)) as Take<'_>));
+    let rows = in_turns(turns, options.rounds);
+    let (one, two) = (work(built, held[0].1, options)?, work(built, held[1].1, options)?);
+    let first = rows.first().and_then(Row::rate);
     let mut table = "| server held to | transactions/s (lowest–highest) | ÷ one core's |\n\
                      | --- | --- | --- |\n"
         .to_owned();
     for row in &rows {
-        let ratio = row.median(rate).zip(one).map(|(its, one)| its / one);
-        let rates = spread(&row.values(rate), 0);
+        let ratio = row.rate().zip(first).map(|(its, first)| its / first);
+        let rates = spread(&row.values(|s| Some(s.reading.requests_per_s)), 0);
         table.push_str(&format!("| {} | {rates} | {} |\n", row.label(), shown(ratio, 2)));
     }
-    let [one, two] = host;
-    let (one, two) = (one?, two?);
     table.push_str(&format!(
         "\nThe host's own limit: the same work without a server, a thread on each core, {one:.0} \
          units/s on one core and {two:.0} on two, {:.2} times as much.\n",
@@ -126,51 +114,32 @@ fn work(built: &Path, cores: &[u32], options: &Options) -> Result<f64> {
         command.args(["work", &list, &options.seconds.to_string()]);
         let finished = finish(&mut command, options.seconds)?;
         let rate = finished.output.trim().strip_prefix("units_per_s=");
-        rates.push(rate.and_then(|rate| rate.parse().ok()).ok_or_else(|| said(&finished))?);
+        rates.push(rate.and_then(|rate| rate.parse().ok()).ok_or_else(|| finished.failure())?);
     }
-    rates.sort_by(f64::total_cmp);
-    Ok(rates[rates.len() / 2])
+    median(&rates).ok_or_else(|| "no round".to_owned())
 }
 
 /// This project as the generator, with transactions of one kind.
-struct Ours<'a> {
-    built: &'a Path,
-    server: &'a ServerProcess,
-    kind: &'a str,
-    clients: u32,
-}
-
-impl Ours<'_> {
-    fn run(&self, words: &[&str], seconds: u64) -> Result<Sample> {
-        let bundle = free_bundle();
-        let program = self.built.join("plimsoll");
-        let mut command = Place::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
-        command.args(["run", "transactions", &self.server.url(), "--workers", "1"]);
-        command.args(["--points", &self.clients.to_string()]).args(words);
-        for kind in KINDS {
-            let weight = u32::from(kind == self.kind);
-            command.args(["--set", &format!("workload.mix.{kind}={weight}")]);
-        }
-        let (request, reply) = EXCHANGE_BYTES;
-        let settings = [
-            format!("workload.request_bytes={request}"),
-            format!("workload.reply_bytes={reply}"),
-            "profiles.standard.warm_up=1s".to_owned(),
-            format!("profiles.standard.measure={seconds}s"),
-        ];
-        for setting in &settings {
-            command.args(["--set", setting]);
-        }
-        command.args(["--progress", "none", "--json", "--out"]).arg(&bundle);
-        let finished = finish(&mut command, seconds);
-        let _ = std::fs::remove_dir_all(&bundle);
-        let finished = finished?;
-        // 1 says that the run is invalid: a generator at its limit is the point of a closed loop.
-        let good = matches!(finished.code, Some(0 | 1));
-        let counted = good.then(|| counted(&finished.output)).flatten();
-        let counted = counted.ok_or_else(|| said(&finished))?;
-        Ok(Sample::of_ours(&finished, &counted))
-    }
+fn ours(
+    built: &Path,
+    server: &ServerProcess,
+    (kind, clients): (&str, u32),
+    (pacing, seconds): (&str, u64),
+) -> Result<Sample> {
+    let (request, reply) = EXCHANGE_BYTES;
+    let mix = KINDS.map(|of| format!("workload.mix.{of}={}", u32::from(of == kind)));
+    let sizes =
+        [format!("workload.request_bytes={request}"), format!("workload.reply_bytes={reply}")];
+    let words = ["--points", &clients.to_string(), "--pacing", pacing].map(str::to_owned);
+    let ours = Ours {
+        program: &built.join("plimsoll"),
+        suite: "transactions",
+        server,
+        words: words.to_vec(),
+        settings: mix.into_iter().chain(sizes).collect(),
+    };
+    let (finished, reading) = ours.run(seconds)?;
+    Ok(Sample::of(&finished, reading))
 }
 
 /// The same bytes, and nothing else.
@@ -181,22 +150,10 @@ fn bare(built: &Path, server: &ServerProcess, clients: u32, seconds: u64) -> Res
     command.args(["app", &server.address.to_string(), &format!("{request}/{reply}")]);
     command.args([clients.to_string(), seconds.to_string()]);
     let finished = finish(&mut command, seconds)?;
-    let number = |name: &str| -> Option<f64> {
-        let words = finished.output.split_whitespace();
-        words.filter_map(|word| word.strip_prefix(name)).next()?.parse().ok()
-    };
-    let counted =
-        number("requests=").zip(number("seconds=")).filter(|(requests, _)| *requests > 0.0);
-    let (requests, seconds) = counted.ok_or_else(|| said(&finished))?;
-    Ok(Sample::of_generator(&finished, requests, requests / seconds))
+    let reading = read_bare(&finished.output).ok_or_else(|| finished.failure())?;
+    Ok(Sample::of(&finished, reading))
 }
 
 fn finish(command: &mut Command, seconds: u64) -> Result<process::Finished> {
     process::run(command, Duration::from_secs(3 * seconds + 60), |_, _| ())
-}
-
-fn said(finished: &process::Finished) -> String {
-    let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
-    let said: String = said.trim().chars().take(2_000).collect();
-    format!("exit code {:?}\n{said}", finished.code)
 }

@@ -6,10 +6,9 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::command;
 
-use super::nginx::Nginx;
-use super::place::Place;
-use super::row::{Counted, counted};
-use super::{GENERATOR_CORE, SERVER_CORE};
+use super::reading::{Reading, read_bare, read_plimsoll};
+use crate::nginx::Nginx;
+use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
 
 /// One program in one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +36,6 @@ pub struct Job {
     pub seconds: u64,
     /// An open load of so many requests per second; `None` keeps every connection busy.
     pub rate: Option<u32>,
-}
-
-/// What a generator said of its run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// Requests it made in all, warm-up too: its CPU time is divided by these.
-    pub requests: f64,
-    pub requests_per_s: f64,
-    pub p50_us: Option<f64>,
-    pub p99_us: Option<f64>,
-    pub p999_us: Option<f64>,
-    /// Of this project: CPU time of the whole process per request while the point ran, and of it
-    /// the worker's own without polls that found nothing.
-    pub cpu_us: Option<(f64, f64)>,
 }
 
 impl Generator {
@@ -161,22 +146,6 @@ impl Generator {
     }
 }
 
-/// `result.json`.
-fn read_plimsoll(output: &str) -> Option<Reading> {
-    let Counted { ops, ops_per_s, cpu_us_per_op, work_us_per_op } = counted(output)?;
-    let result: Value = serde_json::from_str(output).ok()?;
-    let times = &result["points"][0]["response_ns"];
-    let us = |name: &str| times[name].as_f64().map(|ns| ns / 1e3);
-    Some(Reading {
-        requests: ops,
-        requests_per_s: ops_per_s,
-        p50_us: us("p50"),
-        p99_us: us("p99"),
-        p999_us: us("p999"),
-        cpu_us: Some((cpu_us_per_op, work_us_per_op)),
-    })
-}
-
 /// `  705000 requests in 5.00s, 873.91MB read`, and with `--latency` lines such as
 /// ` 50.000%    1.02ms`.
 fn read_wrk(output: &str) -> Option<Reading> {
@@ -249,25 +218,6 @@ fn read_oha(output: &str) -> Option<Reading> {
     })
 }
 
-/// `requests=700000 seconds=5.000012 p50_ns=40000 p99_ns=…`.
-pub fn read_bare(output: &str) -> Option<Reading> {
-    let value = |name: &str| {
-        let words = output.split_whitespace();
-        let mut pairs = words.filter_map(|word| word.split_once('='));
-        pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<f64>().ok())
-    };
-    let requests = value("requests")?;
-    let us = |name: &str| value(name).map(|ns| ns / 1e3);
-    Some(Reading {
-        requests,
-        requests_per_s: requests / value("seconds")?,
-        p50_us: us("p50_ns"),
-        p99_us: us("p99_ns"),
-        p999_us: us("p999_ns"),
-        cpu_us: None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,16 +247,6 @@ mod tests {
         check(Generator::Oha, oha, 1_999.0, 1_996.5, Some(500_000.0));
         let bare = "requests=100 seconds=2.0 p50_ns=40000 p99_ns=90000 p999_ns=99000\n";
         check(Generator::Bare("spin"), bare, 100.0, 50.0, Some(90.0));
-    }
-
-    #[test]
-    fn our_own_result_counts_warm_up_but_not_drain() {
-        let result = r#"{"points": [{"achieved_ops_per_s": 10.0, "response_ns": {"p99": 2000},
-            "generator": {"cpu_ns_per_op": 9000.0, "work_ns_per_op": 4000.0},
-            "timeline": [{"phase": "warm_up", "ops_per_s": 8.0},
-                         {"phase": "measure", "ops_per_s": 10.0},
-                         {"phase": "drain", "ops_per_s": 3.0}]}]}"#;
-        check(Generator::PlimsollFree, result, 18.0, 10.0, Some(2.0));
     }
 
     #[test]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use xtask::verb::Result;
 
-use super::nginx::Nginx;
-use super::place::Place;
-use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, build, process, record};
+use super::{Options, record};
+use crate::nginx::Nginx;
+use crate::place::{GENERATOR_CORE, Place};
+use crate::{process, program};
 
 /// Growth counts from here: by then every client has connected and every buffer has its size.
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
@@ -32,8 +32,7 @@ struct Growth {
 
 /// Measures both and prints one table.
 pub fn memory(options: &Options) -> Result<()> {
-    let built = build()?;
-    let program = built.join("plimsoll").to_string_lossy().into_owned();
+    let program = program::plimsoll()?.to_string_lossy().into_owned();
     let server = Nginx::start(&Place::Host)?;
     let mut text = String::new();
     if options.wants("growth") {
@@ -83,8 +82,8 @@ fn idle(program: &str, server: &Nginx) -> Result<String> {
 }
 
 fn watch(program: &str, server: &Nginx, load: &str, seconds: u64) -> Result<Growth> {
-    let bundle = free_bundle();
-    let mut command = command(program, server, (load, seconds), &bundle);
+    let folder = program::temporary()?;
+    let mut command = command(program, server, (load, seconds), &folder.path().join("run"));
     let mut samples: Vec<(Duration, u64)> = Vec::new();
     let settled_after = SETTLED_AFTER.min(Duration::from_secs(seconds) / 2);
     // The end of the run reads the bundle back; what that takes is not growth of the generator.
@@ -97,11 +96,9 @@ fn watch(program: &str, server: &Nginx, load: &str, seconds: u64) -> Result<Grow
         {
             samples.push((since_start, bytes));
         }
-    });
-    let _ = std::fs::remove_dir_all(&bundle);
-    let finished = finished?;
+    })?;
     if !matches!(finished.code, Some(0 | 1)) {
-        return Err(format!("plimsoll: exit code {:?}\n{}", finished.code, finished.errors));
+        return Err(finished.failure());
     }
     let result: Value = serde_json::from_str(&finished.output)
         .map_err(|e| format!("plimsoll printed no result: {e}"))?;

@@ -7,27 +7,15 @@ mod facts;
 mod generators;
 mod memory;
 mod nfs;
-pub mod nginx;
-pub mod place;
-pub mod process;
+mod ours;
+mod reading;
 mod record;
 mod row;
 mod smb;
 mod tables;
 mod web;
 
-use std::path::PathBuf;
-
 use xtask::verb::Result;
-use xtask::{command, workspace};
-
-pub use nginx::Nginx;
-pub use place::Place;
-
-/// Core of the server under test.
-const SERVER_CORE: u32 = 1;
-/// Core of the generator, ours and the rivals'.
-const GENERATOR_CORE: u32 = 0;
 
 /// What the command line asked for.
 struct Options {
@@ -87,21 +75,14 @@ fn options(words: &[&str], seconds: u64) -> Result<Options> {
         }
     }
     if options.write && !options.only.is_empty() {
-        return Err("--write replaces all tables of a bench in docs/performance.md, and those that                     --only leaves out would be lost; write without --only, or measure a part                     without --write"
-            .to_owned());
+        return Err(
+            "--write replaces all tables of a bench in docs/performance.md, and those that \
+                    --only leaves out would be lost; write without --only, or measure a part \
+                    without --write"
+                .to_owned(),
+        );
     }
     Ok(options)
-}
-
-/// Builds the two programs the way they are shipped; answers with the folder they are in.
-fn build() -> Result<PathBuf> {
-    for (package, binary) in [("plimsoll", "plimsoll"), ("plimsoll-lab", "bare")] {
-        let mut cargo = command::cargo();
-        cargo.args(["build", "--release", "--package", package, "--bin", binary]);
-        command::run(&mut cargo)?;
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    Ok(workspace::root().join(target.unwrap_or_else(|| "target".into())).join("release"))
 }
 
 /// Middle of the values; of an even number the mean of the two in the middle.

@@ -1,12 +1,13 @@
 //! Prints what was measured and, when asked, writes it to its place in `docs/performance.md`.
 
-use std::fs;
 use std::process::Command;
 
 use xtask::verb::Result;
 use xtask::{command, workspace};
 
-use super::{GENERATOR_CORE, Options, SERVER_CORE, facts};
+use super::{Options, facts};
+use crate::page::Table;
+use crate::place::{GENERATOR_CORE, SERVER_CORE};
 
 /// The page that holds the figures.
 const PAGE: &str = "docs/performance.md";
@@ -60,11 +61,7 @@ pub fn record(part: &str, tables: &str, options: &Options) -> Result<()> {
     if !options.write {
         return Ok(());
     }
-    let path = workspace::root().join(PAGE);
-    let page = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
-    let page = placed(&page, part, &text)
-        .ok_or_else(|| format!("{PAGE}: the markers of `bench {part}` are missing"))?;
-    fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))
+    Table { page: PAGE, name: &format!("bench {part}") }.write(&text)
 }
 
 /// A part of the tables under its title. What could not be measured is named in its place.
@@ -77,23 +74,9 @@ pub fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String 
     format!("### {title}\n\n{table}\n")
 }
 
-/// The page with everything between the two markers replaced.
-fn placed(page: &str, part: &str, text: &str) -> Option<String> {
-    workspace::placed(page, &format!("bench {part}"), text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_table_replaces_the_one_between_its_markers() {
-        let page = "# A\n<!-- bench web: begin -->\nold\n<!-- bench web: end -->\nB\n";
-        let once = placed(page, "web", "new").unwrap();
-        assert_eq!(once, "# A\n<!-- bench web: begin -->\n\nnew\n\n<!-- bench web: end -->\nB\n");
-        assert_eq!(placed(&once, "web", "new").unwrap(), once);
-        assert_eq!(placed(page, "memory", "new"), None);
-    }
 
     #[test]
     fn only_changes_beside_the_documents_are_in_the_way() {
@@ -105,9 +88,8 @@ mod tests {
 
     #[test]
     fn the_page_has_a_place_for_every_part() {
-        let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
         for part in ["web", "memory", "nfs", "smb", "app"] {
-            assert!(placed(&page, part, "").is_some(), "{part}");
+            assert_eq!(Table { page: PAGE, name: &format!("bench {part}") }.check(), Ok(()));
         }
     }
 }

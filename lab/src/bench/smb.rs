@@ -11,12 +11,15 @@ use plimsoll_smb::server::samba::{self, SambaRequest};
 use xtask::command;
 use xtask::verb::Result;
 
-use super::place::Place;
+use super::Options;
+use super::ours::Ours;
+use super::reading::{Reading, without_fault};
 use super::record::{record, section};
-use super::row::{Row, Sample, counted, without_fault};
+use super::row::{Row, Sample, Take, in_turns};
 use super::tables::beside;
-use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
+use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
+use crate::process::{self, Finished};
+use crate::program;
 
 /// The public load file, of Debian's package dbench.
 const LOAD_FILE: &str = "/usr/share/dbench/client.txt";
@@ -29,7 +32,7 @@ const ECHOES: [(u32, u32); 2] = [(4, 1), (4, 8)];
 
 /// Measures every part that was asked for and prints one table each.
 pub fn smb(options: &Options) -> Result<()> {
-    let program = build()?.join("plimsoll");
+    let program = program::plimsoll()?;
     let mut text = String::new();
     if options.wants("replay") {
         for clients in REPLAY_CLIENTS {
@@ -60,104 +63,50 @@ fn start_samba() -> Result<ServerProcess> {
 
 fn replay(program: &Path, clients: u32, options: &Options) -> Result<String> {
     let server = start_samba()?;
-    let ours = |pacing: &'static str| Ours {
-        program,
-        server: &server,
-        words: vec![
-            "--loadfile".to_owned(),
-            LOAD_FILE.to_owned(),
-            "--points".to_owned(),
-            clients.to_string(),
-            "--pacing".to_owned(),
-            pacing.to_owned(),
-        ],
-    };
-    let rival = |seconds| nbench(&server, clients, seconds);
-    let generators = [("auto", ours("auto")), ("coalesce", ours("coalesce"))];
-    compare(&generators, ("smbtorture nbench (SMB1)", &rival), "line", options)
+    let words = format!("--loadfile {LOAD_FILE} --points {clients}");
+    let rival = || nbench(&server, clients, options.seconds);
+    let rows = compare(program, &server, &words, ("nbench (SMB1)", Box::new(rival)), options);
+    Ok(beside(&rows, "line", "smbtorture"))
 }
 
 fn echo(program: &Path, connections: u32, outstanding: u32, options: &Options) -> Result<String> {
     let server = start_samba()?;
-    let ours = |pacing: &'static str| Ours {
-        program,
-        server: &server,
-        words: [
-            "--points",
-            &connections.to_string(),
-            "--set",
-            "workload.pattern=echo",
-            "--set",
-            &format!("workload.outstanding_max={outstanding}"),
-            "--pacing",
-            pacing,
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    };
-    let rival = |seconds| torture_echo(&server, connections, outstanding, seconds);
-    let generators = [("auto", ours("auto")), ("coalesce", ours("coalesce"))];
-    compare(&generators, ("smbtorture smb2.bench.echo", &rival), "ECHO", options)
+    let words = format!(
+        "--points {connections} --set workload.pattern=echo \
+         --set workload.outstanding_max={outstanding}"
+    );
+    let rival = || torture_echo(&server, connections, outstanding, options.seconds);
+    let rows = compare(program, &server, &words, ("smb2.bench.echo", Box::new(rival)), options);
+    Ok(beside(&rows, "ECHO", "smbtorture"))
 }
 
-type Rival<'a> = (&'a str, &'a dyn Fn(u64) -> Result<Sample>);
-
-/// Turns of ours and of the rival, round by round, and their table.
+/// Turns of ours and of the rival, round by round.
 fn compare(
-    ours: &[(&str, Ours<'_>)],
-    rival: Rival<'_>,
-    unit: &str,
+    program: &Path,
+    server: &ServerProcess,
+    words: &str,
+    (test, rival): (&str, Take<'_>),
     options: &Options,
-) -> Result<String> {
-    let mut rows: Vec<Row> =
-        ours.iter().map(|(pacing, _)| Row::new(&format!("**plimsoll**, {pacing}"))).collect();
-    let mut its = Row::new(rival.0);
-    for round in 1..=options.rounds {
-        for (row, (_, generator)) in rows.iter_mut().zip(ours) {
-            row.take(generator.run(options.seconds));
-        }
-        its.take((rival.1)(options.seconds));
-        eprintln!("round {round} of {} done", options.rounds);
-    }
-    Ok(beside(&rows, &its, unit, "smbtorture"))
-}
-
-/// This project as the generator.
-struct Ours<'a> {
-    program: &'a Path,
-    server: &'a ServerProcess,
-    words: Vec<String>,
-}
-
-impl Ours<'_> {
-    fn run(&self, seconds: u64) -> Result<Sample> {
-        let bundle = free_bundle();
-        let limit = Duration::from_secs(3 * seconds + 120);
-        let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
-        command.args(["run", "disk-mix", &self.server.url(), "--workers", "1"]).args(&self.words);
-        let settings = [
-            "load.think.mean=0s",
-            "load.start_delay=0s",
-            "profiles.standard.warm_up=1s",
-            &format!("profiles.standard.measure={seconds}s"),
-        ];
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
-        command.args(["--progress", "none", "--json", "--out"]).arg(&bundle);
-        let finished = process::run(&mut command, limit, |_, _| ());
-        let _ = std::fs::remove_dir_all(&bundle);
-        let finished = finished?;
-        let good = matches!(finished.code, Some(0 | 1));
-        let counted = good.then(|| counted(&finished.output)).flatten();
-        let Some(counted) = counted else {
-            let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
-            let said: String = said.trim().chars().take(2_000).collect();
-            return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
+) -> Vec<Row> {
+    let run = |pacing: &str| {
+        let words = words.split_whitespace().chain(["--pacing", pacing]);
+        let ours = Ours {
+            program,
+            suite: "disk-mix",
+            server,
+            words: words.map(str::to_owned).collect(),
+            settings: vec!["load.think.mean=0s".to_owned(), "load.start_delay=0s".to_owned()],
         };
+        let (finished, reading) = ours.run(options.seconds)?;
         without_fault(&finished.output)?;
-        Ok(Sample::of_ours(&finished, &counted))
-    }
+        Ok(Sample::of(&finished, reading))
+    };
+    let turns: [(String, Take<'_>); 3] = [
+        ("**plimsoll**, auto".to_owned(), Box::new(|| run("auto"))),
+        ("**plimsoll**, coalesce".to_owned(), Box::new(|| run("coalesce"))),
+        (format!("smbtorture {test}"), rival),
+    ];
+    in_turns(turns, options.rounds)
 }
 
 fn torture(server: &ServerProcess, test: &str, seconds: u64) -> Result<Command> {
@@ -181,7 +130,7 @@ fn nbench(server: &ServerProcess, clients: u32, seconds: u64) -> Result<Sample> 
     let finished = finish(&mut command, seconds)?;
     let lines = read_nbench(&finished.output)
         .ok_or_else(|| format!("nbench said\n{}{}", finished.output, finished.errors))?;
-    Ok(Sample::of_generator(&finished, lines, lines / seconds as f64))
+    Ok(sample(&finished, lines, seconds))
 }
 
 fn torture_echo(
@@ -196,14 +145,19 @@ fn torture_echo(
     let finished = finish(&mut command, seconds)?;
     let echoes = read_echo(&[finished.output.as_str(), finished.errors.as_str()].concat())
         .ok_or_else(|| format!("smbtorture said\n{}{}", finished.output, finished.errors))?;
-    Ok(Sample::of_generator(&finished, echoes, echoes / seconds as f64))
+    Ok(sample(&finished, echoes, seconds))
 }
 
-fn finish(command: &mut Command, seconds: u64) -> Result<process::Finished> {
+fn sample(finished: &Finished, requests: f64, seconds: u64) -> Sample {
+    let requests_per_s = requests / seconds as f64;
+    Sample::of(finished, Reading { requests, requests_per_s, ..Reading::default() })
+}
+
+fn finish(command: &mut Command, seconds: u64) -> Result<Finished> {
     let finished = process::run(command, Duration::from_secs(3 * seconds + 60), |_, _| ())?;
     match finished.code {
         Some(0) => Ok(finished),
-        code => Err(format!("exit code {code:?}\n{}{}", finished.output, finished.errors)),
+        _ => Err(finished.failure()),
     }
 }
 

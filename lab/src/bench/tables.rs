@@ -1,7 +1,7 @@
 //! Cells of the tables.
 
 use super::median;
-use super::row::{Row, Sample};
+use super::row::Row;
 
 /// The value, or a dash where there is none.
 pub fn shown(value: Option<f64>, decimals: usize) -> String {
@@ -16,26 +16,32 @@ pub fn spread(values: &[f64], decimals: usize) -> String {
     format!("{middle:.decimals$} ({lowest:.decimals$}–{highest:.decimals$})")
 }
 
-/// Ours and the rival's, row by row: rate, CPU per `unit` and its ratio to the rival's, memory.
-/// `rival` is what the ratio's column calls it.
-pub fn beside(ours: &[Row], rivals: &Row, unit: &str, rival: &str) -> String {
+/// Ours and, as the last, the rival's, row by row: rate, CPU per `unit` and its ratio to the
+/// rival's, the server's CPU where it was measured, memory. `rival` is what the ratio's column
+/// calls it.
+pub fn beside(rows: &[Row], unit: &str, rival: &str) -> String {
+    let rivals = rows.last().and_then(Row::cost);
+    let with_server = rows.iter().any(|row| row.server_cost().is_some());
+    let server = |cell: String| if with_server { format!(" {cell} |") } else { String::new() };
     let mut table = format!(
         "| generator | {unit}s/s | CPU µs per {unit} (lowest–highest) | its CPU ÷ {rival}'s | work µs \
-         per {unit} | its work ÷ {rival}'s CPU | peak memory MB |\n\
-         | --- | --- | --- | --- | --- | --- | --- |\n"
+         per {unit} | its work ÷ {rival}'s CPU |{} peak memory MB |\n\
+         | --- | --- | --- | --- | --- | --- |{} --- |\n",
+        server(format!("server's CPU µs per {unit}")),
+        server("---".to_owned()),
     );
-    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
-    for row in ours.iter().chain([rivals]) {
-        let beside = |its: Option<f64>| Some(its? / rivals.median(cost)?);
+    for row in rows {
+        let beside = |its: Option<f64>| shown(its.zip(rivals).map(|(its, rivals)| its / rivals), 2);
         table.push_str(&format!(
-            "| {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} |{} {} |\n",
             row.label(),
-            shown(row.median(|s| s.ops_per_s), 0),
-            spread(&row.values(cost), 2),
-            shown(beside(row.median(cost)), 2),
+            shown(row.rate(), 0),
+            spread(&row.costs(), 2),
+            beside(row.cost()),
             shown(row.work(), 2),
-            shown(beside(row.work()), 2),
-            shown(row.median(|s| s.peak_rss_mb), 0),
+            beside(row.work()),
+            server(shown(row.server_cost(), 2)),
+            shown(row.memory(), 0),
         ));
     }
     table

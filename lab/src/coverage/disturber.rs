@@ -6,7 +6,7 @@ use std::time::Duration;
 use xtask::verb::Result;
 
 use super::DISTURBER;
-use crate::bench::process::now;
+use crate::process::now;
 
 /// Of each burst, and of the pause after it: a fifth of a core.
 const BURST: Duration = Duration::from_millis(5);

@@ -1,6 +1,6 @@
 //! One run, and the truth of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use plimsoll_app::host::builtin;
@@ -18,9 +18,9 @@ use xtask::workspace;
 use super::Wanted;
 use super::disturber::Disturber;
 use super::outcome::{Outcome, Stated, Truths};
+use crate::place::{GENERATOR_CORE, SERVER_CORE};
+use crate::program;
 
-const WORKER_CORE: u32 = 0;
-const SERVER_CORE: u32 = 1;
 /// The load of `plimsoll calibrate`: one Poisson schedule over enough connections.
 const SUITE: &str = "crates/plimsoll-app/src/host/calibration.toml";
 /// Four exponential servers, and what they can do.
@@ -34,16 +34,16 @@ const CLOCK_STEP_NS_MAX: u64 = 10_000;
 
 /// Makes one run, with a server of its own.
 pub fn run(program: &Path, wanted: &Wanted, options: &[String]) -> Result<Outcome> {
-    let scratch = Scratch::new(wanted.number)?;
-    let log = scratch.0.join("server.csv");
+    let folder = program::temporary()?;
+    let log = folder.path().join("server.csv");
     let spec = format!("service={SERVICE},servers={SERVERS},seed={}", wanted.seed);
     let mut server = builtin(program.to_owned(), &[SERVER_CORE]);
     server.arguments =
         vec!["--calibrated".into(), spec.into(), "--log".into(), log.clone().into_os_string()];
     let server = server.start().map_err(|e| e.to_string())?;
     let before_ns = wall_ahead_ns();
-    let disturber = wanted.disturbed.then(|| Disturber::on(WORKER_CORE)).transpose()?;
-    let bundle = scratch.0.join("run");
+    let disturber = wanted.disturbed.then(|| Disturber::on(GENERATOR_CORE)).transpose()?;
+    let bundle = folder.path().join("run");
     client(program, wanted, (&server.url(), &bundle), options)?;
     drop(disturber);
     let after_ns = wall_ahead_ns();
@@ -72,7 +72,7 @@ fn client(
     let suite = workspace::root().join(SUITE);
     let rate = wanted.utilisation * CAPACITY_OPS_PER_S;
     let mut command = Command::new("taskset");
-    command.args(["-c", &WORKER_CORE.to_string()]).arg(program).arg("run").arg(suite).arg(url);
+    command.args(["-c", &GENERATOR_CORE.to_string()]).arg(program).arg("run").arg(suite).arg(url);
     command.args(["--profile", "standard", "--progress", "none", "--workers", "1"]);
     command.args(["--points", &rate.to_string(), "--seed", &wanted.seed.to_string()]);
     for (key, value) in [
@@ -154,22 +154,4 @@ fn wall_ahead_ns() -> i64 {
         wall - read(ClockId::Monotonic)
     };
     (0..9).map(ahead).max().unwrap_or_default()
-}
-
-/// A directory that is removed.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(number: u64) -> Result<Self> {
-        let name = format!("plimsoll-coverage-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -16,17 +16,16 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use xtask::verb::Result;
-use xtask::{command, workspace};
+use xtask::workspace;
 
+use crate::page::Table;
+use crate::program;
 pub use disturber::disturb;
 use outcome::Outcome;
 
 /// Word that makes this program the disturber.
 pub const DISTURBER: &str = "coverage-disturber";
-/// The page that holds the table.
-const PAGE: &str = "docs/calibration.md";
-/// What its markers are called.
-const MARKERS: &str = "coverage";
+const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "coverage" };
 const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
 /// The window of `--profile quick`.
 const QUICK_S: u64 = 3;
@@ -74,10 +73,9 @@ impl Wanted {
 pub fn coverage(words: &[&str]) -> Result<()> {
     let options = options(words)?;
     if options.write {
-        // Before the minutes that the measurement takes.
-        placed(&page()?, "")?;
+        TABLE.check()?;
     }
-    let program = options.program.clone().map_or_else(build, Ok)?;
+    let program = options.program.clone().map_or_else(program::plimsoll, Ok)?;
     let mut found = read(&options.file)?;
     for number in 0..options.runs {
         let wanted = Wanted::number(number, &options);
@@ -99,11 +97,7 @@ pub fn coverage(words: &[&str]) -> Result<()> {
         table::table(&found)
     );
     println!("{text}");
-    if options.write {
-        let page = placed(&page()?, &text)?;
-        fs::write(workspace::root().join(PAGE), page).map_err(|e| format!("{PAGE}: {e}"))?;
-    }
-    Ok(())
+    if options.write { TABLE.write(&text) } else { Ok(()) }
 }
 
 fn options(words: &[&str]) -> Result<Options> {
@@ -140,16 +134,6 @@ fn options(words: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// A release build of the program, made now.
-pub fn build() -> Result<PathBuf> {
-    let mut cargo = command::cargo();
-    cargo.args(["build", "--release", "--package", "plimsoll", "--bin", "plimsoll"]);
-    command::run(&mut cargo)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = workspace::root().join(target.unwrap_or_else(|| "target".into()));
-    Ok(target.join("release/plimsoll"))
-}
-
 /// What was found so far; a line that was cut off is left out, and its run made again.
 fn read(file: &PathBuf) -> Result<Vec<Outcome>> {
     match fs::read_to_string(file) {
@@ -164,16 +148,6 @@ fn append(file: &PathBuf, outcome: &Outcome) -> Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(file).map_err(wrong)?;
     // The blank line ends one that was cut off.
     writeln!(file, "\n{}", outcome.json()).map_err(wrong)
-}
-
-fn page() -> Result<String> {
-    fs::read_to_string(workspace::root().join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))
-}
-
-/// The page with everything between the two markers replaced.
-fn placed(page: &str, text: &str) -> Result<String> {
-    workspace::placed(page, MARKERS, text.trim_end())
-        .ok_or_else(|| format!("{PAGE}: the markers of {MARKERS} are missing"))
 }
 
 #[cfg(test)]
@@ -197,8 +171,8 @@ mod tests {
 
     #[test]
     fn the_page_has_a_place_for_the_table() {
-        assert!(placed(&page().unwrap(), "").is_ok());
-        assert!(placed("no markers", "").is_err());
+        assert_eq!(TABLE.check(), Ok(()));
+        assert!(Table { name: "no such table", ..TABLE }.check().is_err());
     }
 
     #[test]

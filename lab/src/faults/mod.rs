@@ -7,7 +7,6 @@
 mod list;
 mod scratch;
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,13 +14,11 @@ use plimsoll_model::certificate::Certificate;
 use xtask::verb::Result;
 use xtask::{command, workspace};
 
+use crate::page::Table;
 use list::{FAULTS, Fault};
 use scratch::Scratch;
 
-/// The page that holds the table.
-const PAGE: &str = "docs/calibration.md";
-/// What its markers are called.
-const MARKERS: &str = "faults";
+const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "faults" };
 /// What is asked of each program. Its own protocol shows all of them.
 const CALIBRATE: [&str; 7] =
     ["calibrate", "--quick", "--protocol", "app", "--json", "--progress", "none"];
@@ -47,8 +44,7 @@ struct Outcome {
 pub fn faults(words: &[&str]) -> Result<()> {
     let (wanted, write) = options(words)?;
     if write {
-        // Before the minutes that it takes.
-        placed(&page()?, "")?;
+        TABLE.check()?;
     }
     let scratch = Scratch::new()?;
     let mut outcomes = vec![sound(&scratch.build()?)?];
@@ -63,8 +59,7 @@ pub fn faults(words: &[&str]) -> Result<()> {
     let wrong: Vec<&str> =
         outcomes.iter().filter(|of| of.right.is_err()).map(|of| of.what).collect();
     if write {
-        let page = placed(&page()?, &table(&outcomes))?;
-        fs::write(workspace::root().join(PAGE), page).map_err(|e| format!("{PAGE}: {e}"))?;
+        TABLE.write(&table(&outcomes))?;
     }
     match wrong[..] {
         [] => Ok(()),
@@ -196,15 +191,4 @@ fn table(outcomes: &[Outcome]) -> String {
         text.push_str(&row);
     }
     text
-}
-
-fn page() -> Result<String> {
-    let path = workspace::root().join(PAGE);
-    fs::read_to_string(path).map_err(|e| format!("{PAGE}: {e}"))
-}
-
-/// The page with this text between its marks.
-fn placed(page: &str, text: &str) -> Result<String> {
-    workspace::placed(page, MARKERS, text.trim())
-        .ok_or_else(|| format!("{PAGE}: the markers of {MARKERS} are missing"))
 }

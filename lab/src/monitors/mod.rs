@@ -4,18 +4,16 @@ mod judges;
 mod load;
 
 use std::fmt::Write as _;
-use std::fs;
 use std::time::Duration;
 
 use plimsoll_model::event::ResourceUse;
 use plimsoll_monitor::{ClockReading, Monitor, MonitorConfig};
 use xtask::verb::Result;
-use xtask::workspace;
 
+use crate::page::Table;
 use judges::Figure;
 
-const PAGE: &str = "docs/monitors.md";
-const MARK: &str = "monitors";
+const TABLE: Table<'_> = Table { page: "docs/monitors.md", name: "monitors" };
 const SECONDS_DEFAULT: u64 = 30;
 /// From the start of the load to the window.
 const SETTLES: Duration = Duration::from_secs(2);
@@ -44,7 +42,7 @@ pub fn monitors(arguments: &[&str]) -> Result<()> {
     let table = table(&compared);
     println!("{table}");
     if write {
-        write_page(&table, seconds)?;
+        TABLE.write(&format!("Means over {seconds} s.\n\n{table}"))?;
     }
     match compared.iter().filter(|c| !c.is_alike()).count() {
         0 => Ok(()),
@@ -128,15 +126,6 @@ fn shown(value: f64) -> String {
         large if large >= 100.0 => format!("{large:.0}"),
         small => format!("{small:.4}"),
     }
-}
-
-fn write_page(table: &str, seconds: u64) -> Result<()> {
-    let path = workspace::root().join(PAGE);
-    let page = fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
-    let text = format!("Means over {seconds} s.\n\n{table}");
-    let page = workspace::placed(&page, MARK, &text)
-        .ok_or_else(|| format!("{PAGE}: no place for the table of {MARK}"))?;
-    fs::write(&path, page).map_err(|e| format!("{PAGE}: {e}"))
 }
 
 #[cfg(test)]

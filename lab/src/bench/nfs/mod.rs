@@ -2,21 +2,22 @@
 
 mod rival;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::path::Path;
 
 use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
 use plimsoll_servers::{Builtin, ServerProcess};
 use xtask::verb::Result;
 
 use self::rival::Rival;
-use super::place::Place;
+use super::Options;
+use super::ours::Ours;
+use super::reading::Reading;
 use super::record::{record, section};
-use super::row::{Row, Sample, counted};
-use super::tables::{shown, spread};
-use super::web::free_bundle;
-use super::{GENERATOR_CORE, Options, SERVER_CORE, build, process};
+use super::row::{Sample, Take, in_turns};
+use super::tables::{beside, shown, spread};
+use crate::place::SERVER_CORE;
+use crate::process::{self, Finished};
+use crate::program;
 
 /// Calls of one connection that are on their way at the same time.
 const OUTSTANDING: u32 = 32;
@@ -108,7 +109,7 @@ const READ: Job = Job {
 
 /// Measures every part that was asked for and prints one table each.
 pub fn nfs(options: &Options) -> Result<()> {
-    let program = build()?.join("plimsoll");
+    let program = program::plimsoll()?;
     let mut text = String::new();
     for job in [GETATTR, READ] {
         if options.wants(job.part) {
@@ -124,42 +125,22 @@ pub fn nfs(options: &Options) -> Result<()> {
 
 fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> {
     let server = start_ganesha()?;
-    let generators = Shape::ALL.map(|shape| Ours { program, server: &server, job, shape });
+    let run = |shape, seconds| ours(program, &server, (job, shape), seconds);
     // Writes the file set, which the rival asks for too.
-    generators[0].run(1)?;
+    run(Shape::Closed, 1)?;
     let rival = Rival::build(&server);
-    let mut ours = Shape::ALL.map(|shape| Row::new(&format!("**plimsoll**, {}", shape.name())));
-    let mut its = Row::new("libnfs, raw async");
-    for round in 1..=options.rounds {
-        for (row, generator) in ours.iter_mut().zip(&generators) {
-            row.take(generator.run(options.seconds));
-        }
-        if let Ok(rival) = &rival {
-            its.take(rival.run(job.op, OUTSTANDING, options.seconds, &server));
-        }
-        eprintln!("round {round} of {} done", options.rounds);
-    }
-    let mut table = String::from(
-        "| generator | ops/s | CPU µs per op (lowest–highest) | its CPU ÷ libnfs's | work µs per op \
-         | its work ÷ libnfs's CPU | server's CPU µs per op | peak memory MB |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    let cost: fn(&Sample) -> f64 = |s| s.generator_us_per_op;
-    for row in ours.iter().chain([&its]) {
-        let beside = |ours: Option<f64>| Some(ours? / its.median(cost)?);
-        table.push_str(&format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
-            row.label(),
-            shown(row.median(|s| s.ops_per_s), 0),
-            spread(&row.values(cost), 2),
-            shown(beside(row.median(cost)), 2),
-            shown(row.work(), 2),
-            shown(beside(row.work()), 2),
-            shown(row.median(|s| s.server_us_per_op), 2),
-            shown(row.median(|s| s.peak_rss_mb), 0),
-        ));
-    }
-    if let Err(message) = rival {
+    let run_rival = || {
+        let rival = rival.as_ref().map_err(Clone::clone)?;
+        sampled(&server, || rival.run(job.op, OUTSTANDING, options.seconds, &server))
+    };
+    let ours = Shape::ALL.map(|shape| {
+        let take: Take<'_> = Box::new(move || run(shape, options.seconds));
+        (format!("**plimsoll**, {}", shape.name()), take)
+    });
+    let its: (String, Take<'_>) = ("libnfs, raw async".to_owned(), Box::new(run_rival));
+    let rows = in_turns(ours.into_iter().chain([its]), options.rounds);
+    let mut table = beside(&rows, "op", "libnfs");
+    if let Err(message) = &rival {
         table.push_str(&format!("\nlibnfs was not measured: {message}\n"));
     }
     Ok(table)
@@ -167,37 +148,32 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
 
 fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
     let (reference, ganesha) = (start_reference(program)?, start_ganesha()?);
-    let row = |server: &str, shape: Shape| Row::new(&format!("{server} | {}", shape.name()));
-    let on = |server, shape| Ours { program, server, job: GETATTR, shape };
-    let mut rows = Vec::new();
+    let mut turns: Vec<(String, Take<'_>)> = Vec::new();
     for shape in Shape::ALL {
-        rows.push((row("**plimsoll serve nfs**, in memory", shape), on(&reference, shape)));
-        rows.push((row("NFS-Ganesha, VFS", shape), on(&ganesha, shape)));
-    }
-    for (_, generator) in &rows {
-        generator.run(1)?;
-    }
-    for round in 1..=options.rounds {
-        for (row, generator) in &mut rows {
-            row.take(generator.run(options.seconds));
+        let servers =
+            [("**plimsoll serve nfs**, in memory", &reference), ("NFS-Ganesha, VFS", &ganesha)];
+        for (name, server) in servers {
+            let run = move |seconds| ours(program, server, (GETATTR, shape), seconds);
+            run(1)?;
+            let take: Take<'_> = Box::new(move || run(options.seconds));
+            turns.push((format!("{name} | {}", shape.name()), take));
         }
-        eprintln!("round {round} of {} done", options.rounds);
     }
+    let rows = in_turns(turns, options.rounds);
     let mut table = String::from(
         "| server | load | GETATTRs/s | server's CPU µs per GETATTR (lowest–highest) | GETATTRs per CPU \
          second | ÷ Ganesha's |\n| --- | --- | --- | --- | --- | --- |\n",
     );
-    let cost: fn(&Sample) -> f64 = |s| s.server_us_per_op;
-    for (number, (row, _)) in rows.iter().enumerate() {
+    for (number, row) in rows.iter().enumerate() {
         // Every second row is Ganesha's.
-        let its = rows[number | 1].0.median(cost);
-        let ratio = its.zip(row.median(cost)).map(|(its, ours)| its / ours);
+        let its = rows[number | 1].server_cost();
+        let ratio = its.zip(row.server_cost()).map(|(its, ours)| its / ours);
         table.push_str(&format!(
             "| {} | {} | {} | {} | {} |\n",
             row.label(),
-            shown(row.median(|s| s.ops_per_s), 0),
-            spread(&row.values(cost), 2),
-            shown(row.median(cost).map(|us| 1e6 / us), 0),
+            shown(row.rate(), 0),
+            spread(&row.values(|s| s.server_us_per_op), 2),
+            shown(row.server_cost().map(|us| 1e6 / us), 0),
             shown(ratio, 2),
         ));
     }
@@ -215,75 +191,34 @@ fn start_reference(program: &Path) -> Result<ServerProcess> {
     server.start().map_err(|e| e.to_string())
 }
 
-/// This project as the generator.
-struct Ours<'a> {
-    program: &'a Path,
-    server: &'a ServerProcess,
-    job: Job,
-    shape: Shape,
+/// A sample of this project: one client whose connection is always full.
+fn ours(
+    program: &Path,
+    server: &ServerProcess,
+    (job, shape): (Job, Shape),
+    seconds: u64,
+) -> Result<Sample> {
+    let mut settings = vec![
+        // What still waits then is not asked for any more, and does not count.
+        "profiles.standard.drain=10ms".to_owned(),
+        format!("workload.outstanding_max={OUTSTANDING}"),
+    ];
+    // What is set goes into the suite's mix.
+    settings.extend(SUITE_MIX.map(|op| format!("workload.mix.{op}={}", u8::from(op == job.op))));
+    settings.extend(job.settings.iter().map(ToString::to_string));
+    let words = shape.words().split_whitespace().map(str::to_owned).collect();
+    let ours = Ours { program, suite: "nfs-v3", server, words, settings };
+    sampled(server, || ours.run(seconds))
 }
 
-impl Ours<'_> {
-    fn run(&self, seconds: u64) -> Result<Sample> {
-        let bundle = free_bundle();
-        let before = process::cpu_of(self.server.pid())?;
-        let limit = Duration::from_secs(3 * seconds + 120);
-        let finished = process::run(&mut self.command(seconds, &bundle), limit, |_, _| ());
-        let server_cpu = process::cpu_of(self.server.pid())?.saturating_sub(before);
-        let _ = std::fs::remove_dir_all(&bundle);
-        let finished = finished?;
-        let good = matches!(finished.code, Some(0 | 1));
-        let counted = good.then(|| counted(&finished.output)).flatten();
-        let Some(counted) = counted else {
-            let said = [finished.errors.as_str(), finished.output.as_str()].join("\n");
-            let said: String = said.trim().chars().take(2_000).collect();
-            return Err(format!("plimsoll: exit code {:?}\n{said}", finished.code));
-        };
-        let server_us_per_op = server_cpu.as_secs_f64() * 1e6 / counted.ops;
-        Ok(Sample { server_us_per_op, ..Sample::of_ours(&finished, &counted) })
-    }
-
-    /// One client whose connection is always full.
-    fn command(&self, seconds: u64, bundle: &Path) -> Command {
-        let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
-        command.args(["run", "nfs-v3", &self.server.url()]);
-        command.args(["--workers", "1"]).args(self.shape.words().split_whitespace());
-        let mut settings = vec![
-            "profiles.standard.warm_up=1s".to_owned(),
-            format!("profiles.standard.measure={seconds}s"),
-            // What still waits then is not asked for any more, and does not count.
-            "profiles.standard.drain=10ms".to_owned(),
-            format!("workload.outstanding_max={OUTSTANDING}"),
-        ];
-        // What is set goes into the suite's mix.
-        settings.extend(SUITE_MIX.map(|op| {
-            let weight = u8::from(op == self.job.op);
-            format!("workload.mix.{op}={weight}")
-        }));
-        settings.extend(self.job.settings.iter().map(ToString::to_string));
-        for setting in settings {
-            command.args(["--set", &setting]);
-        }
-        command.args(["--progress", "none", "--json", "--out"]).arg(bundle);
-        command
-    }
-}
-
-/// A folder for one measurement, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self> {
-        let path =
-            std::env::temp_dir().join(format!("plimsoll-bench-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A sample with the server's CPU time, in steps of a clock tick.
+fn sampled(
+    server: &ServerProcess,
+    run: impl FnOnce() -> Result<(Finished, Reading)>,
+) -> Result<Sample> {
+    let before = process::cpu_of(server.pid())?;
+    let (finished, reading) = run()?;
+    let used = process::cpu_of(server.pid())?.saturating_sub(before);
+    let server_us_per_op = Some(used.as_secs_f64() * 1e6 / reading.requests);
+    Ok(Sample { server_us_per_op, ..Sample::of(&finished, reading) })
 }

@@ -6,12 +6,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use plimsoll_servers::ServerProcess;
+use tempfile::TempDir;
 use xtask::verb::Result;
 use xtask::{command, workspace};
 
-use super::{Folder, Sample};
-use crate::bench::place::Place;
-use crate::bench::{GENERATOR_CORE, generators, process};
+use crate::bench::reading::{Reading, read_bare};
+use crate::place::{GENERATOR_CORE, Place};
+use crate::process::{self, Finished};
+use crate::program;
 
 const SOURCE: &str = "lab/src/bench/nfs/libnfs_async.c";
 /// The C program takes no more.
@@ -19,7 +21,7 @@ const FILES_MAX: usize = 65_536;
 
 /// The compiled program and the files it asks for.
 pub struct Rival {
-    folder: Folder,
+    folder: TempDir,
     program: PathBuf,
     list: PathBuf,
 }
@@ -27,13 +29,13 @@ pub struct Rival {
 impl Rival {
     /// Compiles it, and lists the accessed files of the file set that lies on `server`.
     pub fn build(server: &ServerProcess) -> Result<Self> {
-        let folder = Folder::new("libnfs")?;
-        let program = folder.0.join("libnfs_async");
+        let folder = program::temporary()?;
+        let program = folder.path().join("libnfs_async");
         let compiler = command::find("cc").ok_or("cc is not installed")?;
         let mut cc = Command::new(compiler);
         cc.args(["-O2", "-o"]).arg(&program).arg(workspace::root().join(SOURCE)).arg("-lnfs");
         command::run(&mut cc).map_err(|e| format!("{e}; sudo apt-get install libnfs-dev"))?;
-        let list = folder.0.join("files");
+        let list = folder.path().join("files");
         let export = server.path.split('?').next().unwrap_or_default();
         let files = accessed_files(Path::new(export))?;
         std::fs::write(&list, files.join("\n")).map_err(|e| format!("{}: {e}", list.display()))?;
@@ -46,26 +48,16 @@ impl Rival {
         outstanding: u32,
         seconds: u64,
         server: &ServerProcess,
-    ) -> Result<Sample> {
+    ) -> Result<(Finished, Reading)> {
         let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
         let (outstanding, length) = (outstanding.to_string(), seconds.to_string());
         command.args([&libnfs_url(server), op, &outstanding, &length]).arg(&self.list);
-        command.current_dir(&self.folder.0);
-        let before = process::cpu_of(server.pid())?;
+        command.current_dir(self.folder.path());
         let limit = Duration::from_secs(3 * seconds + 60);
         let finished = process::run(&mut command, limit, |_, _| ())?;
-        let server_cpu = process::cpu_of(server.pid())?.saturating_sub(before);
-        let reading = generators::read_bare(&finished.output).filter(|_| finished.code == Some(0));
-        let Some(reading) = reading else {
-            return Err(format!("exit code {:?}\n{}", finished.code, finished.errors));
-        };
-        Ok(Sample {
-            ops_per_s: reading.requests_per_s,
-            generator_us_per_op: finished.cpu.as_secs_f64() * 1e6 / reading.requests,
-            work_us_per_op: None,
-            server_us_per_op: server_cpu.as_secs_f64() * 1e6 / reading.requests,
-            peak_rss_mb: finished.peak_rss_bytes as f64 / 1e6,
-        })
+        let reading = read_bare(&finished.output).filter(|_| finished.code == Some(0));
+        let reading = reading.ok_or_else(|| finished.failure())?;
+        Ok((finished, reading))
     }
 }
 

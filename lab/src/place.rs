@@ -6,6 +6,11 @@ use std::process::Command;
 use xtask::command;
 use xtask::verb::Result;
 
+/// Core of the server under test.
+pub const SERVER_CORE: u32 = 1;
+/// Core of the generator, ours and the rivals'.
+pub const GENERATOR_CORE: u32 = 0;
+
 /// A network for one section. A namespace is removed when dropped.
 pub enum Place {
     /// The host's own network.

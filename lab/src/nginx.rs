@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use xtask::command;
 use xtask::verb::Result;
 
-use super::SERVER_CORE;
-use super::place::Place;
+use crate::place::{Place, SERVER_CORE};
+use crate::{process, program};
 
 /// Twenty times this long, nginx has to come up.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -18,7 +19,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// A running nginx. Stopped, and its folder removed, when dropped.
 pub struct Nginx {
     process: Child,
-    folder: PathBuf,
+    folder: TempDir,
     /// `127.0.0.1:PORT`.
     pub address: String,
 }
@@ -26,13 +27,14 @@ pub struct Nginx {
 impl Nginx {
     /// Serves `/1k` (1,024 bytes) and `/100k` (102,400 bytes).
     pub fn start(place: &Place) -> Result<Self> {
-        let program = command::find("nginx")
+        let nginx = command::find("nginx")
             .ok_or("nginx is not installed; sudo apt-get install nginx-light")?;
         let port = free_port()?;
-        let folder = std::env::temp_dir().join(format!("plimsoll-bench-{}", std::process::id()));
-        write_files(&folder, port).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let mut command = place.pinned(SERVER_CORE, &program.to_string_lossy());
-        command.arg("-p").arg(&folder).arg("-c").arg(folder.join("nginx.conf"));
+        let folder = program::temporary()?;
+        let path = folder.path();
+        write_files(path, port).map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut command = place.pinned(SERVER_CORE, &nginx.to_string_lossy());
+        command.arg("-p").arg(path).arg("-c").arg(path.join("nginx.conf"));
         let process = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -56,22 +58,20 @@ impl Nginx {
 
     /// Its processes: the master and its worker.
     pub fn ids(&self) -> Vec<u32> {
-        let id = self.process.id();
-        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
-        let children = children.unwrap_or_default();
-        let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-        std::iter::once(id).chain(children).collect()
+        let id = self.id();
+        std::iter::once(id).chain(process::children(id)).collect()
     }
 
     /// nginx writes its process id after it has bound its port, and starts its worker then.
     fn wait_until_ready(&mut self) -> Result<()> {
         for _ in 0..20 {
-            let id = fs::read_to_string(self.folder.join("pid")).unwrap_or_default();
+            let id = fs::read_to_string(self.folder.path().join("pid")).unwrap_or_default();
             if !id.trim().is_empty() && self.ids().len() > 1 {
                 return Ok(());
             }
             if let Ok(Some(status)) = self.process.try_wait() {
-                let log = fs::read_to_string(self.folder.join("error.log")).unwrap_or_default();
+                let log =
+                    fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default();
                 return Err(format!("nginx stopped at once: {status}\n{log}"));
             }
             std::thread::sleep(LOOK_AGAIN);
@@ -90,7 +90,6 @@ impl Drop for Nginx {
         } else {
             let _ = self.process.kill();
         }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

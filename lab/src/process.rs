@@ -1,9 +1,8 @@
 //! Runs one generator to its end and accounts for it: CPU time to the microsecond, peak memory.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read as _, Seek as _};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use xtask::command;
@@ -26,6 +25,15 @@ pub struct Finished {
     pub peak_rss_bytes: u64,
 }
 
+impl Finished {
+    /// How it ended and what it wrote, for whoever expected a result.
+    pub fn failure(&self) -> String {
+        let said = [self.errors.as_str(), self.output.as_str()].join("\n");
+        let said: String = said.trim().chars().take(2_000).collect();
+        format!("exit code {:?}\n{said}", self.code)
+    }
+}
+
 /// Runs to the end; kills what takes longer than `limit`. `look` is called with the process id
 /// and the time since the start, about twenty times a second.
 pub fn run(
@@ -34,14 +42,13 @@ pub fn run(
     mut look: impl FnMut(u32, Duration),
 ) -> Result<Finished> {
     let shown = command::shown(command);
-    let mut output = Scratch::new("out")?;
-    let mut errors = Scratch::new("err")?;
+    let (mut output, mut errors) = (unnamed()?, unnamed()?);
     let start = now();
     #[allow(clippy::zombie_processes, reason = "`account` waits for the child and reaps it")]
     let child = command
         .stdin(Stdio::null())
-        .stdout(output.handle()?)
-        .stderr(errors.handle()?)
+        .stdout(handle(&output)?)
+        .stderr(handle(&errors)?)
         .spawn()
         .map_err(|e| format!("cannot start {shown}: {e}"))?;
     let id = child.id();
@@ -51,7 +58,7 @@ pub fn run(
         look(id, start.elapsed());
         if let Some((status, cpu)) = account(id)? {
             let code = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
-            let (output, errors) = (output.text()?, errors.text()?);
+            let (output, errors) = (text(&mut output)?, text(&mut errors)?);
             return Ok(Finished { code, output, errors, cpu, peak_rss_bytes });
         }
         if start.elapsed() > limit {
@@ -79,6 +86,12 @@ pub fn cpu_of(id: u32) -> Result<Duration> {
     let fields = after_name.split_whitespace().skip(11).take(2);
     let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
     Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+}
+
+/// Children of a process's main thread.
+pub fn children(id: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
 fn stop(id: u32) {
@@ -111,30 +124,21 @@ fn span(time: libc::timeval) -> Duration {
 }
 
 /// A file without a name: a pipe would stall a process that writes more than anybody reads.
-struct Scratch(File);
+fn unnamed() -> Result<File> {
+    tempfile::tempfile().map_err(|e| format!("temporary file: {e}"))
+}
 
-impl Scratch {
-    fn new(kind: &str) -> Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("plimsoll-bench-{}-{number}.{kind}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-        let file = file.map_err(|e| format!("{}: {e}", path.display()))?;
-        let _ = fs::remove_file(&path);
-        Ok(Self(file))
-    }
+/// A second handle, for the child.
+fn handle(file: &File) -> Result<File> {
+    file.try_clone().map_err(|e| format!("temporary file: {e}"))
+}
 
-    fn handle(&self) -> Result<File> {
-        self.0.try_clone().map_err(|e| format!("scratch file: {e}"))
-    }
-
-    fn text(&mut self) -> Result<String> {
-        let mut bytes = Vec::new();
-        let read = self.0.seek(SeekFrom::Start(0)).and_then(|_| self.0.read_to_end(&mut bytes));
-        read.map_err(|e| format!("scratch file: {e}"))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
+/// Everything in it.
+fn text(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+    read.map_err(|e| format!("temporary file: {e}"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[allow(clippy::disallowed_methods, reason = "a developer command times what it starts")]
