@@ -43,6 +43,18 @@ const CLOSED: &[&str] = &["--points", "1,16"];
 const NO_GROUPS: &[(&str, &str, &str)] = &[];
 const QUARTER: &[(&str, &str, &str)] = &[("cpu", "cpu.cfs_quota_us", "25000")];
 
+/// The usual case, which others differ from: two closed loads, limited by the server's core.
+const ON_CORE_1: Case = Case {
+    name: "",
+    server: Server::Nginx,
+    groups: NO_GROUPS,
+    run: CLOSED,
+    generator_quota: None,
+    kind: "core",
+    place: "core 1",
+    also: None,
+};
+
 const fn web(
     name: &'static str,
     cores: &'static str,
@@ -50,16 +62,7 @@ const fn web(
     groups: &'static [(&'static str, &'static str, &'static str)],
     (kind, place, also): (&'static str, &'static str, Option<&'static str>),
 ) -> Case {
-    Case {
-        name,
-        server: Server::Staged(cores, words),
-        groups,
-        run: CLOSED,
-        generator_quota: None,
-        kind,
-        place,
-        also,
-    }
+    Case { name, server: Server::Staged(cores, words), groups, kind, place, also, ..ON_CORE_1 }
 }
 
 pub const CASES: &[Case] = &[
@@ -109,42 +112,32 @@ pub const CASES: &[Case] = &[
     Case {
         name: "web: shaped link",
         server: Server::Shaped("20mbit", "1", "threads=16 reply=20000"),
-        groups: NO_GROUPS,
-        run: CLOSED,
-        generator_quota: None,
         kind: "network",
         place: "pls",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "web: core and shaped link at once",
         server: Server::Shaped("60mbit", "1", "threads=16 balance=2600 reply=20000"),
-        groups: NO_GROUPS,
-        run: CLOSED,
-        generator_quota: None,
-        kind: "core",
-        place: "core 1",
         also: Some("network"),
+        ..ON_CORE_1
     },
     Case {
         name: "web: too few clients",
         server: Server::Staged("1", "threads=32 sleep=2000"),
-        groups: NO_GROUPS,
         run: &["--set", "load.mode=\"open\"", "--set", "load.clients=2", "--points", "100,3000"],
-        generator_quota: None,
         kind: "clients",
         place: "",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "web: throttled generator",
         server: Server::Plimsoll("web", &["--cores", "1"]),
-        groups: NO_GROUPS,
         run: &["--points", "1,32"],
         generator_quota: Some("15000"),
         kind: "generator",
         place: "",
-        also: None,
+        ..ON_CORE_1
     },
     web(
         "web: core and disk by turns",
@@ -153,50 +146,34 @@ pub const CASES: &[Case] = &[
         NO_GROUPS,
         ("core", "core 1", Some("disk")),
     ),
-    Case {
-        name: "web: nginx on one core by taskset",
-        server: Server::Nginx,
-        groups: NO_GROUPS,
-        run: CLOSED,
-        generator_quota: None,
-        kind: "core",
-        place: "core 1",
-        also: None,
-    },
+    Case { name: "web: nginx on one core by taskset", server: Server::Nginx, ..ON_CORE_1 },
     Case {
         name: "transactions: one core",
         server: Server::Plimsoll("app", &["--cores", "1"]),
-        groups: NO_GROUPS,
         run: &["transactions-processor", "--points", "1,16"],
-        generator_quota: None,
-        kind: "core",
-        place: "core 1",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "transactions: CPU quota",
         server: Server::Plimsoll("app", &["--cores", "1"]),
         groups: QUARTER,
         run: &["transactions-processor", "--points", "1,16"],
-        generator_quota: None,
         kind: "quota",
         place: "0.25",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "transactions: disk held to writes a second",
         server: Server::Plimsoll("app", &["--durability", "fdatasync", "--cores", "1"]),
         groups: &[("blkio", "blkio.throttle.write_iops_device", "DISK 200")],
         run: &["transactions-disk", "--points", "1,16"],
-        generator_quota: None,
         kind: "disk",
         place: "DISK",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "transactions: memory below the working set",
         server: Server::Plimsoll("app", &["--memory", "48MiB", "--cores", "1"]),
-        groups: NO_GROUPS,
         run: &[
             "transactions-disk",
             "--points",
@@ -204,20 +181,18 @@ pub const CASES: &[Case] = &[
             "--set",
             "profiles.quick.workload_scale=0.5",
         ],
-        generator_quota: None,
         kind: "memory",
         place: "",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "NFS: CPU quota",
         server: Server::Plimsoll("nfs", &["--cores", "1"]),
         groups: &[("cpu", "cpu.cfs_quota_us", "10000")],
         run: &["nfs-v3", "--points", "500,30000"],
-        generator_quota: None,
         kind: "quota",
         place: "0.10",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "NFS: response cap",
@@ -225,41 +200,30 @@ pub const CASES: &[Case] = &[
             "nfs",
             &["--cores", "1", "--calibrated", "service=const:45ms,servers=1024"],
         ),
-        groups: NO_GROUPS,
         run: &["nfs-v3", "--points", "50,500", "--set", "rules.response_cap_ms=2"],
-        generator_quota: None,
         kind: "cap",
         place: "",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "NFS: Ganesha's core",
         server: Server::Managed("nfs-v3", "managed:ganesha"),
-        groups: NO_GROUPS,
         run: &["--points", "500,22000"],
-        generator_quota: None,
-        kind: "core",
-        place: "core 1",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "SMB: Samba's core",
         server: Server::Managed("disk-mix", "managed:samba"),
-        groups: NO_GROUPS,
         run: &["--points", "1,24"],
-        generator_quota: None,
-        kind: "core",
-        place: "core 1",
-        also: None,
+        ..ON_CORE_1
     },
     Case {
         name: "SMB: CPU quota",
         server: Server::Plimsoll("smb", &["--cores", "1"]),
         groups: QUARTER,
         run: &["disk-mix", "--points", "1,16"],
-        generator_quota: None,
         kind: "quota",
         place: "0.25",
-        also: None,
+        ..ON_CORE_1
     },
 ];
