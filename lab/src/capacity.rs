@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use clap::Parser;
 use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
@@ -50,29 +51,31 @@ struct Case<'a> {
     run: &'a [&'a str],
 }
 
-/// Measures what was asked for: `--only nginx`, `--only queue`, `--times 5` (of the queue).
-pub fn capacity(words: &[&str]) -> Result<()> {
-    let (mut only, mut times, mut program) = ("", RUNS, None);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().copied().ok_or_else(|| format!("{word} needs a value"));
-        match *word {
-            "--only" => only = value()?,
-            "--times" => {
-                times = value()?.parse().map_err(|_| "--times needs a number".to_owned())?;
-            }
-            "--program" => program = Some(PathBuf::from(value()?)),
-            other => return Err(format!("{other}: no such option of capacity")),
-        }
-    }
+/// Options of `cargo lab capacity`.
+#[derive(Parser)]
+pub struct Options {
+    /// Measure this server alone.
+    #[arg(long, value_parser = ["nginx", "queue"])]
+    only: Option<String>,
+    /// Claims on the queue.
+    #[arg(long, default_value_t = RUNS)]
+    times: usize,
+    /// Program to measure instead of a release build made now.
+    #[arg(long)]
+    program: Option<PathBuf>,
+}
+
+/// Measures both servers, or the one that was asked for.
+pub fn capacity(options: Options) -> Result<()> {
+    let Options { only, times, program } = options;
     let program = program.map_or_else(program::plimsoll, Ok)?;
     let folder = program::temporary_in(&workspace::target())?;
     let scratch = folder.path();
     let mut sound = true;
-    if "nginx".contains(only) {
+    if only.as_ref().is_none_or(|only| only == "nginx") {
         sound &= nginx(&program, scratch)?;
     }
-    if "queue".contains(only) {
+    if only.as_ref().is_none_or(|only| only == "queue") {
         for number in 1..=times {
             println!("queue {number} of {times}");
             sound &= queue(&program, scratch)?;

@@ -8,7 +8,7 @@
 //! | `bench smb` | CPU per load-file line and per echo, beside smbtorture, on Samba | 8 min | `docs/performance.md` |
 //! | `bench app` | CPU per transaction, beside a bare client; what a second core brings the server | 5 min | `docs/performance.md` |
 //! | `bench memory` | memory growth at full speed, memory per idle client | 11 min | `docs/performance.md` |
-//! | `coverage` | Do the stated intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
+//! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
@@ -42,52 +42,59 @@ mod program;
 
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
 use xtask::verb::{self, Result};
 
-const USAGE: &str = "\
-usage: cargo lab VERB
-
-  bench web     against real generators on a real nginx: CPU per request, lateness
-  bench nfs     against libnfs on NFS-Ganesha: CPU per operation; the reference server
-  bench smb     against smbtorture on Samba: CPU per load-file line, per echo
-  bench app     against a bare client on our own server: CPU per transaction; its scaling
-  bench memory  growth at full speed; memory per idle client
-                options of bench: --rounds 5 --seconds 5 --only PART,PART --write
-  coverage      do stated intervals hold the truth? 200 runs in about 25 minutes, and on from
-                where it was: --runs 200 --seed 1 --window 6 --file FILE --write
-                --program FILE [-- OPTIONS OF plimsoll run]
-  faults        does the certificate refuse an instrument that is broken? Each patch of
-                lab/faults in a copy of the sources, some 25 minutes: --only NAME,NAME --write
-  attribution   is the right limit named? Staged runs, some six minutes; needs root:
-                --only WORD --through ssh --program FILE --write
-  capacity      does a claim of plimsoll capacity hold, and is it not too low? nginx under a CPU
-                quota, a queue of known law; needs root: --only nginx|queue --times 5
-                --program FILE
-  monitors      our monitors beside sar, iostat and vmstat under a bounded load; needs
-                sysstat: --seconds 30 --write
-  mutants       is a wrong line noticed? a sample of mutants, and on from where it was:
-                --seed 1 --sample 300; needs cargo-mutants
-  pictures      the pictures of the README, from real runs; needs nginx and a Chromium";
-
-fn main() -> ExitCode {
-    verb::run(lab)
+/// Measures Plimsoll itself. What a change must pass is `cargo xtask`.
+#[derive(Parser)]
+#[command(name = "cargo lab", bin_name = "cargo lab")]
+struct Lab {
+    #[command(subcommand)]
+    verb: Verb,
 }
 
-fn lab(words: &[&str]) -> Result<()> {
-    match words {
-        ["bench", rest @ ..] => bench::bench(rest),
-        ["coverage", rest @ ..] => coverage::coverage(rest),
-        ["faults", rest @ ..] => faults::faults(rest),
-        ["attribution", rest @ ..] => attribution::attribution(rest),
-        ["capacity", rest @ ..] => capacity::capacity(rest),
-        ["monitors", rest @ ..] => monitors::monitors(rest),
-        ["mutants", rest @ ..] => mutants::mutants(rest),
-        ["pictures"] => pictures::pictures(),
-        [attribution::STAGED, rest @ ..] => attribution::serve(rest),
-        [coverage::DISTURBER] => {
+#[derive(Subcommand)]
+enum Verb {
+    /// Compare CPU time and memory with other generators.
+    Bench(bench::Options),
+    /// Check how often the uncertainty intervals contain the true percentiles.
+    Coverage(coverage::Options),
+    /// Check that the certificate refuses a program that was broken on purpose.
+    Faults(faults::Options),
+    /// Check that imposed limits are named correctly; needs root.
+    Attribution(attribution::Options),
+    /// Check that a claim of `plimsoll capacity` holds and is not too low; needs root.
+    Capacity(capacity::Options),
+    /// Compare the monitors with sar, iostat and vmstat; needs sysstat.
+    Monitors(monitors::Options),
+    /// Check whether the tests notice wrong lines; needs cargo-mutants.
+    Mutants(mutants::Options),
+    /// Make the pictures of the README; needs nginx and a Chromium.
+    Pictures,
+    #[command(name = attribution::STAGED, hide = true)]
+    Staged { address: String, words: Vec<String> },
+    #[command(name = coverage::DISTURBER, hide = true)]
+    Disturber,
+}
+
+fn main() -> ExitCode {
+    verb::ended(lab(Lab::parse().verb))
+}
+
+fn lab(verb: Verb) -> Result<()> {
+    match verb {
+        Verb::Bench(options) => bench::bench(&options),
+        Verb::Coverage(options) => coverage::coverage(&options),
+        Verb::Faults(options) => faults::faults(&options),
+        Verb::Attribution(options) => attribution::attribution(options),
+        Verb::Capacity(options) => capacity::capacity(options),
+        Verb::Monitors(options) => monitors::monitors(&options),
+        Verb::Mutants(options) => mutants::mutants(&options),
+        Verb::Pictures => pictures::pictures(),
+        Verb::Staged { address, words } => attribution::serve(&address, &words),
+        Verb::Disturber => {
             coverage::disturb();
             Ok(())
         }
-        _ => Err(USAGE.to_owned()),
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use clap::Parser;
 use plimsoll_engine::rng::{Random, Stream};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::Value;
@@ -60,17 +61,20 @@ const CAUGHT: &str = "caught";
 const MISSED: &str = "missed";
 const UNVIABLE: &str = "does not build";
 
+/// Options of `cargo lab mutants`.
+#[derive(Parser)]
+pub struct Options {
+    /// Seed of the sample.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Mutants in it.
+    #[arg(long, default_value_t = 300)]
+    sample: usize,
+}
+
 /// Runs a seeded sample of all mutants, on from where it was: those not caught run again.
-pub fn mutants(rest: &[&str]) -> Result<()> {
-    let (mut seed, mut sample) = (1_u64, 300_usize);
-    for pair in rest.chunks(2) {
-        let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a number"));
-        match pair {
-            ["--seed", text] => seed = number(text)?,
-            ["--sample", text] => sample = number(text)? as usize,
-            _ => return Err("usage: cargo lab mutants [--seed 1] [--sample 300]".to_owned()),
-        }
-    }
+pub fn mutants(options: &Options) -> Result<()> {
+    let Options { seed, sample } = *options;
     if command::find("cargo-mutants").is_none() {
         return Err("cargo-mutants is missing; cargo install cargo-mutants --locked".to_owned());
     }

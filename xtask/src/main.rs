@@ -47,11 +47,13 @@ const MOVED: [&str; 8] =
     ["attribution", "bench", "capacity", "coverage", "faults", "monitors", "mutants", "pictures"];
 
 fn main() -> ExitCode {
-    if let Some(verb) = std::env::args().nth(1).filter(|verb| MOVED.contains(&verb.as_str())) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Some(verb) = words.first().filter(|verb| MOVED.contains(verb)) {
         eprintln!("`cargo xtask {verb}` is now `cargo lab {verb}`");
         return ExitCode::from(2);
     }
-    verb::run(xtask)
+    verb::ended(xtask(&words))
 }
 
 fn xtask(words: &[&str]) -> Result<()> {

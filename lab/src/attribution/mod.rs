@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use clap::Parser;
 use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
@@ -37,9 +38,25 @@ const FILE_BYTES: usize = 64 * 1024 * 1024;
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 /// Serves as the staged server.
-pub fn serve(words: &[&str]) -> Result<()> {
-    let [address, words @ ..] = words else { return Err("where to listen?".to_owned()) };
+pub fn serve(address: &str, words: &[String]) -> Result<()> {
     server::serve(address, Staged::parse(words)?)
+}
+
+/// Options of `cargo lab attribution`.
+#[derive(Parser)]
+pub struct Options {
+    /// Cases whose names contain this.
+    #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
+    only: String,
+    /// Put each server into a network namespace that is watched through its sshd alone.
+    #[arg(long, value_parser = ["ssh"])]
+    through: Option<String>,
+    /// Program to measure instead of a release build made now.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Replace the table in docs/attribution.md.
+    #[arg(long)]
+    write: bool,
 }
 
 /// What came of one case.
@@ -74,24 +91,9 @@ impl Outcome {
     }
 }
 
-/// Runs the cases and prints the table; `--only WORD` takes those whose names hold it,
-/// `--through ssh` puts the servers into a network namespace that is watched through its sshd.
-pub fn attribution(words: &[&str]) -> Result<()> {
-    let (mut only, mut write, mut program, mut through) = ("", false, None, None);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().copied().ok_or_else(|| format!("{word} needs a value"));
-        match *word {
-            "--only" => only = value()?,
-            "--program" => program = Some(PathBuf::from(value()?)),
-            "--write" => write = true,
-            "--through" => match value()? {
-                "ssh" => through = Some("ssh"),
-                other => return Err(format!("{other}: servers are watched through ssh")),
-            },
-            other => return Err(format!("{other}: no such option of attribution")),
-        }
-    }
+/// Runs the cases and prints the table.
+pub fn attribution(options: Options) -> Result<()> {
+    let Options { only, through, program, write } = options;
     let program = program.map_or_else(program::plimsoll, Ok)?;
     let folder = program::temporary_in(&workspace::target())?;
     let blocks = folder.path().join("blocks");
@@ -101,7 +103,7 @@ pub fn attribution(words: &[&str]) -> Result<()> {
     let stage = Stage { program, scratch: folder.path(), disk: &disk, remote };
     let mut found = Vec::new();
     let fits = |case: &&Case| stage.remote.is_none() || case.server.may_be_elsewhere();
-    for case in CASES.iter().filter(|case| case.name.contains(only)).filter(fits) {
+    for case in CASES.iter().filter(|case| case.name.contains(&only)).filter(fits) {
         match stage.make(case) {
             Ok(outcome) => {
                 let word = outcome.word(&disk.name);

@@ -55,9 +55,9 @@ pub struct Staged {
 
 impl Staged {
     /// `threads=4 reply=100 cpu=200 read file=PATH`: times in microseconds.
-    pub fn parse(words: &[&str]) -> Result<Self> {
+    pub fn parse(words: &[impl AsRef<str>]) -> Result<Self> {
         let mut staged = Self { threads: 8, reply_bytes: 100, steps: Vec::new(), file: None };
-        for word in words {
+        for word in words.iter().map(AsRef::as_ref) {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let number = || value.parse::<u64>().map_err(|_| format!("{word}: not a number"));
             let time = || number().map(Duration::from_micros);

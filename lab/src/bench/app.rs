@@ -67,11 +67,12 @@ fn start(built: &Path, cores: &[u32]) -> Result<ServerProcess> {
 /// Turns of plimsoll and of the bare client, round by round, and their table.
 fn exchange(built: &Path, clients: u32, options: &Options) -> Result<String> {
     let server = start(built, &[SERVER_CORE])?;
-    let run = |pacing| ours(built, &server, ("client_server", clients), (pacing, options.seconds));
+    let run =
+        |pacing| ours(built, &server, ("client_server", clients), (pacing, options.seconds()));
     let turns: [(&str, Take<'_>); 3] = [
         ("**plimsoll**, auto", Box::new(|| run("auto"))),
         ("**plimsoll**, coalesce", Box::new(|| run("coalesce"))),
-        ("bare client", Box::new(|| bare(built, &server, clients, options.seconds))),
+        ("bare client", Box::new(|| bare(built, &server, clients, options.seconds()))),
     ];
     Ok(beside(&in_turns(turns, options.rounds), "transaction", "the bare client"))
 }
@@ -83,7 +84,7 @@ fn cores(built: &Path, options: &Options) -> Result<String> {
     let run = |cores| {
         let server = start(built, cores)?;
         // Asleep between replies: the generator's core is wanted by the server.
-        ours(built, &server, ("processor", PROCESSOR_CLIENTS), ("precise", options.seconds))
+        ours(built, &server, ("processor", PROCESSOR_CLIENTS), ("precise", options.seconds()))
     };
     let turns = held.map(|(name, cores)| (name, Box::new(move || run(cores)) as Take<'_>));
     let rows = in_turns(turns, options.rounds);
@@ -111,8 +112,8 @@ fn work(built: &Path, cores: &[u32], options: &Options) -> Result<f64> {
     let mut rates = Vec::new();
     for _ in 0..options.rounds {
         let mut command = Command::new(built.join("bare"));
-        command.args(["work", &list, &options.seconds.to_string()]);
-        let finished = finish(&mut command, options.seconds)?;
+        command.args(["work", &list, &options.seconds().to_string()]);
+        let finished = finish(&mut command, options.seconds())?;
         let rate = finished.output.trim().strip_prefix("units_per_s=");
         rates.push(rate.and_then(|rate| rate.parse().ok()).ok_or_else(|| finished.failure())?);
     }

@@ -36,7 +36,7 @@ pub fn memory(options: &Options) -> Result<()> {
     let server = Nginx::start(&Place::Host)?;
     let mut text = String::new();
     if options.wants("growth") {
-        text.push_str(&growth(&program, &server, options.seconds)?);
+        text.push_str(&growth(&program, &server, options.seconds())?);
     }
     if options.wants("idle") {
         text.push_str(&idle(&program, &server)?);

@@ -15,74 +15,69 @@ mod smb;
 mod tables;
 mod web;
 
+use clap::{Parser, ValueEnum};
 use xtask::verb::Result;
 
-/// What the command line asked for.
-struct Options {
-    rounds: usize,
-    seconds: u64,
-    /// Parts to measure; empty means all.
+/// What is compared.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Part {
+    /// CPU per request and lateness, beside other generators on nginx; some 20 minutes
+    Web,
+    /// CPU per operation, beside libnfs on NFS-Ganesha, and the reference server; 6 minutes
+    Nfs,
+    /// CPU per load-file line and per echo, beside smbtorture on Samba; 8 minutes
+    Smb,
+    /// CPU per transaction, beside a bare client on the reference server; 5 minutes
+    App,
+    /// Growth at full speed, and memory per idle client; 11 minutes
+    Memory,
+}
+
+/// Options of `cargo lab bench`.
+#[derive(Parser)]
+pub struct Options {
+    part: Part,
+    /// Runs of each generator.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Length of a run. [default: 5; smb: 8, memory: 600]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: Option<u64>,
+    /// Sections to measure.
+    #[arg(long, value_name = "SECTION", value_delimiter = ',')]
     only: Vec<String>,
-    /// Also write the tables to `docs/performance.md`.
+    /// Replace all tables of this bench in docs/performance.md.
+    #[arg(long, conflicts_with = "only")]
     write: bool,
 }
 
 impl Options {
+    fn seconds(&self) -> u64 {
+        self.seconds.unwrap_or(match self.part {
+            Part::Web | Part::Nfs | Part::App => 5,
+            Part::Smb => 8,
+            Part::Memory => 600,
+        })
+    }
+
     fn wants(&self, part: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == part)
     }
 }
 
-/// `bench web`, `nfs`, `smb`, `app` or `memory`, with options.
-pub fn bench(words: &[&str]) -> Result<()> {
-    let ready = |words, seconds| -> Result<Options> {
-        let options = options(words, seconds)?;
-        if options.write {
-            // Before the minutes that the measurement takes.
-            record::writable()?;
-        }
-        Ok(options)
-    };
-    match words {
-        ["web", rest @ ..] => web::web(&ready(rest, 5)?),
-        ["nfs", rest @ ..] => nfs::nfs(&ready(rest, 5)?),
-        ["smb", rest @ ..] => smb::smb(&ready(rest, 8)?),
-        ["app", rest @ ..] => app::app(&ready(rest, 5)?),
-        ["memory", rest @ ..] => memory::memory(&ready(rest, 600)?),
-        _ => Err("usage: cargo lab bench web|nfs|smb|app|memory [--rounds 5] [--seconds 5] \
-                  [--only PART,PART] [--write]"
-            .to_owned()),
+/// Measures one part and prints its tables.
+pub fn bench(options: &Options) -> Result<()> {
+    if options.write {
+        // Before the minutes that the measurement takes.
+        record::writable()?;
     }
-}
-
-fn options(words: &[&str], seconds: u64) -> Result<Options> {
-    let mut options = Options { rounds: 5, seconds, only: Vec::new(), write: false };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-        let number = |text: &str| {
-            text.parse()
-                .ok()
-                .filter(|n| *n > 0)
-                .ok_or(format!("{word} {text}: not a number above 0"))
-        };
-        match *word {
-            "--rounds" => options.rounds = number(value()?)? as usize,
-            "--seconds" => options.seconds = number(value()?)?,
-            "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
-            "--write" => options.write = true,
-            other => return Err(format!("{other}: no such option of bench")),
-        }
+    match options.part {
+        Part::Web => web::web(options),
+        Part::Nfs => nfs::nfs(options),
+        Part::Smb => smb::smb(options),
+        Part::App => app::app(options),
+        Part::Memory => memory::memory(options),
     }
-    if options.write && !options.only.is_empty() {
-        return Err(
-            "--write replaces all tables of a bench in docs/performance.md, and those that \
-                    --only leaves out would be lost; write without --only, or measure a part \
-                    without --write"
-                .to_owned(),
-        );
-    }
-    Ok(options)
 }
 
 /// Middle of the values; of an even number the mean of the two in the middle.
@@ -99,6 +94,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -109,13 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn options_say_what_is_wrong_with_them() {
-        assert_eq!(options(&["--rounds", "3", "--write"], 5).unwrap().rounds, 3);
-        assert!(options(&["--rounds", "0"], 5).is_err());
-        assert!(options(&["--rounds"], 5).is_err());
-        assert!(options(&["--fast"], 5).is_err());
-        let refused = options(&["--write", "--only", "echo"], 5).err().unwrap();
-        assert!(refused.contains("would be lost"), "{refused}");
-        assert_eq!(options(&["--only", "echo,replay"], 5).unwrap().only, ["echo", "replay"]);
+    fn options_that_make_no_sense_are_refused() {
+        let options = |words: &[&str]| {
+            Options::try_parse_from(["bench", "web"].iter().chain(words)).map_err(|e| e.kind())
+        };
+        assert_eq!(options(&["--rounds", "3", "--write"]).unwrap().rounds, 3);
+        assert!(options(&["--rounds", "0"]).is_err());
+        assert!(options(&["--rounds"]).is_err());
+        assert!(options(&["--fast"]).is_err());
+        let refused = options(&["--write", "--only", "echo"]).err();
+        assert_eq!(refused, Some(ErrorKind::ArgumentConflict));
+        assert_eq!(options(&["--only", "echo,replay"]).unwrap().only, ["echo", "replay"]);
     }
 }

@@ -53,7 +53,7 @@ pub fn record(part: &str, tables: &str, options: &Options) -> Result<()> {
         "Command: `cargo lab bench {part}{rounds} --seconds {}{only}`\n\n\
          Server on core {SERVER_CORE}, generator on core {GENERATOR_CORE}, loopback.\n\n\
          {}\n{}",
-        options.seconds,
+        options.seconds(),
         facts::facts(part),
         tables.trim_end()
     );

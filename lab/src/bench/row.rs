@@ -43,7 +43,7 @@ pub type Take<'a> = Box<dyn Fn() -> Result<Sample> + 'a>;
 /// A row for each name; each round takes one sample for every row.
 pub fn in_turns<'a, Name: Into<String>>(
     named: impl IntoIterator<Item = (Name, Take<'a>)>,
-    rounds: usize,
+    rounds: u32,
 ) -> Vec<Row> {
     let (mut rows, takes): (Vec<Row>, Vec<Take<'a>>) =
         named.into_iter().map(|(name, take)| (Row::new(name.into()), take)).unzip();

@@ -64,7 +64,7 @@ fn start_samba() -> Result<ServerProcess> {
 fn replay(program: &Path, clients: u32, options: &Options) -> Result<String> {
     let server = start_samba()?;
     let words = format!("--loadfile {LOAD_FILE} --points {clients}");
-    let rival = || nbench(&server, clients, options.seconds);
+    let rival = || nbench(&server, clients, options.seconds());
     let rows = compare(program, &server, &words, ("nbench (SMB1)", Box::new(rival)), options);
     Ok(beside(&rows, "line", "smbtorture"))
 }
@@ -75,7 +75,7 @@ fn echo(program: &Path, connections: u32, outstanding: u32, options: &Options) -
         "--points {connections} --set workload.pattern=echo \
          --set workload.outstanding_max={outstanding}"
     );
-    let rival = || torture_echo(&server, connections, outstanding, options.seconds);
+    let rival = || torture_echo(&server, connections, outstanding, options.seconds());
     let rows = compare(program, &server, &words, ("smb2.bench.echo", Box::new(rival)), options);
     Ok(beside(&rows, "ECHO", "smbtorture"))
 }
@@ -97,7 +97,7 @@ fn compare(
             words: words.map(str::to_owned).collect(),
             settings: vec!["load.think.mean=0s".to_owned(), "load.start_delay=0s".to_owned()],
         };
-        let (finished, reading) = ours.run(options.seconds)?;
+        let (finished, reading) = ours.run(options.seconds())?;
         without_fault(&finished.output)?;
         Ok(Sample::of(&finished, reading))
     };

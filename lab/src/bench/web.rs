@@ -169,7 +169,7 @@ fn measure(section: &Section, built: &Path, options: &Options) -> Result<String>
     }
     let mut rows: Vec<Row> = found.iter().map(|one| Row::new(one.generator.name())).collect();
     for round in 1..=options.rounds {
-        let job = job(section, found.first(), options.seconds, (&server, &place))?;
+        let job = job(section, found.first(), options.seconds(), (&server, &place))?;
         for (row, one) in rows.iter_mut().zip(&found) {
             row.take(one.sample(&job, &server, &place));
         }

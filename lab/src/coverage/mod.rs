@@ -15,6 +15,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use clap::Parser;
 use xtask::verb::Result;
 use xtask::workspace;
 
@@ -30,18 +31,30 @@ const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
 /// The window of `--profile quick`.
 const QUICK_S: u64 = 3;
 
-/// What the command line asked for.
-struct Options {
+/// Options of `cargo lab coverage`.
+#[derive(Parser)]
+pub struct Options {
+    /// Runs to make in all.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
+    /// Seed of the first run; each run has the next.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     seed: u64,
-    /// Of the runs that are not as long as quick's, in seconds.
+    /// Seconds of the window, of the two thirds of the runs that are not as short as quick's.
+    #[arg(long = "window", value_name = "SECONDS", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     window_s: u64,
-    /// What was found so far.
-    file: PathBuf,
+    /// File with the runs made so far; they are not made again. [default: target/coverage.jsonl]
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Replace the table in docs/calibration.md.
+    #[arg(long)]
     write: bool,
-    /// What to measure, instead of a release build made now.
+    /// Program to measure instead of a release build made now.
+    #[arg(long)]
     program: Option<PathBuf>,
-    /// More options of `plimsoll run`.
+    /// Options of `plimsoll run`.
+    #[arg(last = true, value_name = "OPTION")]
     of_run: Vec<String>,
 }
 
@@ -70,24 +83,24 @@ impl Wanted {
 }
 
 /// Makes the runs that are missing, prints the table, and writes it where that is asked for.
-pub fn coverage(words: &[&str]) -> Result<()> {
-    let options = options(words)?;
+pub fn coverage(options: &Options) -> Result<()> {
     if options.write {
         TABLE.check()?;
     }
     let program = options.program.clone().map_or_else(program::plimsoll, Ok)?;
-    let mut found = read(&options.file)?;
+    let file = options.file.clone().unwrap_or_else(|| workspace::target().join("coverage.jsonl"));
+    let mut found = read(&file)?;
     for number in 0..options.runs {
-        let wanted = Wanted::number(number, &options);
+        let wanted = Wanted::number(number, options);
         if found.iter().any(|outcome| outcome.is_of(&wanted)) {
             continue;
         }
         let outcome = measure::run(&program, &wanted, &options.of_run)?;
         eprintln!("{}", outcome.line());
-        append(&options.file, &outcome)?;
+        append(&file, &outcome)?;
         found.push(outcome);
     }
-    let wanted: Vec<Wanted> = (0..options.runs).map(|n| Wanted::number(n, &options)).collect();
+    let wanted: Vec<Wanted> = (0..options.runs).map(|n| Wanted::number(n, options)).collect();
     found.retain(|outcome| wanted.iter().any(|wanted| outcome.is_of(wanted)));
     let text = format!(
         "Command: `cargo lab coverage --runs {} --seed {} --window {}`\n\n{}",
@@ -98,40 +111,6 @@ pub fn coverage(words: &[&str]) -> Result<()> {
     );
     println!("{text}");
     if options.write { TABLE.write(&text) } else { Ok(()) }
-}
-
-fn options(words: &[&str]) -> Result<Options> {
-    let target = workspace::root().join("target");
-    let mut options = Options {
-        runs: 200,
-        seed: 1,
-        window_s: 10,
-        file: target.join("coverage.jsonl"),
-        write: false,
-        program: None,
-        of_run: Vec::new(),
-    };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-        let number = |text: &&str| {
-            let number = text.parse::<u64>().ok().filter(|number| *number > 0);
-            number.ok_or_else(|| format!("{word} {text}: not a number above 0"))
-        };
-        match *word {
-            "--runs" => options.runs = number(value()?)?,
-            "--seed" => options.seed = number(value()?)?,
-            "--window" => options.window_s = number(value()?)?,
-            "--file" => options.file = PathBuf::from(*value()?),
-            "--program" => options.program = Some(PathBuf::from(*value()?)),
-            "--write" => options.write = true,
-            "--" => {
-                options.of_run = words.by_ref().map(|word| (*word).to_owned()).collect();
-            }
-            other => return Err(format!("{other}: no such option of coverage")),
-        }
-    }
-    Ok(options)
 }
 
 /// What was found so far; a line that was cut off is left out, and its run made again.
@@ -156,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_third_of_the_runs_is_quick_half_are_disturbed_and_no_seed_is_used_twice() {
-        let options = options(&["--runs", "180", "--seed", "5", "--window", "8"]).unwrap();
+        let words = ["coverage", "--runs", "180", "--seed", "5", "--window", "8"];
+        let options = Options::try_parse_from(words).unwrap();
         let all: Vec<Wanted> = (0..180).map(|n| Wanted::number(n, &options)).collect();
         let count = |of: &dyn Fn(&Wanted) -> bool| all.iter().filter(|one| of(one)).count();
         assert_eq!(count(&|one| one.window_s == QUICK_S), 60);
@@ -177,9 +157,10 @@ mod tests {
 
     #[test]
     fn options_behind_two_dashes_are_for_the_runs() {
-        let options = options(&["--write", "--", "--pacing", "spin"]).unwrap();
+        let words = ["coverage", "--write", "--", "--pacing", "spin"];
+        let options = Options::try_parse_from(words).unwrap();
         assert!(options.write);
         assert_eq!(options.of_run, ["--pacing", "spin"]);
-        assert!(super::options(&["--runs", "0"]).is_err());
+        assert!(Options::try_parse_from(["coverage", "--runs", "0"]).is_err());
     }
 }

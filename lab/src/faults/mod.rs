@@ -10,6 +10,7 @@ mod scratch;
 use std::path::Path;
 use std::process::Command;
 
+use clap::Parser;
 use plimsoll_model::certificate::Certificate;
 use xtask::verb::Result;
 use xtask::{command, workspace};
@@ -29,6 +30,21 @@ const WITH_CERTIFICATE: [i32; 2] = [0, 1];
 /// Judgements named in a line.
 const NAMED_MAX: usize = 4;
 
+/// Options of `cargo lab faults`.
+#[derive(Parser)]
+pub struct Options {
+    /// Faults to try, by the names of their patches in lab/faults. [default: all]
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', value_parser = named)]
+    only: Vec<&'static Fault>,
+    /// Replace the table in docs/calibration.md.
+    #[arg(long)]
+    write: bool,
+}
+
+fn named(name: &str) -> Result<&'static Fault> {
+    FAULTS.iter().find(|fault| fault.name == name).ok_or_else(|| "no such fault".to_owned())
+}
+
 /// What came of one program.
 struct Outcome {
     what: &'static str,
@@ -41,15 +57,17 @@ struct Outcome {
 
 /// Calibrates the program as it is and with each fault, prints a line for each, and writes the
 /// table where that is asked for.
-pub fn faults(words: &[&str]) -> Result<()> {
-    let (wanted, write) = options(words)?;
-    if write {
+pub fn faults(options: &Options) -> Result<()> {
+    if options.write {
         TABLE.check()?;
     }
     let scratch = Scratch::new()?;
     let mut outcomes = vec![sound(&scratch.build()?)?];
     println!("{}", outcomes[0].line());
-    for fault in wanted {
+    let is_wanted = |fault: &&Fault| {
+        options.only.is_empty() || options.only.iter().any(|only| only.name == fault.name)
+    };
+    for fault in FAULTS.iter().filter(is_wanted) {
         let broken = scratch.broken(fault)?;
         let outcome = refused(&scratch.build()?, fault)?;
         drop(broken);
@@ -58,33 +76,13 @@ pub fn faults(words: &[&str]) -> Result<()> {
     }
     let wrong: Vec<&str> =
         outcomes.iter().filter(|of| of.right.is_err()).map(|of| of.what).collect();
-    if write {
+    if options.write {
         TABLE.write(&table(&outcomes))?;
     }
     match wrong[..] {
         [] => Ok(()),
         _ => Err(format!("not as it must be: {}", wrong.join("; "))),
     }
-}
-
-fn options<'a>(words: &[&str]) -> Result<(Vec<&'a Fault>, bool)> {
-    let (mut wanted, mut write): (Vec<&Fault>, bool) = (FAULTS.iter().collect(), false);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match *word {
-            "--write" => write = true,
-            "--only" => {
-                let names = words.next().ok_or("--only needs names of faults")?;
-                let named = |name: &str| {
-                    let found = FAULTS.iter().find(|fault| fault.name == name);
-                    found.ok_or_else(|| format!("{name}: no such fault; see lab/faults"))
-                };
-                wanted = names.split(',').map(named).collect::<Result<_>>()?;
-            }
-            other => return Err(format!("{other}: no such option of faults")),
-        }
-    }
-    Ok((wanted, write))
 }
 
 /// The program as it is: its certificate holds, in one of a few tries. Where it does not, the host

@@ -6,6 +6,7 @@ mod load;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use clap::Parser;
 use plimsoll_model::event::ResourceUse;
 use plimsoll_monitor::{ClockReading, Monitor, MonitorConfig};
 use xtask::verb::Result;
@@ -14,7 +15,6 @@ use crate::page::Table;
 use judges::Figure;
 
 const TABLE: Table<'_> = Table { page: "docs/monitors.md", name: "monitors" };
-const SECONDS_DEFAULT: u64 = 30;
 /// From the start of the load to the window.
 const SETTLES: Duration = Duration::from_secs(2);
 /// From when a window is given to its begin.
@@ -22,20 +22,20 @@ const AHEAD: Duration = Duration::from_millis(300);
 /// Part of a figure by which two programs may differ.
 const ALIKE: f64 = 0.02;
 
+/// Options of `cargo lab monitors`.
+#[derive(Parser)]
+pub struct Options {
+    /// Length of the comparison, at least 5.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(5..))]
+    seconds: u64,
+    /// Replace the table in docs/monitors.md.
+    #[arg(long)]
+    write: bool,
+}
+
 /// Runs them side by side and prints the table.
-pub fn monitors(arguments: &[&str]) -> Result<()> {
-    let (mut seconds, mut write) = (SECONDS_DEFAULT, false);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match *word {
-            "--write" => write = true,
-            "--seconds" => {
-                let number = words.next().and_then(|n| n.parse().ok()).filter(|n| *n >= 5);
-                seconds = number.ok_or("--seconds N: at least 5")?;
-            }
-            other => return Err(format!("{other:?}: write --seconds N or --write")),
-        }
-    }
+pub fn monitors(options: &Options) -> Result<()> {
+    let Options { seconds, write } = *options;
     let (ours, theirs) = load::under_load(|| side_by_side(seconds))??;
     let compared: Vec<Compared> =
         theirs.iter().filter_map(|figure| Compared::of(figure, &ours, seconds)).collect();

@@ -131,10 +131,10 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
     let rival = Rival::build(&server);
     let run_rival = || {
         let rival = rival.as_ref().map_err(Clone::clone)?;
-        sampled(&server, || rival.run(job.op, OUTSTANDING, options.seconds, &server))
+        sampled(&server, || rival.run(job.op, OUTSTANDING, options.seconds(), &server))
     };
     let ours = Shape::ALL.map(|shape| {
-        let take: Take<'_> = Box::new(move || run(shape, options.seconds));
+        let take: Take<'_> = Box::new(move || run(shape, options.seconds()));
         (format!("**plimsoll**, {}", shape.name()), take)
     });
     let its: (String, Take<'_>) = ("libnfs, raw async".to_owned(), Box::new(run_rival));
@@ -155,7 +155,7 @@ fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
         for (name, server) in servers {
             let run = move |seconds| ours(program, server, (GETATTR, shape), seconds);
             run(1)?;
-            let take: Take<'_> = Box::new(move || run(options.seconds));
+            let take: Take<'_> = Box::new(move || run(options.seconds()));
             turns.push((format!("{name} | {}", shape.name()), take));
         }
     }
