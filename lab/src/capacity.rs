@@ -8,13 +8,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Parser;
+use plimsoll_app::host::builtin;
 use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
 
-use crate::attribution::{Group, first_line};
 use crate::nginx::Nginx;
-use crate::place::Place;
+use crate::place::{Place, SERVER_CORE};
+use crate::stage::Group;
 use crate::{process, program};
 
 /// Of one second of a core.
@@ -107,16 +108,14 @@ fn nginx(program: &Path, scratch: &Path) -> Result<bool> {
 }
 
 fn queue(program: &Path, scratch: &Path) -> Result<bool> {
-    let mut command = Command::new(program);
-    command.args(["serve", "app", "--listen", "127.0.0.1:0", "--cores", "1"]);
-    command.args(["--calibrated", "service=const:2ms,servers=1"]);
-    let (running, line) = first_line(command)?;
-    let target = line.split_whitespace().find(|word| word.starts_with("app://"));
-    let target = target.ok_or_else(|| format!("no address in {line:?}"))?;
+    let mut server = builtin(program.to_owned(), &[SERVER_CORE]);
+    server.arguments = ["--calibrated", "service=const:2ms,servers=1"].map(Into::into).to_vec();
+    let server = server.start().map_err(|e| e.to_string())?;
+    let target = server.url();
     let suite = workspace::root().join(SUITE);
     let case = Case {
         suite: &suite.to_string_lossy(),
-        target,
+        target: &target,
         limit_ns: 40e6,
         within: "p99<40ms",
         search: &LONG,
@@ -125,7 +124,7 @@ fn queue(program: &Path, scratch: &Path) -> Result<bool> {
     let claim = search(program, scratch, &case)?;
     let off = claim / THEORY_OPS_PER_S - 1.0;
     println!("theory {THEORY_OPS_PER_S} ops/s: the claim is {:.1} % off", off * 100.0);
-    drop(running);
+    drop(server);
     Ok(off.abs() < THEORY_RATIO)
 }
 

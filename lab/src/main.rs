@@ -39,6 +39,7 @@ mod pictures;
 mod place;
 mod process;
 mod program;
+mod stage;
 
 use std::process::ExitCode;
 

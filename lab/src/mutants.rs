@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 
@@ -14,6 +14,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::Value;
 use xtask::verb::Result;
 use xtask::{command, workspace};
+
+use crate::program;
 
 /// What is mutated, and which of its tests judge: those that need neither sockets nor minutes.
 struct Crate {
@@ -82,7 +84,9 @@ pub fn mutants(options: &Options) -> Result<()> {
         setrlimit(what, Rlimit { current: Some(limit), maximum: Some(limit) })
             .map_err(|e| format!("cannot limit what a mutant takes: {e}"))?;
     }
-    let tree = copy()?;
+    // Beside the workspace, which can be edited meanwhile.
+    let tree = workspace::root().join(FOLDER).join("tree");
+    program::copy_sources(&tree)?;
     let sample = pick(listed(&tree)?, seed, sample);
     let lists = workspace::root().join(LISTS);
     fs::create_dir_all(&lists).map_err(|e| fault(&lists, e))?;
@@ -118,20 +122,6 @@ pub fn mutants(options: &Options) -> Result<()> {
 
 fn fault(path: &Path, error: std::io::Error) -> String {
     format!("{}: {error}", path.display())
-}
-
-/// The workspace as it is now, beside it, so that it can be edited meanwhile. What has not changed
-/// is left alone: it need not be built again.
-fn copy() -> Result<PathBuf> {
-    let tree = workspace::root().join(FOLDER).join("tree");
-    for source in workspace::sources(workspace::root(), "")? {
-        let to = tree.join(&source.path);
-        if fs::read_to_string(&to).ok().as_ref() != Some(&source.text) {
-            fs::create_dir_all(to.parent().unwrap_or(&tree)).map_err(|e| fault(&to, e))?;
-            fs::write(&to, source.text).map_err(|e| fault(&to, e))?;
-        }
-    }
-    Ok(tree)
 }
 
 fn cargo(tree: &Path) -> Command {

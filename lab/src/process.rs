@@ -1,8 +1,9 @@
-//! Runs one generator to its end and accounts for it: CPU time to the microsecond, peak memory.
+//! Child processes: run to their end and accounted for (CPU time to the microsecond, peak memory), or
+//! running until their owner goes.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Seek as _};
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use xtask::command;
@@ -67,6 +68,37 @@ pub fn run(
         }
         std::thread::sleep(LOOK_AGAIN);
     }
+}
+
+/// A child that is ended with its owner.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server and waits for the line that says where it is.
+pub fn first_line(mut command: Command) -> Result<(Running, String)> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let shown = command::shown(&command);
+    let mut child = command.spawn().map_err(|e| format!("cannot start {shown}: {e}"))?;
+    let output = child.stdout.take();
+    let mut errors = child.stderr.take();
+    let running = Running(child);
+    let mut line = String::new();
+    if let Some(output) = output {
+        BufReader::new(output).read_line(&mut line).map_err(|e| format!("{shown}: {e}"))?;
+    }
+    if line.is_empty() {
+        drop(running);
+        let mut said = String::new();
+        let _ = errors.as_mut().map(|errors| errors.read_to_string(&mut said));
+        return Err(format!("{shown}: {}", said.trim()));
+    }
+    Ok((running, line))
 }
 
 /// A line of `/proc/ID/status`, in bytes.

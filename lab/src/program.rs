@@ -1,8 +1,9 @@
-//! The programs under measurement: their release builds, folders for what they write, and the result
-//! of a run.
+//! The programs under measurement: their release builds, copies of their sources, folders for what
+//! they write, and the result of a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::{Builder, TempDir};
@@ -28,6 +29,25 @@ fn release(package: &str, binary: &str) -> Result<PathBuf> {
     cargo.args(["build", "--release", "--package", package, "--bin", binary]);
     command::run(&mut cargo)?;
     Ok(workspace::target().join("release"))
+}
+
+/// Copies the sources as they are now, untracked files too, into a folder where they can be broken.
+/// A file that did not change keeps its time, so that it is not built again.
+pub fn copy_sources(folder: &Path) -> Result<()> {
+    let mut git = Command::new("git");
+    git.current_dir(workspace::root());
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    for path in command::output(&mut git)?.split('\0').filter(|path| !path.is_empty()) {
+        let (from, to) = (workspace::root().join(path), folder.join(path));
+        // One that was removed is still in the index.
+        let Ok(bytes) = fs::read(&from) else { continue };
+        if fs::read(&to).is_ok_and(|known| known == bytes) {
+            continue;
+        }
+        let made = fs::create_dir_all(to.parent().unwrap_or(folder));
+        made.and_then(|()| fs::write(&to, bytes)).map_err(|e| format!("{}: {e}", to.display()))?;
+    }
+    Ok(())
 }
 
 /// An empty folder among the temporary files; removed when dropped.

@@ -4,13 +4,11 @@
 mod cases;
 mod remote;
 mod server;
-mod stage;
 
 use std::any::Any;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use clap::Parser;
@@ -21,12 +19,12 @@ use xtask::workspace;
 use crate::nginx::Nginx;
 use crate::page::Table;
 use crate::place::Place;
+use crate::process::first_line;
+use crate::stage::{Group, INSIDE, Namespace};
 use crate::{process, program};
 use cases::{CASES, Case, Server};
 use remote::Remote;
 use server::Staged;
-pub use stage::Group;
-use stage::{INSIDE, Namespace, Running};
 
 /// Word that makes this program the staged server.
 pub const STAGED: &str = "attribution-server";
@@ -286,27 +284,6 @@ fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {
         also: also.map(|also| text(&also["kind"])).collect(),
         text: text(&limit["text"]),
     })
-}
-
-/// Starts a server and waits for the line that says where it is.
-pub fn first_line(mut command: Command) -> Result<(Running, String)> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let shown = xtask::command::shown(&command);
-    let mut child = command.spawn().map_err(|e| format!("cannot start {shown}: {e}"))?;
-    let output = child.stdout.take();
-    let mut errors = child.stderr.take();
-    let running = Running(child);
-    let mut line = String::new();
-    if let Some(output) = output {
-        BufReader::new(output).read_line(&mut line).map_err(|e| format!("{shown}: {e}"))?;
-    }
-    if line.is_empty() {
-        drop(running);
-        let mut said = String::new();
-        let _ = errors.as_mut().map(|errors| errors.read_to_string(&mut said));
-        return Err(format!("{shown}: {}", said.trim()));
-    }
-    Ok((running, line))
 }
 
 fn table(found: &[Outcome], disk: &str) -> String {

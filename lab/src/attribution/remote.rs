@@ -11,7 +11,8 @@ use std::time::Duration;
 use xtask::command;
 use xtask::verb::Result;
 
-use super::stage::{INSIDE, Namespace, Running};
+use crate::process::Running;
+use crate::stage::{INSIDE, Namespace};
 
 /// Nothing else listens in a namespace of our own.
 const PORT: u16 = 2_222;

@@ -1,12 +1,12 @@
 //! A process that takes a fifth of a core, in bursts.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use xtask::verb::Result;
 
 use super::DISTURBER;
-use crate::process::now;
+use crate::process::{Running, now};
 
 /// Of each burst, and of the pause after it: a fifth of a core.
 const BURST: Duration = Duration::from_millis(5);
@@ -26,24 +26,11 @@ pub fn disturb() {
     }
 }
 
-/// One that runs; ends when dropped.
-pub struct Disturber(Child);
-
-impl Disturber {
-    /// Starts one on a core.
-    pub fn on(core: u32) -> Result<Self> {
-        let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
-        let mut command = Command::new("taskset");
-        command.args(["-c", &core.to_string()]).arg(program).arg(DISTURBER);
-        let child = command.stdin(Stdio::null()).spawn();
-        Ok(Self(child.map_err(|e| format!("taskset: {e}; it is part of util-linux"))?))
-    }
-}
-
-impl Drop for Disturber {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts one on a core; it ends when dropped.
+pub fn disturber(core: u32) -> Result<Running> {
+    let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core.to_string()]).arg(program).arg(DISTURBER);
+    let child = command.stdin(Stdio::null()).spawn();
+    Ok(Running(child.map_err(|e| format!("taskset: {e}; it is part of util-linux"))?))
 }

@@ -16,7 +16,7 @@ use xtask::verb::Result;
 use xtask::workspace;
 
 use super::Wanted;
-use super::disturber::Disturber;
+use super::disturber::disturber;
 use super::outcome::{Outcome, Stated, Truths};
 use crate::place::{GENERATOR_CORE, SERVER_CORE};
 use crate::program;
@@ -42,7 +42,7 @@ pub fn run(program: &Path, wanted: &Wanted, options: &[String]) -> Result<Outcom
         vec!["--calibrated".into(), spec.into(), "--log".into(), log.clone().into_os_string()];
     let server = server.start().map_err(|e| e.to_string())?;
     let before_ns = wall_ahead_ns();
-    let disturber = wanted.disturbed.then(|| Disturber::on(GENERATOR_CORE)).transpose()?;
+    let disturber = wanted.disturbed.then(|| disturber(GENERATOR_CORE)).transpose()?;
     let bundle = folder.path().join("run");
     client(program, wanted, (&server.url(), &bundle), options)?;
     drop(disturber);

@@ -1,6 +1,5 @@
 //! A copy of the sources to break, built apart from what is worked on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +7,7 @@ use xtask::verb::Result;
 use xtask::{command, workspace};
 
 use super::list::Fault;
+use crate::program;
 
 /// Our own crates are optimised, what they stand on is built as for tests: that has to be done
 /// once, and the load loop is ours.
@@ -34,28 +34,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A copy of all files that git knows, as they are now. A file that did not change keeps its
-    /// time, so that it is not built again.
+    /// A copy of the sources as they are now.
     pub fn new() -> Result<Self> {
         let place = workspace::target().join("faults");
         let scratch = Self { sources: place.join("src"), built: place.join("build") };
-        let mut git = Command::new("git");
-        git.current_dir(workspace::root()).args(["ls-files", "-z"]);
-        for path in command::output(&mut git)?.split('\0').filter(|path| !path.is_empty()) {
-            scratch.copy(path)?;
-        }
+        program::copy_sources(&scratch.sources)?;
         Ok(scratch)
-    }
-
-    fn copy(&self, path: &str) -> Result<()> {
-        let (from, to) = (workspace::root().join(path), self.sources.join(path));
-        let Ok(bytes) = fs::read(&from) else { return Ok(()) };
-        if fs::read(&to).is_ok_and(|known| known == bytes) {
-            return Ok(());
-        }
-        let folder = to.parent().unwrap_or(&self.sources);
-        let made = fs::create_dir_all(folder).and_then(|()| fs::write(&to, bytes));
-        made.map_err(|e| format!("{}: {e}", to.display()))
     }
 
     /// With a fault in it, until the answer is dropped.

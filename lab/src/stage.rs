@@ -1,8 +1,8 @@
-//! What holds a staged server back: control groups, a network namespace behind a shaped link.
+//! What limits a server on purpose: control groups, a network namespace behind a shaped link.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 
 use xtask::command;
 use xtask::verb::Result;
@@ -114,15 +114,5 @@ impl Drop for Namespace {
         // The kernel takes the link away some time after the namespace.
         let _ = run(&["ip", "link", "del", &self.near]);
         let _ = run(&["ip", "netns", "del", &self.name]);
-    }
-}
-
-/// A child that is ended with its owner.
-pub struct Running(pub Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
