@@ -9,11 +9,9 @@ use plimsoll_app::host::builtin;
 use plimsoll_servers::ServerProcess;
 use xtask::verb::Result;
 
-use super::ours::Ours;
-use super::reading::read_bare;
+use super::ours::{Ours, read_bare};
 use super::record::{record, section};
-use super::row::{Row, Sample, Take, in_turns};
-use super::tables::{beside, shown, spread};
+use super::row::{Row, Sample, Take, beside, in_turns, shown, spread};
 use super::{Options, median};
 use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
 use crate::{process, program};

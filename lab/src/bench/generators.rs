@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::command;
 
-use super::reading::{Reading, read_bare, read_plimsoll};
+use super::ours::{Reading, read_bare, read_plimsoll};
 use crate::nginx::Nginx;
 use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
 

@@ -8,11 +8,9 @@ mod generators;
 mod memory;
 mod nfs;
 mod ours;
-mod reading;
 mod record;
 mod row;
 mod smb;
-mod tables;
 mod web;
 
 use clap::{Parser, ValueEnum};

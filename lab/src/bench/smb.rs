@@ -12,11 +12,9 @@ use xtask::command;
 use xtask::verb::Result;
 
 use super::Options;
-use super::ours::Ours;
-use super::reading::{Reading, without_fault};
+use super::ours::{Ours, Reading, without_fault};
 use super::record::{record, section};
-use super::row::{Row, Sample, Take, in_turns};
-use super::tables::beside;
+use super::row::{Row, Sample, Take, beside, in_turns};
 use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
 use crate::process::{self, Finished};
 use crate::program;

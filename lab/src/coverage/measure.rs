@@ -1,7 +1,8 @@
-//! One run, and the truth of it.
+//! One run, and the truth of it; the process that disturbs it.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use plimsoll_app::host::builtin;
 use plimsoll_app::script::shared_seed;
@@ -15,10 +16,10 @@ use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
 
-use super::Wanted;
-use super::disturber::disturber;
 use super::outcome::{Outcome, Stated, Truths};
+use super::{DISTURBER, Wanted};
 use crate::place::{GENERATOR_CORE, SERVER_CORE};
+use crate::process::{Running, now};
 use crate::program;
 
 /// The load of `plimsoll calibrate`: one Poisson schedule over enough connections.
@@ -154,4 +155,31 @@ fn wall_ahead_ns() -> i64 {
         wall - read(ClockId::Monotonic)
     };
     (0..9).map(ahead).max().unwrap_or_default()
+}
+
+/// Of each burst, and of the pause after it: a fifth of a core.
+const BURST: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(20);
+/// Nobody's core is taken for longer, whatever becomes of who asked for it.
+const LIFE: Duration = Duration::from_secs(120);
+
+/// Takes its share of whatever core it is on, and ends.
+pub fn disturb() {
+    let start = now();
+    while start.elapsed() < LIFE {
+        let burst = now();
+        while burst.elapsed() < BURST {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Starts one on a core; it ends when dropped.
+pub fn disturber(core: u32) -> Result<Running> {
+    let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core.to_string()]).arg(program).arg(DISTURBER);
+    let child = command.stdin(Stdio::null()).spawn();
+    Ok(Running(child.map_err(|e| format!("taskset: {e}; it is part of util-linux"))?))
 }

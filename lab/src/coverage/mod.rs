@@ -6,7 +6,6 @@
 //! quiet runs, by the server's logs. What a run found is a line of a file, so that a measurement
 //! that was interrupted goes on where it was.
 
-mod disturber;
 mod measure;
 mod outcome;
 mod table;
@@ -21,7 +20,7 @@ use xtask::workspace;
 
 use crate::page::Table;
 use crate::program;
-pub use disturber::disturb;
+pub use measure::disturb;
 use outcome::Outcome;
 
 /// Word that makes this program the disturber.

@@ -10,11 +10,9 @@ use xtask::verb::Result;
 
 use self::rival::Rival;
 use super::Options;
-use super::ours::Ours;
-use super::reading::Reading;
+use super::ours::{Ours, Reading};
 use super::record::{record, section};
-use super::row::{Sample, Take, in_turns};
-use super::tables::{beside, shown, spread};
+use super::row::{Sample, Take, beside, in_turns, shown, spread};
 use crate::place::SERVER_CORE;
 use crate::process::{self, Finished};
 use crate::program;

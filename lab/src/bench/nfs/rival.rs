@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use xtask::verb::Result;
 use xtask::{command, workspace};
 
-use crate::bench::reading::{Reading, read_bare};
+use crate::bench::ours::{Reading, read_bare};
 use crate::place::{GENERATOR_CORE, Place};
 use crate::process::{self, Finished};
 use crate::program;
