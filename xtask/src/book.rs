@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use crate::command::run;
-use crate::{Result, peers, tools, workspace};
+use xtask::command::run;
+use xtask::verb::Result;
+use xtask::workspace;
+
+use crate::{peers, tools};
 
 /// Where `book.toml` puts it.
 const BOOK: &str = "target/book";

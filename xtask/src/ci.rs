@@ -3,7 +3,10 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{Result, book, circles, command, invariants, licences, style, testing, workspace};
+use xtask::verb::Result;
+use xtask::{command, workspace};
+
+use crate::{book, circles, invariants, licences, style, testing};
 
 struct Step {
     name: &'static str,

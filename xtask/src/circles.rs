@@ -1,26 +1,30 @@
 //! Circles: modules side by side in a folder, each of which leads to the others. A reader can enter
-//! them nowhere.
+//! them nowhere. A module that uses an item of its program's `main.rs` is one end of such a circle
+//! too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::Result;
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
+
 use crate::invariants::is_test;
-use crate::workspace::{self, Source};
 
 /// By folder, which file or folder in it uses which others.
 type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// Every circle there is.
+/// Every circle, and every use of an item of `main.rs`.
 pub fn faults(root: &Path) -> Result<Vec<String>> {
     let mut sources = workspace::sources(root, "crates")?;
-    sources.extend(workspace::sources(root, "xtask")?);
+    for folder in ["lab", "xtask"] {
+        sources.extend(workspace::sources(root, folder)?);
+    }
     sources.retain(|s| s.path.contains("/src/") && s.path.ends_with(".rs") && !is_test(&s.path));
     let found = circles(&uses(&sources));
     let told = |(folder, names): &(String, Vec<String>)| {
         format!("{folder}: a circle of {}; let one side own what both need", names.join(", "))
     };
-    Ok(found.iter().map(told).collect())
+    Ok(found.iter().map(told).chain(uses_of_main(&sources)).collect())
 }
 
 fn uses(sources: &[Source]) -> Uses {
@@ -34,17 +38,8 @@ fn uses(sources: &[Source]) -> Uses {
         if is_test(&from) {
             continue;
         }
-        let root = 1 + from.iter().position(|part| *part == "src").unwrap_or_default();
         for path in named(&code(&source.text)) {
-            let mut parts = path.split("::").map(str::trim).peekable();
-            let mut to = match parts.next() {
-                Some("crate") => from[..root].to_vec(),
-                _ => from[..from.len() - 1].to_vec(),
-            };
-            while parts.next_if_eq(&"super").is_some() {
-                to.pop();
-            }
-            to.extend(parts);
+            let to = target(&from, &path);
             let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
             if shared < from.len().min(to.len()) && is_module(&to[..=shared]) {
                 let of = uses.entry(from[..shared].join("/")).or_default();
@@ -53,6 +48,47 @@ fn uses(sources: &[Source]) -> Uses {
         }
     }
     uses
+}
+
+/// What a module of a program uses of the `main.rs` that it is declared in.
+fn uses_of_main(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for main in sources.iter().filter(|source| source.path.ends_with("src/main.rs")) {
+        let (folder, root) = (main.path.trim_end_matches("main.rs"), module(&main.path));
+        let below = sources.iter().filter(|s| s.path.starts_with(folder) && s.path != main.path);
+        let below: Vec<&Source> = below.collect();
+        let is_module = |name: &str| {
+            below.iter().any(|source| module(&source.path).get(root.len()) == Some(&name))
+        };
+        for source in &below {
+            let from = module(&source.path);
+            for path in named(&code(&source.text)) {
+                match target(&from, &path).strip_prefix(root.as_slice()) {
+                    Some([item, ..]) if !item.is_empty() && !is_module(item) => {
+                        let path = &source.path;
+                        faults.push(format!("{path}: uses `{item}` of main.rs; give it a module"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// Where a path that begins with `crate` or `super` leads from a module.
+fn target<'a>(from: &[&'a str], path: &'a str) -> Vec<&'a str> {
+    let root = 1 + from.iter().position(|part| *part == "src").unwrap_or_default();
+    let mut parts = path.split("::").map(str::trim).peekable();
+    let mut to = match parts.next() {
+        Some("crate") => from[..root].to_vec(),
+        _ => from[..from.len() - 1].to_vec(),
+    };
+    while parts.next_if_eq(&"super").is_some() {
+        to.pop();
+    }
+    to.extend(parts);
+    to
 }
 
 /// Folders and name of the module in this file.
@@ -162,5 +198,19 @@ mod tests {
         ];
         let names = ["a", "c", "d"].map(str::to_owned).to_vec();
         assert_eq!(circles(&uses(&sources)), [("crates/x/src".to_owned(), names)]);
+    }
+
+    #[test]
+    fn a_module_that_uses_an_item_of_main_is_a_fault() {
+        let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+        let sources = [
+            source("x/src/main.rs", "mod a; mod b;"),
+            source("x/src/a.rs", "use crate::{Result, b::B}; fn f() { super::b::f() }"),
+            source("x/src/b.rs", "pub struct B;"),
+        ];
+        assert_eq!(
+            uses_of_main(&sources),
+            ["x/src/a.rs: uses `Result` of main.rs; give it a module"]
+        );
     }
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Result, workspace};
+use crate::verb::Result;
+use crate::workspace;
 
 /// Cargo, at the root of the workspace, without what `cargo run` told this process about itself:
 /// build scripts that watch those variables would run again on every change between the two.

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{cargo, output, run};
-use crate::{Result, tools, workspace};
+use xtask::command::{cargo, output, run};
+use xtask::verb::Result;
+use xtask::workspace;
+
+use crate::tools;
 
 /// What a stripped binary may weigh.
 const BINARY_BYTES_MAX: u64 = 16 * 1_000_000;

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::{Result, command, workspace};
+use xtask::verb::Result;
+use xtask::{command, workspace};
 
 /// Seconds per target where the command names none.
 const SECONDS: u32 = 60;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::Result;
-use crate::workspace::{self, Source};
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
 
 /// What a crate may use of the others, tests apart.
 struct Crate {
@@ -107,8 +107,8 @@ const CRATES: &[Crate] = &[
     },
 ];
 
-/// Only these write to the terminal; the testkit, to say which test it skips.
-const PRINTERS: [&str; 3] = ["crates/plimsoll/", "crates/plimsoll-testkit/", "xtask/"];
+/// Of the crates, only these write to the terminal; the testkit, to say which test it skips.
+const PRINTERS: [&str; 2] = ["crates/plimsoll/", "crates/plimsoll-testkit/"];
 const PRINTING: Absence = Absence {
     why: "prints nothing: only the binary and the developer commands do",
     texts: &["println!(", "print!(", "eprintln!(", "eprint!(", "dbg!(", "stdout()", "stderr()"],

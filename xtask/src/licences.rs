@@ -8,8 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-
-use crate::{Result, command, workspace};
+use xtask::verb::Result;
+use xtask::{command, workspace};
 
 /// The registry every dependency comes from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";

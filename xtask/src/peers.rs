@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Result, command};
+use xtask::command;
+use xtask::verb::Result;
 
 /// A program some tests need.
 struct Peer {

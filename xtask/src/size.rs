@@ -1,15 +1,23 @@
-//! `cargo xtask size [DIR]`: lines of product, tests and docs, crate by crate.
+//! `cargo xtask size [DIR]`: files and lines, crate by crate, and the packages in Cargo.lock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
-use crate::invariants::is_test;
-use crate::workspace::{self, Source};
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
 
-/// Lines that say something.
+use crate::invariants::is_test;
+
+/// Folders of the root that hold crates, or are one.
+const FOLDERS: [&str; 3] = ["crates", "lab", "xtask"];
+/// Crates that are no part of the product.
+const WORKSHOP: [&str; 3] = ["lab", "plimsoll-testkit", "xtask"];
+
+/// Files, and the lines in them that are not blank.
 #[derive(Clone, Copy, Default)]
-struct Lines {
+struct Size {
+    /// Files of `src/`, files of tests apart.
+    files: usize,
     /// Code of `src/`, tests apart.
     product: usize,
     /// Code of tests, examples and benches.
@@ -26,25 +34,34 @@ pub fn size(arguments: &[&str]) -> Result<()> {
         _ => return Err("usage: cargo xtask size [DIR]".to_owned()),
     };
     let crates = counted(&root)?;
-    println!("| crate | product | tests | comments |\n| --- | ---: | ---: | ---: |");
-    let mut all = Lines::default();
-    for (name, lines) in crates {
-        println!("| {name} | {} | {} | {} |", lines.product, lines.tests, lines.comments);
-        all = all.with(lines);
+    println!("| crate | files | product | tests | comments |\n| --- | ---: | ---: | ---: | ---: |");
+    let (mut product, mut all) = (Size::default(), Size::default());
+    for (name, size) in &crates {
+        println!("{}", row(name, *size));
+        all = all.with(*size);
+        if !WORKSHOP.contains(&name.as_str()) {
+            product = product.with(*size);
+        }
     }
-    println!("| all | {} | {} | {} |", all.product, all.tests, all.comments);
+    println!("{}\n{}", row("product", product), row("all", all));
+    println!("\npackages in Cargo.lock: {}", packages(&root)?);
     Ok(())
 }
 
-fn counted(root: &Path) -> Result<BTreeMap<String, Lines>> {
-    let mut crates = BTreeMap::<String, Lines>::new();
-    for folder in ["crates", "xtask"] {
+fn row(name: &str, Size { files, product, tests, comments }: Size) -> String {
+    format!("| {name} | {files} | {product} | {tests} | {comments} |")
+}
+
+fn counted(root: &Path) -> Result<BTreeMap<String, Size>> {
+    let mut crates = BTreeMap::<String, Size>::new();
+    // An older checkout has no lab.
+    for folder in FOLDERS.iter().filter(|folder| root.join(folder).is_dir()) {
         for source in workspace::sources(root, folder)? {
             let Some(name) = crate_of(&source.path).filter(|_| source.path.ends_with(".rs")) else {
                 continue;
             };
             let counted = crates.entry(name.to_owned()).or_default();
-            *counted = counted.with(lines(&source));
+            *counted = counted.with(size_of(&source));
         }
     }
     Ok(crates)
@@ -54,32 +71,38 @@ fn crate_of(path: &str) -> Option<&str> {
     let mut parts = path.split('/');
     match parts.next()? {
         "crates" => parts.next(),
-        "xtask" => Some("xtask"),
-        _ => None,
+        folder => Some(folder),
     }
 }
 
+fn packages(root: &Path) -> Result<usize> {
+    let lock = root.join("Cargo.lock");
+    let text = std::fs::read_to_string(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
+    Ok(text.lines().filter(|line| *line == "[[package]]").count())
+}
+
 /// Tests come last in a file.
-fn lines(source: &Source) -> Lines {
-    let mut lines = Lines::default();
+fn size_of(source: &Source) -> Size {
     let mut is_test = !source.path.contains("/src/") || is_test(&source.path);
+    let mut size = Size { files: usize::from(!is_test), ..Size::default() };
     let mut all = source.text.lines().map(str::trim).peekable();
     while let Some(line) = all.next() {
         let next = all.peek().copied().unwrap_or_default();
         is_test |= line == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{');
         match line {
             "" => {}
-            line if line.starts_with("//") => lines.comments += 1,
-            _ if is_test => lines.tests += 1,
-            _ => lines.product += 1,
+            line if line.starts_with("//") => size.comments += 1,
+            _ if is_test => size.tests += 1,
+            _ => size.product += 1,
         }
     }
-    lines
+    size
 }
 
-impl Lines {
+impl Size {
     fn with(self, more: Self) -> Self {
         Self {
+            files: self.files + more.files,
             product: self.product + more.product,
             tests: self.tests + more.tests,
             comments: self.comments + more.comments,
@@ -92,14 +115,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_tests_and_comments_are_told_apart() {
+    fn files_code_tests_and_comments_are_told_apart() {
         let text = "//! A.\n\nfn a() {}\n// b\n#[cfg(test)]\nmod far;\n\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n";
         let of = |path: &str| {
-            let lines = lines(&Source { path: path.to_owned(), text: text.to_owned() });
-            (lines.product, lines.tests, lines.comments)
+            let size = size_of(&Source { path: path.to_owned(), text: text.to_owned() });
+            (size.files, size.product, size.tests, size.comments)
         };
-        assert_eq!(of("crates/x/src/a.rs"), (3, 4, 2));
-        assert_eq!(of("crates/x/tests/a.rs"), (0, 7, 2));
+        assert_eq!(of("crates/x/src/a.rs"), (1, 3, 4, 2));
+        assert_eq!(of("crates/x/tests/a.rs"), (0, 0, 7, 2));
+        assert_eq!(of("crates/x/src/a/tests.rs"), (0, 0, 7, 2));
         assert_eq!(crate_of("crates/x/src/a.rs"), Some("x"));
+        assert_eq!(crate_of("lab/src/main.rs"), Some("lab"));
     }
 }

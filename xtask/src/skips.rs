@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::Result;
+use xtask::verb::Result;
 
 const SKIPS_FILE: &str = "PLIMSOLL_SKIPS_FILE";
 
@@ -67,7 +67,7 @@ fn told(lines: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{command, workspace};
+    use xtask::{command, workspace};
 
     #[test]
     fn a_test_is_counted_once_with_all_its_reasons() {

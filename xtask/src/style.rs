@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::Result;
-use crate::workspace::{self, Source};
+use xtask::verb::Result;
+use xtask::workspace::{self, Source};
 
 /// A Rust file of this length has more than one subject.
 const LINES_MAX: usize = 500;

@@ -1,7 +1,10 @@
 //! `cargo xtask test`: the one command that runs every test.
 
+use xtask::command;
+use xtask::verb::Result;
+
+use crate::peers;
 use crate::skips::SkipsFile;
-use crate::{Result, command, peers};
 
 /// Prepares the peers, then hands over to cargo's own runner. `rest` goes to `cargo test`. Ends
 /// with what was skipped: cargo hides what a passing test prints.

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::command::{cargo, find, run};
-use crate::{Result, workspace};
+use xtask::command::{cargo, find, run};
+use xtask::verb::Result;
+use xtask::workspace;
 
 /// Where `name` is: installed by us, in the PATH, or else installed now with `options` of
 /// `cargo install`.

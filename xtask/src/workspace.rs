@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use crate::verb::Result;
 
 /// Folders that hold what was made, not what was written.
 const MADE: [&str; 6] = ["target", ".git", "runs", "corpus", "artifacts", "node_modules"];
@@ -17,15 +17,6 @@ pub fn root() -> &'static Path {
 pub fn target() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(named.unwrap_or_else(|| "target".into()))
-}
-
-/// A page with everything between the two markers of this name replaced; nothing without them.
-pub fn placed(page: &str, name: &str, text: &str) -> Option<String> {
-    let begin = format!("<!-- {name}: begin -->");
-    let end = format!("<!-- {name}: end -->");
-    let (before, rest) = page.split_once(&begin)?;
-    let (_, after) = rest.split_once(&end)?;
-    Some(format!("{before}{begin}\n\n{text}\n\n{end}{after}"))
 }
 
 /// A file that people write.

@@ -1,0 +1,84 @@
+//! A host of its own, as far as one machine can be two: a network namespace with an sshd in it,
+//! through which alone the monitors see the server.
+
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use xtask::command;
+use xtask::verb::Result;
+
+use crate::process::Running;
+use crate::stage::{INSIDE, Namespace};
+
+/// Nothing else listens in a namespace of our own.
+const PORT: u16 = 2_222;
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const LOOKS_MAX: u32 = 100;
+
+/// The namespace, its sshd, and keys made for it. Ended and removed when dropped.
+pub struct Remote {
+    sshd: Running,
+    pub namespace: Namespace,
+    place: PathBuf,
+}
+
+impl Remote {
+    /// Its files lie in `place`.
+    pub fn new(place: &Path) -> Result<Self> {
+        let find = |name| command::find(name).ok_or_else(|| format!("{name} is not installed"));
+        let (sshd, keygen) = (find("sshd")?, find("ssh-keygen")?);
+        let place = place.join("ssh");
+        make_files(&place, &keygen)?;
+        let namespace = Namespace::new(99)?;
+        let log = fs::File::create(place.join("log")).map_err(|e| format!("log of sshd: {e}"))?;
+        let mut command = namespace.inside(&sshd);
+        command.args(["-D", "-e", "-f"]).arg(place.join("config"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().map_err(|e| format!("cannot start sshd: {e}"))?;
+        let remote = Self { sshd: Running(child), namespace, place };
+        for _ in 0..LOOKS_MAX {
+            if TcpStream::connect((INSIDE, PORT)).is_ok() {
+                return Ok(remote);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        let log = fs::read_to_string(remote.place.join("log")).unwrap_or_default();
+        Err(format!("sshd (process {}) does not listen: {log}", remote.sshd.0.id()))
+    }
+
+    /// Has the program watch this host, and no other.
+    pub fn watch(&self, command: &mut Command) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.place.display()));
+        command.arg("--monitor").arg(format!("ssh://root@{INSIDE}:{PORT}"));
+    }
+}
+
+fn make_files(place: &Path, keygen: &Path) -> Result<()> {
+    let wrong = |e: std::io::Error| format!("{}: {e}", place.display());
+    fs::create_dir_all(place).map_err(wrong)?;
+    fs::create_dir_all("/run/sshd").map_err(|e| format!("/run/sshd: {e}"))?;
+    for key in ["host", "user"] {
+        let mut command = Command::new(keygen);
+        command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(place.join(key));
+        command::run(&mut command)?;
+    }
+    let at = place.display();
+    let config = format!(
+        "ListenAddress {INSIDE}:{PORT}\nHostKey {at}/host\nAuthorizedKeysFile {at}/user.pub\n\
+         PidFile {at}/pid\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n\
+         UsePAM no\n"
+    );
+    fs::write(place.join("config"), config).map_err(wrong)?;
+    // The system's ssh, with this key and nothing of the user's.
+    let ssh = format!(
+        "#!/bin/sh\nexec /usr/bin/ssh -F /dev/null -i {at}/user -o IdentitiesOnly=yes \
+         -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={at}/known \"$@\"\n"
+    );
+    fs::write(place.join("ssh"), ssh).map_err(wrong)?;
+    fs::set_permissions(place.join("ssh"), fs::Permissions::from_mode(0o755)).map_err(wrong)
+}

@@ -1,0 +1,165 @@
+//! `cargo lab coverage`: do the stated intervals hold the truth as often as they say?
+//!
+//! Many ordinary runs against the calibrated server, each with its own seed, in cells of window
+//! and utilisation, half of them beside a process that takes a fifth of the worker's core. The
+//! truth of a cell is the percentile, from due to the reply handed to the kernel, of all ops of its
+//! quiet runs, by the server's logs. What a run found is a line of a file, so that a measurement
+//! that was interrupted goes on where it was.
+
+mod measure;
+mod outcome;
+mod table;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Parser;
+use xtask::verb::Result;
+use xtask::workspace;
+
+use crate::page::Table;
+use crate::program;
+pub use measure::disturb;
+use outcome::Outcome;
+
+/// Word that makes this program the disturber.
+pub const DISTURBER: &str = "coverage-disturber";
+const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "coverage" };
+const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
+/// The window of `--profile quick`.
+const QUICK_S: u64 = 3;
+
+/// Options of `cargo lab coverage`.
+#[derive(Parser)]
+pub struct Options {
+    /// Runs to make in all.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// Seed of the first run; each run has the next.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    seed: u64,
+    /// Seconds of the window, of the two thirds of the runs that are not as short as quick's.
+    #[arg(long = "window", value_name = "SECONDS", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    window_s: u64,
+    /// File with the runs made so far; they are not made again. [default: target/coverage.jsonl]
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Replace the table in docs/calibration.md.
+    #[arg(long)]
+    write: bool,
+    /// Program to measure instead of a release build made now.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Options of `plimsoll run`.
+    #[arg(last = true, value_name = "OPTION")]
+    of_run: Vec<String>,
+}
+
+/// What one run is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Wanted {
+    number: u64,
+    seed: u64,
+    window_s: u64,
+    utilisation: f64,
+    disturbed: bool,
+}
+
+impl Wanted {
+    /// Cells take turns, so that what the host does meanwhile is shared by all: a third of the runs
+    /// has quick's window, and half of each cell's are disturbed.
+    fn number(number: u64, options: &Options) -> Self {
+        Self {
+            number,
+            seed: options.seed + number,
+            window_s: if number.is_multiple_of(3) { QUICK_S } else { options.window_s },
+            utilisation: UTILISATIONS[(number / 3 % 3) as usize],
+            disturbed: !(number / 9).is_multiple_of(2),
+        }
+    }
+}
+
+/// Makes the runs that are missing, prints the table, and writes it where that is asked for.
+pub fn coverage(options: &Options) -> Result<()> {
+    if options.write {
+        TABLE.check()?;
+    }
+    let program = options.program.clone().map_or_else(program::plimsoll, Ok)?;
+    let file = options.file.clone().unwrap_or_else(|| workspace::target().join("coverage.jsonl"));
+    let mut found = read(&file)?;
+    for number in 0..options.runs {
+        let wanted = Wanted::number(number, options);
+        if found.iter().any(|outcome| outcome.is_of(&wanted)) {
+            continue;
+        }
+        let outcome = measure::run(&program, &wanted, &options.of_run)?;
+        eprintln!("{}", outcome.line());
+        append(&file, &outcome)?;
+        found.push(outcome);
+    }
+    let wanted: Vec<Wanted> = (0..options.runs).map(|n| Wanted::number(n, options)).collect();
+    found.retain(|outcome| wanted.iter().any(|wanted| outcome.is_of(wanted)));
+    let text = format!(
+        "Command: `cargo lab coverage --runs {} --seed {} --window {}`\n\n{}",
+        options.runs,
+        options.seed,
+        options.window_s,
+        table::table(&found)
+    );
+    println!("{text}");
+    if options.write { TABLE.write(&text) } else { Ok(()) }
+}
+
+/// What was found so far; a line that was cut off is left out, and its run made again.
+fn read(file: &PathBuf) -> Result<Vec<Outcome>> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().filter_map(Outcome::parse).collect()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(format!("{}: {e}", file.display())),
+    }
+}
+
+fn append(file: &PathBuf, outcome: &Outcome) -> Result<()> {
+    let wrong = |e: std::io::Error| format!("{}: {e}", file.display());
+    let mut file = OpenOptions::new().create(true).append(true).open(file).map_err(wrong)?;
+    // The blank line ends one that was cut off.
+    writeln!(file, "\n{}", outcome.json()).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_of_the_runs_is_quick_half_are_disturbed_and_no_seed_is_used_twice() {
+        let words = ["coverage", "--runs", "180", "--seed", "5", "--window", "8"];
+        let options = Options::try_parse_from(words).unwrap();
+        let all: Vec<Wanted> = (0..180).map(|n| Wanted::number(n, &options)).collect();
+        let count = |of: &dyn Fn(&Wanted) -> bool| all.iter().filter(|one| of(one)).count();
+        assert_eq!(count(&|one| one.window_s == QUICK_S), 60);
+        assert_eq!(count(&|one| one.disturbed), 90);
+        for utilisation in UTILISATIONS {
+            assert_eq!(count(&|one| one.utilisation == utilisation), 60);
+            let quick = |one: &Wanted| one.utilisation == utilisation && one.window_s == QUICK_S;
+            assert_eq!(count(&|one| quick(one) && one.disturbed), 10);
+        }
+        assert!((5..185).all(|seed| count(&|one| one.seed == seed) == 1));
+    }
+
+    #[test]
+    fn the_page_has_a_place_for_the_table() {
+        assert_eq!(TABLE.check(), Ok(()));
+        assert!(Table { name: "no such table", ..TABLE }.check().is_err());
+    }
+
+    #[test]
+    fn options_behind_two_dashes_are_for_the_runs() {
+        let words = ["coverage", "--write", "--", "--pacing", "spin"];
+        let options = Options::try_parse_from(words).unwrap();
+        assert!(options.write);
+        assert_eq!(options.of_run, ["--pacing", "spin"]);
+        assert!(Options::try_parse_from(["coverage", "--runs", "0"]).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! `cargo lab faults`: does the certificate refuse an instrument that is broken?
+//!
+//! Each fault is a patch in `lab/faults/`, applied to a copy of the sources below `target/`. The
+//! program built from it calibrates itself, and must be refused by the judgements that are there to
+//! see that fault, while the unpatched program holds.
+
+mod list;
+mod scratch;
+
+use std::path::Path;
+use std::process::Command;
+
+use clap::Parser;
+use plimsoll_model::certificate::Certificate;
+use xtask::verb::Result;
+use xtask::{command, workspace};
+
+use crate::page::Table;
+use list::{FAULTS, Fault};
+use scratch::Scratch;
+
+const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "faults" };
+/// What is asked of each program. Its own protocol shows all of them.
+const CALIBRATE: [&str; 7] =
+    ["calibrate", "--quick", "--protocol", "app", "--json", "--progress", "none"];
+/// A host that is busy for a minute breaks judgements too.
+const TRIES_MAX: u32 = 3;
+/// Exit codes that come with a certificate.
+const WITH_CERTIFICATE: [i32; 2] = [0, 1];
+/// Judgements named in a line.
+const NAMED_MAX: usize = 4;
+
+/// Options of `cargo lab faults`.
+#[derive(Parser)]
+pub struct Options {
+    /// Faults to try, by the names of their patches in lab/faults. [default: all]
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', value_parser = named)]
+    only: Vec<&'static Fault>,
+    /// Replace the table in docs/calibration.md.
+    #[arg(long)]
+    write: bool,
+}
+
+fn named(name: &str) -> Result<&'static Fault> {
+    FAULTS.iter().find(|fault| fault.name == name).ok_or_else(|| "no such fault".to_owned())
+}
+
+/// What came of one program.
+struct Outcome {
+    what: &'static str,
+    /// Judgements that did not hold.
+    broken: Vec<String>,
+    tries: u32,
+    /// It was as it must be; else what was missing.
+    right: Result<()>,
+}
+
+/// Calibrates the program as it is and with each fault, prints a line for each, and writes the
+/// table where that is asked for.
+pub fn faults(options: &Options) -> Result<()> {
+    if options.write {
+        TABLE.check()?;
+    }
+    let scratch = Scratch::new()?;
+    let mut outcomes = vec![sound(&scratch.build()?)?];
+    println!("{}", outcomes[0].line());
+    let is_wanted = |fault: &&Fault| {
+        options.only.is_empty() || options.only.iter().any(|only| only.name == fault.name)
+    };
+    for fault in FAULTS.iter().filter(is_wanted) {
+        let broken = scratch.broken(fault)?;
+        let outcome = refused(&scratch.build()?, fault)?;
+        drop(broken);
+        println!("{}", outcome.line());
+        outcomes.push(outcome);
+    }
+    let wrong: Vec<&str> =
+        outcomes.iter().filter(|of| of.right.is_err()).map(|of| of.what).collect();
+    if options.write {
+        TABLE.write(&table(&outcomes))?;
+    }
+    match wrong[..] {
+        [] => Ok(()),
+        _ => Err(format!("not as it must be: {}", wrong.join("; "))),
+    }
+}
+
+/// The program as it is: its certificate holds, in one of a few tries. Where it does not, the host
+/// may be too busy for any certificate: then it matters that what faults break is not broken.
+fn sound(program: &Path) -> Result<Outcome> {
+    let what = "none: the program as it is";
+    let mut outcome = Outcome { what, broken: Vec::new(), tries: 0, right: Ok(()) };
+    let mut kinds_broken = 0;
+    while outcome.tries < TRIES_MAX {
+        outcome.tries += 1;
+        outcome.broken = calibrate(program)?;
+        if outcome.broken.is_empty() {
+            return Ok(outcome);
+        }
+        kinds_broken +=
+            FAULTS.iter().map(|fault| fault.seen(&outcome.broken).count()).sum::<usize>();
+        eprintln!("{}", outcome.line());
+    }
+    outcome.right = Err(match kinds_broken {
+        0 => "must hold; the host was too busy, and none of the judgements that faults must break \
+              was broken"
+            .to_owned(),
+        _ => "must hold, and judgements that faults must break were broken without one".to_owned(),
+    });
+    Ok(outcome)
+}
+
+/// The program with a fault: its certificate does not hold, for the right reasons. A host that was
+/// so busy that they were left open is given another try.
+fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
+    let mut outcome = Outcome { what: fault.what, broken: Vec::new(), tries: 0, right: Ok(()) };
+    while outcome.tries < TRIES_MAX {
+        outcome.tries += 1;
+        outcome.broken = calibrate(program)?;
+        let unseen = fault.unseen(&outcome.broken);
+        // Those that saw it come first.
+        outcome.broken.sort_by_key(|name| !fault.expected.iter().any(|kind| name.ends_with(kind)));
+        outcome.right = match unseen[..] {
+            [] => return Ok(outcome),
+            _ => Err(format!("must not hold: {}", unseen.join(", "))),
+        };
+        eprintln!("{}", outcome.line());
+    }
+    Ok(outcome)
+}
+
+/// Judgements of a certificate made now that do not hold.
+fn calibrate(program: &Path) -> Result<Vec<String>> {
+    let state = workspace::target().join("faults/state");
+    let mut calibrate = Command::new(program);
+    calibrate.args(CALIBRATE).env("XDG_STATE_HOME", state);
+    let ended = calibrate.output().map_err(|e| format!("{}: {e}", program.display()))?;
+    if !ended.status.code().is_some_and(|code| WITH_CERTIFICATE.contains(&code)) {
+        return Err(format!(
+            "{} ended with {}: {}",
+            command::shown(&calibrate),
+            ended.status,
+            String::from_utf8_lossy(&ended.stderr)
+        ));
+    }
+    let certificate: Certificate = serde_json::from_slice(&ended.stdout)
+        .map_err(|e| format!("{}: no certificate: {e}", command::shown(&calibrate)))?;
+    let judgements = certificate.judgements().into_iter();
+    Ok(judgements.filter(|(_, held)| !held).map(|(name, _)| name).collect())
+}
+
+impl Outcome {
+    fn verdict(&self) -> &'static str {
+        if self.broken.is_empty() { "held" } else { "refused" }
+    }
+
+    fn judgements(&self) -> String {
+        let named = &self.broken[..self.broken.len().min(NAMED_MAX)];
+        let more = match self.broken.len() - named.len() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        format!("{}{more}", named.join(", "))
+    }
+
+    fn line(&self) -> String {
+        let right = match &self.right {
+            Ok(()) => String::new(),
+            Err(missing) => format!("; WRONG, {missing}"),
+        };
+        let Self { what, tries, .. } = self;
+        let (verdict, judgements) = (self.verdict(), self.judgements());
+        format!("{what}: {verdict} (try {tries}) {judgements}{right}")
+    }
+}
+
+fn table(outcomes: &[Outcome]) -> String {
+    let mut text =
+        "Command: `cargo lab faults --write`\n\n| fault | certificate | does not hold |\n\
+                    | --- | --- | --- |\n"
+            .to_owned();
+    for outcome in outcomes {
+        let verdict = match (&outcome.right, outcome.tries) {
+            (Err(missing), _) => format!("{}: {missing}", outcome.verdict()),
+            (Ok(()), 1) => outcome.verdict().to_owned(),
+            (Ok(()), tries) => format!("{}, in try {tries}", outcome.verdict()),
+        };
+        let row = format!("| {} | {verdict} | {} |\n", outcome.what, outcome.judgements());
+        text.push_str(&row);
+    }
+    text
+}

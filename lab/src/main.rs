@@ -1,0 +1,101 @@
+//! The laboratory: `cargo lab VERB` measures Plimsoll itself. What a change must pass is
+//! `cargo xtask`.
+//!
+//! | verb, module | question | time | results |
+//! | --- | --- | --- | --- |
+//! | `bench web` | CPU per request and lateness, beside wrk, h2load, ab, oha and a bare client, on nginx | 20 min | `docs/performance.md` |
+//! | `bench nfs` | CPU per operation, beside libnfs; the reference server beside NFS-Ganesha | 6 min | `docs/performance.md` |
+//! | `bench smb` | CPU per load-file line and per echo, beside smbtorture, on Samba | 8 min | `docs/performance.md` |
+//! | `bench app` | CPU per transaction, beside a bare client; what a second core brings the server | 5 min | `docs/performance.md` |
+//! | `bench memory` | memory growth at full speed, memory per idle client | 11 min | `docs/performance.md` |
+//! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
+//! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
+//! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
+//! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
+//! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
+//! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
+//! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
+//!
+//! Times are those of a machine with two cores, without the release build that most verbs begin
+//! with. With `--write` a verb replaces its table in the page. Two more words make this program one
+//! half of a measurement: the staged server of `attribution` and the disturber of `coverage`.
+//! `src/bin/bare.rs` is the bare client.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer command talks to the developer's terminal"
+)]
+
+mod attribution;
+mod bench;
+mod capacity;
+mod coverage;
+mod faults;
+mod monitors;
+mod mutants;
+mod nginx;
+mod page;
+mod pictures;
+mod place;
+mod process;
+mod program;
+mod stage;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::verb::{self, Result};
+
+/// Measures Plimsoll itself. What a change must pass is `cargo xtask`.
+#[derive(Parser)]
+#[command(name = "cargo lab", bin_name = "cargo lab")]
+struct Lab {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Compare CPU time and memory with other generators.
+    Bench(bench::Options),
+    /// Check how often the uncertainty intervals contain the true percentiles.
+    Coverage(coverage::Options),
+    /// Check that the certificate refuses a program that was broken on purpose.
+    Faults(faults::Options),
+    /// Check that imposed limits are named correctly; needs root.
+    Attribution(attribution::Options),
+    /// Check that a claim of `plimsoll capacity` holds and is not too low; needs root.
+    Capacity(capacity::Options),
+    /// Compare the monitors with sar, iostat and vmstat; needs sysstat.
+    Monitors(monitors::Options),
+    /// Check whether the tests notice wrong lines; needs cargo-mutants.
+    Mutants(mutants::Options),
+    /// Make the pictures of the README; needs nginx and a Chromium.
+    Pictures,
+    #[command(name = attribution::STAGED, hide = true)]
+    Staged { address: String, words: Vec<String> },
+    #[command(name = coverage::DISTURBER, hide = true)]
+    Disturber,
+}
+
+fn main() -> ExitCode {
+    verb::ended(lab(Lab::parse().verb))
+}
+
+fn lab(verb: Verb) -> Result<()> {
+    match verb {
+        Verb::Bench(options) => bench::bench(&options),
+        Verb::Coverage(options) => coverage::coverage(&options),
+        Verb::Faults(options) => faults::faults(&options),
+        Verb::Attribution(options) => attribution::attribution(options),
+        Verb::Capacity(options) => capacity::capacity(options),
+        Verb::Monitors(options) => monitors::monitors(&options),
+        Verb::Mutants(options) => mutants::mutants(&options),
+        Verb::Pictures => pictures::pictures(),
+        Verb::Staged { address, words } => attribution::serve(&address, &words),
+        Verb::Disturber => {
+            coverage::disturb();
+            Ok(())
+        }
+    }
+}
