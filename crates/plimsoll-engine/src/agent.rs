@@ -7,7 +7,7 @@ use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use plimsoll_model::assignment::{Assignment, Pacing, Priority};
@@ -57,12 +57,29 @@ pub enum AgentError {
     },
 }
 
+/// Histograms that wait for the listener hold at most this much memory.
+const EVENTS_BYTES_MAX: usize = 512 * 1_024 * 1_024;
+/// What an interval has at least for each op kind: ten histograms, most of 135 kB.
+const KIND_BYTES: usize = 1_300_000;
+/// A worker has room for a few intervals however many op kinds there are.
+const EVENTS_MIN: usize = 8;
+
+/// The queue of events from the workers to their listener. Where the listener has no turn until it
+/// is full, workers wait for it: their ops are late, which is counted, and memory is bounded.
+pub fn event_queue(
+    op_kinds: usize,
+    workers: u32,
+) -> (SyncSender<AgentEvent>, Receiver<AgentEvent>) {
+    let room = EVENTS_BYTES_MAX / (op_kinds.max(1) * KIND_BYTES);
+    sync_channel(room.max(EVENTS_MIN * workers.max(1) as usize))
+}
+
 /// Works on one load point and reports through `events`; returns when every worker has drained.
 /// Setting `stop` ends the point early, within milliseconds.
 pub fn run_point(
     assignment: &Assignment,
     workload: &dyn Workload,
-    events: &Sender<AgentEvent>,
+    events: &SyncSender<AgentEvent>,
     stop: &AtomicBool,
 ) -> Result<(), AgentError> {
     raise_descriptor_limit(assignment.load.clients())?;

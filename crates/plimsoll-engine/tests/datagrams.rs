@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -204,7 +204,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
 }
 
 fn run(pipeline: &Pipeline, assignment: &Assignment) -> Vec<WorkerTotals> {
-    let (events, received) = channel();
+    let (events, received) = sync_channel(10_000);
     run_point(assignment, pipeline, &events, &AtomicBool::new(false)).unwrap();
     drop(events);
     let finished = |event| match event {

@@ -5,7 +5,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ fn closed(clients: u32) -> Load {
 }
 
 fn run(assignment: &Assignment) -> Vec<WorkerTotals> {
-    let (events, received) = channel();
+    let (events, received) = sync_channel(10_000);
     run_point(assignment, &Echo, &events, &AtomicBool::new(false)).unwrap();
     drop(events);
     let finished = |event| match event {
@@ -138,7 +138,7 @@ fn a_server_that_hangs_up_costs_an_op_and_the_client_connects_again() {
 fn health(pacing: Pacing, own_cores: bool) -> WorkerHealth {
     let mut task = longer(assignment(echo_server(usize::MAX), open(2_000.0), 1));
     (task.pacing, task.own_cores) = (pacing, own_cores);
-    let (events, received) = channel();
+    let (events, received) = sync_channel(10_000);
     run_point(&task, &Echo, &events, &AtomicBool::new(false)).unwrap();
     drop(events);
     let mut sum = WorkerHealth { run_delay_ns: Some(0), ..WorkerHealth::default() };
@@ -203,7 +203,7 @@ fn the_stop_flag_ends_a_point_at_once() {
     let address = echo_server(usize::MAX);
     let mut task = assignment(address, open(100.0), 2);
     task.phases.measure_ns = Nanos::from_secs(3_600);
-    let (events, received) = channel();
+    let (events, received) = sync_channel(10_000);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let point = scope.spawn(|| run_point(&task, &Echo, &events, &stop));

@@ -49,7 +49,7 @@ const FLAGS: [(&[&str], &str); 35] = [
     (&["-x", "--proxy-header", "--aws-sigv4", "--aws-session"], "nothing: there is no such thing"),
     (
         &["--burst-delay", "--burst-rate"],
-        "--gaps exponential: requests bunch as those of independent users do",
+        "--arrivals poisson: requests bunch as those of independent users do",
     ),
     (&["-o", "--output", "--db-url"], "--out DIR: where the bundle goes"),
     (&["--output-format"], "--json: the result for programs"),

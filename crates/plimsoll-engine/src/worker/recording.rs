@@ -1,7 +1,7 @@
 //! What is known of the ops and of the worker itself, as events. Once a slice, at each border of a
 //! phase, and at the end, what was counted leaves the worker.
 
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth, WorkerTotals};
@@ -27,7 +27,7 @@ pub(super) struct Recording<'a> {
     lateness: LatenessInFlight,
     first: FirstOps,
     signs: SignCounts,
-    events: &'a Sender<AgentEvent>,
+    events: &'a SyncSender<AgentEvent>,
     phases: Phases,
     clients_participating: u32,
     /// Since the last border of a phase.

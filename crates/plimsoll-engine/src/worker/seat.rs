@@ -1,7 +1,7 @@
 //! A worker's place in a load point.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
@@ -23,7 +23,7 @@ pub struct Seat<'a> {
     /// Ops that one arrival of an open load brings on average; at least 1.
     pub ops_per_arrival: f64,
     /// Where events go.
-    pub events: &'a Sender<AgentEvent>,
+    pub events: &'a SyncSender<AgentEvent>,
     /// Empty histograms.
     pub fresh: FreshTimes,
     /// Set from outside to end the point early.

@@ -149,10 +149,10 @@ pub(crate) struct UrlArgs {
     /// Connections of an open load at most
     #[arg(long, value_name = "N", value_parser = parse_clients)]
     pub connections: Option<u32>,
-    /// How far apart the requests of an open load lie: exponential, as independent users make
-    /// them, is the default
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub gaps: Option<GapsArg>,
+    /// Arrivals of an open load: a Poisson process, as independent users make (the default), or
+    /// evenly spaced
+    #[arg(long, alias = "gaps", value_enum, value_name = "HOW")]
+    pub arrivals: Option<ArrivalsArg>,
     /// So many requests in all, without warm-up unless --warm-up asks for one; the window is as
     /// long as they take, --for at most
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_requests)]
@@ -227,7 +227,7 @@ impl UrlArgs {
             (self.clients.is_some(), "--clients"),
             (!self.rate.is_empty(), "--rate"),
             (self.connections.is_some(), "--connections"),
-            (self.gaps.is_some(), "--gaps"),
+            (self.arrivals.is_some(), "--arrivals"),
             (self.requests.is_some(), "--requests"),
             (self.length.is_some(), "--for"),
             (self.warm_up.is_some(), "--warm-up"),
@@ -253,20 +253,21 @@ impl UrlArgs {
     }
 }
 
-/// How far apart the requests of an open load lie.
+/// Arrivals of an open load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GapsArg {
+pub(crate) enum ArrivalsArg {
     /// A Poisson process, as independent users make
-    Exponential,
+    #[value(alias = "exponential")]
+    Poisson,
     /// Evenly spaced
     Uniform,
 }
 
-impl GapsArg {
-    /// As suites write it.
-    pub(crate) const fn as_str(self) -> &'static str {
+impl ArrivalsArg {
+    /// The key `load.gaps` of a suite.
+    pub(crate) const fn as_gaps(self) -> &'static str {
         match self {
-            Self::Exponential => "exponential",
+            Self::Poisson => "exponential",
             Self::Uniform => "uniform",
         }
     }

@@ -105,7 +105,7 @@ impl PointDesk<'_> {
         stop: &AtomicBool,
     ) -> Result<(), Failure> {
         let assignment = &listening.assignment.clone();
-        let (events, heard) = channel();
+        let (events, heard) = agent::event_queue(workload.op_names().0.len(), assignment.workers);
         let (out_of_the_way, ready) = channel();
         thread::scope(move |scope| {
             let listener = thread::Builder::new()

@@ -56,7 +56,7 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
     // A peak is searched in requests per second.
     let is_open = !url.rate.is_empty() || peak == Some(Peak::Auto);
     let of_open_loads =
-        [(url.connections.is_some(), "--connections"), (url.gaps.is_some(), "--gaps")];
+        [(url.connections.is_some(), "--connections"), (url.arrivals.is_some(), "--arrivals")];
     if let Some((_, flag)) = of_open_loads.iter().find(|(given, _)| *given && !is_open) {
         return Err(Failure::wrong(format!(
             "{flag} belongs to an open load: write --rate N beside it, or --peak auto; the number \
@@ -74,8 +74,8 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
     if let Some(connections) = url.connections {
         set.to("load.clients", i64::from(connections));
     }
-    if let Some(gaps) = url.gaps {
-        set.to("load.gaps", gaps.as_str());
+    if let Some(arrivals) = url.arrivals {
+        set.to("load.gaps", arrivals.as_gaps());
     }
     Ok(())
 }

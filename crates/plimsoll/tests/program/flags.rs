@@ -122,7 +122,7 @@ fn requests_clients_and_new_connections_are_as_many_as_were_asked_for() {
 /// server saw are those of uniform ones, 20 ms, but for what a busy host makes of them.
 fn even_gaps(peer: &WebPeer, gaps: &str) -> (usize, Value) {
     let before = peer.seen(0).len();
-    let flags = ["-n", "100", "--rate", "50", "--connections", "4", "--gaps", gaps];
+    let flags = ["-n", "100", "--rate", "50", "--connections", "4", "--arrivals", gaps];
     let asked = ask(&peer.url(""), &flags);
     assert_eq!(asked.measured().0, 100);
     let seen = peer.seen(before as u64 + 101).split_off(before + 1);
@@ -136,7 +136,7 @@ fn an_open_load_has_the_rate_the_gaps_and_the_connections_it_was_given() {
     for peer in WebPeer::all() {
         one_is_right(3, || {
             let [(uniform, point), (exponential, _)] =
-                ["uniform", "exponential"].map(|gaps| even_gaps(&peer, gaps));
+                ["uniform", "poisson"].map(|gaps| even_gaps(&peer, gaps));
             // Of an exponential law 22 % lie there.
             let differs = uniform < 50 || exponential > 36;
             let seen = || format!("{}: {uniform} and {exponential} of 99", peer.name);

@@ -3,7 +3,7 @@
 pub mod streamed;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 use plimsoll_engine::fresh::FreshTimes;
 use plimsoll_engine::worker::{Seat, SeatDriver};
@@ -110,7 +110,7 @@ pub fn run_until(
     worker: u32,
     driver: &mut SimDriver<impl Target>,
 ) -> Seen {
-    let (events, received) = channel();
+    let (events, received) = sync_channel(10_000);
     workload.run_worker(Seat {
         assignment,
         worker,
