@@ -15,7 +15,7 @@ mod story;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::Rule;
-use plimsoll_model::limit::LimitKind;
+use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, clients, grouped};
@@ -26,8 +26,6 @@ use crate::point::missed_load;
 
 pub(crate) use story::limit_spans;
 
-/// Between a cap on response time and the resource that was full.
-const BEHIND: &str = "; behind it ";
 /// Throughput that grows by less than this share of what was added in load has stopped growing.
 const GROWTH_MIN_RATIO: f64 = 0.5;
 /// Closed loads that gain less than this over half as many clients have stopped growing.
@@ -188,8 +186,8 @@ fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let cap_ms = suite.rules.response_cap_ms?;
     let above = points.iter().find(|point| point.not_counted == Some(NotCounted::Cap))?;
     let behind = points.iter().rev().find_map(|point| {
-        let (_, resource) = point.limit.text.split_once(BEHIND)?;
-        Some(format!("{BEHIND}{resource} at {}", load_text(suite, point)))
+        let resource = behind_cap(Some(point.limit.behind.as_deref()?));
+        Some(format!("{resource} at {}", load_text(suite, point)))
     });
     Some(format!(
         "the suite's cap on response time: from {} on the mean service time is above {cap_ms} ms, \
@@ -197,6 +195,11 @@ fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
         load_text(suite, above),
         behind.unwrap_or_default(),
     ))
+}
+
+/// The cap is the suite's; the resource that the server was short of follows, as a clause.
+fn behind_cap(resource: Option<&Limit>) -> String {
+    resource.map_or_else(String::new, |limit| format!("; behind it {}", limit.text))
 }
 
 /// The same of one point.

@@ -18,6 +18,9 @@ pub struct Limit {
     pub evidence: Vec<Evidence>,
     /// What held it back as much, at the same load.
     pub also: Vec<Limit>,
+    /// Of the suite's cap: the resource that was full behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Box<Limit>>,
     /// Who else had the server's cores, where that is a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<OtherPrograms>,

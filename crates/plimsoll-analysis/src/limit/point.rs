@@ -11,7 +11,7 @@ use super::seen::{Scene, Seen, foremost_text};
 use crate::bursts::{FAST_RATE, SLOW_RATE};
 
 use super::clients::clients_limit;
-use super::{BEHIND, cap_of, failed, generator_limited, resources};
+use super::{behind_cap, cap_of, failed, generator_limited, resources};
 
 /// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
 /// included, by rising load.
@@ -35,9 +35,10 @@ pub(super) fn limit_of(
     });
     if point.not_counted == Some(NotCounted::Cap) {
         let full = scene.as_ref().map(resources::full).unwrap_or_default();
-        let behind = full.into_iter().next().unwrap_or_default();
-        let text = behind_cap(&cap_of(suite), &behind.text);
-        return Limit { evidence: behind.evidence, ..plain(LimitKind::Cap, text) };
+        let behind = full.into_iter().next().map(Box::new);
+        let evidence = behind.as_ref().map(|it| it.evidence.clone()).unwrap_or_default();
+        let text = format!("{}{}", cap_of(suite), behind_cap(behind.as_deref()));
+        return Limit { evidence, behind, ..plain(LimitKind::Cap, text) };
     }
     let alone = match saturation(suite, point, lowest) {
         // It did not cope.
@@ -66,11 +67,6 @@ pub(super) fn limit_of(
         ),
         None => changing(point).unwrap_or_else(|| unknown(scene.as_ref())),
     }
-}
-
-/// The cap is the suite's; what the server was short of stands behind it.
-fn behind_cap(cap: &str, resource: &str) -> String {
-    if resource.is_empty() { cap.to_owned() } else { format!("{cap}{BEHIND}{resource}") }
 }
 
 /// One load tells what was full at it, and not that more would bring no more.

@@ -106,15 +106,11 @@ pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
     let groups = run.points.chunk_by(same);
     let said = groups.filter_map(|group| {
         let (first, last) = (group.first()?, group.last()?);
-        let name = limit_name(&first.limit);
-        let text = &first.limit.text;
-        let text =
-            text.strip_prefix(&name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(text);
-        let place = match group.len() {
-            1 => format!("Point {}, {name}", first.position),
-            _ => format!("Points {}–{}, {name}", first.position, last.position),
+        let points = match group.len() {
+            1 => format!("Point {}", first.position),
+            _ => format!("Points {}–{}", first.position, last.position),
         };
-        Some((place, text.to_owned()))
+        Some((points, first.limit.text.clone()))
     });
     said.collect()
 }

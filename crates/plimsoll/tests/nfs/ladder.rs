@@ -191,12 +191,11 @@ fn a_ladder_is_fitted_to_what_the_server_has_room_for() {
     for point in points {
         assert_eq!(point["errors"], serde_json::json!({}), "{point}");
     }
-    let summary = &result["summary"];
-    assert_eq!(summary["bound"], "at_least", "{summary}");
     // What the search says; on a busy machine a point of the ladder may have another limit.
     let journal = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
     let found = journal.lines().find(|line| line.contains("\"peak_found\"")).unwrap();
     let found: Value = serde_json::from_str(found).unwrap();
+    assert_eq!(found["bound"], "at_least", "{found}");
     let held_back = found["held_back"].as_str().unwrap();
     assert!(held_back.starts_with("limited by room for files: "), "{held_back}");
 }
