@@ -1,10 +1,7 @@
-//! `bench nfs`: CPU per operation next to libnfs, the reference server next to NFS-Ganesha, and how
-//! fast a file set comes into being.
+//! `bench nfs`: CPU per operation next to libnfs, and the reference server next to NFS-Ganesha.
 
-mod creation;
 mod rival;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -122,10 +119,6 @@ pub fn nfs(options: &Options) -> Result<()> {
         let title = "Reference server beside NFS-Ganesha: GETATTR, 1 connection, 32 outstanding";
         text.push_str(&section(title, || beside_ganesha(&program, options)));
     }
-    if options.wants("creation") {
-        let title = "Creating a file set through the reference server on a directory";
-        text.push_str(&section(title, || creation::measure(&program, options)));
-    }
     record("nfs", &text, options)
 }
 
@@ -173,8 +166,7 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
 }
 
 fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
-    let (reference, ganesha) =
-        (start_reference(program, &[], vec![SERVER_CORE])?, start_ganesha()?);
+    let (reference, ganesha) = (start_reference(program)?, start_ganesha()?);
     let row = |server: &str, shape: Shape| Row::new(&format!("{server} | {}", shape.name()));
     let on = |server, shape| Ours { program, server, job: GETATTR, shape };
     let mut rows = Vec::new();
@@ -217,10 +209,9 @@ fn start_ganesha() -> Result<ServerProcess> {
     ganesha::start(&request).map_err(|e| e.to_string())
 }
 
-/// `plimsoll serve nfs` with more arguments, on `cores` or, with an empty list, anywhere.
-fn start_reference(program: &Path, arguments: &[&OsStr], cores: Vec<u32>) -> Result<ServerProcess> {
-    let mut server = Builtin::new("nfs", program.to_owned(), &cores);
-    server.arguments = arguments.iter().map(Into::into).collect();
+/// `plimsoll serve nfs`.
+fn start_reference(program: &Path) -> Result<ServerProcess> {
+    let server = Builtin::new("nfs", program.to_owned(), &[SERVER_CORE]);
     server.start().map_err(|e| e.to_string())
 }
 
