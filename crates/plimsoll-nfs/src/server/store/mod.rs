@@ -1,9 +1,8 @@
-//! The file system behind the server: objects by id, in memory or below a directory.
+//! The file system behind the server: objects by id, in memory.
 //!
 //! A store knows nothing of RPC. Whoever reaches the server may do everything: stores keep owner
 //! and mode of objects and enforce neither. Set-id bits are never set.
 
-pub mod directory;
 pub mod memory;
 mod objects;
 
