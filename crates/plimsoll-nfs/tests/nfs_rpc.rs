@@ -4,11 +4,10 @@
 mod nfs_calls;
 
 use nfs_calls::{NFS, Server, decoded, encoded, handle, in_memory, roomy};
-use plimsoll_nfs::server::store::memory::MemoryStore;
+use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{NfsCore, Registered};
 use plimsoll_nfs::wire::rpc::{Auth, Call, ReplyHead, ReplyOutcome, auth};
 use plimsoll_nfs::wire::{Decode, Encode, Name, Path, XdrIn, mount, portmap, v3};
-use std::sync::Arc;
 
 fn outcome(reply: &[u8]) -> ReplyOutcome {
     ReplyHead::decode(&mut XdrIn::new(reply)).unwrap().outcome
@@ -109,7 +108,7 @@ fn mounts_are_listed_until_they_end() {
 
 #[test]
 fn the_portmapper_knows_both_programs_and_takes_no_others() {
-    let core = NfsCore::new(Arc::new(MemoryStore::new(1 << 20)));
+    let core = NfsCore::new(Store::new(1 << 20));
     let core = core.with_portmapper(Registered { port: 2049 });
     let server = Server { core, ..in_memory(1) };
     let program = (portmap::PROGRAM, 2);

@@ -23,7 +23,7 @@ use error::NfsServerError;
 use plimsoll_servers::delay::DelayLaw;
 use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
-use store::memory::MemoryStore;
+use store::Store;
 
 /// Ports tried until one is free for TCP and UDP, when any will do.
 const PORT_TRIES: usize = 64;
@@ -62,7 +62,6 @@ struct Endpoint {
 impl NfsServer {
     /// Listens. Calls queue up in the kernel until [`NfsServer::serve_until`].
     pub fn bind(config: &NfsConfig) -> Result<Self, ServerError> {
-        let store = Arc::new(MemoryStore::new(config.memory_bytes_max));
         let nfs = Endpoint::bind(config.listen)
             .map_err(|source| ServerError::Listen { address: config.listen, source })?;
         let bind = |address: SocketAddr| {
@@ -70,7 +69,7 @@ impl NfsServer {
                 .map_err(|source| ServerError::own(NfsServerError::Portmapper { address, source }))
         };
         let portmapper = config.portmapper.map(bind).transpose()?;
-        let mut core = NfsCore::new(store);
+        let mut core = NfsCore::new(Store::new(config.memory_bytes_max));
         if portmapper.is_some() {
             core = core.with_portmapper(Registered { port: nfs.address.port() });
         }

@@ -2,10 +2,9 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use plimsoll_nfs::server::store::memory::MemoryStore;
+use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{Answered, Link, NfsCore, Peer};
 use plimsoll_nfs::wire::rpc::{AuthSys, Credential, Groups, ReplyHead, ReplyOutcome, encode_call};
 use plimsoll_nfs::wire::xdr::Words;
@@ -26,7 +25,7 @@ pub fn roomy() -> Server {
 }
 
 pub fn in_memory(bytes_max: u64) -> Server {
-    let core = NfsCore::new(Arc::new(MemoryStore::new(bytes_max)));
+    let core = NfsCore::new(Store::new(bytes_max));
     Server { core, link: Link::Stream, xid: AtomicU32::new(1) }
 }
 
