@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::CertificateNote;
 pub use crate::host::{Disk, FileSystem, Host, KernelSetting, Network, Setting, Tool};
-use crate::inventory::{Stated, SystemInventory};
+use crate::inventory::{ConfigurationFile, Stated, SystemInventory};
 
 /// `disclosure.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,8 +50,13 @@ pub struct TargetDisclosure {
     pub address: String,
     /// Software and version, when the program started it or the server says so.
     pub software: Option<String>,
-    /// Configuration, when the program wrote it or could read it; without secrets.
+    /// Configuration, when the program wrote it. Bundles of version 0.1.0 also have that of servers
+    /// which somebody else started.
     pub configuration: Option<String>,
+    /// Configuration file of a server that somebody else started on this host; absent where it is
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_file: Option<ConfigurationFile>,
     /// Cores the server was held to.
     pub cores: Vec<u32>,
     /// Same host as the generator.

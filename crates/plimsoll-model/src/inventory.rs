@@ -43,12 +43,33 @@ pub struct ServerSoftware {
     pub version: Option<String>,
     /// Command line, without what may be secret; absent where it is not readable.
     pub command_line: Option<String>,
-    /// Its configuration with the files it includes, without what may be secret; absent where it is
-    /// not known or not readable.
-    #[serde(default)]
+    /// Its configuration file; absent where it is not known or not readable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_file: Option<ConfigurationFile>,
+    /// Its configuration, in inventories of version 0.1.0 of this program; absent in newer ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
     /// TCP addresses it listens on.
     pub listens: Vec<String>,
+}
+
+/// The file that a server which somebody else started has its configuration from. Files that it
+/// includes are not part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigurationFile {
+    /// Where it is, on the host of the server.
+    pub path: String,
+    /// SHA-256 of its content when it was looked at, which may be later than when the server read
+    /// it; hexadecimal digits.
+    pub sha256: String,
+}
+
+impl std::fmt::Display for ConfigurationFile {
+    /// `/etc/nginx/nginx.conf, SHA-256 e3b0c442…` with all its digits.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, SHA-256 {}", self.path, self.sha256)
+    }
 }
 
 /// An inventory that was given to a run.
@@ -157,5 +178,21 @@ impl StatedSystem {
             ("network", self.network.as_deref()),
             ("tuning", self.tuning.as_deref()),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inventory_of_version_0_1_0_is_read_and_a_new_one_has_no_configuration() {
+        let old = r#"{"name":"nginx","program":null,"version":null,"command_line":null,
+            "configuration":"listen 80;","listens":[]}"#;
+        let read: ServerSoftware = serde_json::from_str(old).unwrap();
+        assert_eq!(read.configuration.as_deref(), Some("listen 80;"));
+        assert_eq!(read.configuration_file, None);
+        let new = serde_json::to_string(&ServerSoftware::default()).unwrap();
+        assert!(!new.contains("configuration"), "{new}");
     }
 }

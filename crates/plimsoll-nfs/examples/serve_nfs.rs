@@ -3,13 +3,13 @@
 
 use std::error::Error;
 
-use plimsoll_nfs::server::{Flush, NfsConfig, NfsFiles, NfsServer};
+use plimsoll_nfs::server::{NfsConfig, NfsServer};
 use plimsoll_servers::{ANNOUNCEMENT, Stop};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut config = NfsConfig {
         listen: "127.0.0.1:0".parse()?,
-        files: NfsFiles::Memory { bytes_max: 1 << 30 },
+        memory_bytes_max: 1 << 30,
         portmapper: None,
         cores: Vec::new(),
     };
@@ -21,16 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "serve" | "nfs" => {}
             "--listen" => config.listen = value()?.parse()?,
             "--portmapper" => config.portmapper = Some(value()?.parse()?),
-            "--memory-max" => config.files = NfsFiles::Memory { bytes_max: value()?.parse()? },
-            "--root" => {
-                config.files =
-                    NfsFiles::Directory { root: value()?.into(), flush: Flush::AsPromised };
-            }
-            "--no-sync" => {
-                if let NfsFiles::Directory { flush, .. } = &mut config.files {
-                    *flush = Flush::Never;
-                }
-            }
+            "--memory-max" => config.memory_bytes_max = value()?.parse()?,
             "--stop-with-stdin" => stop.request_when_stdin_ends(),
             "--cores" => {
                 config.cores = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?;

@@ -6,8 +6,7 @@ mod nfs_sockets;
 use std::path::Path;
 use std::process::Command;
 
-use nfs_sockets::{Running, in_memory, run};
-use plimsoll_nfs::server::{Flush, NfsFiles};
+use nfs_sockets::{Running, in_memory};
 use plimsoll_testkit::peers::require_peer;
 use plimsoll_testkit::skips::skip;
 
@@ -51,7 +50,4 @@ fn libnfs_finds_every_procedure_of_version_2_as_the_standard_has_it() {
         return;
     }
     judge(&program, &in_memory());
-    let root = place.path().join("export");
-    std::fs::create_dir(&root).unwrap();
-    judge(&program, &run(NfsFiles::Directory { root, flush: Flush::Never }, false));
 }

@@ -4,20 +4,19 @@
 
 mod nfs_calls;
 mod nfs_sockets;
-#[allow(dead_code, reason = "not all of it is needed here")]
+
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::net::{TcpStream, UdpSocket};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use nfs_calls::{NFS, encoded, servers};
-use nfs_sockets::{Running, in_memory, run};
-use plimsoll_nfs::server::{Flush, NfsConfig, NfsFiles, NfsServer};
+use nfs_calls::{NFS, created, decoded, encoded, handle, roomy};
+use nfs_sockets::{Running, in_memory, with_portmapper};
 use plimsoll_nfs::wire::record;
 use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
-use plimsoll_nfs::wire::{Decode as _, XdrIn, portmap};
+use plimsoll_nfs::wire::{Decode as _, Encode, Name, Path, XdrIn, mount, portmap, v3};
 use plimsoll_servers::Builtin;
 use plimsoll_testkit::peers::require_peer;
 use plimsoll_testkit::processes::{is_alive, wait_until};
@@ -29,54 +28,71 @@ fn judge(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// Both kinds of files; the directory goes when the second value is dropped.
-fn both() -> [(Running, Option<tempfile::TempDir>); 2] {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path().to_owned();
-    let files = NfsFiles::Directory { root, flush: Flush::AsPromised };
-    [(in_memory(), None), (run(files, false), Some(directory))]
-}
-
 #[test]
 fn libnfs_writes_lists_and_reads_files() {
     let data: Vec<u8> = (0..3_000_001_u32).map(|i| (i * 31 % 253) as u8).collect();
     let local = tempfile::tempdir().unwrap();
     let from = local.path().join("from");
     fs::write(&from, &data).unwrap();
-    for (server, directory) in both() {
-        let from = from.to_str().unwrap();
-        if judge("nfs-cp", &[from, &server.url("/file")]).is_none() {
-            return;
-        }
-        let listed = judge("nfs-ls", &[&server.url("")]).unwrap();
-        let listed = String::from_utf8(listed).unwrap();
-        assert!(listed.contains("3000001 file"), "{listed}");
-        assert!(judge("nfs-cat", &[&server.url("/file")]).unwrap() == data);
-        judge("nfs-cp", &[&server.url("/file"), &server.url("/copy")]).unwrap();
-        assert!(judge("nfs-cat", &[&server.url("/copy")]).unwrap() == data);
-        if let Some(directory) = directory {
-            assert!(fs::read(directory.path().join("file")).unwrap() == data);
-        }
+    let server = in_memory();
+    if judge("nfs-cp", &[from.to_str().unwrap(), &server.url("/file")]).is_none() {
+        return;
     }
+    let listed = judge("nfs-ls", &[&server.url("")]).unwrap();
+    let listed = String::from_utf8(listed).unwrap();
+    assert!(listed.contains("3000001 file"), "{listed}");
+    assert!(judge("nfs-cat", &[&server.url("/file")]).unwrap() == data);
+    judge("nfs-cp", &[&server.url("/file"), &server.url("/copy")]).unwrap();
+    assert!(judge("nfs-cat", &[&server.url("/copy")]).unwrap() == data);
 }
 
 #[test]
 fn libnfs_walks_through_directories() {
     let Some(_) = require_peer("nfs-ls") else { return };
-    let directory = tempfile::tempdir().unwrap();
-    for number in 0..40 {
-        let below = directory.path().join(format!("directory-{number}"));
-        fs::create_dir(&below).unwrap();
-        for file in 0..30 {
-            fs::write(below.join(format!("file-{file}")), vec![b'x'; file]).unwrap();
-        }
-    }
-    let root = directory.path().to_owned();
-    let server = run(NfsFiles::Directory { root, flush: Flush::Never }, false);
+    let server = in_memory();
+    make_tree(&server);
     let listed = judge("nfs-ls", &["-R", &server.url("")]).unwrap();
     let listed = String::from_utf8(listed).unwrap();
     assert_eq!(listed.lines().count(), 40 * 31, "{listed}");
     assert!(listed.contains("29 directory-39/file-29") || listed.contains("29 file-29"));
+}
+
+/// Makes forty directories of thirty files, `file-N` of N bytes.
+fn make_tree(server: &Running) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server.address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut xid = 0;
+    let mut results = |program, procedure, arguments: &dyn Encode| {
+        xid += 1;
+        socket.send(&encoded(xid, program, procedure, arguments)).unwrap();
+        let mut reply = [0; 1024];
+        let bytes = socket.recv(&mut reply).unwrap();
+        let mut input = XdrIn::new(&reply[..bytes]);
+        assert_eq!(ReplyHead::decode(&mut input).unwrap().outcome, ReplyOutcome::Success);
+        input.rest().to_vec()
+    };
+    let mounted =
+        results((mount::PROGRAM, 3), 1, &mount::MountArgs { path: Path::from("/export") });
+    let mount::MountReply::Ok(root) = decoded::<mount::Mount3Res<'_>>(&mounted) else { panic!() };
+    for number in 0..40 {
+        let name = format!("directory-{number}");
+        let (dir, name, attributes) = (root.handle, Name::from(&*name), Default::default());
+        let arguments = v3::MkDirArgs { dir, name, attributes };
+        let made = results((NFS, 3), v3::Procedure::MkDir.number(), &arguments);
+        let directory = created(&made).unwrap();
+        for file in 0..30 {
+            let name = format!("file-{file}");
+            let how = v3::CreateHow::Unchecked(v3::SetAttributes {
+                size: Some(file),
+                ..Default::default()
+            });
+            let dir = handle(&directory);
+            let arguments = v3::CreateArgs { dir, name: Name::from(&*name), how };
+            let made = results((NFS, 3), v3::Procedure::Create.number(), &arguments);
+            created(&made).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -152,7 +168,7 @@ fn a_record_that_is_too_long_ends_the_connection_and_nothing_else() {
 
 #[test]
 fn the_portmapper_leads_to_the_server() {
-    let server = run(NfsFiles::Memory { bytes_max: 1 << 20 }, true);
+    let server = with_portmapper();
     let wanted = portmap::Mapping { program: NFS, version: 3, protocol: portmap::UDP, port: 0 };
     let call = encoded(7, (portmap::PROGRAM, 2), 3, &wanted);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -177,38 +193,37 @@ fn it_stops_at_once_with_connections_open() {
 
 #[test]
 fn sixty_threads_that_change_the_same_names_do_not_lock_each_other_out() {
-    for server in servers() {
-        let root = server.root();
-        let directories: Vec<_> =
-            (0..4).map(|n| server.make_directory(&root, &format!("directory-{n}"))).collect();
-        std::thread::scope(|scope| {
-            for thread in 0..60_usize {
-                let (server, root, directories) = (&server, &root, &directories);
-                scope.spawn(move || {
-                    for round in 0..40 {
-                        let here = &directories[(thread + round) % 4];
-                        let there = &directories[(thread * 7 + round / 3) % 4];
-                        let name = format!("file-{}", (thread * 13 + round) % 10);
-                        let other = format!("file-{}", (thread + round * 5) % 10);
-                        let file = server.try_create(here, &name);
-                        if let Ok(file) = &file {
-                            let _ = server.write(file, (round * 100) as u64, &[1; 500]);
-                            let _ = server.read(file, 0, 1000);
-                        }
-                        server.rename((here, &name), (there, &other));
-                        // Directories change places too, below each other where that is allowed.
-                        let (a, b) = (thread % 4, (thread + round) % 4);
-                        server.rename((root, &format!("directory-{a}")), (there, "moved"));
-                        server.rename((there, "moved"), (root, &format!("directory-{b}")));
-                        let _ = server.lookup(here, b"..");
-                        server.list_some(there);
-                        server.remove(there, &other);
+    let server = roomy();
+    let root = server.root();
+    let directories: Vec<_> =
+        (0..4).map(|n| server.make_directory(&root, &format!("directory-{n}"))).collect();
+    std::thread::scope(|scope| {
+        for thread in 0..60_usize {
+            let (server, root, directories) = (&server, &root, &directories);
+            scope.spawn(move || {
+                for round in 0..40 {
+                    let here = &directories[(thread + round) % 4];
+                    let there = &directories[(thread * 7 + round / 3) % 4];
+                    let name = format!("file-{}", (thread * 13 + round) % 10);
+                    let other = format!("file-{}", (thread + round * 5) % 10);
+                    let file = server.try_create(here, &name);
+                    if let Ok(file) = &file {
+                        let _ = server.write(file, (round * 100) as u64, &[1; 500]);
+                        let _ = server.read(file, 0, 1000);
                     }
-                });
-            }
-        });
-        assert!(server.attributes(&root).is_ok());
-    }
+                    server.rename((here, &name), (there, &other));
+                    // Directories change places too, below each other where that is allowed.
+                    let (a, b) = (thread % 4, (thread + round) % 4);
+                    server.rename((root, &format!("directory-{a}")), (there, "moved"));
+                    server.rename((there, "moved"), (root, &format!("directory-{b}")));
+                    let _ = server.lookup(here, b"..");
+                    server.list_some(there);
+                    server.remove(there, &other);
+                }
+            });
+        }
+    });
+    assert!(server.attributes(&root).is_ok());
 }
 
 fn program() -> PathBuf {
@@ -218,15 +233,10 @@ fn program() -> PathBuf {
     program
 }
 
-fn builtin(arguments: &[&str], cores: Vec<u32>) -> Builtin {
-    let arguments = arguments.iter().map(Into::into).collect();
-    Builtin { arguments, ..Builtin::new("nfs", program(), &cores) }
-}
-
 #[test]
 fn a_process_of_its_own_announces_its_url_and_stops() {
     let core = plimsoll_servers::cores::available().unwrap()[0];
-    let server = builtin(&[], vec![core]).start().unwrap();
+    let server = Builtin::new("nfs", program(), &[core]).start().unwrap();
     let port = server.address.port();
     assert_eq!(server.url(), format!("nfs://127.0.0.1:{port}/export?mountport={port}"));
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
@@ -235,17 +245,4 @@ fn a_process_of_its_own_announces_its_url_and_stops() {
     let pid = server.pid();
     server.stop().unwrap();
     assert!(!is_alive(pid));
-}
-
-#[test]
-fn a_directory_that_is_missing_is_named() {
-    let message = builtin(&["--root", "/no/such/directory"], vec![]).start().unwrap_err();
-    let message = message.to_string();
-    assert!(message.contains("/no/such/directory"), "{message}");
-    let missing = Path::new("/no/such/directory").to_owned();
-    let files = NfsFiles::Directory { root: missing, flush: Flush::Never };
-    let listen = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), 0);
-    let config = NfsConfig { listen, files, portmapper: None, cores: Vec::new() };
-    let message = NfsServer::bind(&config).unwrap_err().to_string();
-    assert!(message.starts_with("cannot serve the directory /no/such/directory: "), "{message}");
 }

@@ -4,7 +4,7 @@
 
 mod nfs_sockets;
 
-use nfs_sockets::{Running, run};
+use nfs_sockets::{Running, with_portmapper};
 use nfs3_client::nfs3_types::nfs3::{
     ACCESS3args, COMMIT3args, CREATE3args, FSINFO3args, FSSTAT3args, GETATTR3args, LINK3args,
     LOOKUP3args, MKDIR3args, MKNOD3args, Nfs3Option, Nfs3Result, PATHCONF3args, READ3args,
@@ -16,7 +16,6 @@ use nfs3_client::nfs3_types::rpc::{auth_unix, opaque_auth};
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 use nfs3_client::tokio::{TokioConnector, TokioIo};
 use nfs3_client::{Nfs3Connection, Nfs3ConnectionBuilder};
-use plimsoll_nfs::server::{Flush, NfsFiles};
 use tokio::net::TcpStream;
 
 type Connection = Nfs3Connection<TokioIo<TcpStream>>;
@@ -140,22 +139,14 @@ async fn names(nfs: &mut Connection, root: &nfs_fh3, file: &nfs_fh3) {
 #[test]
 fn every_procedure_works_for_a_foreign_client() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path().to_owned();
-    let files = [
-        NfsFiles::Memory { bytes_max: 64 << 20 },
-        NfsFiles::Directory { root, flush: Flush::AsPromised },
-    ];
-    for files in files {
-        let server = run(files, true);
-        runtime.block_on(async {
-            let mut nfs = connect(&server).await;
-            nfs.null().await.unwrap();
-            let root = nfs.root_nfs_fh3();
-            let file = content(&mut nfs, &root).await;
-            attributes(&mut nfs, &root, &file).await;
-            names(&mut nfs, &root, &file).await;
-            nfs.unmount().await.unwrap();
-        });
-    }
+    let server = with_portmapper();
+    runtime.block_on(async {
+        let mut nfs = connect(&server).await;
+        nfs.null().await.unwrap();
+        let root = nfs.root_nfs_fh3();
+        let file = content(&mut nfs, &root).await;
+        attributes(&mut nfs, &root, &file).await;
+        names(&mut nfs, &root, &file).await;
+        nfs.unmount().await.unwrap();
+    });
 }

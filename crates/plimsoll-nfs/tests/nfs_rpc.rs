@@ -3,12 +3,11 @@
 
 mod nfs_calls;
 
-use nfs_calls::{NFS, Server, decoded, encoded, handle, in_memory, servers};
-use plimsoll_nfs::server::store::memory::MemoryStore;
+use nfs_calls::{NFS, Server, decoded, encoded, handle, in_memory, roomy};
+use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{NfsCore, Registered};
 use plimsoll_nfs::wire::rpc::{Auth, Call, ReplyHead, ReplyOutcome, auth};
 use plimsoll_nfs::wire::{Decode, Encode, Name, Path, XdrIn, mount, portmap, v3};
-use std::sync::Arc;
 
 fn outcome(reply: &[u8]) -> ReplyOutcome {
     ReplyHead::decode(&mut XdrIn::new(reply)).unwrap().outcome
@@ -61,28 +60,27 @@ fn credentials_are_none_or_system() {
 
 #[test]
 fn only_the_export_and_what_is_in_it_can_be_mounted() {
-    for server in servers() {
-        let root = server.root();
-        let directory = server.make_directory(&root, "directory");
-        server.create(&root, "file");
-        server.symlink(&root, "link", "directory");
-        let mount = |path: &str| {
-            let arguments = mount::MountArgs { path: Path::from(path) };
-            let results = server.results((mount::PROGRAM, 3), 1, &arguments);
-            match decoded::<mount::Mount3Res<'_>>(&results) {
-                mount::MountReply::Ok(ok) => Ok(ok.handle.bytes().to_vec()),
-                mount::MountReply::Err(status) => Err(status),
-            }
-        };
-        assert_eq!(mount("/export/"), Ok(root.clone()));
-        assert_eq!(mount("/export/directory"), Ok(directory));
-        for refused in ["/", "/etc", "", "/exports", "export", "/export/..", "/export/../etc"] {
-            assert_eq!(mount(refused), Err(mount::MountStatus::ACCES), "{refused:?}");
+    let server = roomy();
+    let root = server.root();
+    let directory = server.make_directory(&root, "directory");
+    server.create(&root, "file");
+    server.symlink(&root, "link", "directory");
+    let mount = |path: &str| {
+        let arguments = mount::MountArgs { path: Path::from(path) };
+        let results = server.results((mount::PROGRAM, 3), 1, &arguments);
+        match decoded::<mount::Mount3Res<'_>>(&results) {
+            mount::MountReply::Ok(ok) => Ok(ok.handle.bytes().to_vec()),
+            mount::MountReply::Err(status) => Err(status),
         }
-        assert_eq!(mount("/export/missing"), Err(mount::MountStatus::NOENT));
-        for wrong in ["/export/file", "/export/link"] {
-            assert_eq!(mount(wrong), Err(mount::MountStatus::NOTDIR), "{wrong:?}");
-        }
+    };
+    assert_eq!(mount("/export/"), Ok(root.clone()));
+    assert_eq!(mount("/export/directory"), Ok(directory));
+    for refused in ["/", "/etc", "", "/exports", "export", "/export/..", "/export/../etc"] {
+        assert_eq!(mount(refused), Err(mount::MountStatus::ACCES), "{refused:?}");
+    }
+    assert_eq!(mount("/export/missing"), Err(mount::MountStatus::NOENT));
+    for wrong in ["/export/file", "/export/link"] {
+        assert_eq!(mount(wrong), Err(mount::MountStatus::NOTDIR), "{wrong:?}");
     }
 }
 
@@ -110,7 +108,7 @@ fn mounts_are_listed_until_they_end() {
 
 #[test]
 fn the_portmapper_knows_both_programs_and_takes_no_others() {
-    let core = NfsCore::new(Arc::new(MemoryStore::new(1 << 20)));
+    let core = NfsCore::new(Store::new(1 << 20));
     let core = core.with_portmapper(Registered { port: 2049 });
     let server = Server { core, ..in_memory(1) };
     let program = (portmap::PROGRAM, 2);
@@ -133,27 +131,26 @@ fn the_portmapper_knows_both_programs_and_takes_no_others() {
 
 #[test]
 fn a_repeated_call_gets_its_reply_again_and_is_not_executed_again() {
-    for server in servers() {
-        let root = server.root();
-        let name = Name::from("file");
-        let how = v3::CreateHow::Guarded(v3::SetAttributes::default());
-        let create = v3::CreateArgs { dir: handle(&root), name, how };
-        let create = encoded(server.next_xid(), (NFS, 3), 8, &create);
-        let first = server.raw(&create).unwrap();
-        assert_eq!(server.raw(&create).unwrap(), first);
-        let arguments = v3::RemoveArgs { dir: handle(&root), name };
-        let remove = encoded(server.next_xid(), (NFS, 3), 12, &arguments);
-        let removed = server.raw(&remove).unwrap();
-        assert_eq!(server.raw(&remove).unwrap(), removed);
-        assert_eq!(outcome(&removed), ReplyOutcome::Success);
-        // The same number with other arguments is another call.
-        let other = v3::RemoveArgs { dir: handle(&root), name: Name::from("other") };
-        let mut other = encoded(0, (NFS, 3), 12, &other);
-        other[..4].copy_from_slice(&remove[..4]);
-        assert_ne!(server.raw(&other).unwrap(), removed);
-        // And so is the same call with another number.
-        assert_eq!(server.remove(&root, "file"), v3::Status3::NOENT);
-    }
+    let server = roomy();
+    let root = server.root();
+    let name = Name::from("file");
+    let how = v3::CreateHow::Guarded(v3::SetAttributes::default());
+    let create = v3::CreateArgs { dir: handle(&root), name, how };
+    let create = encoded(server.next_xid(), (NFS, 3), 8, &create);
+    let first = server.raw(&create).unwrap();
+    assert_eq!(server.raw(&create).unwrap(), first);
+    let arguments = v3::RemoveArgs { dir: handle(&root), name };
+    let remove = encoded(server.next_xid(), (NFS, 3), 12, &arguments);
+    let removed = server.raw(&remove).unwrap();
+    assert_eq!(server.raw(&remove).unwrap(), removed);
+    assert_eq!(outcome(&removed), ReplyOutcome::Success);
+    // The same number with other arguments is another call.
+    let other = v3::RemoveArgs { dir: handle(&root), name: Name::from("other") };
+    let mut other = encoded(0, (NFS, 3), 12, &other);
+    other[..4].copy_from_slice(&remove[..4]);
+    assert_ne!(server.raw(&other).unwrap(), removed);
+    // And so is the same call with another number.
+    assert_eq!(server.remove(&root, "file"), v3::Status3::NOENT);
 }
 
 #[test]
@@ -170,49 +167,48 @@ fn what_is_no_call_gets_no_reply() {
 
 #[test]
 fn damaged_calls_never_break_the_server() {
-    for server in servers() {
-        let root = server.root();
-        let file = server.create(&root, "file");
-        let mut calls = Vec::new();
-        let dir = handle(&root);
-        let name = Name::from("file");
-        let mut add = |procedure: v3::Procedure, arguments: &dyn Encode| {
-            calls.push(encoded(server.next_xid(), (NFS, 3), procedure.number(), arguments));
-        };
-        add(v3::Procedure::Lookup, &v3::LookupArgs { dir, name });
-        add(v3::Procedure::ReadLink, &v3::ReadLinkArgs { symlink: dir });
-        let (offset, count, stable) = (1, 9, v3::StableHow::Unstable);
-        let file = handle(&file);
-        add(v3::Procedure::Read, &v3::ReadArgs { file, offset, count });
-        add(v3::Procedure::Write, &v3::WriteArgs { file, offset, count, stable, data: &[5; 9] });
-        let attributes = v3::SetAttributes { size: Some(5), ..Default::default() };
-        let how = v3::CreateHow::Unchecked(attributes);
-        add(v3::Procedure::Create, &v3::CreateArgs { dir, name, how });
-        add(v3::Procedure::SetAttr, &v3::SetAttrArgs { object: file, attributes, guard: None });
-        let (cookie, verifier) = (3, [0; 8]);
-        let (dir_count, max_count) = (512, 4096);
-        let plus = v3::ReadDirPlusArgs { dir, cookie, verifier, dir_count, max_count };
-        add(v3::Procedure::ReadDirPlus, &plus);
-        let (to_dir, to_name) = (dir, Name::from("b"));
-        let rename = v3::RenameArgs { from_dir: dir, from_name: name, to_dir, to_name };
-        add(v3::Procedure::Rename, &rename);
-        let mut state = 99_u64;
-        let mut random = |below: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as usize % below
-        };
-        for round in 0..4000 {
-            let mut call = calls[round % calls.len()].clone();
-            for _ in 0..=random(3) {
-                let at = random(call.len());
-                call[at] = [0, 1, 0x7f, 0x80, 0xff, random(256) as u8][random(6)];
-            }
-            call.truncate(call.len() - [0, 0, 0, 1, 4, 8][random(6)]);
-            if let Some(reply) = server.raw(&call) {
-                outcome(&reply);
-                assert!(reply.len() < 2 << 20);
-            }
+    let server = roomy();
+    let root = server.root();
+    let file = server.create(&root, "file");
+    let mut calls = Vec::new();
+    let dir = handle(&root);
+    let name = Name::from("file");
+    let mut add = |procedure: v3::Procedure, arguments: &dyn Encode| {
+        calls.push(encoded(server.next_xid(), (NFS, 3), procedure.number(), arguments));
+    };
+    add(v3::Procedure::Lookup, &v3::LookupArgs { dir, name });
+    add(v3::Procedure::ReadLink, &v3::ReadLinkArgs { symlink: dir });
+    let (offset, count, stable) = (1, 9, v3::StableHow::Unstable);
+    let file = handle(&file);
+    add(v3::Procedure::Read, &v3::ReadArgs { file, offset, count });
+    add(v3::Procedure::Write, &v3::WriteArgs { file, offset, count, stable, data: &[5; 9] });
+    let attributes = v3::SetAttributes { size: Some(5), ..Default::default() };
+    let how = v3::CreateHow::Unchecked(attributes);
+    add(v3::Procedure::Create, &v3::CreateArgs { dir, name, how });
+    add(v3::Procedure::SetAttr, &v3::SetAttrArgs { object: file, attributes, guard: None });
+    let (cookie, verifier) = (3, [0; 8]);
+    let (dir_count, max_count) = (512, 4096);
+    let plus = v3::ReadDirPlusArgs { dir, cookie, verifier, dir_count, max_count };
+    add(v3::Procedure::ReadDirPlus, &plus);
+    let (to_dir, to_name) = (dir, Name::from("b"));
+    let rename = v3::RenameArgs { from_dir: dir, from_name: name, to_dir, to_name };
+    add(v3::Procedure::Rename, &rename);
+    let mut state = 99_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    for round in 0..4000 {
+        let mut call = calls[round % calls.len()].clone();
+        for _ in 0..=random(3) {
+            let at = random(call.len());
+            call[at] = [0, 1, 0x7f, 0x80, 0xff, random(256) as u8][random(6)];
         }
-        assert!(server.attributes(&root).is_ok());
+        call.truncate(call.len() - [0, 0, 0, 1, 4, 8][random(6)]);
+        if let Some(reply) = server.raw(&call) {
+            outcome(&reply);
+            assert!(reply.len() < 2 << 20);
+        }
     }
+    assert!(server.attributes(&root).is_ok());
 }

@@ -5,7 +5,9 @@
 mod fixture;
 
 use plimsoll_model::disclosure::{Host, KernelSetting, Setting};
-use plimsoll_model::inventory::{Inventory, ServerSoftware, Stated, StatedSystem, SystemInventory};
+use plimsoll_model::inventory::{
+    ConfigurationFile, Inventory, ServerSoftware, Stated, StatedSystem, SystemInventory,
+};
 use plimsoll_model::result::RunResult;
 
 fn disclosed() -> RunResult {
@@ -42,6 +44,10 @@ fn disclosed() -> RunResult {
         name: "nginx".into(),
         version: Some("nginx/1.28.0".into()),
         command_line: Some("nginx -g <b>".into()),
+        configuration_file: Some(ConfigurationFile {
+            path: "/etc/nginx.conf".into(),
+            sha256: "00ff".into(),
+        }),
         listens: vec!["0.0.0.0:80".into()],
         ..ServerSoftware::default()
     };
@@ -74,6 +80,7 @@ fn changed_settings_stand_beside_default_and_meaning_and_what_nobody_stated_is_l
         "System web1",
         "host of: http://192.0.2.17:8080/",
         "server nginx: nginx/1.28.0, on 0.0.0.0:80; nginx -g ",
+        "; configuration file /etc/nginx.conf, SHA-256 00ff",
         "Kernel settings that differ from their defaults (web1)",
         "tester: Ada",
         "sponsor: not stated",

@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Lets this process have as many files open as the system allows: the directory store keeps
-/// descriptors, and every connection is one. Fewer are no error, only slower.
+/// Lets this process have as many files open as the system allows: every connection is one.
+/// Fewer are no error, only slower.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

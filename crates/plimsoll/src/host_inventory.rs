@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plimsoll_model::disclosure::Tool;
 use plimsoll_model::inventory::{INVENTORY_FORMAT, INVENTORY_KIND, Inventory, ServerSoftware};
-use plimsoll_servers::configuration::configuration;
+use plimsoll_servers::configuration::configuration_file;
 use plimsoll_servers::listener;
 use plimsoll_servers::software::{Running, running};
 
@@ -60,7 +60,7 @@ fn servers() -> (Vec<ServerSoftware>, Vec<String>) {
     let mut servers: Vec<ServerSoftware> = by_process
         .into_iter()
         .map(|(pid, (name, listens))| ServerSoftware {
-            configuration: configuration(pid).map(|read| hidden::text(&read.text)),
+            configuration_file: configuration_file(pid),
             ..server(name, running(pid), &listens)
         })
         .collect();
@@ -94,6 +94,7 @@ fn server(name: String, running: Running, listens: &[SocketAddr]) -> ServerSoftw
         program: program.map(|path| path.display().to_string()),
         version,
         command_line: (!arguments.is_empty()).then(|| hidden::command_line(&arguments)),
+        configuration_file: None,
         configuration: None,
         listens: listens.iter().map(SocketAddr::to_string).collect(),
     }

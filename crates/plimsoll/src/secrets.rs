@@ -1,5 +1,5 @@
 //! What must not be stored or shown: passwords, and values of header fields. `hidden` is about
-//! what servers were given by others.
+//! command lines of servers that others started.
 
 pub(crate) mod hidden;
 

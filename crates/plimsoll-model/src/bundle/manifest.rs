@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ impl Manifest {
         let path = bundle.join(MANIFEST_FILE);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(BundleError::storage(&path, "read it", e)),
         };
         let manifest: Self = serde_json::from_slice(&bytes).map_err(|e| {
@@ -183,11 +183,15 @@ fn checksum(path: &Path) -> Result<String, BundleError> {
     if !fs::symlink_metadata(path).map_err(reading)?.is_file() {
         return Ok("not a file".to_owned());
     }
-    let mut file = File::open(path).map_err(reading)?;
+    sha256_of(&mut File::open(path).map_err(reading)?).map_err(reading)
+}
+
+/// SHA-256 of what is left to read, in hexadecimal digits.
+pub fn sha256_of(content: &mut impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     loop {
-        let n = file.read(&mut buffer).map_err(reading)?;
+        let n = content.read(&mut buffer)?;
         if n == 0 {
             break;
         }

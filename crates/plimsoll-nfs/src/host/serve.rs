@@ -14,13 +14,13 @@ use plimsoll_servers::delay::DelayLaw;
 use plimsoll_servers::work::Work;
 use plimsoll_servers::{cores, descriptors};
 
-use crate::server::{Flush, NfsConfig, NfsFiles, NfsServer};
+use crate::server::{NfsConfig, NfsServer};
 
 /// Its flags.
 pub(super) fn command() -> clap::Command {
     ServeNfsArgs::augment_args(clap::Command::new("nfs").about(
-        "The reference NFS server, versions 2 and 3 over TCP and UDP; no authentication: any \
-         client has full access",
+        "The reference NFS server, versions 2 and 3 over TCP and UDP, with its files in memory; \
+         no authentication: any client has full access",
     ))
 }
 
@@ -29,15 +29,14 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let args = ServeNfsArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
-    let flush = if args.no_sync { Flush::Never } else { Flush::AsPromised };
-    let files = match &args.root {
-        Some(root) => NfsFiles::Directory { root: root.clone(), flush },
-        None => NfsFiles::Memory { bytes_max: args.memory_max.0 },
-    };
-    let (portmapper, cores) = (args.portmapper, args.cores.clone());
     descriptors::raise_descriptor_limit();
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
-    let config = NfsConfig { listen: args.listen, files, portmapper, cores };
+    let config = NfsConfig {
+        listen: args.listen,
+        memory_bytes_max: args.memory_max.0,
+        portmapper: args.portmapper,
+        cores: args.cores,
+    };
     let work = Work(args.work.unwrap_or_default());
     let mut server = NfsServer::bind(&config)?.with_work(work);
     if let Some(law) = &law {
@@ -58,18 +57,12 @@ struct ServeNfsArgs {
     /// Address to listen on, TCP and UDP; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2049")]
     listen: SocketAddr,
-    /// Serve this directory instead of an empty file system in memory; set-id bits are never set
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
     /// Most memory that files and their names may take
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size, conflicts_with = "root")]
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
     memory_max: Bytes,
     /// Answer as a portmapper too, normally on port 111
     #[arg(long, value_name = "ADDR")]
     portmapper: Option<SocketAddr>,
-    /// Say that data is on disk before it is; faster, and lost when the system crashes
-    #[arg(long, requires = "root")]
-    no_sync: bool,
     /// Cores to use, for example 0,2; one UDP thread each
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
@@ -79,7 +72,7 @@ struct ServeNfsArgs {
     work: Option<Nanos>,
     /// Hold each reply to GETATTR until a queue of known law would have served it, for example
     /// service=exp:1ms,servers=4
-    #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "root")]
+    #[arg(long, value_name = "SPEC", hide = true)]
     calibrated: Option<CalibratedSpec>,
     /// Where it writes what happened to each of those, at its end
     #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]

@@ -1,5 +1,5 @@
 //! The reference NFS server: NFS versions 2 and 3 with MOUNT, over TCP and UDP on one port, in
-//! memory or on a directory, with a portmapper if wanted.
+//! memory, with a portmapper if wanted.
 //!
 //! It is a server to measure against, not one to keep files on: whoever reaches it may do
 //! everything, whatever user he says he is.
@@ -14,11 +14,9 @@ mod tcp;
 mod udp;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
-pub use store::directory::Flush;
 
 use delayed::Departures;
 use error::NfsServerError;
@@ -26,8 +24,6 @@ use plimsoll_servers::delay::DelayLaw;
 use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 use store::Store;
-use store::directory::DirectoryStore;
-use store::memory::MemoryStore;
 
 /// Ports tried until one is free for TCP and UDP, when any will do.
 const PORT_TRIES: usize = 64;
@@ -39,29 +35,12 @@ const BACKLOG: i32 = 1024;
 pub struct NfsConfig {
     /// Address to listen on, for TCP and UDP; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where the files are.
-    pub files: NfsFiles,
+    /// Most memory in bytes that files and their names may take.
+    pub memory_bytes_max: u64,
     /// Address of a portmapper to serve as well; normally port 111.
     pub portmapper: Option<SocketAddr>,
     /// Cores to keep to, and one thread for UDP on each; empty: any, and one thread.
     pub cores: Vec<u32>,
-}
-
-/// Where the files of a server are.
-#[derive(Clone, Debug)]
-pub enum NfsFiles {
-    /// In memory, of which at most so many bytes are used.
-    Memory {
-        /// Limit in bytes.
-        bytes_max: u64,
-    },
-    /// Below a directory.
-    Directory {
-        /// The directory.
-        root: PathBuf,
-        /// Whether what is answered to be durable is.
-        flush: Flush,
-    },
 }
 
 /// An NFS server that listens and does not serve yet.
@@ -83,13 +62,6 @@ struct Endpoint {
 impl NfsServer {
     /// Listens. Calls queue up in the kernel until [`NfsServer::serve_until`].
     pub fn bind(config: &NfsConfig) -> Result<Self, ServerError> {
-        let store: Arc<dyn Store> = match &config.files {
-            NfsFiles::Memory { bytes_max } => Arc::new(MemoryStore::new(*bytes_max)),
-            NfsFiles::Directory { root, flush } => Arc::new(
-                DirectoryStore::open(root, *flush)
-                    .map_err(|source| ServerError::Root { path: root.clone(), source })?,
-            ),
-        };
         let nfs = Endpoint::bind(config.listen)
             .map_err(|source| ServerError::Listen { address: config.listen, source })?;
         let bind = |address: SocketAddr| {
@@ -97,7 +69,7 @@ impl NfsServer {
                 .map_err(|source| ServerError::own(NfsServerError::Portmapper { address, source }))
         };
         let portmapper = config.portmapper.map(bind).transpose()?;
-        let mut core = NfsCore::new(store);
+        let mut core = NfsCore::new(Store::new(config.memory_bytes_max));
         if portmapper.is_some() {
             core = core.with_portmapper(Registered { port: nfs.address.port() });
         }

@@ -2,42 +2,31 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_nfs::server::store::Store;
-use plimsoll_nfs::server::store::directory::{DirectoryStore, Flush};
-use plimsoll_nfs::server::store::memory::MemoryStore;
 use plimsoll_nfs::server::{Answered, Link, NfsCore, Peer};
 use plimsoll_nfs::wire::rpc::{AuthSys, Credential, Groups, ReplyHead, ReplyOutcome, encode_call};
 use plimsoll_nfs::wire::xdr::Words;
 use plimsoll_nfs::wire::{Decode, Encode, Name, Path, XdrIn, mount, v2, v3};
-use tempfile::TempDir;
 
 pub const NFS: u32 = 100_003;
 
-/// A server in memory and what it needs.
+/// A server without sockets.
 pub struct Server {
     pub core: NfsCore,
-    pub directory: Option<TempDir>,
     pub link: Link,
     pub xid: AtomicU32,
 }
 
-/// One server on each kind of store.
-pub fn servers() -> Vec<Server> {
-    let directory = tempfile::tempdir().unwrap();
-    let store = DirectoryStore::open(directory.path(), Flush::Never).unwrap();
-    vec![in_memory(64 << 20), Server { directory: Some(directory), ..on(Arc::new(store)) }]
+/// A server with room for most tests.
+pub fn roomy() -> Server {
+    in_memory(64 << 20)
 }
 
 pub fn in_memory(bytes_max: u64) -> Server {
-    on(Arc::new(MemoryStore::new(bytes_max)))
-}
-
-pub fn on(store: Arc<dyn Store>) -> Server {
-    let core = NfsCore::new(store);
-    Server { core, directory: None, link: Link::Stream, xid: AtomicU32::new(1) }
+    let core = NfsCore::new(Store::new(bytes_max));
+    Server { core, link: Link::Stream, xid: AtomicU32::new(1) }
 }
 
 /// A call's bytes.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_nfs::server::store::memory::MemoryStore;
+use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{Link, NfsCore, Peer, Registered};
 use plimsoll_nfs::wire::rpc::{Call, ReplyOutcome, encode_reply};
 use plimsoll_nfs::wire::{XdrIn, mount, portmap, record};
@@ -69,7 +69,7 @@ pub struct Host {
 impl Host {
     /// With so many bytes of memory.
     pub fn new(bytes: u64) -> Self {
-        let core = NfsCore::new(Arc::new(MemoryStore::new(bytes)));
+        let core = NfsCore::new(Store::new(bytes));
         Self {
             core: Arc::new(core.with_portmapper(Registered { port: PORT })),
             has_portmapper: true,

@@ -1,12 +1,12 @@
-//! The same set-up over real sockets: against the reference server on a directory, and against
-//! NFS-Ganesha where it is installed.
+//! The same set-up over real sockets: against the reference server, and against NFS-Ganesha
+//! where it is installed.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_nfs::server::{Flush, NfsConfig, NfsFiles, NfsServer};
+use plimsoll_nfs::server::{NfsConfig, NfsServer};
 use plimsoll_nfs::validate::validate;
 use plimsoll_protocol::net::{Channel, ChannelError, Dial};
 use plimsoll_servers::Stop;
@@ -104,11 +104,10 @@ fn whole_life(mounted: &Mounted) {
 }
 
 #[test]
-fn the_reference_server_on_a_directory_serves_a_whole_life() {
-    let place = tempfile::tempdir().unwrap();
+fn the_reference_server_serves_a_whole_life_in_both_versions_over_both_transports() {
     let server = NfsServer::bind(&NfsConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
-        files: NfsFiles::Directory { root: place.path().to_owned(), flush: Flush::Never },
+        memory_bytes_max: ROOMY,
         portmapper: None,
         cores: Vec::new(),
     })
@@ -123,8 +122,10 @@ fn the_reference_server_on_a_directory_serves_a_whole_life() {
         (NfsVersion::V3, "udp"),
     ] {
         let url = format!("{url}&transport={transport}");
-        whole_life(&mount_at(&Sockets, &url, version).unwrap());
-        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "{url}");
+        let mounted = mount_at(&Sockets, &url, version).unwrap();
+        whole_life(&mounted);
+        let left = remote(&Sockets, &mounted).list(&mounted.root, Listing::Names).unwrap();
+        assert!(left.is_empty(), "{url}");
     }
     stop.request();
     serving.join().unwrap().unwrap();

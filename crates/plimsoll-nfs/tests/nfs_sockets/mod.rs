@@ -1,11 +1,13 @@
 //! A server on sockets of its own, in this process.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread::JoinHandle;
 
-use plimsoll_nfs::server::{NfsConfig, NfsFiles, NfsServer};
+use plimsoll_nfs::server::{NfsConfig, NfsServer};
 use plimsoll_servers::{ServerError, Stop};
+
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A server in a thread of this process; stops when dropped.
 pub struct Running {
@@ -15,10 +17,18 @@ pub struct Running {
     thread: Option<JoinHandle<Result<(), ServerError>>>,
 }
 
-pub fn run(files: NfsFiles, with_portmapper: bool) -> Running {
-    let any = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), 0);
-    let portmapper = with_portmapper.then_some(any);
-    let config = NfsConfig { listen: any, files, portmapper, cores: Vec::new() };
+/// With a portmapper of its own as well.
+pub fn with_portmapper() -> Running {
+    run(Some(ANY))
+}
+
+pub fn in_memory() -> Running {
+    run(None)
+}
+
+fn run(portmapper: Option<SocketAddr>) -> Running {
+    let memory_bytes_max = 256 << 20;
+    let config = NfsConfig { listen: ANY, memory_bytes_max, portmapper, cores: Vec::new() };
     let server = NfsServer::bind(&config).unwrap();
     let (address, portmapper) = (server.address(), server.portmapper_address());
     let stop = Stop::new();
@@ -27,10 +37,6 @@ pub fn run(files: NfsFiles, with_portmapper: bool) -> Running {
         move || server.serve_until(&stop)
     });
     Running { address, portmapper, stop, thread: Some(thread) }
-}
-
-pub fn in_memory() -> Running {
-    run(NfsFiles::Memory { bytes_max: 256 << 20 }, false)
 }
 
 impl Running {

@@ -2,7 +2,7 @@
 
 use plimsoll_model::certificate::CertificateNote;
 use plimsoll_model::disclosure::{Host, KernelSetting, Setting, TargetDisclosure};
-use plimsoll_model::inventory::{Inventory, Stated, SystemInventory};
+use plimsoll_model::inventory::{Inventory, ServerSoftware, Stated, SystemInventory};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::units::{Bytes, Nanos, grouped};
 use serde::Serialize;
@@ -120,9 +120,10 @@ fn system(given: &SystemInventory) -> Vec<Section> {
     facts.extend(host_facts(it));
     for server in servers {
         let version = server.version.as_deref().unwrap_or("version not known");
-        let line = server.command_line.as_deref().map(|line| format!("; {line}"));
-        let text =
-            format!("{version}, on {}{}", server.listens.join(", "), line.unwrap_or_default());
+        let mut text = format!("{version}, on {}", server.listens.join(", "));
+        for more in server.command_line.iter().cloned().chain(configuration_file(server)) {
+            text.push_str(&format!("; {more}"));
+        }
         facts.push(Setting::new(format!("server {}", server.name), text));
     }
     facts.extend(not_readable.iter().map(|what| Setting::new("not readable", what)));
@@ -140,6 +141,10 @@ fn system(given: &SystemInventory) -> Vec<Section> {
         Some(Section { file: Some(file), ..section(&title, &[]) })
     }));
     sections
+}
+
+fn configuration_file(server: &ServerSoftware) -> Option<String> {
+    Some(format!("configuration file {}", server.configuration_file.as_ref()?))
 }
 
 /// What can only be stated, given or not.
@@ -198,6 +203,8 @@ fn target(target: &TargetDisclosure) -> Section {
         settings.push(Setting::new("held to cores", cores.join(", ")));
     }
     settings.extend(target.facts.iter().cloned());
+    let file = target.configuration_file.as_ref();
+    settings.extend(file.map(|file| Setting::new("configuration file", file.to_string())));
     let file = target.configuration.as_ref().map(|c| ("Configuration".to_owned(), c.clone()));
     Section { file, ..section(&format!("Target {}", target.target), &settings) }
 }

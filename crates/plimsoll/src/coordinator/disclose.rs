@@ -4,10 +4,10 @@ use plimsoll_engine::agent;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
 use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
-use plimsoll_model::inventory::SystemInventory;
+use plimsoll_model::inventory::{ConfigurationFile, SystemInventory};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
-use plimsoll_servers::configuration::configuration;
+use plimsoll_servers::configuration::configuration_file;
 use plimsoll_servers::software::running;
 
 use super::jitter;
@@ -74,19 +74,16 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
 fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
     let process = target.process.as_ref();
     let mut software = process.map(|p| p.software.to_string()).or_else(|| said.map(str::to_owned));
-    let mut configuration = process.map(|p| hidden::text(&p.configuration));
     let mut facts = vec![Setting::new("url", target.resolved.url.to_string())];
-    if process.is_none() {
-        let found = found_here(target);
-        software = software.or(found.version);
-        configuration = found.configuration;
-        facts.extend(found.facts);
-    }
+    let found = process.map_or_else(|| found_here(target), |_| FoundHere::default());
+    software = software.or(found.version);
+    facts.extend(found.facts);
     TargetDisclosure {
         target: target.name(),
         address: target.resolved.place(),
         software,
-        configuration,
+        configuration: process.map(|p| p.configuration.clone()),
+        configuration_file: found.configuration_file,
         cores: process.map(|p| p.cores.clone()).unwrap_or_default(),
         same_host: target.is_here,
         facts,
@@ -97,7 +94,7 @@ fn of_target(target: &Target, said: Option<&str>) -> TargetDisclosure {
 #[derive(Default)]
 struct FoundHere {
     version: Option<String>,
-    configuration: Option<String>,
+    configuration_file: Option<ConfigurationFile>,
     facts: Vec<Setting>,
 }
 
@@ -116,12 +113,8 @@ fn found_here(target: &Target) -> FoundHere {
         let line = hidden::command_line(&process.arguments);
         facts.push(Setting::new("command line", line));
     }
-    let configuration = configuration(pid).map(|read| {
-        let file = read.file.display().to_string();
-        facts.push(Setting::new("configuration read from", file));
-        hidden::text(&read.text)
-    });
-    FoundHere { version: process.version, configuration, facts }
+    let configuration_file = configuration_file(pid);
+    FoundHere { version: process.version, configuration_file, facts }
 }
 
 /// Which host does what: the generator with its addresses, each target and the link towards it,
@@ -212,16 +205,12 @@ fn not_verified(
     let unseen = foreign.map(|(target, disclosed)| {
         let name = target.name();
         let described = systems.iter().any(|given| given.of_targets.contains(&name));
-        let configuration = match disclosed.configuration {
-            Some(_) => {
-                "data of the server, and whether its configuration was changed since it began"
-            }
-            None => "configuration and data of the server",
-        };
-        match (described || disclosed.same_host, disclosed.same_host) {
-            (true, true) => format!("{name}: {configuration}, which somebody else started here"),
-            (true, false) => format!("{name}: {configuration}"),
-            (false, _) => format!(
+        match (disclosed.same_host, described) {
+            (true, _) => format!(
+                "{name}: configuration and data of the server, which somebody else started here"
+            ),
+            (false, true) => format!("{name}: configuration and data of the server"),
+            (false, false) => format!(
                 "{name}: hardware, operating system, software and tuning of the server; run \
                  `plimsoll inventory --json` there and give its file with --system, or state them \
                  with --system system.toml or --set disclosure.KEY=VALUE"

@@ -49,6 +49,9 @@ fn text_of(inventory: &Inventory) -> String {
         if let Some(line) = &server.command_line {
             let _ = writeln!(out, "    {line}");
         }
+        if let Some(file) = &server.configuration_file {
+            let _ = writeln!(out, "    configuration file {file}");
+        }
     }
     if !inventory.not_readable.is_empty() {
         out.push_str("\nnot readable:\n");

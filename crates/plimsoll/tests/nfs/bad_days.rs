@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plimsoll_testkit::cut_proxy::CutProxy;
 use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ fn a_version_in_the_url_that_is_not_the_suites_is_refused() {
 
 #[test]
 fn a_server_without_the_suites_version_says_which_it_has() {
-    let Some(server) = plimsoll_testkit::nfs_peers::ganesha(&[]) else { return };
+    let Some(server) = ganesha(&[]) else { return };
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let run = plimsoll(&short("nfs-v2", &server.url(), &bundle, &["--points", "50"]));
@@ -90,16 +91,15 @@ fn a_file_set_larger_than_the_server_is_refused_before_the_first_byte() {
 
 #[test]
 fn a_directory_of_somebody_else_is_not_written_to() {
-    let export = tempfile::tempdir().unwrap();
-    std::fs::create_dir(export.path().join("plimsoll-files")).unwrap();
-    std::fs::write(export.path().join("plimsoll-files/letter.txt"), "dear").unwrap();
-    let server = Served::with(&["--root", export.path().to_str().unwrap()]);
+    let Some(server) = ganesha(&[]) else { return };
+    let letter = export_of(&server).join("plimsoll-files/letter.txt");
+    std::fs::create_dir(letter.parent().unwrap()).unwrap();
+    std::fs::write(&letter, "dear").unwrap();
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let run = plimsoll(&short("nfs-v3", &server.url, &bundle, &["--points", "50"]));
+    let run = plimsoll(&short("nfs-v3", &server.url(), &bundle, &["--points", "50"]));
     run.check(2, &["plimsoll-files exists there and carries no .plimsoll"]);
-    let kept = std::fs::read(export.path().join("plimsoll-files/letter.txt")).unwrap();
-    assert_eq!(kept, b"dear");
+    assert_eq!(std::fs::read(letter).unwrap(), b"dear");
 }
 
 /// Starts a command that writes a file set to the server on `export`, presses Ctrl-C amid it.
@@ -113,16 +113,16 @@ fn interrupt_writing(export: &Path, arguments: &[&str]) -> Ended {
 
 #[test]
 fn ctrl_c_while_the_file_set_is_written_ends_with_4_and_resume_goes_on() {
-    let export = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--no-sync", "--root", export.path().to_str().unwrap()]);
-    let prepare = ["prepare", "nfs-v3", server.url.as_str(), "--peak", "200"];
-    interrupt_writing(export.path(), &prepare).check(4, &["is used again", "plimsoll clean"]);
-    plimsoll(&["clean", &server.url]).check(0, &["removed"]);
-    assert!(!export.path().join("plimsoll-files").exists());
+    let Some(server) = ganesha(&[]) else { return };
+    let (url, export) = (server.url(), export_of(&server));
+    let prepare = ["prepare", "nfs-v3", url.as_str(), "--peak", "200"];
+    interrupt_writing(&export, &prepare).check(4, &["is used again", "plimsoll clean"]);
+    plimsoll(&["clean", &url]).check(0, &["removed"]);
+    assert!(!export.join("plimsoll-files").exists());
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let more = ["--points", "20", "--set", "profiles.quick.workload_scale=1"];
-    let ended = interrupt_writing(export.path(), &short("nfs-v3", &server.url, &bundle, &more));
+    let ended = interrupt_writing(&export, &short("nfs-v3", &url, &bundle, &more));
     ended.check(4, &["plimsoll resume"]);
     assert_eq!(points_finished(&bundle), 0);
     let resumed = plimsoll(&["resume", bundle.to_str().unwrap()]);

@@ -1,5 +1,6 @@
 //! Whole runs: every version and transport, on the reference server and on a real one.
 
+use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use serde_json::Value;
 
 use crate::served::Served;
@@ -93,14 +94,14 @@ fn the_reference_server_is_measured_over_udp_with_version_2() {
 }
 
 #[test]
-fn the_mix_of_2008_runs_on_a_directory() {
-    let export = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--root", export.path().to_str().unwrap()]);
-    check_run("nfs-v3-2008", &server.url, &[]);
-    let marker = export.path().join("plimsoll-files/.plimsoll");
+fn the_mix_of_2008_runs_on_a_real_ganesha_and_clean_leaves_nothing() {
+    let Some(server) = ganesha(&[]) else { return };
+    let export = export_of(&server);
+    check_run("nfs-v3-2008", &server.url(), &[]);
+    let marker = export.join("plimsoll-files/.plimsoll");
     assert!(marker.exists(), "the set lies below our marker");
-    plimsoll(&["clean", &server.url]).check(0, &["removed"]);
-    assert_eq!(std::fs::read_dir(export.path()).unwrap().count(), 0, "clean leaves nothing");
+    plimsoll(&["clean", &server.url()]).check(0, &["removed"]);
+    assert_eq!(std::fs::read_dir(export).unwrap().count(), 0, "clean leaves nothing");
 }
 
 #[test]
@@ -143,12 +144,11 @@ const SIZE_SHARES: [(u64, f64); 10] = [
 
 #[test]
 fn the_file_set_on_disk_has_the_methods_sizes() {
-    let export = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--no-sync", "--root", export.path().to_str().unwrap()]);
+    let Some(server) = ganesha(&[]) else { return };
     let peak = 20.0;
-    plimsoll(&["prepare", "nfs-v3", &server.url, "--peak", "20"]).check(0, &["complete"]);
+    plimsoll(&["prepare", "nfs-v3", &server.url(), "--peak", "20"]).check(0, &["complete"]);
     let mut sizes = Vec::new();
-    for dir in std::fs::read_dir(export.path().join("plimsoll-files")).unwrap() {
+    for dir in std::fs::read_dir(export_of(&server).join("plimsoll-files")).unwrap() {
         let dir = dir.unwrap().path();
         for entry in std::fs::read_dir(&dir).into_iter().flatten() {
             let entry = entry.unwrap();

@@ -8,7 +8,6 @@ mod v2;
 mod v3;
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::wire::rpc::{
     AUTH_NONE, AUTH_SYS, Call, CallError, ReplyOutcome, auth, encode_reply, encode_reply_success,
@@ -80,7 +79,7 @@ pub enum Answered {
 
 /// The server without sockets. Called from many threads at once.
 pub struct NfsCore {
-    store: Arc<dyn Store>,
+    store: Store,
     mounts: Mounts,
     replays: Replays,
     registered: Option<Registered>,
@@ -107,7 +106,7 @@ impl<'a> Turn<'a> {
 
 impl NfsCore {
     /// Serves `store` as [`EXPORT`].
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Store) -> Self {
         let (mounts, replays) = (Mounts::default(), Replays::new());
         Self { store, mounts, replays, registered: None, work: Work::default() }
     }

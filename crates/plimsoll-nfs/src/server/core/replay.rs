@@ -111,7 +111,7 @@ impl Replays {
                     let (again, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
                     kept = again;
                     if timeout.timed_out() {
-                        // The first execution hangs in the file system; a second would as well.
+                        // The first execution hangs; a second would as well.
                         break;
                     }
                 }

@@ -1,103 +1,227 @@
-//! The file system behind the server: objects by id, in memory or below a directory.
+//! The file system behind the server: objects by id, in memory.
 //!
-//! A store knows nothing of RPC. Whoever reaches the server may do everything: stores keep owner
-//! and mode of objects and enforce neither. Set-id bits are never set.
+//! It knows nothing of RPC. Whoever reaches the server may do everything: owner and mode of objects
+//! are kept and not enforced. Set-id bits are never set.
+//!
+//! Every object has a lock of its own. Whoever holds the locks of more than one object holds the
+//! `namespace` mutex, so lockers of one object each can wait for nobody who waits for them.
 
-pub mod directory;
-pub mod memory;
+mod entries;
+mod names;
+mod nodes;
 mod objects;
 
 pub use objects::*;
 
-/// Longest name of a directory entry, in bytes.
-pub const NAME_BYTES_MAX: usize = 255;
-/// Longest text of a symbolic link, in bytes.
-pub const LINK_BYTES_MAX: usize = 1024;
-pub use plimsoll_servers::memory::FILE_BYTES_MAX;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use entries::Entries;
+use names::plain_name;
+use nodes::{Body, Nodes, State};
+use plimsoll_servers::memory::Budget;
+
+/// Longest name of a directory entry, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 255;
+/// Longest text of a symbolic link, in bytes.
+const LINK_BYTES_MAX: usize = 1024;
+/// Names an object may have.
+pub(super) const LINKS_MAX: u32 = 32_000;
 /// Bits of a mode that can be set: permissions and sticky. A set-id bit that anybody on the network
 /// may set would hand out the identity this server runs with.
-pub const MODE_BITS_KEPT: u32 = 0o1777;
+const MODE_BITS_KEPT: u32 = 0o1777;
 
-/// A file system. All methods may be called from many threads at once.
-pub trait Store: Send + Sync {
+/// What an object is charged with besides name and content.
+const OBJECT_CHARGE: u64 = 512;
+/// Entries copied out of a directory at a time while listing it.
+const LIST_BATCH: usize = 128;
+
+/// A file system in memory, gone with the server. All methods may be called from many threads at
+/// once.
+#[derive(Debug)]
+pub struct Store {
+    nodes: Nodes,
+    root: Object,
+    budget: Budget,
+    namespace: Mutex<()>,
+    instance: u64,
+}
+
+impl Store {
+    /// An empty file system of at most `memory_max` bytes, names and bookkeeping included.
+    pub fn new(memory_max: u64) -> Self {
+        let budget = Budget::new(memory_max);
+        let nodes = Nodes::new();
+        let caller = Caller { uid: 0, gid: 0 };
+        let root = nodes.add(|root| {
+            let mut state = State::new(root.id, Body::Directory(Entries::new(root)), caller);
+            // Cannot fail: no size is set.
+            let _ = state.set(&mode(0o777), &budget);
+            state
+        });
+        // Keyed with the system's randomness: another number at every start.
+        let instance = RandomState::new().hash_one("plimsoll nfs instance");
+        Self { nodes, root, budget, namespace: Mutex::new(()), instance }
+    }
+
+    fn names(&self) -> MutexGuard<'_, ()> {
+        self.namespace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Goes into every handle; handles with another one are stale.
-    fn instance(&self) -> u64;
-    /// Changes when unstable writes may have been lost (RFC 1813 §3.3.7).
-    fn write_verifier(&self) -> [u8; 8];
+    pub fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// Changes when unstable writes may have been lost (RFC 1813 §3.3.7). Memory loses nothing while
+    /// the server runs, and everything with it.
+    pub fn write_verifier(&self) -> [u8; 8] {
+        self.instance.to_be_bytes()
+    }
+
     /// The exported directory.
-    fn root(&self) -> Object;
+    pub fn root(&self) -> Object {
+        self.root
+    }
+
     /// GETATTR.
-    fn attributes(&self, object: Object) -> Result<FileAttributes, Status3>;
+    pub fn attributes(&self, object: Object) -> Result<FileAttributes, Status3> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        state.alive()?;
+        Ok(state.attributes())
+    }
+
     /// SETATTR; with `guard` only if that is when the object last changed.
-    fn set(
+    pub fn set(
         &self,
         object: Object,
         to: &SetAttributes,
         guard: Option<TimeSpec3>,
-    ) -> Result<WccData, Status3>;
+    ) -> Result<WccData, Status3> {
+        let node = self.nodes.get(object)?;
+        let mut state = node.write();
+        if guard.is_some_and(|guard| guard != state.attributes().ctime) {
+            return Err(Status3::NOT_SYNC);
+        }
+        state.watched(|state| state.set(to, &self.budget))
+    }
+
     /// LOOKUP; knows `.` and `..`, the latter of the root being the root.
-    fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Status3>;
+    pub fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Status3> {
+        let directory = self.nodes.get(place.directory)?;
+        let found = {
+            let state = directory.read();
+            let entries = state.entries()?;
+            match place.name {
+                b"." => return Ok((place.directory, state.attributes())),
+                b".." => entries.parent,
+                name => {
+                    plain_name(name)?;
+                    entries.find(name).ok_or(Status3::NOENT)?
+                }
+            }
+        };
+        let attributes = self.attributes(found);
+        // Removed since: then the name is gone as well.
+        Ok((found, attributes.map_err(|_| Status3::NOENT)?))
+    }
+
     /// READLINK; appends the text to `into`.
-    fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Status3>;
+    pub fn read_link(&self, object: Object, into: &mut Vec<u8>) -> Result<(), Status3> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        let Body::Link(text) = &state.body else { return Err(Status3::INVAL) };
+        into.extend_from_slice(text);
+        Ok(())
+    }
+
     /// READ; appends at most `count` bytes to `into`.
-    fn read(
+    pub fn read(
         &self,
         object: Object,
         offset: u64,
         count: u32,
         into: &mut Vec<u8>,
-    ) -> Result<ReadDone, Status3>;
-    /// WRITE; all of `data` or nothing. May be more durable than asked, never less.
-    fn write(
-        &self,
-        object: Object,
-        offset: u64,
-        data: &[u8],
-        durability: StableHow,
-    ) -> Result<WccData, Status3>;
-    /// CREATE, MKDIR, SYMLINK, MKNOD.
-    fn create(
-        &self,
-        place: Place<'_>,
-        new: New<'_>,
-        to: &SetAttributes,
-        caller: Caller,
-    ) -> Result<Created, Status3>;
-    /// REMOVE and RMDIR.
-    fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3>;
-    /// RENAME; what became of the two directories.
-    fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Status3>;
-    /// LINK; attributes of the object, and what became of the directory.
-    fn link(&self, object: Object, place: Place<'_>) -> Result<(FileAttributes, WccData), Status3>;
+    ) -> Result<ReadDone, Status3> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        let data = state.data()?;
+        data.read(offset, count, into);
+        let at_end = offset.saturating_add(u64::from(count)) >= data.size();
+        Ok(ReadDone { at_end, attributes: state.attributes() })
+    }
+
+    /// WRITE; all of `data` or nothing.
+    pub fn write(&self, object: Object, offset: u64, data: &[u8]) -> Result<WccData, Status3> {
+        let node = self.nodes.get(object)?;
+        node.write().watched(|state| {
+            state.data_mut()?.write(offset, data, &self.budget)?;
+            state.touch();
+            Ok(())
+        })
+    }
+
     /// READDIR and READDIRPLUS: the entries after `cookie` (0: from the beginning).
-    fn list(
+    pub fn list(
         &self,
         directory: Object,
         cookie: u64,
         detail: Detail,
         each: &mut EachEntry<'_>,
-    ) -> Result<ListEnd, Status3>;
+    ) -> Result<ListEnd, Status3> {
+        let node = self.nodes.get(directory)?;
+        let parent = node.read().entries()?.parent;
+        let mut show = |cookie: u64, name: &[u8], object: Object| {
+            let attributes = match detail {
+                Detail::Names => None,
+                Detail::Attributes => self.attributes(object).ok(),
+            };
+            let found = attributes.map(|attributes| (object, attributes));
+            each(&Listed { cookie, name, file_id: object.id, found })
+        };
+        let dots: [(u64, &[u8], Object); 2] = [(1, b".", directory), (2, b"..", parent)];
+        for (at, name, object) in dots {
+            if cookie < at && !show(at, name, object) {
+                return Ok(ListEnd::Interrupted);
+            }
+        }
+        let mut from = cookie.max(2);
+        loop {
+            // Copied, so that no lock is held while the entries' own are taken.
+            let batch = node.read().entries()?.after(from, LIST_BATCH);
+            for (at, name, object) in &batch {
+                if !show(*at, name, *object) {
+                    return Ok(ListEnd::Interrupted);
+                }
+                from = *at;
+            }
+            if batch.len() < LIST_BATCH {
+                return Ok(ListEnd::Complete);
+            }
+        }
+    }
+
     /// FSSTAT.
-    fn space(&self) -> Result<Space, Status3>;
-    /// COMMIT: everything written to the object is durable afterwards.
-    fn commit(&self, object: Object) -> Result<(), Status3>;
-}
+    pub fn space(&self) -> Space {
+        let (total_bytes, free_bytes) = (self.budget.max(), self.budget.free());
+        Space {
+            total_bytes,
+            free_bytes,
+            total_files: total_bytes / OBJECT_CHARGE,
+            free_files: free_bytes / OBJECT_CHARGE,
+        }
+    }
 
-/// Whether a store may look `name` up in the system: one component that goes nowhere else.
-fn plain_name(name: &[u8]) -> Result<(), Status3> {
-    match name {
-        b"" | b"." | b".." => Err(Status3::INVAL),
-        _ if name.len() > NAME_BYTES_MAX => Err(Status3::NAMETOOLONG),
-        _ if name.iter().any(|byte| matches!(byte, b'/' | 0)) => Err(Status3::ACCES),
-        _ => Ok(()),
+    /// COMMIT.
+    pub fn commit(&self, object: Object) -> Result<(), Status3> {
+        let node = self.nodes.get(object)?;
+        let state = node.read();
+        state.data().map(drop)
     }
 }
 
-/// The same for names that are to be made: `.` and `..` exist everywhere.
-fn new_name(name: &[u8]) -> Result<(), Status3> {
-    match name {
-        b"." | b".." => Err(Status3::EXIST),
-        _ => plain_name(name),
-    }
+/// Settings that set only the mode.
+fn mode(mode: u32) -> SetAttributes {
+    SetAttributes { mode: Some(mode), ..SetAttributes::default() }
 }

@@ -1,8 +1,8 @@
-//! What stores and the server say to each other of objects, in the words of NFSv3.
+//! What the store and the server say to each other of objects, in the words of NFSv3.
 
 pub use crate::wire::v3::{
-    Device, FileAttributes, FileKind, SetAttributes, SetTime, StableHow, Status3, TimeSpec3,
-    WccAttributes, WccData,
+    Device, FileAttributes, FileKind, SetAttributes, SetTime, Status3, TimeSpec3, WccAttributes,
+    WccData,
 };
 
 /// An object, as handles carry it. Ids are used again after a removal, with another generation.
@@ -12,8 +12,6 @@ pub struct Object {
     pub id: u64,
     /// Tells objects apart that had the same id one after the other.
     pub generation: u64,
-    /// Where it was found, for stores that search for it there.
-    pub parent: u64,
 }
 
 /// A name in a directory.
@@ -105,7 +103,7 @@ pub struct Listed<'a> {
     pub name: &'a [u8],
     /// Its file id.
     pub file_id: u64,
-    /// With [`Detail::Attributes`], where they could be had.
+    /// With [`Detail::Attributes`], unless it was removed since.
     pub found: Option<(Object, FileAttributes)>,
 }
 
@@ -128,8 +126,6 @@ pub struct Space {
     pub total_bytes: u64,
     /// Bytes free.
     pub free_bytes: u64,
-    /// Bytes that this user may take.
-    pub available_bytes: u64,
     /// Objects in all.
     pub total_files: u64,
     /// Objects that can still be made.

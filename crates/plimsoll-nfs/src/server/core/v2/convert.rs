@@ -96,6 +96,6 @@ pub(super) fn space2(space: &Space) -> StatFsOk {
         block_bytes,
         blocks: blocks(space.total_bytes),
         free_blocks: blocks(space.free_bytes),
-        available_blocks: blocks(space.available_bytes),
+        available_blocks: blocks(space.free_bytes),
     }
 }

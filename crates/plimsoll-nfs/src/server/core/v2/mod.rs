@@ -14,8 +14,7 @@ use crate::wire::{Encode, Name, Path};
 use self::convert::{attributes2, settings, space2};
 use super::{NfsCore, Turn};
 use crate::server::store::{
-    Caller, Creation, Detail, Doomed, FileAttributes, ListEnd, New, Object, Place, StableHow,
-    Status3,
+    Caller, Creation, Detail, Doomed, FileAttributes, ListEnd, New, Object, Place, Status3,
 };
 
 /// Bytes before the data of a successful READ: status, attributes, length.
@@ -54,11 +53,8 @@ pub(super) fn answer(
         Procedure::ReadDir => read_directory(core, &turn.arguments()?, out),
         Procedure::StatFs => {
             let StatFsArgs { file } = turn.arguments()?;
-            let space = core.object_of(&file.0).and_then(|object| {
-                core.store.attributes(object)?;
-                core.store.space()
-            });
-            reply(space.map(|space| space2(&space)), out);
+            let found = core.object_of(&file.0).and_then(|object| core.store.attributes(object));
+            reply(found.map(|_| space2(&core.store.space())), out);
         }
     }
     Ok(())
@@ -102,7 +98,7 @@ fn set_attributes(core: &NfsCore, args: &SetAttrArgs) -> Result<AttrOk, Status3>
     after(core, object, change.after)
 }
 
-/// Attributes after a change; most stores have them at hand.
+/// Attributes after a change.
 fn after(core: &NfsCore, object: Object, known: Option<FileAttributes>) -> Result<AttrOk, Status3> {
     let found = known.map_or_else(|| core.store.attributes(object), Ok)?;
     Ok(AttrOk { attributes: attributes2(&found) })
@@ -150,8 +146,7 @@ fn read(core: &NfsCore, args: &ReadArgs, out: &mut Vec<u8>) {
 fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<AttrOk, Status3> {
     let object = core.object_of(&args.file.0)?;
     let offset = args.offset.into();
-    // RFC 1094 §2.2.9: data is durable before the reply.
-    let change = core.store.write(object, offset, args.data.0, StableHow::FileSync)?;
+    let change = core.store.write(object, offset, args.data.0)?;
     after(core, object, change.after)
 }
 
@@ -202,7 +197,7 @@ fn read_directory(core: &NfsCore, args: &ReadDirArgs, out: &mut Vec<u8>) {
             let entry = Entry {
                 fileid: convert::file_id2(listed.file_id),
                 name: Name(listed.name),
-                // Cookies of stores are below 2³¹.
+                // Cookies are below 2³¹.
                 cookie: listed.cookie as u32,
             };
             let Some(left) = room.checked_sub(entry.bytes()) else { return false };

@@ -43,7 +43,7 @@ pub(super) fn read(core: &NfsCore, link: Link, args: ReadArgs<'_>, out: &mut Vec
 pub(super) fn write(core: &NfsCore, args: WriteArgs<'_>, out: &mut Vec<u8>) {
     let written = core.object_of(args.file.bytes()).and_then(|object| {
         let data = args.data.get(..args.count as usize).ok_or(Status3::INVAL)?;
-        core.store.write(object, args.offset, data, args.stable)
+        core.store.write(object, args.offset, data)
     });
     match written {
         Ok(change) => WriteRes::Ok(WriteOk {
@@ -57,7 +57,7 @@ pub(super) fn write(core: &NfsCore, args: WriteArgs<'_>, out: &mut Vec<u8>) {
     .encode(out);
 }
 
-/// The range does not matter: the whole file is made durable.
+/// Nothing waits to be written: only the verifier is told.
 pub(super) fn commit(core: &NfsCore, args: CommitArgs<'_>, out: &mut Vec<u8>) {
     let object = core.object_of(args.file.bytes());
     let committed = object.and_then(|object| core.store.commit(object));

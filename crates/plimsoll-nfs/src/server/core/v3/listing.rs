@@ -1,7 +1,7 @@
 //! Entries of directories: READDIR, READDIRPLUS.
 //!
-//! Cookies of the stores stay what they are as long as the server knows its handles, so the
-//! cookie verifier is the instance that handles carry.
+//! Cookies stay what they are as long as the server knows its handles, so the cookie verifier is
+//! the instance that handles carry.
 
 use crate::wire::v3::{
     ATTRIBUTES_BYTES, Entry, EntryPlus, PostOpAttr, ReadDirArgs, ReadDirPlusArgs, ReadDirPlusRes,

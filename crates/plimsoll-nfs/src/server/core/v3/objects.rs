@@ -10,10 +10,9 @@ use crate::wire::{Encode as _, Path};
 
 use super::handle3;
 use crate::server::core::{Link, NfsCore};
-use crate::server::store::{FILE_BYTES_MAX, FileAttributes, FileKind, NAME_BYTES_MAX, Status3};
+use crate::server::store::{FileAttributes, FileKind, LINKS_MAX, NAME_BYTES_MAX, Status3};
+use plimsoll_servers::memory::FILE_BYTES_MAX;
 
-/// Names of one object; the stores have limits of their own above it.
-const LINKS_MAX: u32 = 32_000;
 /// Best size of a READDIR.
 const LISTING_BYTES: u32 = 32 << 10;
 
@@ -91,13 +90,13 @@ fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<FileAttributes, Status
 }
 
 pub(super) fn file_system_state(core: &NfsCore, args: FsStatArgs<'_>, out: &mut Vec<u8>) {
-    let found = attributes_of(core, args.root.bytes());
-    match found.and_then(|found| Ok((found, core.store.space()?))) {
-        Ok((found, space)) => FsStatRes::Ok(FsStatOk {
+    let space = core.store.space();
+    match attributes_of(core, args.root.bytes()) {
+        Ok(found) => FsStatRes::Ok(FsStatOk {
             attributes: Some(found),
             total_bytes: space.total_bytes,
             free_bytes: space.free_bytes,
-            available_bytes: space.available_bytes,
+            available_bytes: space.free_bytes,
             total_files: space.total_files,
             free_files: space.free_files,
             available_files: space.free_files,

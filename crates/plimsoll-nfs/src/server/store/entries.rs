@@ -1,9 +1,9 @@
-//! Entries of a directory in memory, with cookies that stay what they are.
+//! Entries of a directory, with cookies that stay what they are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::server::store::{Object, Status3};
+use super::{Object, Status3};
 
 /// Cookies 1 and 2 are `.` and `..`.
 const COOKIE_FIRST: u64 = 3;

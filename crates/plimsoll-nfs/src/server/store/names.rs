@@ -1,19 +1,19 @@
-//! Changes of names in memory, one at a time.
+//! Changes of names, one at a time.
 
 use super::entries::{Entries, EntryIs};
-use super::node::{Body, State};
-use super::{MemoryStore, OBJECT_CHARGE};
-use crate::server::store::{
-    Caller, Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, New, Object,
-    Place, SetAttributes, Status3, WccData, new_name, plain_name,
+use super::nodes::{Body, State};
+use super::{
+    Caller, Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, NAME_BYTES_MAX,
+    New, OBJECT_CHARGE, Object, Place, SetAttributes, Status3, Store, WccData,
 };
 use plimsoll_servers::memory::Data;
 
 const DIRECTORY_MODE: u32 = 0o755;
 const LINK_MODE: u32 = 0o777;
 
-impl MemoryStore {
-    pub(super) fn create_at(
+impl Store {
+    /// CREATE, MKDIR, SYMLINK, MKNOD.
+    pub fn create(
         &self,
         place: Place<'_>,
         new: New<'_>,
@@ -48,7 +48,8 @@ impl MemoryStore {
         Ok(Created { object, attributes, directory })
     }
 
-    pub(super) fn remove_at(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
+    /// REMOVE and RMDIR.
+    pub fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
         plain_name(place.name)?;
         let _names = self.names();
         let directory = self.nodes.get(place.directory)?;
@@ -73,11 +74,8 @@ impl MemoryStore {
         })
     }
 
-    pub(super) fn rename_at(
-        &self,
-        from: Place<'_>,
-        to: Place<'_>,
-    ) -> Result<(WccData, WccData), Status3> {
+    /// RENAME; what became of the two directories.
+    pub fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Status3> {
         plain_name(from.name)?;
         new_name(to.name)?;
         let _names = self.names();
@@ -115,7 +113,8 @@ impl MemoryStore {
         Ok((out_of, if same { out_of } else { into }))
     }
 
-    pub(super) fn link_at(
+    /// LINK; attributes of the object, and what became of the directory.
+    pub fn link(
         &self,
         object: Object,
         place: Place<'_>,
@@ -244,5 +243,23 @@ impl MemoryStore {
         target.entries_mut()?.remove(name, moved);
         self.unlink(name, object, &mut old);
         Ok(())
+    }
+}
+
+/// Whether `name` can be that of an entry: one component that goes nowhere else.
+pub(super) fn plain_name(name: &[u8]) -> Result<(), Status3> {
+    match name {
+        b"" | b"." | b".." => Err(Status3::INVAL),
+        _ if name.len() > NAME_BYTES_MAX => Err(Status3::NAMETOOLONG),
+        _ if name.iter().any(|byte| matches!(byte, b'/' | 0)) => Err(Status3::ACCES),
+        _ => Ok(()),
+    }
+}
+
+/// The same for names that are to be made: `.` and `..` exist everywhere.
+fn new_name(name: &[u8]) -> Result<(), Status3> {
+    match name {
+        b"." | b".." => Err(Status3::EXIST),
+        _ => plain_name(name),
     }
 }
