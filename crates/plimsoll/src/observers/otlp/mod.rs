@@ -3,6 +3,8 @@
 mod address;
 mod delivery;
 mod exponential;
+#[cfg(test)]
+mod golden;
 mod message;
 
 use std::path::Path;
