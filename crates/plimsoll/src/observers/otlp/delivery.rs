@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use plimsoll_monitor::Post;
 use plimsoll_servers::cores;
 use prost::Message as _;
 
 use super::address::ExportUrl;
+use super::wire::ExportMetricsServiceResponse;
 use crate::exit::Failure;
 
 /// Load points that may wait for a slow collector; one has some kilobytes for each op.

@@ -1,29 +1,19 @@
 //! A load point in OpenTelemetry's words. `docs/export.md` explains them to users.
 
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{
-    AnyValue, ArrayValue, InstrumentationScope, KeyValue,
-};
-use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
-    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::result::{OpResult, PointResult, RunResult};
 
 use super::super::FinishedPoint;
 use super::exponential::Exponential;
+use super::wire::{
+    AnyValue, ArrayValue, Buckets, DELTA, Data, ExponentialHistogram,
+    ExponentialHistogramDataPoint, ExportMetricsServiceRequest, Gauge, InstrumentationScope,
+    KeyValue, Metric, Number, NumberDataPoint, Resource, ResourceMetrics, ScopeMetrics, Sum, Value,
+};
 
 const NAME: &str = "plimsoll";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Each window is a measurement of its own: nothing is counted on from the one before.
-const TEMPORALITY: i32 = AggregationTemporality::Delta as i32;
 
 type TimesOf = fn(&OpTimes) -> &Times;
 type CountOf = fn(&OpResult) -> u64;
@@ -69,15 +59,12 @@ pub(super) fn request(finished: &FinishedPoint<'_>) -> ExportMetricsServiceReque
         HISTOGRAMS.iter().map(|of| frame.histogram(finished, *of)).collect();
     metrics.extend(SUMS.iter().map(|of| frame.sum(finished.point, *of)));
     metrics.extend(GAUGES.iter().filter_map(|of| frame.gauge(finished.point, *of)));
-    let version = VERSION.to_owned();
-    let scope =
-        InstrumentationScope { name: NAME.to_owned(), version, ..InstrumentationScope::default() };
-    let scope_metrics = ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() };
+    let scope = InstrumentationScope { name: NAME.to_owned(), version: VERSION.to_owned() };
+    let scope_metrics = ScopeMetrics { scope: Some(scope), metrics };
     ExportMetricsServiceRequest {
         resource_metrics: vec![ResourceMetrics {
             resource: Some(resource(finished.run)),
             scope_metrics: vec![scope_metrics],
-            ..ResourceMetrics::default()
         }],
     }
 }
@@ -85,7 +72,7 @@ pub(super) fn request(finished: &FinishedPoint<'_>) -> ExportMetricsServiceReque
 fn resource(run: &RunResult) -> Resource {
     let texts = |texts: &[String]| {
         let values = texts.iter().map(|value| any(text(value))).collect();
-        Value::ArrayValue(ArrayValue { values })
+        Value::Array(ArrayValue { values })
     };
     let known = [
         ("service.name", Some(NAME)),
@@ -97,7 +84,7 @@ fn resource(run: &RunResult) -> Resource {
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some(key(name, text(value?))));
     let attributes = known.chain([key("plimsoll.target", texts(&run.targets))]).collect();
-    Resource { attributes, ..Resource::default() }
+    Resource { attributes }
 }
 
 /// What every data point of a load point has in common.
@@ -117,10 +104,10 @@ impl Frame {
             Purpose::Ladder => "ladder",
         };
         let attributes = vec![
-            key("plimsoll.point.ordinal", Value::IntValue(i64::from(record.point.ordinal))),
+            key("plimsoll.point.ordinal", Value::Int(i64::from(record.point.ordinal))),
             key("plimsoll.point.purpose", text(purpose)),
-            key("plimsoll.point.position", Value::IntValue(i64::from(point.position))),
-            key("plimsoll.point.requested", Value::DoubleValue(point.requested)),
+            key("plimsoll.point.position", Value::Int(i64::from(point.position))),
+            key("plimsoll.point.requested", Value::Double(point.requested)),
         ];
         Self { attributes, start_unix_ns, end_unix_ns: start_unix_ns + record.measured_ns.0 }
     }
@@ -151,23 +138,22 @@ impl Frame {
                 positive: Some(Buckets { offset, bucket_counts: counts }),
                 min: min_s,
                 max: max_s,
-                ..ExponentialHistogramDataPoint::default()
             }
         });
         let data = Data::ExponentialHistogram(ExponentialHistogram {
             data_points: data_points.collect(),
-            aggregation_temporality: TEMPORALITY,
+            aggregation_temporality: DELTA,
         });
         metric(name, "s", description, data)
     }
 
     fn sum(&self, point: &PointResult, (name, description, of): (&str, &str, CountOf)) -> Metric {
         let data_point = |(op, result): (&String, &OpResult)| {
-            self.number(self.attributes_of(op), Number::AsInt(of(result) as i64))
+            self.number(self.attributes_of(op), Number::Int(of(result) as i64))
         };
         let data = Data::Sum(Sum {
             data_points: point.ops.iter().map(data_point).collect(),
-            aggregation_temporality: TEMPORALITY,
+            aggregation_temporality: DELTA,
             is_monotonic: true,
         });
         metric(name, "{op}", description, data)
@@ -179,7 +165,7 @@ impl Frame {
         point: &PointResult,
         (name, unit, description, of): (&str, &str, &str, FigureOf),
     ) -> Option<Metric> {
-        let data_points = vec![self.number(self.attributes.clone(), Number::AsDouble(of(point)?))];
+        let data_points = vec![self.number(self.attributes.clone(), Number::Double(of(point)?))];
         Some(metric(name, unit, description, Data::Gauge(Gauge { data_points })))
     }
 
@@ -189,7 +175,6 @@ impl Frame {
             start_time_unix_nano: self.start_unix_ns,
             time_unix_nano: self.end_unix_ns,
             value: Some(value),
-            ..NumberDataPoint::default()
         }
     }
 }
@@ -200,12 +185,11 @@ fn metric(name: &str, unit: &str, description: &str, data: Data) -> Metric {
         unit: unit.to_owned(),
         description: description.to_owned(),
         data: Some(data),
-        ..Metric::default()
     }
 }
 
 fn key(name: &str, value: Value) -> KeyValue {
-    KeyValue { key: name.to_owned(), value: Some(any(value)), ..KeyValue::default() }
+    KeyValue { key: name.to_owned(), value: Some(any(value)) }
 }
 
 fn any(value: Value) -> AnyValue {
@@ -213,5 +197,5 @@ fn any(value: Value) -> AnyValue {
 }
 
 fn text(value: &str) -> Value {
-    Value::StringValue(value.to_owned())
+    Value::Text(value.to_owned())
 }

@@ -6,6 +6,7 @@ mod exponential;
 #[cfg(test)]
 mod golden;
 mod message;
+mod wire;
 
 use std::path::Path;
 
