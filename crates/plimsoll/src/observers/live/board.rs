@@ -151,6 +151,8 @@ mod tests {
         SecondView {
             second,
             phase: Phase::Measure,
+            start_unix_ns: 0,
+            end_unix_ns: 0,
             ops_per_s: 1_000.5,
             bytes_per_s: 2e6,
             errors: 3,

@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use self::board::{Board, Writer};
 use self::door::Door;
-use super::{FinishedPoint, Observer, SecondView};
+use super::{BeginningPoint, FinishedPoint, Observer, SecondView};
 use crate::exit::Failure;
 
 /// A minute of seconds, should the thread that draws get no turn for so long.
@@ -94,9 +94,9 @@ impl Observer for LivePage {
         Some(format!("live: {}", self.url))
     }
 
-    fn point_begins(&mut self, title: &str) {
-        title.clone_into(&mut self.title);
-        self.send(Message::Begins(title.to_owned()));
+    fn point_begins(&mut self, point: &BeginningPoint<'_>) {
+        point.title.clone_into(&mut self.title);
+        self.send(Message::Begins(point.title.to_owned()));
     }
 
     fn second(&mut self, second: &SecondView) {

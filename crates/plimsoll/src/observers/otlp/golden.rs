@@ -94,7 +94,7 @@ fn a_load_point_is_the_same_bytes_as_ever() {
         point: &point,
         run: &run,
     };
-    let bytes = message::request(&finished).encode_to_vec();
+    let bytes = message::of_point(message::resource(&run), &finished).encode_to_vec();
     // Versions of one length do not move a byte.
     let text = latin(&bytes).replace(env!("CARGO_PKG_VERSION"), VERSION);
     let golden = latin(include_bytes!("golden.bin"));
