@@ -79,7 +79,12 @@ const CRATES: &[Crate] = &[
         ],
         must_not_say: &[NO_SOCKET, NO_CLOCK],
     },
-    Crate { name: "plimsoll-monitor", may_use: &["plimsoll-model"], must_not_say: &[] },
+    // Exporters and collectors are asked in HTTP: its `wire/` reads their replies.
+    Crate {
+        name: "plimsoll-monitor",
+        may_use: &["plimsoll-model", "plimsoll-http"],
+        must_not_say: &[],
+    },
     Crate {
         name: "plimsoll-analysis",
         may_use: &["plimsoll-model"],

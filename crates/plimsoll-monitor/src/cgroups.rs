@@ -4,10 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::parse::{
-    CgroupPath, DeviceRates, Mount, parse_cgroup_paths, parse_cpu_max, parse_device_limits,
-    parse_mountinfo,
-};
+use procfs_core::{FromBufRead as _, ProcessCGroup, ProcessCGroups};
+
+use crate::parse::{DeviceRates, Mount, parse_cpu_max, parse_device_limits, parse_mountinfo};
 use crate::root::Root;
 
 /// This process, where a process is named.
@@ -23,7 +22,7 @@ type Place = fn(&mut DeviceRates) -> &mut Option<u64>;
 pub(crate) struct Cgroups<'a> {
     root: &'a Root,
     mounts: Vec<Mount>,
-    paths: Vec<CgroupPath>,
+    paths: Vec<ProcessCGroup>,
 }
 
 impl<'a> Cgroups<'a> {
@@ -31,21 +30,23 @@ impl<'a> Cgroups<'a> {
     pub(crate) fn of(root: &'a Root, process: &str) -> Self {
         let mounts = root.read("proc/self/mountinfo").unwrap_or_default();
         let paths = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
-        Self { root, mounts: parse_mountinfo(&mounts), paths: parse_cgroup_paths(&paths) }
+        let paths = ProcessCGroups::from_buf_read(paths.as_bytes());
+        let paths = paths.map(|paths| paths.0).unwrap_or_default();
+        Self { root, mounts: parse_mountinfo(&mounts), paths }
     }
 
     /// Directories of the version 2 hierarchy, from the process's own group up to the mount.
     fn v2_directories(&self) -> Vec<PathBuf> {
         let mount = self.mounts.iter().find(|mount| mount.kind == "cgroup2");
-        let path = self.paths.iter().find(|path| path.is_v2());
-        mount.zip(path).map(|(mount, path)| self.upwards(mount, &path.path)).unwrap_or_default()
+        let path = self.paths.iter().find(|path| path.controllers.is_empty());
+        mount.zip(path).map(|(mount, path)| self.upwards(mount, &path.pathname)).unwrap_or_default()
     }
 
     /// The same for the version 1 hierarchy of a controller.
     fn v1_directories(&self, controller: &str) -> Vec<PathBuf> {
         let mount = self.mounts.iter().find(|m| m.kind == "cgroup" && m.has_option(controller));
         let path = self.paths.iter().find(|p| p.controllers.iter().any(|c| c == controller));
-        mount.zip(path).map(|(mount, path)| self.upwards(mount, &path.path)).unwrap_or_default()
+        mount.zip(path).map(|(mount, path)| self.upwards(mount, &path.pathname)).unwrap_or_default()
     }
 
     /// A container often sees its own group mounted as the root, while its path is the host's.

@@ -3,9 +3,11 @@
 use std::fs;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
+use procfs_core::FromRead as _;
+use procfs_core::process::StatM;
 
 use crate::clock;
-use crate::parse::{ProcessStat, parse_process_stat, parse_resident_pages};
+use crate::parse::{ProcessStat, parse_process_stat};
 
 /// CPU time, user and system, of all threads of this process, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
@@ -19,8 +21,7 @@ pub fn thread_cpu_ns() -> u64 {
 
 /// Resident memory of this process in bytes.
 pub fn rss_bytes() -> Option<u64> {
-    let pages = parse_resident_pages(&fs::read_to_string("/proc/self/statm").ok()?)?;
-    pages.checked_mul(page_bytes())
+    StatM::from_file("/proc/self/statm").ok()?.resident.checked_mul(page_bytes())
 }
 
 /// What one process has used so far. Its children are not part of it.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use plimsoll_monitor::parse::*;
+use procfs_core::process::{Schedstat, StatM};
+use procfs_core::{DiskStat, FromBufRead as _, FromRead as _, ProcessCGroups, VmStat};
 use proptest::prelude::*;
 
 /// Words that steer arbitrary text into the parsers' branches.
@@ -57,15 +59,11 @@ fn parse_all(text: &str) {
     assert!(parse_load(text).is_none_or(f64::is_finite));
     parse_cpu_list(text);
     parse_meminfo(text);
-    parse_vmstat(text);
-    parse_diskstats(text);
     parse_net_dev(text);
     parse_paired(text, "Tcp", "RetransSegs");
     parse_process_stat(text);
-    parse_resident_pages(text);
     parse_limit(text, "cpu");
     Mount::holding(&parse_mountinfo(text), Path::new("/a/b"));
-    parse_cgroup_paths(text);
     assert!(parse_cpu_max(text).is_none_or(f64::is_finite));
     parse_throttling(text);
     parse_os_release(text);
@@ -74,12 +72,22 @@ fn parse_all(text: &str) {
     parse_status_field(text, "cpu");
 }
 
+/// What `procfs-core` reads for us.
+fn read_all(text: &str) {
+    text.lines().for_each(|line| drop(DiskStat::from_line(line)));
+    let _ = VmStat::from_buf_read(text.as_bytes());
+    let _ = ProcessCGroups::from_buf_read(text.as_bytes());
+    let _ = Schedstat::from_read(text.as_bytes());
+    let _ = StatM::from_read(text.as_bytes());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn no_text_makes_a_parser_panic(text in text()) {
         parse_all(&text);
+        read_all(&text);
     }
 
     #[test]
@@ -90,5 +98,7 @@ proptest! {
         let words = words.join(" ");
         parse_all(&format!("cpu {words}\ncpu1 {words}\n1 1 sda {words}\neth0: {words}\n"));
         parse_all(&format!("1 (a) S {words}"));
+        read_all(&words);
+        read_all(&format!("1 1 sda {words}\n1:a:{words}\n"));
     }
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use crate::look::HTTP2_ONLY;
 use crate::tls::{self, Trust};
-use crate::wire::body::Framing;
-use crate::wire::head;
+use crate::wire::reply::{Reply, ReplyReader};
 use crate::wire::request::{Frame, Method, request};
 use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
 
@@ -42,17 +41,6 @@ pub(super) struct Trusted<'a> {
     pub verify: bool,
     /// Authorities besides the public ones.
     pub ca_file: Option<&'a Path>,
-}
-
-/// A reply in full.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reply {
-    /// Status code.
-    pub status: u16,
-    /// Value of the `Server` field.
-    pub software: Option<String>,
-    /// The body.
-    pub body: Vec<u8>,
 }
 
 /// A connection, encrypted or not.
@@ -142,87 +130,25 @@ impl Server<'_> {
 }
 
 fn read_reply(stream: &mut dyn Stream) -> Result<Reply, String> {
-    let mut bytes = Vec::new();
-    let head = loop {
-        if let Some(head) = head::parse(&bytes).map_err(|e| e.to_string())? {
-            break head;
-        }
-        if read_more(stream, &mut bytes)? == 0 {
-            return Err("the server closed the connection before its reply was complete".into());
-        }
-    };
-    let software = server_field(&bytes[..head.bytes]);
-    let mut framing = Framing::of(&head, Method::GET);
-    let mut body = Vec::new();
-    let mut at = head.bytes;
-    while !framing.is_complete() {
-        if at == bytes.len() && read_more(stream, &mut bytes)? == 0 {
-            match framing {
-                Framing::UntilClose => break,
-                _ => return Err("the reply broke off before its announced end".into()),
-            }
-        }
-        let (taken, payload) = framing.take(&bytes[at..]).map_err(|e| e.to_string())?;
-        body.extend_from_slice(payload);
-        at += taken;
-        if body.len() > BODY_BYTES_MAX {
-            break;
-        }
-    }
-    Ok(Reply { status: head.status, software, body })
-}
-
-fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<usize, String> {
+    let mut reader = ReplyReader::new(BODY_BYTES_MAX);
     let mut buffer = [0; 4096];
-    let n = stream.read(&mut buffer).map_err(|e| match e.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no reply within {} s", REPLY_WAIT.as_secs())
+    while !reader.is_whole() {
+        match read_some(stream, &mut buffer)? {
+            0 => break,
+            n => reader.take(&buffer[..n]).map_err(|e| e.to_string())?,
         }
+    }
+    reader.end().map_err(|e| e.to_string())
+}
+
+/// Bytes of the reply; none when it has ended.
+fn read_some(stream: &mut dyn Stream, buffer: &mut [u8]) -> Result<usize, String> {
+    stream.read(buffer).or_else(|e| match e.kind() {
         // Servers that skip close_notify end the stream all the same.
-        io::ErrorKind::UnexpectedEof => String::new(),
-        _ => format!("cannot receive: {e}"),
-    });
-    match n {
-        Ok(n) => {
-            bytes.extend_from_slice(&buffer[..n]);
-            Ok(n)
+        io::ErrorKind::UnexpectedEof => Ok(0),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Err(format!("no reply within {} s", REPLY_WAIT.as_secs()))
         }
-        Err(text) if text.is_empty() => Ok(0),
-        Err(text) => Err(text),
-    }
-}
-
-fn server_field(head: &[u8]) -> Option<String> {
-    String::from_utf8_lossy(head).lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let value: String = value.trim().chars().filter(|c| !c.is_control()).take(200).collect();
-        name.eq_ignore_ascii_case("server").then_some(value)
+        _ => Err(format!("cannot receive: {e}")),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(reply: &str) -> Result<Reply, String> {
-        let mut stream = io::Cursor::new(reply.as_bytes().to_vec());
-        read_reply(&mut stream)
-    }
-
-    #[test]
-    fn replies_of_each_framing_are_read_in_full() {
-        let body = |text: &str| read(text).unwrap().body;
-        assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhixx"), b"hi");
-        assert_eq!(body("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhi"), b"hi");
-        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
-        assert_eq!(body(chunked), b"hi");
-        assert!(read("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi").is_err());
-        assert!(read("SSH-2.0-x\r\n").is_err());
-    }
-
-    #[test]
-    fn the_software_is_what_the_server_says() {
-        let head = b"HTTP/1.1 200 OK\r\nserver: nginx/1.22\r\n\r\n";
-        assert_eq!(server_field(head).as_deref(), Some("nginx/1.22"));
-    }
 }

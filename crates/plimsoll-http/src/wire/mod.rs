@@ -3,6 +3,7 @@
 pub mod body;
 pub mod head;
 mod http2;
+pub mod reply;
 pub mod request;
 pub mod template;
 

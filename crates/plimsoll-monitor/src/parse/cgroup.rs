@@ -1,35 +1,4 @@
-//! `/proc/self/cgroup`, `cpu.max` and `cpu.stat`, of both versions.
-
-/// Where a process sits in one hierarchy (cgroups(7)).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CgroupPath {
-    /// Controllers of a version 1 hierarchy; empty for version 2.
-    pub controllers: Vec<String>,
-    /// Path below the hierarchy's mount.
-    pub path: String,
-}
-
-impl CgroupPath {
-    /// Is this the hierarchy of version 2.
-    pub fn is_v2(&self) -> bool {
-        self.controllers.is_empty()
-    }
-}
-
-/// Reads `/proc/self/cgroup`.
-pub fn parse_cgroup_paths(text: &str) -> Vec<CgroupPath> {
-    text.lines()
-        .filter_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-            let controllers = controllers.split(',').filter(|name| !name.is_empty());
-            Some(CgroupPath {
-                controllers: controllers.map(str::to_owned).collect(),
-                path: path.to_owned(),
-            })
-        })
-        .collect()
-}
+//! The files of control groups, of both versions.
 
 /// Cores a `cpu.max` allows (`200000 100000` is two); `None` for `max` and for odd text.
 pub fn parse_cpu_max(text: &str) -> Option<f64> {
@@ -150,15 +119,6 @@ pub fn parse_refaults(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_versions_of_hierarchies_are_listed() {
-        let paths = parse_cgroup_paths("9:name=systemd:/\n1:cpu,cpuacct:/docker/1:2\n0::/user\n");
-        assert_eq!(paths.len(), 3);
-        assert_eq!(paths[1].controllers, ["cpu", "cpuacct"]);
-        assert_eq!(paths[1].path, "/docker/1:2");
-        assert!(paths[2].is_v2() && !paths[0].is_v2());
-    }
 
     #[test]
     fn a_quota_is_in_cores_and_max_is_none() {

@@ -1,4 +1,4 @@
-//! `/proc/meminfo` and `/proc/vmstat`.
+//! `/proc/meminfo`.
 
 /// Sizes in bytes from `/proc/meminfo` (proc_meminfo(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,39 +40,6 @@ pub fn parse_meminfo(text: &str) -> MemInfo {
     info
 }
 
-/// Counts since boot from `/proc/vmstat`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VmStat {
-    /// KiB read from block devices.
-    pub paged_in_kib: Option<u64>,
-    /// KiB written to block devices.
-    pub paged_out_kib: Option<u64>,
-    /// Pages read from swap.
-    pub swapped_in: Option<u64>,
-    /// Pages written to swap.
-    pub swapped_out: Option<u64>,
-    /// Page faults that had to wait for a disk.
-    pub major_faults: Option<u64>,
-}
-
-/// Reads `/proc/vmstat`.
-pub fn parse_vmstat(text: &str) -> VmStat {
-    let mut stat = VmStat::default();
-    for line in text.lines() {
-        let Some((key, value)) = line.split_once(' ') else { continue };
-        let count = || value.trim().parse().ok();
-        match key {
-            "pgpgin" => stat.paged_in_kib = count(),
-            "pgpgout" => stat.paged_out_kib = count(),
-            "pswpin" => stat.swapped_in = count(),
-            "pswpout" => stat.swapped_out = count(),
-            "pgmajfault" => stat.major_faults = count(),
-            _ => {}
-        }
-    }
-    stat
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,15 +57,5 @@ mod tests {
     #[test]
     fn a_size_beyond_the_range_is_absent() {
         assert_eq!(parse_meminfo("MemTotal: 18446744073709551615 kB").total, None);
-    }
-
-    #[test]
-    fn vmstat_gives_the_paging_counters() {
-        let stat = parse_vmstat("nr_free_pages 1\npgpgin 5\npgpgout 6\npswpin 0\npgmajfault 9\n");
-        assert_eq!((stat.paged_in_kib, stat.paged_out_kib), (Some(5), Some(6)));
-        assert_eq!(
-            (stat.swapped_in, stat.swapped_out, stat.major_faults),
-            (Some(0), None, Some(9))
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! `/proc/PID/stat`, `statm` and `limits`.
+//! `/proc/PID/stat` and `limits`.
 
 use super::nth_number;
 
@@ -41,22 +41,6 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
-/// What the scheduler counts of one thread, from `/proc/PID/task/TID/schedstat` (kernel,
-/// scheduler/sched-stats).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SchedStat {
-    /// Time on a core.
-    pub run_ns: u64,
-    /// Time ready to run while others had the core.
-    pub wait_ns: u64,
-}
-
-/// Reads it.
-pub fn parse_schedstat(text: &str) -> Option<SchedStat> {
-    let mut words = text.split_ascii_whitespace();
-    Some(SchedStat { run_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
-}
-
 /// Of the flags in `/proc/PID/stat`: a thread of the kernel (include/linux/sched.h).
 const PF_KTHREAD: u32 = 0x0020_0000;
 
@@ -92,11 +76,6 @@ pub fn parse_thread_stat(text: &str) -> Option<ThreadStat> {
     let ticks = user.saturating_add(system);
     let kernel = flags & PF_KTHREAD != 0;
     Some(ThreadStat { name: name.to_owned(), state, kernel, ticks, threads, core })
-}
-
-/// Resident pages from `/proc/PID/statm`.
-pub fn parse_resident_pages(text: &str) -> Option<u64> {
-    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Soft and hard limit from `/proc/PID/limits`, as the kernel spells them (`1024`, `unlimited`).
@@ -135,13 +114,6 @@ mod tests {
     }
 
     #[test]
-    fn the_scheduler_counts_running_and_waiting() {
-        let expected = SchedStat { run_ns: 12, wait_ns: 34 };
-        assert_eq!(parse_schedstat("12 34 5\n"), Some(expected));
-        assert_eq!(parse_schedstat("12"), None);
-    }
-
-    #[test]
     fn a_cut_stat_line_is_no_process() {
         assert_eq!(parse_process_stat("1 (init) S 0 1"), None);
         assert_eq!(parse_process_stat(") ("), None);
@@ -153,10 +125,5 @@ mod tests {
                     Max open files            1024                 unlimited            files\n";
         assert_eq!(parse_limit(text, "Max open files"), Some(("1024", "unlimited")));
         assert_eq!(parse_limit(text, "Max cpu time"), None);
-    }
-
-    #[test]
-    fn statm_gives_resident_pages() {
-        assert_eq!(parse_resident_pages("765 445 416 5 0 123 0\n"), Some(445));
     }
 }

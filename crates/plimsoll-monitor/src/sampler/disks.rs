@@ -1,9 +1,10 @@
 //! Whole disks.
 
+use procfs_core::DiskStat;
+
 use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, growth, share};
-use crate::parse::{DiskCounters, parse_diskstats};
 use crate::root::Root;
 
 /// `/proc/diskstats` counts these, whatever the disk's own sectors.
@@ -33,7 +34,7 @@ pub(super) struct DiskSource {
     file: ProcFile,
     /// Names of whole disks with a size; without `/sys`, absent, and every line counts.
     whole: Option<Vec<String>>,
-    before: Vec<DiskCounters>,
+    before: Vec<DiskStat>,
     buffer: Vec<u8>,
 }
 
@@ -49,7 +50,8 @@ impl DiskSource {
     pub(super) fn sample(&mut self, elapsed: Elapsed, rows: &mut Rows) {
         rows.clear();
         let Some(text) = self.file.read(&mut self.buffer) else { return };
-        let mut now = parse_diskstats(&text);
+        let lines = text.lines().filter_map(|line| DiskStat::from_line(line).ok());
+        let mut now: Vec<DiskStat> = lines.collect();
         if let Some(whole) = &self.whole {
             now.retain(|disk| whole.contains(&disk.name));
         }
@@ -61,20 +63,20 @@ impl DiskSource {
     }
 }
 
-fn values(was: Option<&DiskCounters>, is: &DiskCounters, elapsed: Elapsed) -> [Option<f64>; 9] {
-    let rate = |of: fn(&DiskCounters) -> u64| elapsed.rate(was.map(of), Some(of(is)));
-    let grown = |of: fn(&DiskCounters) -> u64| growth(was.map(of), Some(of(is)));
+fn values(was: Option<&DiskStat>, is: &DiskStat, elapsed: Elapsed) -> [Option<f64>; 9] {
+    let rate = |of: fn(&DiskStat) -> u64| elapsed.rate(was.map(of), Some(of(is)));
+    let grown = |of: fn(&DiskStat) -> u64| growth(was.map(of), Some(of(is)));
     let seconds = |ms: Option<f64>| ms.map(|ms| ms / MILLIS_PER_SECOND);
     [
         rate(|d| d.sectors_read).map(|sectors| sectors * SECTOR_BYTES),
         rate(|d| d.sectors_written).map(|sectors| sectors * SECTOR_BYTES),
         rate(|d| d.reads),
         rate(|d| d.writes),
-        share(seconds(grown(|d| d.read_ms)), grown(|d| d.reads)),
-        share(seconds(grown(|d| d.write_ms)), grown(|d| d.writes)),
-        Some(is.in_flight as f64),
-        seconds(rate(|d| d.queue_ms)),
+        share(seconds(grown(|d| d.time_reading)), grown(|d| d.reads)),
+        share(seconds(grown(|d| d.time_writing)), grown(|d| d.writes)),
+        Some(is.in_progress as f64),
+        seconds(rate(|d| d.weighted_time_in_progress)),
         // The kernel rounds up; a full disk reads as 1.001 now and then.
-        seconds(rate(|d| d.busy_ms)).map(|busy| busy.min(1.0)),
+        seconds(rate(|d| d.time_in_progress)).map(|busy| busy.min(1.0)),
     ]
 }

@@ -1,14 +1,15 @@
 //! Processors, memory, paging, TCP, pressure and throttling of the host.
 
 use plimsoll_model::units::NANOS_PER_SECOND;
+use procfs_core::{FromBufRead as _, VmStat};
 
 use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, growth, share};
 use crate::cgroups::{Cgroups, SELF};
 use crate::parse::{
-    CpuTimes, Pressure, Stat, Throttling, VmStat, parse_load, parse_meminfo, parse_paired,
-    parse_pressure, parse_stat, parse_throttling, parse_vmstat,
+    CpuTimes, Pressure, Stat, Throttling, parse_load, parse_meminfo, parse_paired, parse_pressure,
+    parse_stat, parse_throttling,
 };
 use crate::root::Root;
 
@@ -80,6 +81,9 @@ pub(super) static HOST: Table = Table {
     ],
 };
 
+/// Counters of `/proc/vmstat`, in the order of their columns: KiB, then pages and faults.
+const PAGING: [&str; 5] = ["pgpgin", "pgpgout", "pswpin", "pswpout", "pgmajfault"];
+
 /// Counters of `/proc/net/netstat`, in the order of their columns.
 const TCP_EXT: [&str; 6] = [
     "ListenOverflows",
@@ -94,7 +98,7 @@ const TCP_EXT: [&str; 6] = [
 #[derive(Debug, Default)]
 struct Counters {
     stat: Stat,
-    vm: VmStat,
+    paging: [Option<u64>; PAGING.len()],
     retransmits: Option<u64>,
     tcp_ext: [Option<u64>; TCP_EXT.len()],
     /// CPU, I/O, memory.
@@ -152,7 +156,8 @@ impl HostSource {
     fn counters(&mut self) -> Counters {
         let buffer = &mut self.buffer;
         let stat = self.stat.read(buffer).map(|text| parse_stat(&text)).unwrap_or_default();
-        let vm = self.vm.read(buffer).map(|text| parse_vmstat(&text)).unwrap_or_default();
+        let vm = self.vm.read(buffer).and_then(|text| VmStat::from_buf_read(text.as_bytes()).ok());
+        let paging = PAGING.map(|name| u64::try_from(*vm.as_ref()?.0.get(name)?).ok());
         let retransmits =
             self.snmp.read(buffer).and_then(|text| parse_paired(&text, "Tcp", "RetransSegs"));
         let netstat = self.netstat.read(buffer);
@@ -163,7 +168,7 @@ impl HostSource {
             .map(|file| file.read(buffer).map(|text| parse_pressure(&text)).unwrap_or_default());
         let throttling = self.throttling.as_ref().and_then(|file| file.read(buffer));
         let throttling = throttling.map(|text| parse_throttling(&text)).unwrap_or_default();
-        Counters { stat, vm, retransmits, tcp_ext, pressure, throttling }
+        Counters { stat, paging, retransmits, tcp_ext, pressure, throttling }
     }
 
     fn push_cpu(&mut self, before: &Counters, busiest: Option<f64>, elapsed: Elapsed) {
@@ -186,8 +191,7 @@ impl HostSource {
         let memory = self.memory.read(&mut self.buffer);
         let memory = memory.map(|text| parse_meminfo(&text)).unwrap_or_default();
         let bytes = |value: Option<u64>| value.map(|bytes| bytes as f64);
-        let (before, now) = (&before.vm, &self.before.vm);
-        let kib_rate = |b, n| elapsed.rate(b, n).map(|kib| kib * 1024.0);
+        let paging = |i: usize| elapsed.rate(before.paging[i], self.before.paging[i]);
         self.values.extend([
             growth(memory.available, memory.total),
             bytes(memory.available),
@@ -195,11 +199,11 @@ impl HostSource {
             bytes(memory.dirty),
             bytes(memory.writeback),
             growth(memory.swap_free, memory.swap_total),
-            kib_rate(before.paged_in_kib, now.paged_in_kib),
-            kib_rate(before.paged_out_kib, now.paged_out_kib),
-            elapsed.rate(before.swapped_in, now.swapped_in),
-            elapsed.rate(before.swapped_out, now.swapped_out),
-            elapsed.rate(before.major_faults, now.major_faults),
+            paging(0).map(|kib| kib * 1024.0),
+            paging(1).map(|kib| kib * 1024.0),
+            paging(2),
+            paging(3),
+            paging(4),
         ]);
     }
 

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use procfs_core::FromRead as _;
+use procfs_core::process::Schedstat;
 use rustix::process::{Resource, getrlimit};
 
 use super::proc_file::ProcFile;
-use crate::parse::{SchedStat, parse_schedstat, parse_thread_stat};
+use crate::parse::parse_thread_stat;
 use crate::root::Root;
 
 /// Trees with more threads are not looked at thread by thread (measured: 17 µs a thread).
@@ -39,8 +41,15 @@ struct Thread {
     stat: ProcFile,
     /// In which of the kernel's functions it sleeps.
     wchan: ProcFile,
-    before: Option<SchedStat>,
+    before: Option<Scheduled>,
     waits: Option<Wait>,
+}
+
+/// What the scheduler has counted since a thread began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scheduled {
+    run_ns: u64,
+    wait_ns: u64,
 }
 
 /// What a thread waits for.
@@ -99,8 +108,9 @@ impl Thread {
     }
 
     fn sample(&mut self, buffer: &mut Vec<u8>, sum: &mut Option<ThreadsUse>) {
-        let now = self.schedstat.read_line(buffer).and_then(|text| parse_schedstat(&text));
-        let Some(now) = now else { return };
+        let Some(text) = self.schedstat.read_line(buffer) else { return };
+        let Ok(now) = Schedstat::from_read(text.as_bytes()) else { return };
+        let now = Scheduled { run_ns: now.sum_exec_runtime, wait_ns: now.run_delay };
         let before = self.before.replace(now);
         // One that has not run since is where it was.
         if before != Some(now) {

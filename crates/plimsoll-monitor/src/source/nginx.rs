@@ -82,7 +82,7 @@ mod tests {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut question = [0; 1024];
                 let n = stream.read(&mut question).unwrap();
-                assert!(question[..n].starts_with(b"GET /stub_status HTTP/1.0\r\n"));
+                assert!(question[..n].starts_with(b"GET /stub_status HTTP/1.1\r\n"));
                 write!(stream, "HTTP/1.1 200 OK\r\n\r\n{page}").unwrap();
             }
         });

@@ -9,12 +9,13 @@ use crate::observers::{ExportUrl, ObserverWishes};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ObserverArgs {
-    /// Show the run on a page of this host while it goes, and its figures to Prometheus; the
-    /// address is one of loopback, 127.0.0.1 and a free port unless it is given
+    /// Show the run on a page of this host while it goes; the address is one of loopback,
+    /// 127.0.0.1 and a free port unless it is given
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = parse_live)]
     pub live: Option<SocketAddr>,
-    /// Hand each finished load point over to a collector: otlp=http://HOST:4318 (OpenTelemetry,
-    /// protobuf over HTTP); may be given often. OTEL_EXPORTER_OTLP_HEADERS holds header fields
+    /// Send each second and each finished load point to a collector: otlp=http://HOST:4318
+    /// (OpenTelemetry, protobuf over HTTP); may be given often. OTEL_EXPORTER_OTLP_HEADERS holds
+    /// header fields
     #[arg(long, value_name = "otlp=URL")]
     pub export: Vec<String>,
 }

@@ -22,6 +22,8 @@ pub(super) struct Slices {
     records: Vec<Second>,
     health: Vec<Vec<WorkerHealth>>,
     live: Option<LiveSecond>,
+    /// Zero until [`Slices::started`] says it.
+    started_unix_ns: u64,
 }
 
 /// A second's record and what it spans.
@@ -44,6 +46,8 @@ struct Joined {
 #[derive(Debug)]
 struct LiveSecond {
     record: SecondRecord,
+    start: Nanos,
+    end: Nanos,
     response: Times,
     busy_ratio_max: f64,
 }
@@ -67,7 +71,13 @@ impl Slices {
             records: Vec::new(),
             health: vec![Vec::new(); workers],
             live: None,
+            started_unix_ns: 0,
         }
+    }
+
+    /// The load point has begun.
+    pub(super) fn started(&mut self, at_unix_ns: u64) {
+        self.started_unix_ns = at_unix_ns;
     }
 
     /// Takes in one worker's slice; answers with those that are now full, in order.
@@ -134,12 +144,12 @@ impl Slices {
     fn show(&mut self, joined: &Joined) -> Option<SecondView> {
         let key = |record: &SecondRecord| (record.second, record.phase);
         let other = self.live.take_if(|live| key(&live.record) != key(&joined.record));
-        let before = other.map(|live| live.view());
-        let live = self.live.get_or_insert_with(|| LiveSecond::new(&joined.record));
+        let before = other.map(|live| live.view(self.started_unix_ns));
+        let live = self.live.get_or_insert_with(|| LiveSecond::new(joined));
         live.add(joined);
         let second_end = (u64::from(joined.record.second) + 1) * NANOS_PER_SECOND;
         match joined.end.0 >= second_end {
-            true => self.live.take().map(|live| live.view()),
+            true => self.live.take().map(|live| live.view(self.started_unix_ns)),
             false => before,
         }
     }
@@ -189,9 +199,11 @@ impl Joined {
 }
 
 impl LiveSecond {
-    fn new(like: &SecondRecord) -> Self {
-        let &SecondRecord { second, phase, .. } = like;
+    fn new(first: &Joined) -> Self {
+        let SecondRecord { second, phase, .. } = first.record;
         Self {
+            start: first.slice.start,
+            end: first.end,
             record: SecondRecord {
                 second,
                 phase,
@@ -209,20 +221,24 @@ impl LiveSecond {
     fn add(&mut self, joined: &Joined) {
         add_counts_of(&mut self.record, &joined.record);
         self.record.length_ns += joined.end.saturating_sub(joined.slice.start).0;
+        self.end = self.end.max(joined.end);
         self.busy_ratio_max = self.busy_ratio_max.max(joined.busy_ratio_max);
         for op in &joined.slice.ops {
             add_times(&mut self.response, &op.response);
         }
     }
 
-    fn view(&self) -> SecondView {
-        let Self { record, response, busy_ratio_max } = self;
+    /// Of a load point that began at that time.
+    fn view(&self, started_unix_ns: u64) -> SecondView {
+        let Self { record, start, end, response, busy_ratio_max } = self;
         let quantile = |q: f64| (!response.is_empty()).then(|| response.value_at_quantile(q));
         let seconds = Nanos(record.length_ns).as_secs_f64();
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         SecondView {
             second: record.second,
             phase: record.phase,
+            start_unix_ns: started_unix_ns.saturating_add(start.0),
+            end_unix_ns: started_unix_ns.saturating_add(end.0),
             ops_per_s: per_second(record.done.saturating_sub(record.errors)),
             bytes_per_s: per_second(record.bytes_read + record.bytes_written),
             errors: record.errors,

@@ -184,6 +184,7 @@ impl PointDesk<'_> {
         match event {
             AgentEvent::Started { at_unix_ns } => {
                 listening.started_unix_ns = at_unix_ns;
+                listening.slices.started(at_unix_ns);
                 self.watcher.window(&listening.assignment, at_unix_ns, u64::MAX);
             }
             AgentEvent::Interval(interval) => {

@@ -33,7 +33,7 @@ use super::{conditioning, disclose, sources};
 use crate::clock::{Stopwatch, unix_ns};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::observers::{FinishedPoint, Observers, SecondView};
+use crate::observers::{BeginningPoint, FinishedPoint, Observers, SecondView};
 use crate::terminal::{
     Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
 };
@@ -77,6 +77,7 @@ pub(crate) fn run(
     let mut run = Run::new(request, (setup, sources, observers), bundle, disclosure, signals)?;
     run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
+    run.present();
     run.complete(live)
 }
 
@@ -176,6 +177,18 @@ impl<'a> Run<'a> {
         }
         self.disclosure.setup.extend_from_slice(self.watcher.facts());
         Ok(self.bundle.write_disclosure(&self.disclosure)?)
+    }
+
+    /// Observers learn which run it is, as the report will say it.
+    fn present(&mut self) {
+        let raw = RawRun {
+            suite: &self.request.suite,
+            journal: &self.records,
+            histograms: BTreeMap::new(),
+            disclosure: None,
+        };
+        let run = analyse_with(&raw, &self.judged);
+        self.observers.tell(|observer| observer.run_begins(&run));
     }
 
     fn record_durably(&mut self, record: JournalRecord) -> Result<(), Failure> {
@@ -289,7 +302,9 @@ impl<'a> Run<'a> {
         let mut view = LiveView::new(title, metric).of_lengths(&assignment.phases);
         let ops = assignment.phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
         let observers = &mut self.observers;
-        observers.tell(|observer| observer.point_begins(title));
+        let (point_id, requested) = (assignment.point, assignment.load.requested());
+        let beginning = BeginningPoint { title, point: point_id, requested };
+        observers.tell(|observer| observer.point_begins(&beginning));
         let mut on_look_up = |second: Option<SecondView>| {
             if let Some(second) = second {
                 view.see(&second);

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use plimsoll_analysis::PointTimes;
+use plimsoll_model::assignment::PointId;
 use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{PointResult, RunResult};
@@ -25,7 +26,7 @@ use crate::exit::Failure;
 pub(crate) struct ObserverWishes {
     /// Where a page shows the run while it goes: an address of loopback.
     pub live: Option<SocketAddr>,
-    /// Collectors that finished load points go to.
+    /// Collectors that seconds and finished load points go to.
     pub exports: Vec<ExportUrl>,
 }
 
@@ -36,6 +37,10 @@ pub(crate) struct SecondView {
     pub second: u32,
     /// What the ops were for.
     pub phase: Phase,
+    /// When it began, nanoseconds since the Unix epoch.
+    pub start_unix_ns: u64,
+    /// When it ended.
+    pub end_unix_ns: u64,
     /// Finished without error.
     pub ops_per_s: f64,
     /// Application bytes moved, both ways.
@@ -48,6 +53,17 @@ pub(crate) struct SecondView {
     pub response_p99_ns: Option<u64>,
     /// Busiest worker.
     pub generator_busy_ratio: f64,
+}
+
+/// A load point that is about to begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BeginningPoint<'a> {
+    /// Its place in the run, for a person.
+    pub title: &'a str,
+    /// Which one.
+    pub point: PointId,
+    /// The load asked for, in the unit of the run's axis.
+    pub requested: f64,
 }
 
 /// A load point that is in the bundle.
@@ -70,8 +86,10 @@ pub(crate) trait Observer: Send {
     fn greeting(&self) -> Option<String> {
         None
     }
+    /// The run begins; it has no load points yet.
+    fn run_begins(&mut self, _run: &RunResult) {}
     /// A load point begins.
-    fn point_begins(&mut self, title: &str);
+    fn point_begins(&mut self, point: &BeginningPoint<'_>);
     /// A second of it is over. Called while load is sent: it must take no time.
     fn second(&mut self, second: &SecondView);
     /// It is over. Called between load points.

@@ -122,6 +122,8 @@ mod tests {
         SecondView {
             second: 0,
             phase: Phase::Measure,
+            start_unix_ns: 0,
+            end_unix_ns: 0,
             ops_per_s,
             bytes_per_s: 0.0,
             errors,

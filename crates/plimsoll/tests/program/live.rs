@@ -1,6 +1,5 @@
-//! `--live`: a page that many look at, one of whom stands still, and what Prometheus is told.
+//! `--live`: a page that many look at, one of whom stands still.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
@@ -12,9 +11,9 @@ use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
 use crate::listening::Listening;
-use crate::support::{command, plimsoll, result, short, signal, wait_for};
+use crate::support::{command, plimsoll, short, signal, wait_for};
 
-/// Besides the one who stands still and the one who asks for the figures at the end.
+/// Besides the one who stands still.
 const VIEWERS: usize = 7;
 
 /// Where a run shows itself.
@@ -123,17 +122,6 @@ fn many_look_on_and_see_what_the_result_says() {
                 ends.send((viewer, events.iter().collect::<Vec<_>>())).unwrap();
             });
         }
-        // The first to see the end, while he who stands still is waited for.
-        let (heard, events) = channel();
-        scope.spawn(|| {
-            let (page, heard) = (&page, heard);
-            page.look_on(&heard);
-        });
-        let figures = events.iter().find(|(kind, _)| kind == "over").map(|_| {
-            let text = page.get(&format!("{}metrics", page.path), "127.0.0.1:9090");
-            text.split_once("\r\n\r\n").unwrap().1.to_owned()
-        });
-        check_metrics(&figures.unwrap(), &result(&bundle));
     });
     let ended = wait_for(run);
     assert!(!ended.err.contains("--live"), "{ended:?}");
@@ -152,75 +140,6 @@ fn many_look_on_and_see_what_the_result_says() {
         assert!(report.contains(last), "the last event is not the report");
         assert_eq!(events.last().unwrap().0, "over");
     }
-}
-
-/// Holds every series against the result.
-#[track_caller]
-fn check_metrics(text: &str, result: &Value) {
-    let series = parsed(text);
-    let points = result["points"].as_array().unwrap();
-    assert_eq!(series["plimsoll_points_finished"], points.len() as f64);
-    for point in points {
-        let labels = format!("kind=\"ladder\",point=\"{}\"", point["position"]);
-        let op_labels = format!("{labels},op=\"GET\"");
-        let of = |name: &str, labels: &str| series[&format!("plimsoll_{name}{{{labels}}}")];
-        let op = &point["ops"]["GET"];
-        for (name, labels, expected) in [
-            ("requested_ops_per_second", &labels, &point["requested"]),
-            ("achieved_ops_per_second", &labels, &point["achieved_ops_per_s"]),
-            ("ops_total", &op_labels, &op["count"]),
-            ("errors_total", &op_labels, &op["errors"]),
-            ("response_seconds_count", &op_labels, &op["response_ns"]["n"]),
-        ] {
-            assert_eq!(of(name, labels), expected.as_f64().unwrap(), "{name} of {labels}");
-        }
-        let mean_ns = op["response_ns"]["mean"].as_f64().unwrap();
-        let (sum, count) =
-            (of("response_seconds_sum", &op_labels), of("response_seconds_count", &op_labels));
-        assert!((sum / count * 1e9 / mean_ns - 1.0).abs() < 1e-9);
-        assert_eq!(of("response_seconds_bucket", &format!("{op_labels},le=\"+Inf\"")), count);
-    }
-}
-
-/// Every series by name and labels. Strict: each name is declared once before its series, which
-/// stand together; labels are `name="value"`; values are numbers.
-fn parsed(text: &str) -> BTreeMap<String, f64> {
-    assert!(text.ends_with('\n'));
-    let (mut series, mut declared) = (BTreeMap::new(), BTreeSet::new());
-    let (mut helped, mut family) = (String::new(), (String::new(), String::new()));
-    for line in text.lines() {
-        if let Some(help) = line.strip_prefix("# HELP ") {
-            helped = help.split_once(' ').unwrap().0.to_owned();
-            assert!(declared.insert(helped.clone()), "{helped} is declared twice");
-        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
-            let (name, kind) = kind.split_once(' ').unwrap();
-            assert!(name == helped && ["counter", "gauge", "histogram"].contains(&kind), "{line}");
-            family = (name.to_owned(), kind.to_owned());
-        } else {
-            let (name_and_labels, value) = line.rsplit_once(' ').unwrap();
-            let (name, labels) = name_and_labels.split_once('{').unwrap_or((name_and_labels, "}"));
-            let ending = name.strip_prefix(&family.0).expect(line);
-            let endings: &[&str] = match family.1.as_str() {
-                "histogram" => &["_bucket", "_sum", "_count"],
-                _ => &[""],
-            };
-            assert!(endings.contains(&ending), "{line}");
-            let labels = labels.strip_suffix('}').unwrap();
-            for label in labels.split(',').filter(|label| !label.is_empty()) {
-                let (key, value) = label.split_once("=\"").expect(line);
-                assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
-                assert!(
-                    value.strip_suffix('"').is_some_and(|v| !v.contains(['"', '\\'])),
-                    "{line}"
-                );
-            }
-            let value = value.parse::<f64>().expect(line);
-            assert!(value.is_finite() && value >= 0.0, "{line}");
-            let before = series.insert(name_and_labels.to_owned(), value);
-            assert_eq!(before, None, "{line} stands twice");
-        }
-    }
-    series
 }
 
 #[test]

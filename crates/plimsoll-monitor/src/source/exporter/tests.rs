@@ -179,7 +179,7 @@ fn an_exporter_is_asked_anew_for_each_sample_and_one_that_hangs_is_lost() {
         frame.text("proc/stat").unwrap().starts_with("cpu  30050 0 11000 190000 1000 0 250 0\n")
     );
     let Lost(words) = peer.fetch(&frame).unwrap_err();
-    assert_eq!(words, "its answer broke off");
+    assert_eq!(words, "the reply broke off before its announced end");
     let Lost(words) = peer.fetch(&frame).unwrap_err();
     assert!(words.contains("neither node_exporter's"), "{words}");
     let begin_ns = clock::monotonic_ns();

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::super::SecondView;
-use super::metrics::{Metrics, PointFigures};
 
 /// Seconds that are shown: as many as the page draws.
 const SECONDS_MAX: usize = 512;
@@ -44,8 +43,6 @@ pub(super) struct Board {
     /// By number, ascending.
     events: VecDeque<(u64, Kind, Bytes)>,
     last: u64,
-    /// For Prometheus.
-    pub(super) metrics: Metrics,
     /// Nothing more comes.
     pub(super) is_over: bool,
 }
@@ -103,23 +100,11 @@ impl Writer {
             "errors": second.errors,
             "busy_ratio": second.generator_busy_ratio,
         });
-        self.0.send_modify(|board| {
-            board.metrics.now(Some(*second));
-            board.put(Kind::Second, &news);
-        });
+        self.0.send_modify(|board| board.put(Kind::Second, &news));
     }
 
     /// A load point is over.
-    pub(super) fn finished(
-        &mut self,
-        title: &str,
-        run: &RunResult,
-        figures: &PointFigures,
-    ) -> Result<(), ReportError> {
-        self.0.send_modify(|board| {
-            board.metrics.now(None);
-            board.metrics.add(figures);
-        });
+    pub(super) fn finished(&mut self, title: &str, run: &RunResult) -> Result<(), ReportError> {
         let html = plimsoll_report::html_body_so_far(run)?;
         let news = json!({ "said": format!("{title}: finished"), "html": html });
         self.0.send_modify(|board| board.put(Kind::Report, &news));
@@ -147,7 +132,6 @@ impl Drop for Writer {
     /// Nothing more comes, which a run that could not go on has not told.
     fn drop(&mut self) {
         self.0.send_modify(|board| {
-            board.metrics.now(None);
             board.is_over = true;
             if board.events.iter().all(|(_, kind, _)| *kind != Kind::Over) {
                 let said = "The run could not go on; the terminal says why.";
@@ -167,6 +151,8 @@ mod tests {
         SecondView {
             second,
             phase: Phase::Measure,
+            start_unix_ns: 0,
+            end_unix_ns: 0,
             ops_per_s: 1_000.5,
             bytes_per_s: 2e6,
             errors: 3,
@@ -192,8 +178,7 @@ mod tests {
         for point in 1..=3 {
             writer.begins(&format!("point {point}/3"));
             (0..300).for_each(|s| writer.second(&format!("point {point}/3"), &second(s)));
-            let figures = PointFigures::default();
-            writer.finished(&format!("point {point}/3"), &RunResult::default(), &figures).unwrap();
+            writer.finished(&format!("point {point}/3"), &RunResult::default()).unwrap();
         }
         let frames = all_after(&shown.borrow(), 0);
         let is = |frame: &str, name: &str| frame.starts_with(&format!("event: {name}\n"));

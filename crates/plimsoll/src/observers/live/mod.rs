@@ -1,4 +1,4 @@
-//! A page on loopback that shows the run while it goes, and its figures for Prometheus.
+//! A page on loopback that shows the run while it goes.
 //!
 //! The coordinator hands what it is told to one thread, which draws and serves. That thread has
 //! the lowest priority and keeps off the workers' cores; ten viewers share what it has drawn.
@@ -6,13 +6,11 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `board.rs` | what viewers are shown: the newest report, the last seconds |
-//! | `metrics.rs` | the text for Prometheus |
 //! | `door.rs` | who may come in: token, `Host`, the fields of every answer |
 //! | `server.rs` | routes, viewers, connections, all of them bounded |
 
 mod board;
 mod door;
-mod metrics;
 mod server;
 
 use std::net::SocketAddr;
@@ -25,8 +23,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use self::board::{Board, Writer};
 use self::door::Door;
-use self::metrics::PointFigures;
-use super::{FinishedPoint, Observer, SecondView};
+use super::{BeginningPoint, FinishedPoint, Observer, SecondView};
 use crate::exit::Failure;
 
 /// A minute of seconds, should the thread that draws get no turn for so long.
@@ -52,7 +49,6 @@ enum Message {
 /// A load point that is over.
 struct Finished {
     title: String,
-    figures: PointFigures,
     run: RunResult,
 }
 
@@ -98,9 +94,9 @@ impl Observer for LivePage {
         Some(format!("live: {}", self.url))
     }
 
-    fn point_begins(&mut self, title: &str) {
-        title.clone_into(&mut self.title);
-        self.send(Message::Begins(title.to_owned()));
+    fn point_begins(&mut self, point: &BeginningPoint<'_>) {
+        point.title.clone_into(&mut self.title);
+        self.send(Message::Begins(point.title.to_owned()));
     }
 
     fn second(&mut self, second: &SecondView) {
@@ -110,7 +106,6 @@ impl Observer for LivePage {
     fn point_finished(&mut self, finished: &FinishedPoint<'_>) {
         self.send(Message::Finished(Box::new(Finished {
             title: self.title.clone(),
-            figures: PointFigures::of(finished),
             run: finished.run.clone(),
         })));
     }
@@ -144,9 +139,7 @@ async fn hear(mut heard: Receiver<Message>, mut writer: Writer) -> Vec<String> {
                 writer.second(&title, &second);
                 Ok(())
             }
-            Message::Finished(finished) => {
-                writer.finished(&finished.title, &finished.run, &finished.figures)
-            }
+            Message::Finished(finished) => writer.finished(&finished.title, &finished.run),
             Message::Over(result, page) => writer.over(&result, &page),
         };
         problems.extend(drawn.err().map(|e| e.to_string()));

@@ -23,7 +23,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::board::Board;
 use super::door::{Door, guard};
-use super::metrics;
 
 /// Event streams at a time: a team, its wall screens, and room.
 const VIEWERS_MAX: usize = 32;
@@ -101,7 +100,6 @@ fn routes(door: &Door, shared: Shared) -> Router {
         .route(way_in.trim_end_matches('/'), get(redirect))
         .route(&way_in, get(page))
         .route(&door.path("events"), get(events))
-        .route(&door.path("metrics"), get(metrics_text))
         .with_state(shared)
         .layer(axum::middleware::from_fn_with_state(door.clone(), guard))
 }
@@ -135,11 +133,6 @@ async fn accept(
 
 async fn page(State(shared): State<Shared>) -> Response {
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], shared.page).into_response()
-}
-
-async fn metrics_text(State(shared): State<Shared>) -> Response {
-    let text = shared.board.borrow().metrics.text();
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }
 
 async fn events(State(shared): State<Shared>) -> Response {

@@ -1,21 +1,23 @@
-//! A queue to a collector, and the thread that empties it.
+//! Queues to a collector, and the thread that empties them, load points first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use plimsoll_monitor::Post;
 use plimsoll_servers::cores;
 use prost::Message as _;
 
 use super::address::ExportUrl;
+use super::wire::ExportMetricsServiceResponse;
 use crate::exit::Failure;
 
 /// Load points that may wait for a slow collector; one has some kilobytes for each op.
 const QUEUE_POINTS_MAX: usize = 8;
+/// Seconds that may wait for it: three exchanges that take as long as they may. One has a kilobyte.
+const QUEUE_SECONDS_MAX: usize = 16;
 /// Collectors take 20 MiB. A load point of 256 ops whose buckets are all full would have 14 MB.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Longest exchange with a collector, but for DNS.
@@ -25,15 +27,40 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// Of a collector's own words.
 const WORDS_MAX: usize = 200;
 
+/// What a message is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A finished load point.
+    Point,
+    /// A second of one.
+    Second,
+}
+
 /// The way to one collector.
 pub(super) struct Delivery {
-    queue: SyncSender<Vec<u8>>,
+    points: Queue,
+    seconds: Queue,
+    /// Rung once for each message that is in a queue.
+    bell: Sender<()>,
     /// Nothing is sent through it: it closes when the thread ends.
     ended: Receiver<()>,
     tally: Arc<Tally>,
-    offered: u64,
-    /// Why the last one did not enter the queue.
+    /// Why the last one did not enter a queue.
     dropped: Option<String>,
+}
+
+/// Messages of one kind that wait.
+struct Queue {
+    sender: SyncSender<Vec<u8>>,
+    messages_max: usize,
+    offered: u64,
+}
+
+impl Queue {
+    fn new(messages_max: usize) -> (Self, Receiver<Vec<u8>>) {
+        let (sender, queued) = sync_channel(messages_max);
+        (Self { sender, messages_max, offered: 0 }, queued)
+    }
 }
 
 /// What the thread tells.
@@ -45,17 +72,19 @@ struct Tally {
 
 #[derive(Clone, Default)]
 struct Outcome {
-    delivered: u64,
+    points_delivered: u64,
+    seconds_delivered: u64,
     /// Why the last one that failed did.
     failed: Option<String>,
 }
 
 impl Tally {
-    fn tell(&self, outcome: Result<(), String>) {
+    fn tell(&self, kind: Kind, outcome: Result<(), String>) {
         let mut told = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        match outcome {
-            Ok(()) => told.delivered += 1,
-            Err(why) => told.failed = Some(why),
+        match (outcome, kind) {
+            (Ok(()), Kind::Point) => told.points_delivered += 1,
+            (Ok(()), Kind::Second) => told.seconds_delivered += 1,
+            (Err(why), _) => told.failed = Some(why),
         }
     }
 }
@@ -63,18 +92,26 @@ impl Tally {
 impl Delivery {
     /// Asks nobody yet: a collector that is away must not keep a run from beginning.
     pub(super) fn start(url: ExportUrl, fields: Vec<(String, String)>) -> Result<Self, Failure> {
-        let (queue, queued) = sync_channel::<Vec<u8>>(QUEUE_POINTS_MAX);
+        let (points, points_queued) = Queue::new(QUEUE_POINTS_MAX);
+        let (seconds, seconds_queued) = Queue::new(QUEUE_SECONDS_MAX);
+        let (bell, rung) = channel();
         let (end, ended) = channel();
         let tally = Arc::<Tally>::default();
         let teller = Arc::clone(&tally);
+        let next = move || {
+            let point = points_queued.try_recv().map(|message| (Kind::Point, message));
+            point.or_else(|_| seconds_queued.try_recv().map(|message| (Kind::Second, message)))
+        };
         let work = move || {
             // Where that is not permitted it delivers all the same.
             let _ = cores::lower_priority();
-            for message in queued {
+            for () in rung {
                 if teller.given_up.load(Ordering::Relaxed) {
                     break;
                 }
-                teller.tell(deliver(&url, &fields, &message));
+                if let Ok((kind, message)) = next() {
+                    teller.tell(kind, deliver(&url, &fields, &message));
+                }
             }
             drop(end);
         };
@@ -82,36 +119,53 @@ impl Delivery {
             .name("plimsoll-export".into())
             .spawn(work)
             .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
-        Ok(Self { queue, ended, tally, offered: 0, dropped: None })
+        Ok(Self { points, seconds, bell, ended, tally, dropped: None })
     }
 
     /// Takes no time, whatever the collector does.
-    pub(super) fn offer(&mut self, message: Vec<u8>) {
-        self.offered += 1;
+    pub(super) fn offer(&mut self, kind: Kind, message: Vec<u8>) {
+        let queue = match kind {
+            Kind::Point => &mut self.points,
+            Kind::Second => &mut self.seconds,
+        };
+        queue.offered += 1;
         if message.len() > MESSAGE_BYTES_MAX {
             self.dropped =
                 Some(format!("it has {} bytes (limit {MESSAGE_BYTES_MAX})", message.len()));
-        } else if self.queue.try_send(message).is_err() {
+        } else if queue.sender.try_send(message).is_err() {
             self.dropped = Some(format!(
-                "{QUEUE_POINTS_MAX} others waited already for a collector that is slow or hangs"
+                "{} others waited already for a collector that is slow or hangs",
+                queue.messages_max
             ));
+        } else {
+            // The thread has ended only if it died; what it did not deliver is counted.
+            let _ = self.bell.send(());
         }
     }
 
     /// Waits a moment for what is still under way; says what was not delivered, and why.
     pub(super) fn end(self) -> Option<String> {
-        let Self { queue, ended, tally, offered, dropped } = self;
-        drop(queue);
+        let Self { points, seconds, bell, ended, tally, dropped } = self;
+        drop(bell);
         let in_time = ended.recv_timeout(END_WAIT) != Err(RecvTimeoutError::Timeout);
         tally.given_up.store(true, Ordering::Relaxed);
         let told = tally.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let late = (!in_time)
             .then(|| format!("no answer within {} s of the end of the run", END_WAIT.as_secs()));
         let why = told.failed.or(late).or(dropped).unwrap_or_default();
-        let missing = offered.saturating_sub(told.delivered);
-        (missing > 0)
-            .then(|| format!("{missing} of {offered} load points were not delivered: {why}"))
+        let missing = [
+            missing(points.offered, told.points_delivered, "load points"),
+            missing(seconds.offered, told.seconds_delivered, "seconds"),
+        ];
+        let missing: Vec<String> = missing.into_iter().flatten().collect();
+        (!missing.is_empty())
+            .then(|| format!("{} were not delivered: {why}", missing.join(" and ")))
     }
+}
+
+fn missing(offered: u64, delivered: u64, what: &str) -> Option<String> {
+    let missing = offered.saturating_sub(delivered);
+    (missing > 0).then(|| format!("{missing} of {offered} {what}"))
 }
 
 fn deliver(url: &ExportUrl, fields: &[(String, String)], message: &[u8]) -> Result<(), String> {
@@ -137,44 +191,4 @@ fn deliver(url: &ExportUrl, fields: &[(String, String)], message: &[u8]) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A collector that listens and never answers.
-    fn silent() -> (std::net::TcpListener, ExportUrl) {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        (listener, ExportUrl { host: "127.0.0.1".into(), port, path: "/".into() })
-    }
-
-    #[test]
-    fn a_collector_that_hangs_neither_holds_up_nor_fills_memory_and_is_told_once() {
-        let (_listener, url) = silent();
-        let mut delivery = Delivery::start(url, Vec::new()).unwrap();
-        let began = crate::clock::Stopwatch::start();
-        for _ in 0..100 {
-            delivery.offer(vec![0; 1_000]);
-        }
-        assert!(began.elapsed() < Duration::from_secs(1));
-        let said = delivery.end().unwrap();
-        assert!(began.elapsed() < END_WAIT + Duration::from_secs(2));
-        assert!(said.starts_with("100 of 100 load points were not delivered: no answer"), "{said}");
-    }
-
-    #[test]
-    fn a_message_that_no_collector_takes_is_not_sent() {
-        let (listener, url) = silent();
-        let mut delivery = Delivery::start(url, Vec::new()).unwrap();
-        delivery.offer(vec![0; MESSAGE_BYTES_MAX + 1]);
-        let said = delivery.end().unwrap();
-        assert!(said.starts_with("1 of 1 load points were not delivered: it has"), "{said}");
-        listener.set_nonblocking(true).unwrap();
-        assert!(listener.accept().is_err());
-    }
-
-    #[test]
-    fn nothing_to_deliver_is_nothing_to_tell() {
-        let (_listener, url) = silent();
-        assert_eq!(Delivery::start(url, Vec::new()).unwrap().end(), None);
-    }
-}
+mod tests;

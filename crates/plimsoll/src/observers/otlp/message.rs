@@ -1,33 +1,24 @@
-//! A load point in OpenTelemetry's words. `docs/export.md` explains them to users.
+//! Load points and seconds in OpenTelemetry's words. `docs/export.md` explains them to users.
 
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{
-    AnyValue, ArrayValue, InstrumentationScope, KeyValue,
-};
-use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
-    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use plimsoll_model::assignment::Purpose;
+use plimsoll_model::assignment::{PointId, Purpose};
 use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::result::{OpResult, PointResult, RunResult};
 
-use super::super::FinishedPoint;
+use super::super::{BeginningPoint, FinishedPoint, SecondView};
 use super::exponential::Exponential;
+use super::wire::{
+    AnyValue, ArrayValue, Buckets, DELTA, Data, ExponentialHistogram,
+    ExponentialHistogramDataPoint, ExportMetricsServiceRequest, Gauge, InstrumentationScope,
+    KeyValue, Metric, Number, NumberDataPoint, Resource, ResourceMetrics, ScopeMetrics, Sum, Value,
+};
 
 const NAME: &str = "plimsoll";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Each window is a measurement of its own: nothing is counted on from the one before.
-const TEMPORALITY: i32 = AggregationTemporality::Delta as i32;
 
 type TimesOf = fn(&OpTimes) -> &Times;
 type CountOf = fn(&OpResult) -> u64;
 type FigureOf = fn(&PointResult) -> Option<f64>;
+type SecondFigureOf = fn(&SecondView) -> Option<f64>;
 
 /// Distributions, by op.
 const HISTOGRAMS: [(&str, &str, TimesOf); 2] = [
@@ -62,30 +53,67 @@ const GAUGES: [(&str, &str, &str, FigureOf); 5] = [
     }),
 ];
 
+/// Figures of a second.
+const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 4] = [
+    ("plimsoll.second.throughput", "{op}/s", "Ops done without error", |second| {
+        Some(second.ops_per_s)
+    }),
+    ("plimsoll.second.errors", "{op}", "Ops that failed", |second| Some(second.errors as f64)),
+    ("plimsoll.second.response.p50", "s", "Median time from due to done", |second| {
+        Some(second.response_p50_ns? as f64 / 1e9)
+    }),
+    ("plimsoll.second.response.p99", "s", "99th percentile from due to done", |second| {
+        Some(second.response_p99_ns? as f64 / 1e9)
+    }),
+];
+
 /// One request holds one load point.
-pub(super) fn request(finished: &FinishedPoint<'_>) -> ExportMetricsServiceRequest {
+pub(super) fn of_point(
+    resource: Resource,
+    finished: &FinishedPoint<'_>,
+) -> ExportMetricsServiceRequest {
     let frame = Frame::of(finished);
     let mut metrics: Vec<Metric> =
         HISTOGRAMS.iter().map(|of| frame.histogram(finished, *of)).collect();
     metrics.extend(SUMS.iter().map(|of| frame.sum(finished.point, *of)));
-    metrics.extend(GAUGES.iter().filter_map(|of| frame.gauge(finished.point, *of)));
-    let version = VERSION.to_owned();
-    let scope =
-        InstrumentationScope { name: NAME.to_owned(), version, ..InstrumentationScope::default() };
-    let scope_metrics = ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() };
+    metrics.extend(GAUGES.iter().filter_map(|(name, unit, description, of)| {
+        Some(frame.gauge(name, unit, description, of(finished.point)?))
+    }));
+    request(resource, metrics)
+}
+
+/// One request holds one second of the load point with these attributes.
+pub(super) fn of_second(
+    resource: Resource,
+    point: &[KeyValue],
+    second: &SecondView,
+) -> ExportMetricsServiceRequest {
+    let phase = key("plimsoll.phase", text(second.phase.as_str()));
+    let frame = Frame {
+        attributes: [point, &[phase]].concat(),
+        start_unix_ns: second.start_unix_ns,
+        end_unix_ns: second.end_unix_ns,
+    };
+    let gauges = SECOND_GAUGES.iter().filter_map(|(name, unit, description, of)| {
+        Some(frame.gauge(name, unit, description, of(second)?))
+    });
+    request(resource, gauges.collect())
+}
+
+fn request(resource: Resource, metrics: Vec<Metric>) -> ExportMetricsServiceRequest {
+    let scope = InstrumentationScope { name: NAME.to_owned(), version: VERSION.to_owned() };
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
+    let resource = Some(resource);
     ExportMetricsServiceRequest {
-        resource_metrics: vec![ResourceMetrics {
-            resource: Some(resource(finished.run)),
-            scope_metrics: vec![scope_metrics],
-            ..ResourceMetrics::default()
-        }],
+        resource_metrics: vec![ResourceMetrics { resource, scope_metrics }],
     }
 }
 
-fn resource(run: &RunResult) -> Resource {
+/// What every message of a run says of it.
+pub(super) fn resource(run: &RunResult) -> Resource {
     let texts = |texts: &[String]| {
         let values = texts.iter().map(|value| any(text(value))).collect();
-        Value::ArrayValue(ArrayValue { values })
+        Value::Array(ArrayValue { values })
     };
     let known = [
         ("service.name", Some(NAME)),
@@ -97,10 +125,32 @@ fn resource(run: &RunResult) -> Resource {
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some(key(name, text(value?))));
     let attributes = known.chain([key("plimsoll.target", texts(&run.targets))]).collect();
-    Resource { attributes, ..Resource::default() }
+    Resource { attributes }
 }
 
-/// What every data point of a load point has in common.
+/// Of the seconds of a load point that is about to begin.
+pub(super) fn point_attributes(beginning: &BeginningPoint<'_>) -> Vec<KeyValue> {
+    let [ordinal, purpose] = id_attributes(beginning.point);
+    vec![ordinal, purpose, requested_attribute(beginning.requested)]
+}
+
+fn id_attributes(point: PointId) -> [KeyValue; 2] {
+    let purpose = match point.purpose {
+        Purpose::Probe => "probe",
+        Purpose::Verify => "verify",
+        Purpose::Ladder => "ladder",
+    };
+    [
+        key("plimsoll.point.ordinal", Value::Int(i64::from(point.ordinal))),
+        key("plimsoll.point.purpose", text(purpose)),
+    ]
+}
+
+fn requested_attribute(requested: f64) -> KeyValue {
+    key("plimsoll.point.requested", Value::Double(requested))
+}
+
+/// What every data point of a message has in common.
 struct Frame {
     attributes: Vec<KeyValue>,
     start_unix_ns: u64,
@@ -111,17 +161,9 @@ impl Frame {
     fn of(finished: &FinishedPoint<'_>) -> Self {
         let (record, point) = (finished.record, finished.point);
         let start_unix_ns = record.started_unix_ns + record.warm_up_ns.0;
-        let purpose = match record.point.purpose {
-            Purpose::Probe => "probe",
-            Purpose::Verify => "verify",
-            Purpose::Ladder => "ladder",
-        };
-        let attributes = vec![
-            key("plimsoll.point.ordinal", Value::IntValue(i64::from(record.point.ordinal))),
-            key("plimsoll.point.purpose", text(purpose)),
-            key("plimsoll.point.position", Value::IntValue(i64::from(point.position))),
-            key("plimsoll.point.requested", Value::DoubleValue(point.requested)),
-        ];
+        let [ordinal, purpose] = id_attributes(record.point);
+        let position = key("plimsoll.point.position", Value::Int(i64::from(point.position)));
+        let attributes = vec![ordinal, purpose, position, requested_attribute(point.requested)];
         Self { attributes, start_unix_ns, end_unix_ns: start_unix_ns + record.measured_ns.0 }
     }
 
@@ -151,36 +193,30 @@ impl Frame {
                 positive: Some(Buckets { offset, bucket_counts: counts }),
                 min: min_s,
                 max: max_s,
-                ..ExponentialHistogramDataPoint::default()
             }
         });
         let data = Data::ExponentialHistogram(ExponentialHistogram {
             data_points: data_points.collect(),
-            aggregation_temporality: TEMPORALITY,
+            aggregation_temporality: DELTA,
         });
         metric(name, "s", description, data)
     }
 
     fn sum(&self, point: &PointResult, (name, description, of): (&str, &str, CountOf)) -> Metric {
         let data_point = |(op, result): (&String, &OpResult)| {
-            self.number(self.attributes_of(op), Number::AsInt(of(result) as i64))
+            self.number(self.attributes_of(op), Number::Int(of(result) as i64))
         };
         let data = Data::Sum(Sum {
             data_points: point.ops.iter().map(data_point).collect(),
-            aggregation_temporality: TEMPORALITY,
+            aggregation_temporality: DELTA,
             is_monotonic: true,
         });
         metric(name, "{op}", description, data)
     }
 
-    /// `None` where the figure is unknown.
-    fn gauge(
-        &self,
-        point: &PointResult,
-        (name, unit, description, of): (&str, &str, &str, FigureOf),
-    ) -> Option<Metric> {
-        let data_points = vec![self.number(self.attributes.clone(), Number::AsDouble(of(point)?))];
-        Some(metric(name, unit, description, Data::Gauge(Gauge { data_points })))
+    fn gauge(&self, name: &str, unit: &str, description: &str, figure: f64) -> Metric {
+        let data_points = vec![self.number(self.attributes.clone(), Number::Double(figure))];
+        metric(name, unit, description, Data::Gauge(Gauge { data_points }))
     }
 
     fn number(&self, attributes: Vec<KeyValue>, value: Number) -> NumberDataPoint {
@@ -189,7 +225,6 @@ impl Frame {
             start_time_unix_nano: self.start_unix_ns,
             time_unix_nano: self.end_unix_ns,
             value: Some(value),
-            ..NumberDataPoint::default()
         }
     }
 }
@@ -200,12 +235,11 @@ fn metric(name: &str, unit: &str, description: &str, data: Data) -> Metric {
         unit: unit.to_owned(),
         description: description.to_owned(),
         data: Some(data),
-        ..Metric::default()
     }
 }
 
 fn key(name: &str, value: Value) -> KeyValue {
-    KeyValue { key: name.to_owned(), value: Some(any(value)), ..KeyValue::default() }
+    KeyValue { key: name.to_owned(), value: Some(any(value)) }
 }
 
 fn any(value: Value) -> AnyValue {
@@ -213,5 +247,5 @@ fn any(value: Value) -> AnyValue {
 }
 
 fn text(value: &str) -> Value {
-    Value::StringValue(value.to_owned())
+    Value::Text(value.to_owned())
 }

@@ -1,9 +1,12 @@
-//! Hands finished load points over to an OpenTelemetry collector (`--export otlp=URL`).
+//! Sends seconds and finished load points to an OpenTelemetry collector (`--export otlp=URL`).
 
 mod address;
 mod delivery;
 mod exponential;
+#[cfg(test)]
+mod golden;
 mod message;
+mod wire;
 
 use std::path::Path;
 
@@ -11,15 +14,20 @@ use plimsoll_model::result::RunResult;
 use prost::Message as _;
 
 pub(crate) use address::ExportUrl;
-use delivery::Delivery;
+use delivery::{Delivery, Kind};
+use wire::{KeyValue, Resource};
 
-use super::{FinishedPoint, Observer, SecondView};
+use super::{BeginningPoint, FinishedPoint, Observer, SecondView};
 use crate::exit::Failure;
 
 /// One collector.
 struct OtlpExport {
     url: ExportUrl,
     delivery: Delivery,
+    /// The run.
+    resource: Resource,
+    /// Of the load point under way.
+    point: Vec<KeyValue>,
 }
 
 /// One observer for each collector.
@@ -30,18 +38,30 @@ pub(super) fn open(urls: &[ExportUrl]) -> Result<Vec<Box<dyn Observer>>, Failure
     let fields = address::fields_of_environment()?;
     let open = |url: &ExportUrl| {
         let delivery = Delivery::start(url.clone(), fields.clone())?;
-        Ok(Box::new(OtlpExport { url: url.clone(), delivery }) as Box<dyn Observer>)
+        let (resource, point) = (Resource::default(), Vec::new());
+        Ok(Box::new(OtlpExport { url: url.clone(), delivery, resource, point })
+            as Box<dyn Observer>)
     };
     urls.iter().map(open).collect()
 }
 
 impl Observer for OtlpExport {
-    fn point_begins(&mut self, _title: &str) {}
+    fn run_begins(&mut self, run: &RunResult) {
+        self.resource = message::resource(run);
+    }
 
-    fn second(&mut self, _second: &SecondView) {}
+    fn point_begins(&mut self, point: &BeginningPoint<'_>) {
+        self.point = message::point_attributes(point);
+    }
+
+    fn second(&mut self, second: &SecondView) {
+        let message = message::of_second(self.resource.clone(), &self.point, second);
+        self.delivery.offer(Kind::Second, message.encode_to_vec());
+    }
 
     fn point_finished(&mut self, finished: &FinishedPoint<'_>) {
-        self.delivery.offer(message::request(finished).encode_to_vec());
+        let message = message::of_point(self.resource.clone(), finished);
+        self.delivery.offer(Kind::Point, message.encode_to_vec());
     }
 
     fn run_finished(&mut self, _result: &RunResult, _page: &Path) {}
