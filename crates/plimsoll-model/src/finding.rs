@@ -1,5 +1,5 @@
-//! What a run's rules found: reasons that make it invalid, and warnings. A finding is a [`Rule`] with
-//! its facts; its words are made in `text`. `docs/validity.md` explains every rule to users.
+//! What a run's rules found, with its facts; the words are made in `text`. `docs/validity.md`
+//! explains every rule to users.
 
 mod facts;
 mod text;
@@ -14,8 +14,7 @@ pub use facts::{
 use crate::nonconformity::Nonconformities;
 use crate::units::Nanos;
 
-/// A rule that was broken, at one load point or by the whole run. In JSON
-/// `{"rule", "text", "facts", "point"}`.
+/// A rule that was broken. In JSON `{"rule", "text", "facts", "point"}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Which rule, with what it saw.

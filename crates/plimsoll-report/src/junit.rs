@@ -129,7 +129,10 @@ mod tests {
         };
         let xml = junit(&[run]).unwrap();
         assert!(xml.contains("<testsuites name=\"plimsoll\" tests=\"3\" failures=\"2\">"), "{xml}");
-        assert!(xml.contains("message=\"a &lt; b &amp;  c\""), "{xml}");
+        assert!(
+            xml.contains("message=\"the run could not continue: a &lt; b &amp;  c; mend"),
+            "{xml}"
+        );
         assert!(xml.contains("name=\"p99 &gt; 50ms\""), "{xml}");
         assert!(xml.contains("p99 &gt; 90ms: held, 60.0 ms (55.0–66.0) at load 4,000"), "{xml}");
     }

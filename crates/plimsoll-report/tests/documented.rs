@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 const DOCUMENT: &str = include_str!("../../../docs/bundle.md");
-/// Their keys are names of ops, classes of errors, and things of the disclosure.
-const FREE: [&str; 2] = ["errors", "disclosure"];
+/// Their keys are names of ops, classes of errors, facts of rules, and things of the disclosure.
+const FREE: [&str; 3] = ["errors", "facts", "disclosure"];
 
 fn collect(value: &Value, fields: &mut BTreeSet<String>) {
     match value {

@@ -110,9 +110,16 @@ pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
             1 => format!("Point {}", first.position),
             _ => format!("Points {}–{}", first.position, last.position),
         };
-        Some((points, first.limit.text.clone()))
+        Some((points, said_of(&first.limit)))
     });
     said.collect()
+}
+
+/// What is said of a limit and of those beside it; their names where nothing is.
+fn said_of(limit: &Limit) -> String {
+    let all = std::iter::once(limit).chain(&limit.also).map(|it| it.text.as_str());
+    let texts: Vec<&str> = all.filter(|text| !text.is_empty()).collect();
+    if texts.is_empty() { limit_name(limit) } else { texts.join("; and ") }
 }
 
 #[cfg(test)]
