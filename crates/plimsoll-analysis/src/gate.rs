@@ -1,4 +1,4 @@
-//! Whether a run passes the gates it was given (`--fail-if`), by the stated intervals.
+//! Whether a run passes the gates it was given (`--fail-if`), by the uncertainty intervals.
 
 use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState, Side};
 use plimsoll_model::result::{PointResult, RunResult};

@@ -300,7 +300,7 @@ pub struct LimitFigure {
     pub unit: String,
     /// As measured; `null` without an op.
     pub value: Option<f64>,
-    /// Its stated interval; `null` where nothing is known of it.
+    /// Its uncertainty interval; `null` where nothing is known of it.
     pub interval: Option<[f64; 2]>,
     /// The value is a lower bound: ops were not sent or not finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -288,7 +288,7 @@ pub struct ScheduleReading {
     pub theory_held: bool,
 }
 
-/// A stated interval, and the truth it must hold.
+/// A uncertainty interval, and the truth it must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedReading {

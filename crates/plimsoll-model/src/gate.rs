@@ -32,7 +32,7 @@ pub struct Gate {
 pub struct Gates {
     /// In the order they were given.
     pub all: Vec<Gate>,
-    /// A limit within a figure's stated interval fails the run.
+    /// A limit within a figure's uncertainty interval fails the run.
     #[serde(default)]
     pub unsure_fails: bool,
 }
@@ -222,7 +222,7 @@ pub struct GateResult {
     pub fails: bool,
     /// The figure: times in nanoseconds, errors in percent; `null` where there is none.
     pub value: Option<f64>,
-    /// Lower end of its stated interval; the figure itself where none is stated.
+    /// Lower end of its uncertainty interval; the figure itself where none is stated.
     pub low: Option<f64>,
     /// Upper end; `null` where the figure is a lower bound.
     pub high: Option<f64>,

@@ -16,7 +16,7 @@
 //! | [`inventory`] | what a host says of itself, and what people state beside it |
 //! | [`calibrated`] | a server of known behaviour |
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
-//! | [`stated`] | how a figure is written beside its stated interval |
+//! | [`stated`] | how a figure is written beside its uncertainty interval |
 //! | [`hint`] | signs in the figures that point at a known cause |
 //! | [`limit`] | what held a load point back |
 //! | [`method`] | every parameter of a run beside the method's, and what departs from it |

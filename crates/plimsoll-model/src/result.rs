@@ -134,7 +134,7 @@ pub struct Summary {
     pub value_interval: Option<[f64; 2]>,
     /// Area under response time over throughput, by both definitions.
     pub overall_response_ms: OverallResponse,
-    /// The same with every mean at the low and at the high end of its stated interval.
+    /// The same with every mean at the low and at the high end of its uncertainty interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall_response_interval_ms: Option<[OverallResponse; 2]>,
     /// Overall score of suites that have one, in transactions per second.
@@ -248,10 +248,10 @@ pub struct PointResult {
     /// done − arrived: the generator's own delay in reading.
     #[serde(default)]
     pub receive_lag_ns: Option<TimeSummary>,
-    /// Stated intervals of the response time.
+    /// Uncertainty intervals of the response time.
     #[serde(default)]
     pub response_interval_ns: Option<TimeIntervals>,
-    /// Stated intervals of the service time.
+    /// Uncertainty intervals of the service time.
     #[serde(default)]
     pub service_interval_ns: Option<TimeIntervals>,
     /// Stated interval of `achieved_ops_per_s`: `[low, high]`.

@@ -1,4 +1,4 @@
-//! How a figure is written beside its stated interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
+//! How a figure is written beside its uncertainty interval: `4.31 ms (4.20–4.36)`, or `4.1–6.2 ms`
 //! where the interval is too wide for the figure to mean anything.
 
 use crate::capacity::Figure;

@@ -123,7 +123,7 @@ impl Page {
             view.ops.iter().for_each(|table| self.table(table));
         }
         if !view.budget.rows.is_empty() {
-            self.heading(1, "What the stated intervals are made of");
+            self.heading(1, "What the uncertainty intervals are made of");
             self.table(&view.budget);
             self.line(&escaped(view.budget_note));
         }

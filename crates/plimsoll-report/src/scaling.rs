@@ -14,7 +14,7 @@ use crate::view::{CLOSING, limit_name};
 
 /// What the columns mean.
 const NOTE: &str = "Ratio: throughput over that of the first step. Efficiency: the ratio over that \
-    of the sizes; 100 % is straight growth. In brackets the stated interval (95 %). \
+    of the sizes; 100 % is straight growth. In brackets the uncertainty interval (95 %). \
     The limit is that of the load point with the highest throughput; why a step is invalid is said \
     in its report.";
 

@@ -97,7 +97,7 @@ fn headings_in_order(html: &str) {
 fn a_valid_run_says_so_first_and_shows_its_figures() {
     let html = page(&fixture::valid(30));
     let first = html.split("<section id=").next().unwrap();
-    for text in ["✓", "Valid (standard)", "25,977", "1 warning", "2 departures", "Not saturated"]
+    for text in ["✓", "Valid (standard)", "25,977", "1 warning", "2 deviations", "Not saturated"]
     {
         assert!(first.contains(text), "{text:?} on the first screen");
     }
@@ -110,7 +110,7 @@ fn a_valid_run_says_so_first_and_shows_its_figures() {
         ">peak</text>",
         "Response time over throughput",
         "somaxconn",
-        "2 parameters, 1 with a departure",
+        "2 parameters, 1 with a deviation",
         "≠ keep-alive",
         "public: RFC 1945",
         "ours: no source has them",

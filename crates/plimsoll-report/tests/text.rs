@@ -80,7 +80,7 @@ fn a_percentile_with_a_wide_interval_is_shown_as_the_interval_alone() {
     let of_point = |point: &str| rows.iter().find(|row| row[0] == point).unwrap()[p99];
     assert_eq!(of_point("1"), "0.0979\u{a0}(0.0911–0.1058)");
     assert_eq!(of_point("8"), "0.43–0.66");
-    assert!(!text.contains('≈') && text.contains("its stated interval (95 %)"), "{text}");
+    assert!(!text.contains('≈') && text.contains("its uncertainty interval (95 %)"), "{text}");
     // The budget of the headline's figures.
     let p50 = rows.iter().find(|row| row[0] == "response p50").unwrap();
     assert_eq!(p50.len(), 7, "{p50:?}");

@@ -1,4 +1,4 @@
-//! `cargo lab coverage`: do the stated intervals hold the truth as often as they say?
+//! `cargo lab coverage`: do the uncertainty intervals hold the truth as often as they say?
 //!
 //! Many ordinary runs against the calibrated server, each with its own seed, in cells of window
 //! and utilisation, half of them beside a process that takes a fifth of the worker's core. The

@@ -8,7 +8,7 @@ use super::Wanted;
 
 /// Percentiles that are stated.
 pub const PERCENTILES: [(&str, f64); 3] = [("p50", 0.50), ("p95", 0.95), ("p99", 0.99)];
-/// A step of the truth's buckets: finer than any stated interval by far.
+/// A step of the truth's buckets: finer than any uncertainty interval by far.
 const STEP: f64 = 1.000_2;
 
 /// What a run found.
@@ -26,7 +26,7 @@ pub struct Outcome {
     pub truths: Truths,
 }
 
-/// A stated interval.
+/// A uncertainty interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stated {
     pub low_ns: f64,

@@ -1,4 +1,4 @@
-//! The table: how often the stated intervals held the truth, and how wide they were.
+//! The table: how often the uncertainty intervals held the truth, and how wide they were.
 
 use std::fmt::Write as _;
 
@@ -84,7 +84,7 @@ fn row(
     );
 }
 
-/// How many of the stated intervals hold the truth.
+/// How many of the uncertainty intervals hold the truth.
 fn held_of(stated: impl Iterator<Item = Stated>, truth_ns: Option<f64>) -> (usize, usize) {
     let Some(truth_ns) = truth_ns else { return (0, 0) };
     stated.fold((0, 0), |(held, of), stated| (held + usize::from(stated.holds(truth_ns)), of + 1))

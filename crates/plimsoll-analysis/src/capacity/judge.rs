@@ -157,7 +157,7 @@ impl Tried<'_> {
         }
     }
 
-    /// A figure of the response time and its stated interval.
+    /// A figure of the response time and its uncertainty interval.
     fn response(&self, figure: Figure, total: Option<&OpTimes>) -> (Option<f64>, Option<[f64; 2]>) {
         let Some(total) = total.filter(|total| !total.response.is_empty()) else {
             return (None, None);

@@ -33,7 +33,7 @@ pub struct Throughput {
     pub of: &'static str,
     /// In `unit`.
     pub value: f64,
-    /// Its stated interval.
+    /// Its uncertainty interval.
     pub interval: Option<[f64; 2]>,
     /// `ops/s`, `MiB/s`, `clients`.
     pub unit: String,
@@ -91,7 +91,7 @@ impl Performance {
     }
 
     /// Of a group of runs: the geometric mean of each figure that every valid run has. One run
-    /// keeps its stated interval; what several scatter by is said by their comparison.
+    /// keeps its uncertainty interval; what several scatter by is said by their comparison.
     pub fn of_runs(runs: &[&RunResult]) -> Self {
         let valid = || runs.iter().filter(|run| run.verdict.valid);
         let all: Vec<Self> = match (valid().count(), runs) {

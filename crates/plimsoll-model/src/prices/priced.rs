@@ -65,7 +65,7 @@ pub struct PriceFigure {
     pub of: String,
     /// The throughput, in `unit`.
     pub value: f64,
-    /// Its stated interval.
+    /// Its uncertainty interval.
     pub interval: Option<[f64; 2]>,
     /// `ops/s`, `MiB/s`, `clients`.
     pub unit: String,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::Figure;
 
-/// Stated intervals of a distribution of times: `[low, high]` in nanoseconds, 95 %. `null` where
+/// Uncertainty intervals of a distribution of times: `[low, high]` in nanoseconds, 95 %. `null` where
 /// the figure itself is, or where nothing is known of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ pub struct TimeIntervals {
     pub p99: Option<[f64; 2]>,
 }
 
-/// What a stated interval is made of, for one figure: by how much each part alone moves it, in the
+/// What an uncertainty interval is made of, for one figure: by how much each part alone moves it, in the
 /// figure's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

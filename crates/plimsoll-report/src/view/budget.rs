@@ -1,4 +1,4 @@
-//! What the stated intervals of the headline's figures are made of.
+//! What the uncertainty intervals of the headline's figures are made of.
 
 use plimsoll_model::result::{RunResult, Uncertainty};
 use plimsoll_model::units::{grouped, three_digits, time_unit};
@@ -17,7 +17,7 @@ pub(super) const NOTE: &str = "Each column says how far the truth may lie from t
 pub(super) fn table(run: &RunResult) -> Table {
     let Some(point) = headline_point(run) else { return Table::default() };
     let mut table = Table::new(
-        format!("What the stated intervals of load point {} are made of", point.position),
+        format!("What the uncertainty intervals of load point {} are made of", point.position),
         vec![
             words("figure"),
             figures("measured", ""),

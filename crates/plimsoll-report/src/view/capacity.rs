@@ -11,7 +11,7 @@ use crate::table::{Mark, Table, figures, words};
 use crate::text::ABSENT;
 
 /// What the columns of the tries mean.
-const NOTE: &str = "Behind a figure stands its stated interval (95 %), from blocks of time. A try \
+const NOTE: &str = "Behind a figure stands its uncertainty interval (95 %), from blocks of time. A try \
     of the search is within the limits when figure and interval are, undecided when a limit lies \
     inside the interval; it is repeated then. Re-runs of the claim are judged by their figures: \
     five must stay below, and a second that does not lowers the claim.";

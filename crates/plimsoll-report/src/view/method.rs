@@ -8,12 +8,12 @@ use crate::table::{Table, words};
 use crate::text::ABSENT;
 
 /// Before a value that is not the method's, so that it does not rest on colour.
-const DEPARTS: &str = "≠ ";
+const DEVIATES: &str = "≠ ";
 
 /// The table, and how it is read.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct MethodView {
-    /// How many parameters, and how many of them depart.
+    /// How many parameters, and how many of them deviate.
     pub(crate) summary: String,
     pub(crate) table: Table,
     pub(crate) note: String,
@@ -30,7 +30,7 @@ pub(super) fn view(run: &RunResult) -> MethodView {
     let departing = run.method.iter().filter(|it| it.departure.is_some()).count();
     let source = run.suite.as_ref().map(|suite| suite.source.as_str()).unwrap_or_default();
     MethodView {
-        summary: format!("{} parameters, {departing} with a departure", run.method.len()),
+        summary: format!("{} parameters, {departing} with a deviation", run.method.len()),
         table,
         note: format!(
             "Origin: source, the report that the suite follows ({source}); public, a standard or rule \
@@ -49,7 +49,7 @@ pub(super) fn departures_lead(run: &RunResult) -> String {
     let of_suite = departing.filter(|parameter| parameter.method.is_none()).count();
     let all = run.departures.len();
     let departures = |count: usize, what: &str| {
-        format!("{count} departure{} from {what}", if count == 1 { "" } else { "s" })
+        format!("{count} deviation{} from {what}", if count == 1 { "" } else { "s" })
     };
     let (method, suite) = ("the published method", "the suite's full profile");
     match (all.saturating_sub(of_suite), of_suite) {
@@ -61,7 +61,7 @@ pub(super) fn departures_lead(run: &RunResult) -> String {
 
 fn row(parameter: &Parameter) -> Vec<String> {
     let Parameter { name, value, method, origin, said, departure, .. } = parameter;
-    let mark = if departure.is_some() { DEPARTS } else { "" };
+    let mark = if departure.is_some() { DEVIATES } else { "" };
     let origin = match said.as_str() {
         "" => origin.as_str().to_owned(),
         said => format!("{}: {said}", origin.as_str()),

@@ -78,7 +78,7 @@ pub(crate) struct RunView {
     pub(crate) figures: Vec<Figure>,
     /// Which point the headline's response times belong to.
     pub(crate) figures_note: String,
-    /// What the stated intervals of those figures are made of.
+    /// What the uncertainty intervals of those figures are made of.
     pub(crate) budget: Table,
     pub(crate) budget_note: &'static str,
     pub(crate) limit: String,
@@ -88,7 +88,7 @@ pub(crate) struct RunView {
     pub(crate) curve: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) departures: Vec<String>,
-    /// How many, and what they depart from.
+    /// How many, and what they deviate from.
     pub(crate) departures_lead: String,
     pub(crate) method: method::MethodView,
     pub(crate) command: String,

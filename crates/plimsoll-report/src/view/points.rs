@@ -27,8 +27,8 @@ const DUE_NOTE: &str = "Response time runs from the instant at which an op was d
 /// What the mark of a lower bound means.
 pub(super) const CENSORED_NOTE: &str = "≥ marks a lower bound: ops that were never sent, or had no reply when \
     the drain ended, count with their age at that instant, and would have taken longer.";
-/// What the marks of stated intervals mean.
-const INTERVALS_NOTE: &str = "Behind a figure stands its stated interval (95 %): what the \
+/// What the marks of uncertainty intervals mean.
+const INTERVALS_NOTE: &str = "Behind a figure stands its uncertainty interval (95 %): what the \
     generator's own delays, the sample, other runs and the histogram leave open. A percentile whose interval \
     is wider than a third of it is shown as the interval alone. p99.9 and max have none.";
 

@@ -95,7 +95,7 @@ pub(crate) struct GateArgs {
     /// 'peak_ops_per_s < 20000', 'p99@4000 > 20ms' (one load point); may be given often
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
-    /// Whether a limit within a figure's stated interval fails too
+    /// Whether a limit within a figure's uncertainty interval fails too
     #[arg(long, value_enum, value_name = "yes|no", default_value_t = YesNo::No, requires = "fail_if")]
     pub fail_if_unsure: YesNo,
     /// Write verdict and conditions as JUnit XML

@@ -111,7 +111,7 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
         titles.push_str("      due              theory     such runs have    ");
     }
     if stated {
-        titles.push_str("            truth     stated interval");
+        titles.push_str("            truth     uncertainty interval");
     }
     let _ = writeln!(out, "{}", style.dim(titles.trim_end()));
     for reading in &case.readings {
