@@ -97,3 +97,42 @@ fn a_process_that_sees_other_files_is_known() {
     drop(other.stdin.take());
     other.wait().unwrap();
 }
+
+#[test]
+fn a_process_tells_program_and_command_line_and_is_not_asked_unless_it_is_known() {
+    let own = running(std::process::id());
+    assert_eq!(own.program, std::env::current_exe().ok());
+    assert!(!own.arguments.is_empty());
+    assert_eq!(own.version, None, "a test is none of the servers that are known");
+    assert_eq!(running(u32::MAX), Running::default());
+}
+
+#[test]
+fn only_a_binary_that_nobody_else_can_write_is_started() {
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("nginx");
+    let mode = |mode: u32| {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::write(&program, "#!/bin/sh\necho\necho 'nginx version: nginx/1.2.3' >&2\n").unwrap();
+    mode(0o755);
+    let told = version(&program, &program);
+    assert_eq!(told.as_deref(), Some("nginx version: nginx/1.2.3"));
+    mode(0o777);
+    assert_eq!(version(&program, &program), None);
+    mode(0o755);
+    let other = place.path().join("other");
+    fs::copy(&program, &other).unwrap();
+    assert_eq!(version(&other, &other), None, "not known");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_given_up() {
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("nginx");
+    fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(version(&program, &program), None);
+}
