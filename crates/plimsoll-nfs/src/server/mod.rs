@@ -20,8 +20,7 @@ pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
 
 use delayed::Departures;
 use error::NfsServerError;
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{ServerError, Stop, cores};
 use store::Store;
 

@@ -14,7 +14,7 @@ use crate::wire::rpc::{
 };
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::Work;
 
 use super::store::{Caller, Object, Store};
 use mount::Mounts;
