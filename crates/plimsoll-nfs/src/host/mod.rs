@@ -13,8 +13,7 @@ use plimsoll_protocol::host::{
     Calibration, Console, HostError, Managed, Reference, Registration, ServerWish, Started,
     any_room, any_source, greet_nobody, own_program,
 };
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::delay::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{Builtin, cores, descriptors};
 
 use super::server::ganesha::{self, GaneshaRequest};

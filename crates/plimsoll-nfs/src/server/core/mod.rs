@@ -19,7 +19,6 @@ use crate::wire::rpc::{
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
 <<<<<<< HEAD
-use plimsoll_servers::delay::Work;
 
 use super::store::{Caller, Object, Store};
 use mount::Mounts;
