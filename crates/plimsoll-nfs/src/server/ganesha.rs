@@ -14,14 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-<<<<<<< HEAD
-use rustix::process::geteuid;
-use tempfile::TempDir;
-
-use super::probe::{MOUNT3_MNT, NFS3_NULL, call, xdr_string};
-=======
-use plimsoll_servers::ports::on_free_ports;
->>>>>>> w-roomnfs
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
 use plimsoll_servers::programs::{find_program, on_free_ports, plain, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};

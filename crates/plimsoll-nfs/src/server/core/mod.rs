@@ -18,15 +18,7 @@ use crate::wire::rpc::{
 };
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
-<<<<<<< HEAD
-
-use super::store::{Caller, Object, Store};
-use mount::Mounts;
-pub use portmap::Registered;
-use replay::{Begun, Key, Replays};
-=======
 pub use self::portmap::Registered;
->>>>>>> w-roomnfs
 
 /// The one export.
 pub const EXPORT: &str = "/export";
