@@ -8,17 +8,15 @@
 //! | [`procedure`] | calls and replies of both versions of NFS, for session and set-up |
 //! | [`session`] | the state machine of one client |
 //! | `client`, [`remote`], [`mounting`], [`validate`], [`prepare`], [`handles`] | set-up around a load point |
-//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
+//! | [`parameters`], `plan` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
 mod client;
-mod draw;
 pub mod fileset;
 pub mod handles;
 #[cfg(feature = "host")]
 pub mod host;
-mod mix;
 pub mod mounting;
 mod nonconformity;
 pub mod op;
@@ -34,7 +32,6 @@ pub mod server;
 pub mod session;
 pub mod validate;
 pub mod wire;
-mod workload;
 
 use plimsoll_protocol::Protocol;
 

@@ -7,7 +7,7 @@ use super::client::RpcClient;
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
-use super::procedure::reply::Reply;
+use super::procedure::Reply;
 use super::procedure::results::{
     self, Attributes, Found, Limits, Made, ReplyError, Space, Written,
 };

@@ -12,8 +12,8 @@ use plimsoll_model::units::{Bytes, Nanos};
 
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
-use plimsoll_servers::work::Work;
-use plimsoll_servers::{cores, descriptors};
+use plimsoll_servers::delay::Work;
+use plimsoll_servers::{cores, raise_descriptor_limit};
 
 use crate::server::calibrated::{CalibratedConfig, CalibratedServer};
 use crate::server::{AppConfig, AppServer, Durability, SegmentsRoot, Troubles};
@@ -38,7 +38,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
 }
 
 fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let config = AppConfig {
         root: match (&args.root, &args.temporary_root) {
             (Some(root), _) => SegmentsRoot::Kept(root.clone()),
@@ -78,7 +78,7 @@ fn serve_calibrated(
     spec: &CalibratedSpec,
     console: &Console,
 ) -> Result<(), HostError> {
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
     let server =
         CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;

@@ -8,7 +8,7 @@ use plimsoll_model::units::Nanos;
 
 use super::site::{AppSite, Asked};
 use crate::wire::{ReplyHeader, Status};
-use plimsoll_protocol::surplus::SurplusBytes;
+use plimsoll_protocol::SurplusBytes;
 
 /// The transaction in flight.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,7 @@ use super::wire::{
 };
 use flight::{Broken, Flight, Reply, Words, check_header, first_difference};
 use pieces::Pieces;
-use plimsoll_protocol::surplus::SurplusBytes;
+use plimsoll_protocol::SurplusBytes;
 use site::Asked;
 pub use site::{AppSite, WorkerSite, segment_of};
 

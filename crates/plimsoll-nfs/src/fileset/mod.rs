@@ -6,19 +6,18 @@
 //! follow a pattern of a hundred files with exactly the method's shares. The accessed tenth is the
 //! first hundred of every thousand files.
 
-mod content;
-mod marker;
-mod name;
-
+use std::fmt;
 use std::ops::Range;
 
-pub use content::{Content, SLICE_BYTES_MAX};
-pub use marker::FileSetMarker;
-pub use name::EntryName;
-
-pub use plimsoll_protocol::data_set::{MARKER, ROOT};
+use plimsoll_engine::rng;
+use plimsoll_protocol::content::ContentTable;
+use plimsoll_protocol::marker::Marker;
+use serde::{Deserialize, Serialize};
 
 use super::op::{Accessed, DirNo, LinkNo, SlotNo};
+
+pub use plimsoll_protocol::content::SLICE_BYTES_MAX;
+pub use plimsoll_protocol::data_set::{MARKER, ROOT};
 
 /// Most bytes of one READ or WRITE of the workload (NFSv2's limit, used for both versions).
 pub const BLOCK_BYTES: u32 = 8_192;
@@ -262,6 +261,131 @@ impl FileSet {
 /// Size of the first `files` files of a pattern.
 fn pattern_bytes(files: u32) -> u64 {
     (0..files).map(|number| FileNo(number).bytes()).sum()
+}
+
+/// "slot" and the ten digits of the largest number.
+const NAME_BYTES_MAX: usize = 14;
+const DIGITS_MAX: usize = 10;
+
+/// The name of a directory entry, without an allocation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct EntryName {
+    bytes: [u8; NAME_BYTES_MAX],
+    length: u8,
+}
+
+impl EntryName {
+    /// `prefix` (four letters at most) and `number` with at least `digits` digits.
+    fn numbered(prefix: &str, number: u32, digits: usize) -> Self {
+        let mut reversed = [b'0'; DIGITS_MAX];
+        let mut rest = number;
+        let mut used = 0;
+        while rest > 0 {
+            reversed[used] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            used += 1;
+        }
+        let used = used.max(digits.min(DIGITS_MAX));
+        let mut bytes = [0; NAME_BYTES_MAX];
+        bytes[..prefix.len()].copy_from_slice(prefix.as_bytes());
+        let places = bytes[prefix.len()..].iter_mut();
+        for (place, digit) in places.zip(reversed[..used].iter().rev()) {
+            *place = *digit;
+        }
+        Self { bytes, length: (prefix.len() + used) as u8 }
+    }
+
+    /// As it goes over the wire.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).expect("letters and digits are always UTF-8")
+    }
+}
+
+impl fmt::Display for EntryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for EntryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl AsRef<[u8]> for EntryName {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+/// The content of all files of a seed: a megabyte, whatever they take on the server.
+#[derive(Clone, Debug)]
+pub struct Content {
+    table: ContentTable,
+}
+
+impl Content {
+    /// The content that belongs to `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { table: ContentTable::new(seed) }
+    }
+
+    /// Its seed.
+    pub fn seed(&self) -> u64 {
+        self.table.seed()
+    }
+
+    /// The `bytes` at `offset` of `file`, also beyond the size the file is made with.
+    ///
+    /// # Panics
+    /// When `bytes` is over [`SLICE_BYTES_MAX`].
+    pub fn slice(&self, file: FileNo, offset: u64, bytes: usize) -> &[u8] {
+        let key = rng::key(&[self.seed(), u64::from(file.0)]);
+        self.table.bytes(key, offset, bytes)
+    }
+}
+
+/// Text of [`MARKER`], the file that says a directory is ours and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSetMarker {
+    /// Seed of the content.
+    seed: u64,
+    /// Files that are complete; 0 while the first are being made.
+    files: u32,
+}
+
+impl FileSetMarker {
+    /// The marker of a set whose files are complete.
+    pub fn new(seed: u64, set: FileSet) -> Self {
+        Self { seed, files: set.files() }
+    }
+
+    /// Seed of the content.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What is complete; no files while the first are being made.
+    pub fn set(&self) -> FileSet {
+        FileSet::new(self.files)
+    }
+}
+
+impl Marker for FileSetMarker {
+    const TITLE: &'static str = "the file set's marker";
+    const REMEDY: &'static str = "remove the file set and prepare it again";
+
+    fn excess(&self) -> Option<String> {
+        let Self { files, .. } = self;
+        (*files > FILES_MAX).then(|| format!("{files} files, at most {FILES_MAX} can be"))
+    }
 }
 
 #[cfg(test)]

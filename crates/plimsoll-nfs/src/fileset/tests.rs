@@ -1,7 +1,7 @@
 //! The file set against the numbers of the method.
 
 use super::*;
-use plimsoll_protocol::marker::{Marker as _, MarkerError};
+use plimsoll_protocol::marker::MarkerError;
 
 const MIB: f64 = 1_048_576.0;
 

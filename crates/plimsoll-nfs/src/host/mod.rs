@@ -1,23 +1,31 @@
-//! NFS servers. They are asked everything when the run is planned, and hold whatever the run
-//! writes to them, so that nothing is left to greet here.
+//! NFS servers, and the flags of `plimsoll serve nfs`. They are asked everything when the run is
+//! planned, and hold whatever the run writes to them, so that nothing is left to greet here.
 
-mod serve;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use clap::{Args, FromArgMatches as _};
+use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::units::{Bytes, Nanos};
+use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
-    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, any_room,
-    any_source, greet_nobody, own_program,
+    Calibration, Console, HostError, Managed, Reference, Registration, ServerWish, Started,
+    any_room, any_source, greet_nobody, own_program,
 };
-use plimsoll_servers::Builtin;
+use plimsoll_servers::delay::{DelayLaw, Work};
+use plimsoll_servers::{Builtin, cores, descriptors};
 
-use crate::server::ganesha::{self, GaneshaRequest};
+use super::server::ganesha::{self, GaneshaRequest};
+use super::server::{NfsConfig, NfsServer};
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
     protocol: &crate::PROTOCOL,
     reference: Reference {
         verb: "nfs",
-        command: serve::command,
-        serve: serve::serve,
+        command,
+        serve,
         start: start_reference,
         has_threads: false,
     },
@@ -48,4 +56,70 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
 fn start_ganesha(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let request = GaneshaRequest { cores: wish.cores.to_vec(), ..GaneshaRequest::default() };
     Ok(Started::at_its_url(ganesha::start(&request)?))
+}
+
+/// Its flags.
+fn command() -> clap::Command {
+    ServeNfsArgs::augment_args(clap::Command::new("nfs").about(
+        "The reference NFS server, versions 2 and 3 over TCP and UDP, with its files in memory; \
+         no authentication: any client has full access",
+    ))
+}
+
+/// Serves until it is stopped.
+fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+    let args = ServeNfsArgs::from_arg_matches(matches)?;
+    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    let _ = cores::pin_current_thread(&args.cores);
+    descriptors::raise_descriptor_limit();
+    let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
+    let config = NfsConfig {
+        listen: args.listen,
+        memory_bytes_max: args.memory_max.0,
+        portmapper: args.portmapper,
+        cores: args.cores,
+    };
+    let work = Work(args.work.unwrap_or_default());
+    let mut server = NfsServer::bind(&config)?.with_work(work);
+    if let Some(law) = &law {
+        server = server.delayed_by(Arc::clone(law));
+    }
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["nfs-v3 URL --peak auto --profile quick"],
+    )?;
+    server.serve_until(&stop)?;
+    law.map_or(Ok(()), |law| law.write_log())?;
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+struct ServeNfsArgs {
+    /// Address to listen on, TCP and UDP; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2049")]
+    listen: SocketAddr,
+    /// Most memory that files and their names may take
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_size)]
+    memory_max: Bytes,
+    /// Answer as a portmapper too, normally on port 111
+    #[arg(long, value_name = "ADDR")]
+    portmapper: Option<SocketAddr>,
+    /// Cores to use, for example 0,2; one UDP thread each
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Spend so much processor time besides on each call, for example 50us: a slower server of
+    /// known speed
+    #[arg(long, value_name = "TIME", value_parser = parse_span_arg)]
+    work: Option<Nanos>,
+    /// Hold each reply to GETATTR until a queue of known law would have served it, for example
+    /// service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", hide = true)]
+    calibrated: Option<CalibratedSpec>,
+    /// Where it writes what happened to each of those, at its end
+    #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
+    log: Option<PathBuf>,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
 }

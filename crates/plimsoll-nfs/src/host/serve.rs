@@ -10,9 +10,8 @@ use plimsoll_model::units::{Bytes, Nanos};
 
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
-use plimsoll_servers::{cores, descriptors};
+use plimsoll_servers::delay::{DelayLaw, Work};
+use plimsoll_servers::{cores, raise_descriptor_limit};
 
 use crate::server::{NfsConfig, NfsServer};
 
@@ -29,7 +28,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     let args = ServeNfsArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let config = NfsConfig {
         listen: args.listen,

@@ -5,7 +5,7 @@ use plimsoll_model::target::TargetUrl;
 use super::MountError;
 use crate::parameters::NfsVersion;
 use plimsoll_protocol::net::LinkKind;
-use plimsoll_protocol::percent_encoding::percent_decoded;
+use plimsoll_protocol::percent_decoded;
 
 /// Keys of the query.
 const KEYS: [&str; 3] = ["version", "transport", "mountport"];

@@ -1,15 +1,19 @@
 //! From a URL to the root handle of an export: portmapper, MOUNT, FSINFO.
 
 mod error;
-mod export_url;
 mod ports;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use plimsoll_engine::rng::key;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Bytes;
+use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
+use plimsoll_protocol::percent_encoding::percent_decoded;
 
 use super::client::{ClientSeed, RpcClient};
 use super::handles::OwnedHandle;
@@ -23,14 +27,9 @@ use super::wire::mount::{
     ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply, Procedure, UnmountArgs,
 };
 use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome, Service};
-use super::wire::text::{Name, Path};
-use super::wire::xdr::{Decode, Words, XdrError, XdrIn};
-use plimsoll_engine::rng::key;
-use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
+use super::wire::xdr::{Decode, Name, Path, Words, XdrError, XdrIn};
 
 pub use self::error::{MountError, PortRefusal};
-pub use self::export_url::ExportUrl;
 pub use self::ports::{KnownBy, Ports};
 
 /// Transfers of the method's blocks need this much.
@@ -331,6 +330,68 @@ impl Mounted {
     }
 }
 
+/// Keys of the query.
+const KEYS: [&str; 3] = ["version", "transport", "mountport"];
+
+/// An export, as the URL and the suite name it:
+/// `nfs://host[:port]/export?version=3&transport=tcp&mountport=N`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportUrl {
+    /// Path of the export, decoded.
+    pub path: Vec<u8>,
+    /// How calls travel.
+    pub kind: LinkKind,
+    /// Port of NFS, when given.
+    pub port: Option<u16>,
+    /// Port of MOUNT, when given.
+    pub mount_port: Option<u16>,
+}
+
+impl ExportUrl {
+    /// Reads a URL. `version` is the suite's, which the URL may repeat but not change; `kind` is
+    /// taken when the URL names no transport.
+    pub fn read(url: &TargetUrl, version: NfsVersion, kind: LinkKind) -> Result<Self, MountError> {
+        let wrong = |key: &str, value: &str, help: String| MountError::Parameter {
+            target: url.to_string(),
+            parameter: format!("{key}={value}"),
+            help,
+        };
+        for pair in url.query.iter().flat_map(|query| query.split('&')) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !KEYS.contains(&key) {
+                return Err(wrong(key, value, format!("known are {}", KEYS.join(", "))));
+            }
+        }
+        let number = match version {
+            NfsVersion::V2 => "2",
+            NfsVersion::V3 => "3",
+        };
+        if let Some(other) = url.query_value("version").filter(|given| *given != number) {
+            let help = format!("this suite speaks version {number}; use suite nfs-v2 or nfs-v3");
+            return Err(wrong("version", other, help));
+        }
+        let kind = match url.query_value("transport") {
+            None => kind,
+            Some("tcp") => LinkKind::Stream,
+            Some("udp") => LinkKind::Datagram,
+            Some(other) => return Err(wrong("transport", other, "write tcp or udp".to_owned())),
+        };
+        let mount_port = match url.query_value("mountport").map(|text| (text, text.parse())) {
+            None => None,
+            Some((_, Ok(port))) if port > 0 => Some(port),
+            Some((text, _)) => {
+                let help = "a port is a number from 1 to 65535".to_owned();
+                return Err(wrong("mountport", text, help));
+            }
+        };
+        let mut path = percent_decoded(&url.path);
+        while path.len() > 1 && path.ends_with(b"/") {
+            path.pop();
+        }
+        Ok(Self { path, kind, port: url.port, mount_port })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,5 +408,34 @@ mod tests {
         assert_eq!(apart(256), 1 << 24);
         made.store(0, Ordering::Relaxed);
         assert_eq!(apart(4096), 1 << 20);
+    }
+
+    fn read(text: &str) -> Result<ExportUrl, MountError> {
+        ExportUrl::read(&TargetUrl::parse(text).unwrap(), NfsVersion::V3, LinkKind::Stream)
+    }
+
+    #[test]
+    fn a_url_names_export_transport_and_ports() {
+        let plain = read("nfs://host/a%20b%2").unwrap();
+        assert_eq!(plain.path, b"/a b%2");
+        assert_eq!((plain.kind, plain.port, plain.mount_port), (LinkKind::Stream, None, None));
+        assert_eq!(read("nfs://host/a//").unwrap().path, b"/a");
+        assert_eq!(read("nfs://host").unwrap().path, b"/");
+        let full = read("nfs://host:2049/x?version=3&transport=udp&mountport=635").unwrap();
+        assert_eq!(full.kind, LinkKind::Datagram);
+        assert_eq!((full.port, full.mount_port), (Some(2049), Some(635)));
+    }
+
+    #[test]
+    fn what_a_url_cannot_say_is_named_with_the_remedy() {
+        for (text, part) in [
+            ("nfs://h/x?version=2", "use suite nfs-v2"),
+            ("nfs://h/x?transport=rdma", "write tcp or udp"),
+            ("nfs://h/x?mountport=0", "from 1 to 65535"),
+            ("nfs://h/x?uid=0", "known are version, transport, mountport"),
+        ] {
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
     }
 }

@@ -9,10 +9,10 @@ use super::super::handles::OwnedHandle;
 use super::super::op::{Accessed, DirNo, LinkNo, SlotNo, Stability};
 use super::super::parameters::NfsVersion;
 use super::super::procedure::Call;
-use super::super::procedure::reply::Reply;
 use super::super::procedure::results::{Attributes, Kind, Written};
 use super::super::refusal::{CallError, NfsStatus};
 use super::super::remote::{Entry, Feed, Listing, Remote, Retries};
+use crate::procedure::Reply;
 use plimsoll_protocol::channel_pool::Tally;
 
 /// What all directories share.

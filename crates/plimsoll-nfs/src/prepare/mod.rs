@@ -3,19 +3,15 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `ours` | our directory on an export, for what data sets share |
-//! | `space` | what room a set needs |
+//! | `ours` | our directory on an export, for what data sets share, and the room a set needs |
 //! | `directory` | the work on one directory, pipelined |
 //! | `clean` | the way back |
-//! | `warm` | the accessed files read once, where the suite wants that |
-//! | `points` | what happens before each load point |
+//! | `points` | what happens before each load point, and the workload it hands over |
 
 mod clean;
 mod directory;
 mod ours;
 mod points;
-mod space;
-mod warm;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,8 +31,8 @@ use plimsoll_protocol::data_set;
 use plimsoll_protocol::net::{Dial, LinkKind, OnProgress, SetupError};
 
 pub use self::clean::{Cleaned, clean, clean_target};
+pub use self::ours::SPARE_BYTES;
 pub use self::points::{NfsPreparation, PreparationRequest};
-pub use self::space::SPARE_BYTES;
 
 /// Channels that work on a server at once, when nothing else is said.
 pub const CHANNELS: usize = 4;
@@ -95,7 +91,7 @@ pub fn open(
         data_set::check_seed(export, marker.seed(), seed)?;
     }
     let held = set_of(&standing);
-    space::need(order.set, held, order.growth).check(export)?;
+    ours::need(order.set, held, order.growth).check(export)?;
     let marker = FileSetMarker::new(seed, held);
     let root = data_set::open(export, standing, &marker)?;
     Ok(Opened { root, marker })

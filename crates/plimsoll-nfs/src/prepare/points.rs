@@ -1,28 +1,32 @@
 //! What happens on the servers before each load point: probe, validate once, write the file set
 //! for the load, hand its handles to the workload.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
+use plimsoll_engine::seam::ClientSeat;
+use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
+use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Conditioning, RATE_OPS_PER_S_MAX};
 use plimsoll_model::units::{Bytes, Nanos};
-
-use super::super::fileset::{Content, FileSet};
-use super::super::handles::Handles;
-use super::super::mounting::Mounted;
-use super::super::parameters::NfsWorkload;
-use super::super::remote::Remote;
-use super::super::script::ScriptPlan;
-use super::super::session::NfsSite;
-use super::super::validate;
-use super::super::workload::NfsLoad;
-use super::ours::Export;
-use super::space::need;
-use super::warm::Warmth;
-use super::{CHANNELS, Known, Order};
 use plimsoll_protocol::data_set::{self, Space};
-use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, Room, SetupError};
+use plimsoll_protocol::net::{
+    Dial, GoOn, LinkKind, OnProgress, PointPreparation, Room, SetupError, SetupProgress,
+};
+
+use super::ours::{Export, need};
+use super::{CHANNELS, CHUNK_BYTES_MAX, DATAGRAM_CHUNK_BYTES, Known, Order};
+use crate::fileset::{Content, FileSet};
+use crate::handles::Handles;
+use crate::mounting::Mounted;
+use crate::op::Accessed;
+use crate::parameters::{self, NfsWorkload};
+use crate::remote::Remote;
+use crate::script::{NfsScript, ScriptPlan};
+use crate::session::{NfsSession, NfsSite};
+use crate::validate;
 
 /// Load in ops/s that the file set is made for when the load is not a rate: what a server of
 /// today reaches, as far as it can be known beforehand.
@@ -228,5 +232,122 @@ impl Site {
         let known = self.known.as_ref();
         let known = super::prepare(&self.mounted, dial, order, opened, known, progress)?;
         Ok(Arc::clone(&self.known.insert(known).handles))
+    }
+}
+
+/// Files between two words of progress.
+const TELL_EVERY: usize = 64;
+
+/// What of a server's files has been read.
+///
+/// `conditioning = "warm"`: every accessed file is read once before the first load point that
+/// needs it, one READ after the other on a channel of its own.
+#[derive(Debug)]
+struct Warmth {
+    /// What the suite wants.
+    pub wanted: Conditioning,
+    /// Accessed files from the first on that were read; the numbering grows with the load.
+    read: usize,
+}
+
+impl Warmth {
+    /// Nothing has been read.
+    const fn new(wanted: Conditioning) -> Self {
+        Self { wanted, read: 0 }
+    }
+
+    /// Reads what the set has and was not read yet, where the suite wants it warm.
+    fn warm(
+        &mut self,
+        mounted: &Mounted,
+        handles: &Handles,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), SetupError> {
+        let total = handles.files.len();
+        if self.wanted != Conditioning::Warm || self.read >= total {
+            return Ok(());
+        }
+        let mut remote = mounted.remote(dial, dial.stop())?;
+        let chunk = chunk_bytes(mounted);
+        let mut bytes = 0;
+        for number in self.read..total {
+            if number % TELL_EVERY == 0 {
+                let (doing, bytes) = ("reading files", Bytes(bytes));
+                let at = SetupProgress { doing, done: number as u64, total: total as u64, bytes };
+                if progress(at) == GoOn::No {
+                    return Err(SetupError::Stopped);
+                }
+            }
+            bytes += read_file(&mut remote, mounted, handles, Accessed(number as u32), chunk)?;
+        }
+        self.read = total;
+        Ok(())
+    }
+}
+
+/// Reads a file as it was made; answers with its size.
+fn read_file(
+    remote: &mut Remote,
+    mounted: &Mounted,
+    handles: &Handles,
+    file: Accessed,
+    chunk: u32,
+) -> Result<u64, SetupError> {
+    let Some(handle) = handles.file(file) else { return Ok(0) };
+    let mut offset = 0;
+    while offset < file.bytes() {
+        let want = u64::from(chunk).min(file.bytes() - offset) as u32;
+        let read = remote.read(handle, offset, want);
+        let read = read.map_err(|e| e.unable_to("read a file", mounted.place()))?;
+        if read.count == 0 {
+            break;
+        }
+        offset += u64::from(read.count);
+    }
+    Ok(offset)
+}
+
+/// Bytes of one READ.
+fn chunk_bytes(mounted: &Mounted) -> u32 {
+    let most = match mounted.kind {
+        LinkKind::Stream => CHUNK_BYTES_MAX,
+        LinkKind::Datagram => DATAGRAM_CHUNK_BYTES,
+    };
+    mounted.limits.read_bytes_max.min(most).max(1)
+}
+
+/// Everything the clients of a load point share.
+#[derive(Debug)]
+struct NfsLoad {
+    /// One per endpoint of the assignment, in its order; never empty.
+    sites: Vec<NfsSite>,
+    /// What the clients do.
+    plan: Arc<ScriptPlan>,
+    /// As the suite says.
+    workload: NfsWorkload,
+}
+
+impl Workload for NfsLoad {
+    fn op_names(&self) -> OpNames {
+        OpNames(parameters::op_names(&self.workload))
+    }
+
+    fn op_shares(&self) -> Option<Vec<f64>> {
+        Some(parameters::op_shares(&self.workload))
+    }
+
+    fn ops_per_arrival(&self) -> f64 {
+        parameters::ops_per_arrival(&self.workload)
+    }
+
+    fn run_worker(&self, seat: Seat<'_>) {
+        let sites: Vec<Rc<NfsSite>> = self.sites.iter().cloned().map(Rc::new).collect();
+        let outstanding_max = self.workload.outstanding_max;
+        seat.drive(|client: ClientSeat| {
+            let site = sites[client.endpoint % sites.len()].clone();
+            let session = NfsSession::new(site, client, outstanding_max);
+            (session, NfsScript::new(self.plan.clone(), client.client))
+        });
     }
 }

@@ -4,18 +4,22 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `results` | what the results of a procedure say |
-//! | `reply` | reads them in the version that was called |
 //! | `v2`, `v3` | calls and results in the messages of a version |
 
-pub(crate) mod reply;
 pub(crate) mod results;
 mod v2;
 mod v3;
 
+use std::cell::Cell;
+
+use self::results::*;
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
+use super::wire::flaws::{Flaw, Flaws};
 use super::wire::rpc::{CallWriter, Service};
+use super::wire::v2::Status2;
+use super::wire::v3::{Handle, Status3};
 
 /// Mode of the files made.
 pub const FILE_MODE: u32 = 0o644;
@@ -92,5 +96,101 @@ pub(crate) fn service(version: NfsVersion) -> Service {
     match version {
         NfsVersion::V2 => v2::SERVICE,
         NfsVersion::V3 => v3::SERVICE,
+    }
+}
+
+/// Results of a procedure, behind the head of the reply, read by the version that was called. Who
+/// made the call knows what they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reply<'m> {
+    version: NfsVersion,
+    results: Results<'m>,
+}
+
+macro_rules! by_version {
+    ($($(#[$doc:meta])* fn $name:ident -> $results:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline]
+            pub(crate) fn $name(self) -> Result<$results, ReplyError> {
+                match self.version {
+                    NfsVersion::V2 => v2::$name(self.results),
+                    NfsVersion::V3 => v3::$name(self.results),
+                }
+            }
+        )*
+    };
+}
+
+impl<'m> Reply<'m> {
+    #[inline]
+    pub(crate) fn new(version: NfsVersion, bytes: &'m [u8], flaws: &'m Cell<Flaws>) -> Self {
+        Self { version, results: Results { bytes, flaws } }
+    }
+
+    /// Something that decides nothing is wrong with it.
+    pub(crate) fn note(self, flaw: Flaw) {
+        let mut flaws = self.results.flaws.get();
+        flaws.note(flaw);
+        self.results.flaws.set(flaws);
+    }
+
+    /// Only the status, which comes first in every reply.
+    pub(crate) fn status(self) -> Result<(), ReplyError> {
+        match (self.results.read().u32()?, self.version) {
+            (0, _) => Ok(()),
+            (code, NfsVersion::V2) => Err(v2::status(Status2(code))),
+            (code, NfsVersion::V3) => Err(v3::status(Status3(code))),
+        }
+    }
+
+    by_version! {
+        /// Of GETATTR.
+        fn attributes -> Attributes;
+        /// Of SETATTR: attributes of the object.
+        fn set_attributes -> Option<Attributes>;
+        /// Of LOOKUP.
+        fn looked_up -> Found<Handle<'m>>;
+        /// Of READLINK.
+        fn link_text -> LinkText<'m>;
+        /// Of READ.
+        fn read -> ReadData<'m>;
+        /// Of WRITE.
+        fn written -> Written;
+        /// Of CREATE and MKDIR.
+        fn made -> Made<'m>;
+        /// Of SYMLINK.
+        fn made_link -> Made<'m>;
+        /// Of REMOVE and RMDIR: attributes of the directory.
+        fn removed -> Option<Attributes>;
+        /// Of RENAME.
+        fn renamed -> ();
+        /// Of FSSTAT.
+        fn space -> Space;
+        /// Of FSINFO.
+        fn limits -> Limits;
+        /// Of READDIR.
+        fn page -> Page<'m>;
+    }
+
+    /// Of READDIRPLUS.
+    #[inline]
+    pub(crate) fn full_page(self) -> Result<Page<'m>, ReplyError> {
+        match self.version {
+            NfsVersion::V2 => v2::page(self.results),
+            NfsVersion::V3 => v3::full_page(self.results),
+        }
+    }
+
+    /// Of ACCESS, which is called in NFSv3 alone.
+    #[inline]
+    pub(crate) fn access(self) -> Result<Granted, ReplyError> {
+        v3::access(self.results)
+    }
+
+    /// Of COMMIT, which is called in NFSv3 alone.
+    #[inline]
+    pub(crate) fn committed(self) -> Result<Committed, ReplyError> {
+        v3::committed(self.results)
     }
 }

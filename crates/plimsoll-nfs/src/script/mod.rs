@@ -6,25 +6,22 @@
 //! of clients. Only what changes a size or a name is divided among the clients: appends, and names
 //! that are created and removed.
 
-mod appends;
+mod owned;
 mod plan;
-mod popularity;
-mod slots;
 
 use std::sync::Arc;
 
 use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
+use plimsoll_protocol::draw::{CommonDeck, OwnDeck, Owner, Sample, Strata, Stream};
 
-use super::draw::Purpose;
+use self::owned::{Appends, OwnFile, SlotChange, Slots};
 use super::fileset::{BLOCK_BYTES, SIZE_CLASSES};
-use super::mix::{MixOp, READ_BLOCKS, WRITE_BLOCKS};
 use super::op::{Accessed, DirNo, LinkNo, NfsCall, NfsOp, Span, Verify};
-use appends::{Appends, OwnFile};
-pub use plan::{ScriptError, ScriptPlan};
-use plimsoll_protocol::draw::{CommonDeck, OwnDeck, Owner, Sample, Strata};
-use slots::{SlotChange, Slots};
+use super::parameters::{MixOp, READ_BLOCKS, WRITE_BLOCKS};
+
+pub use self::plan::{ScriptError, ScriptPlan};
 
 const BLOCK_KIB: u32 = BLOCK_BYTES / 1_024;
 
@@ -323,6 +320,49 @@ impl Script for NfsScript {
         if let Some(flight) = self.ended.take() {
             self.take_off(ticket, flight);
         }
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Which op.
+    Kind,
+    /// Blocks of a READ.
+    ReadBlocks,
+    /// Blocks of a WRITE.
+    WriteBlocks,
+    /// Whether a WRITE appends.
+    Append,
+    /// File of an op without data.
+    Named,
+    /// File of a READ, by the place of its blocks in a suite.
+    Read(u8),
+    /// File of a WRITE over what is there, likewise.
+    Overwrite(u8),
+    /// File of a WRITE at the end.
+    AppendTo,
+    /// A directory or a link.
+    Place,
+    /// Bytes of a WRITE of less than a block.
+    PartOfBlock,
+}
+
+impl From<Purpose> for Stream {
+    fn from(purpose: Purpose) -> Self {
+        use Purpose as P;
+        Self(match purpose {
+            P::Kind => 0,
+            P::ReadBlocks => 1,
+            P::WriteBlocks => 2,
+            P::Append => 3,
+            P::Named => 4,
+            P::AppendTo => 5,
+            P::Place => 6,
+            P::PartOfBlock => 7,
+            P::Read(place) => 0x100 + u64::from(place),
+            P::Overwrite(place) => 0x200 + u64::from(place),
+        })
     }
 }
 

@@ -1,13 +1,13 @@
-//! What the scripts of one load point share.
+//! What the scripts of one load point share: the mix, and which of the accessed files is chosen how
+//! often.
 
+use plimsoll_engine::rng;
 use plimsoll_model::outcome::OpKind;
+use plimsoll_protocol::draw::{self, Sample, Weights};
 
-use super::popularity::Popularity;
-use crate::fileset::FileSet;
-use crate::mix::MixOp;
-use crate::op::Stability;
-use crate::parameters::NfsWorkload;
-use plimsoll_protocol::draw::Weights;
+use crate::fileset::{FileSet, SIZE_CLASSES};
+use crate::op::{Accessed, Stability};
+use crate::parameters::{MixOp, NfsWorkload};
 
 /// What the scripts of one load point share.
 #[derive(Debug)]
@@ -75,5 +75,58 @@ impl ScriptPlan {
     /// What lies on the server.
     pub fn files(&self) -> FileSet {
         self.files
+    }
+}
+
+/// Which of the accessed files is chosen, and how often. The files are in the order of their
+/// groups, and in a group in the order of their sizes.
+///
+/// The accessed files are divided into groups of equal size, and a group is chosen by Poisson
+/// weights. The method has such groups too; their number, sizes and weights are unpublished. A
+/// quantile decides the group and, within it, the size, so that popularity and bytes hold their
+/// shares in short runs. Which of the files alike it is, is left to chance, so that files come
+/// again in random order.
+#[derive(Clone, Debug)]
+pub(super) struct Popularity {
+    groups: Weights,
+    order: Vec<u32>,
+    /// Where in `order` each size class of a group begins; the last is the group's end.
+    starts: Vec<[u32; SIZE_CLASSES.len() + 1]>,
+}
+
+impl Popularity {
+    /// Of the accessed files of `files`, in `groups` groups with Poisson(`mean`) weights.
+    pub(super) fn new(files: FileSet, groups: u32, mean: f64) -> Self {
+        let mut weights = vec![0.0; groups as usize];
+        draw::poisson(mean, &mut weights);
+        let place = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
+        let mut order: Vec<u32> = (0..files.accessed()).collect();
+        order.sort_by_key(place);
+        let start =
+            |group: u32, class: usize| order.partition_point(|a| place(a) < (group, class)) as u32;
+        let starts = (0..groups).map(|group| std::array::from_fn(|class| start(group, class)));
+        Self { groups: Weights::new(&weights), starts: starts.collect(), order }
+    }
+
+    /// The weights of the groups.
+    pub(super) fn groups(&self) -> &Weights {
+        &self.groups
+    }
+
+    /// A file of size class `smallest` or above. Where the group has none so large, it is one of
+    /// the next that has.
+    pub(super) fn pick(&self, sample: Sample, smallest: usize) -> Accessed {
+        let (group, within) = self.groups.within(sample.quantile);
+        let count = self.starts.len();
+        let from = |group: usize| self.starts[group][smallest];
+        let end = |group: usize| self.starts[group][SIZE_CLASSES.len()];
+        let has = |group: &usize| from(*group) < end(*group);
+        let group = (group..group + count).map(|g| g % count).find(has).unwrap_or(group);
+        let large_enough = f64::from(end(group) - from(group));
+        let at = from(group) + (within * large_enough) as u32;
+        let starts = &self.starts[group];
+        let class = starts.partition_point(|start| *start <= at).clamp(1, SIZE_CLASSES.len()) - 1;
+        let alike = u64::from(starts[class + 1] - starts[class]);
+        Accessed(self.order[starts[class] as usize + rng::below(sample.bits, alike) as usize])
     }
 }

@@ -7,20 +7,18 @@
 //! with their last process, so nothing has to be undone.
 
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
+use plimsoll_servers::programs::{find_program, on_free_ports, plain, search_path};
+use plimsoll_servers::{ServerError, ServerProcess, Software};
 use rustix::process::geteuid;
 use tempfile::TempDir;
-
-use super::probe::{MOUNT3_MNT, NFS3_NULL, call, xdr_string};
-use plimsoll_servers::ports::on_free_ports;
-use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, plain, search_path};
-use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 const NAME: &str = "ganesha";
 /// Where packages and source builds put programs.
@@ -178,7 +176,7 @@ fn exportable(root: &Path) -> Result<String, ServerError> {
         None => {
             let why = "managed:ganesha needs a temporary directory outside /run whose path holds \
                        only letters, digits and ._-+; set TMPDIR";
-            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, why);
+            let source = io::Error::new(io::ErrorKind::InvalidInput, why);
             Err(ServerError::Root { path: root.to_owned(), source })
         }
     }
@@ -257,7 +255,7 @@ fn free_ports() -> Result<Ports, ServerError> {
             return Ok(Ports { nfs, mount });
         }
     }
-    Err(failed(std::io::ErrorKind::AddrNotAvailable.into()))
+    Err(failed(io::ErrorKind::AddrNotAvailable.into()))
 }
 
 /// Both programs answer and the export can be mounted. Its path, temporary and unique, shows that
@@ -267,6 +265,75 @@ fn is_exported(ports: Ports, export: &str) -> bool {
     // MNT3_OK is 0.
     let mounted = matches!(mounted, Ok(Some(result)) if result.starts_with(&[0; 4]));
     mounted && matches!(call(ports.nfs, NFS3_NULL, &[], PROBE_WAIT), Ok(Some(_)))
+}
+
+/// Largest reply that is read; a MOUNT reply takes some 100 bytes.
+const REPLY_BYTES_MAX: usize = 4096;
+/// RFC 5531 §11: the highest bit of the record mark says that no fragment follows.
+const LAST_FRAGMENT: u32 = 1 << 31;
+const XID: u32 = 0x504c_494d;
+
+/// One procedure of one program.
+#[derive(Clone, Copy)]
+struct Procedure {
+    program: u32,
+    version: u32,
+    number: u32,
+}
+
+/// NULL of NFSv3 (RFC 1813 §3.3.0).
+const NFS3_NULL: Procedure = Procedure { program: 100_003, version: 3, number: 0 };
+/// MNT of MOUNT version 3 (RFC 1813 §5.2.1).
+const MOUNT3_MNT: Procedure = Procedure { program: 100_005, version: 3, number: 1 };
+
+/// Calls `procedure` with already encoded `arguments`; answers with the encoded results of an
+/// accepted and successful call, `None` of any other. The bytes are written by hand: what starts a
+/// server needs no client.
+fn call(
+    address: SocketAddr,
+    procedure: Procedure,
+    arguments: &[u8],
+    wait: Duration,
+) -> io::Result<Option<Vec<u8>>> {
+    // A timeout of zero is an error to the system.
+    let wait = wait.max(Duration::from_millis(1));
+    let mut stream = TcpStream::connect_timeout(&address, wait)?;
+    stream.set_read_timeout(Some(wait))?;
+    stream.set_write_timeout(Some(wait))?;
+    stream.write_all(&record(procedure, arguments))?;
+    let mut mark = [0; 4];
+    stream.read_exact(&mut mark)?;
+    let bytes = (u32::from_be_bytes(mark) & !LAST_FRAGMENT) as usize;
+    if bytes > REPLY_BYTES_MAX {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut reply = vec![0; bytes];
+    stream.read_exact(&mut reply)?;
+    // xid, REPLY, MSG_ACCEPTED, verifier of no bytes, SUCCESS.
+    let expected = words(&[XID, 1, 0, 0, 0, 0]);
+    Ok(reply.strip_prefix(expected.as_slice()).map(<[u8]>::to_vec))
+}
+
+/// A string as XDR has it (RFC 4506 §4.11).
+fn xdr_string(text: &str) -> Vec<u8> {
+    let mut bytes = words(&[text.len() as u32]);
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A call with AUTH_NONE as one record of one fragment.
+fn record(procedure: Procedure, arguments: &[u8]) -> Vec<u8> {
+    const HEADER_BYTES: u32 = 40;
+    let Procedure { program, version, number } = procedure;
+    let mark = LAST_FRAGMENT | (HEADER_BYTES + arguments.len() as u32);
+    let mut bytes = words(&[mark, XID, 0, 2, program, version, number, 0, 0, 0, 0]);
+    bytes.extend_from_slice(arguments);
+    bytes
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_be_bytes()).collect()
 }
 
 #[cfg(test)]
@@ -304,5 +371,18 @@ mod tests {
             "managed:ganesha: no ganesha.nfsd found in PATH, /usr/sbin, /usr/local/sbin, /usr/bin \
              or /sbin; install it (apt install nfs-ganesha nfs-ganesha-vfs rpcbind) or give a URL"
         );
+    }
+
+    #[test]
+    fn a_string_is_padded_to_whole_words() {
+        assert_eq!(xdr_string("abcde"), b"\0\0\0\x05abcde\0\0\0");
+        assert_eq!(xdr_string(""), [0; 4]);
+    }
+
+    #[test]
+    fn the_record_mark_counts_what_follows_it() {
+        let bytes = record(MOUNT3_MNT, &xdr_string("/a"));
+        let mark = u32::from_be_bytes(bytes[..4].try_into().unwrap());
+        assert_eq!((mark & !LAST_FRAGMENT) as usize, bytes.len() - 4);
     }
 }

@@ -6,24 +6,21 @@
 
 mod core;
 mod delayed;
-mod error;
 pub mod ganesha;
-mod probe;
+mod sockets;
 pub mod store;
-mod tcp;
-mod udp;
 
+use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
-pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
-
-use delayed::Departures;
-use error::NfsServerError;
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{ServerError, Stop, cores};
-use store::Store;
+
+use self::delayed::Departures;
+use self::store::Store;
+
+pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
 
 /// Ports tried until one is free for TCP and UDP, when any will do.
 const PORT_TRIES: usize = 64;
@@ -125,13 +122,14 @@ impl NfsServer {
             let core = &core;
             let mut threads = Vec::new();
             for (socket, pin) in datagrams {
-                let serve = move || udp::serve((core, departures), &socket, &pin, stop);
+                let serve =
+                    move || sockets::serve_datagrams((core, departures), &socket, &pin, stop);
                 threads.push(scope.spawn(serve));
             }
             if let Some(departures) = departures {
                 scope.spawn(|| departures.serve(stop));
             }
-            let accepted = tcp::serve((core, departures), &listeners, stop);
+            let accepted = sockets::serve_streams((core, departures), &listeners, stop);
             stop.request();
             let mut outcomes = vec![accepted];
             for thread in threads {
@@ -144,12 +142,12 @@ impl NfsServer {
 }
 
 impl Endpoint {
-    fn bind(address: SocketAddr) -> std::io::Result<Self> {
+    fn bind(address: SocketAddr) -> io::Result<Self> {
         let mut tried = Self::bind_both(address);
         // The free port that TCP found may be taken for UDP.
         for _ in 1..if address.port() == 0 { PORT_TRIES } else { 1 } {
             match tried {
-                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     tried = Self::bind_both(address);
                 }
                 _ => break,
@@ -158,7 +156,7 @@ impl Endpoint {
         tried
     }
 
-    fn bind_both(address: SocketAddr) -> std::io::Result<Self> {
+    fn bind_both(address: SocketAddr) -> io::Result<Self> {
         let tcp = TcpListener::bind(address)?;
         // A second listen(2) on a listening socket changes its backlog.
         rustix::net::listen(&tcp, BACKLOG)?;
@@ -169,7 +167,7 @@ impl Endpoint {
     }
 }
 
-fn no_socket(source: std::io::Error) -> ServerError {
+fn no_socket(source: io::Error) -> ServerError {
     ServerError::System { doing: "share a socket between threads", source }
 }
 
@@ -177,4 +175,20 @@ impl std::fmt::Debug for NfsServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NfsServer").field("url", &self.url()).finish_non_exhaustive()
     }
+}
+
+/// Why the reference server of NFS cannot be started.
+#[derive(Debug, thiserror::Error)]
+enum NfsServerError {
+    /// The portmapper's address is taken, mostly by a portmapper.
+    #[error(
+        "cannot listen on {address} as a portmapper: {source}; another one may run there, and \
+             the ports in the URL make it unnecessary"
+    )]
+    Portmapper {
+        /// Address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
 }

@@ -3,9 +3,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `calls` | the calls in flight, by slot and xid |
+//! | `calls` | the calls in flight, by slot and xid, and their bytes |
 //! | `connection` | the link, and when a lost one is opened again |
-//! | `encode` | from an op to the bytes of a call |
 //! | `check` | from the bytes of a reply to a verdict |
 //! | `failure` | why a call failed, and what an error sample says |
 //!
@@ -16,7 +15,6 @@
 mod calls;
 mod check;
 mod connection;
-mod encode;
 mod failure;
 
 #[cfg(test)]
@@ -51,7 +49,7 @@ use super::wire::rpc::{Credential, procedure_of};
 
 pub use self::calls::CALLS_MAX;
 pub use self::connection::{RECONNECT_PAUSE, RECONNECT_PAUSE_MAX};
-pub use super::mix::NfsVersion;
+pub use super::parameters::NfsVersion;
 
 /// First retransmission of a datagram; each further one waits twice as long.
 pub const RETRY_AFTER: Nanos = Nanos::from_secs(1);

@@ -5,7 +5,7 @@ use super::super::wire::rpc::encode_reply_success;
 use super::super::wire::v2::{self, FileAttributes2, FileKind2, Reply2, TimeVal2};
 use super::super::wire::v3::{self, FileAttributes, FileKind, Reply3, TimeSpec3, WccData};
 use super::super::wire::{Encode, List, Name, Path};
-use super::encode::RIGHTS;
+use super::calls::RIGHTS;
 use super::{NfsSite, NfsVersion};
 
 /// Verifier of the server's run.

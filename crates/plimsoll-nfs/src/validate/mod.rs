@@ -2,20 +2,20 @@
 //! operation of the mix by its meaning. All of it happens in a scratch directory of our own.
 
 mod data;
-mod lacking;
 mod names;
 
 use std::fmt;
 
-use super::handles::OwnedHandle;
-use super::mounting::Mounted;
-use super::parameters::NfsVersion;
-use super::procedure::results::Attributes;
-use super::refusal::{CallError, NfsStatus};
-use super::remote::{Listing, Remote};
 use plimsoll_protocol::net::SetupError;
 
-pub use self::lacking::refuse_lacking;
+use super::handles::OwnedHandle;
+use super::mounting::Mounted;
+use super::op::Stability;
+use super::parameters::NfsVersion;
+use super::procedure::results::Attributes;
+use super::procedure::{Call, Cookie, FILE_MODE};
+use super::refusal::{CallError, NfsStatus};
+use super::remote::{Listing, Remote};
 
 /// The scratch directory, below the directory of the file set.
 pub const SCRATCH: &str = ".plimsoll-check";
@@ -56,7 +56,7 @@ pub fn validate(
     let removed = remove_scratch(remote, root);
     match result {
         Err(ValidateError::Call { source: CallError::Stopped, .. }) => Err(SetupError::Stopped),
-        Err(ValidateError::Lacking(names)) => Err(lacking::refusal(mounted, &names)),
+        Err(ValidateError::Lacking(names)) => Err(refusal(mounted, &names)),
         Err(failed) => Err(SetupError::Unusable(format!(
             "{}: {failed}; a server that does this is not measured: see its log and its export \
              options",
@@ -77,7 +77,7 @@ fn all_checks(remote: &mut Remote, root: &OwnedHandle) -> Result<u32, ValidateEr
         .make_dir(root, SCRATCH.as_bytes())
         .map_err(|source| ValidateError::Call { check: clear, source })?;
     let check = "operations that the server has";
-    match lacking::lacking_in(remote, dir) {
+    match lacking_in(remote, dir) {
         Ok(lacking) if !lacking.is_empty() => return Err(ValidateError::Lacking(lacking)),
         Err(source @ CallError::Stopped) => return Err(ValidateError::Call { check, source }),
         // What went wrong shows again when the operation is checked.
@@ -181,4 +181,95 @@ impl Checks<'_> {
     ) -> Result<Attributes, ValidateError> {
         self.call(check, |remote, _| remote.attributes(of))
     }
+}
+
+/// A name in no directory.
+const MISSING: &[u8] = b"plimsoll-no-such-name";
+const FILE: &[u8] = b"probe";
+const LINK: &[u8] = b"probe-link";
+
+/// What the operations are called on.
+struct Objects {
+    dir: OwnedHandle,
+    file: OwnedHandle,
+}
+
+/// Refuses a server without all that a run and its set-up call, and names what it lacks.
+///
+/// Each operation is called once and may fail; only that the server does not have it counts. First
+/// on a handle that names nothing, before a byte is written; then in the scratch directory, since
+/// some servers look at the handle before they say so.
+pub fn refuse_lacking(remote: &mut Remote, mounted: &Mounted) -> Result<(), SetupError> {
+    let nothing = mounted.root.inverted();
+    match lacking(remote, &Objects { dir: nothing, file: nothing }) {
+        Ok(names) if !names.is_empty() => Err(refusal(mounted, &names)),
+        Err(CallError::Stopped) => Err(SetupError::Stopped),
+        // Some servers hang up on such a handle. What they lack will show when it is used.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The same in an empty directory, which is empty again afterwards.
+fn lacking_in(remote: &mut Remote, dir: OwnedHandle) -> Result<Vec<&'static str>, CallError> {
+    // Without a file others stand in for it, and CREATE shows in the list.
+    let file = remote.create(&dir, FILE).unwrap_or(dir);
+    let names = lacking(remote, &Objects { dir, file })?;
+    let tidied = [FILE, LINK].iter().try_for_each(|name| remove_any(remote, &dir, name));
+    // What the server lacks may be what tidying up needs.
+    if names.is_empty() {
+        tidied?;
+    }
+    Ok(names)
+}
+
+/// The server cannot be measured.
+fn refusal(mounted: &Mounted, names: &[&str]) -> SetupError {
+    SetupError::Unusable(format!(
+        "{}: the server lacks operations that this suite needs: {}; measure a server that has \
+         them, or see whether its configuration turns them off",
+        mounted.place(),
+        names.join(", "),
+    ))
+}
+
+fn lacking(remote: &mut Remote, on: &Objects) -> Result<Vec<&'static str>, CallError> {
+    let mut names = Vec::new();
+    for (name, call) in needed(on, remote.version()) {
+        if remote.lacks(call)? {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// What set-up, the checks and the mixes of the suites call.
+fn needed(on: &Objects, version: NfsVersion) -> Vec<(&'static str, Call<'_>)> {
+    let (dir, file, begin) = (&on.dir, &on.file, Cookie::default());
+    let mut calls = vec![
+        ("GETATTR", Call::GetAttr(file)),
+        ("SETATTR", Call::SetMode(file, FILE_MODE)),
+        ("LOOKUP", Call::LookUp(dir, MISSING)),
+        ("READ", Call::Read(file, 0, 1)),
+        ("WRITE", Call::Write(file, 0, &[0], Stability::FileSync)),
+        ("CREATE", Call::Create(dir, FILE)),
+        // The name is taken.
+        ("MKDIR", Call::MakeDir(dir, FILE)),
+        ("SYMLINK", Call::MakeLink(dir, LINK, FILE)),
+        // It is none.
+        ("READLINK", Call::ReadLink(file)),
+        ("REMOVE", Call::Remove(dir, MISSING)),
+        ("RMDIR", Call::RemoveDir(dir, MISSING)),
+        ("RENAME", Call::Rename(dir, MISSING, MISSING)),
+        ("READDIR", Call::ReadDir(dir, begin, 4_096)),
+    ];
+    calls.extend(match version {
+        NfsVersion::V2 => vec![("STATFS", Call::FsStat(dir))],
+        NfsVersion::V3 => vec![
+            ("READDIRPLUS", Call::ReadDirPlus(dir, begin, 4_096)),
+            ("ACCESS", Call::Access(file, 1)),
+            ("FSSTAT", Call::FsStat(dir)),
+            ("COMMIT", Call::Commit(file)),
+        ],
+    });
+    calls
 }

@@ -5,7 +5,7 @@
 //!
 //! | module | what it holds | specification |
 //! | --- | --- | --- |
-//! | [`xdr`] | numbers, opaque bytes, lists | RFC 4506 |
+//! | [`xdr`] | numbers, opaque bytes, names and paths, lists | RFC 4506 |
 //! | [`flaws`] | what a reply may have otherwise, and mean the same | |
 //! | [`record`] | messages on a stream | RFC 5531 §11 |
 //! | [`rpc`] | calls, credentials, replies | RFC 5531 |
@@ -21,12 +21,11 @@ pub mod mount;
 pub mod portmap;
 pub mod record;
 pub mod rpc;
-pub mod text;
 pub mod v2;
 pub mod v3;
 pub mod xdr;
 
-pub use text::{Name, Path};
+pub use self::xdr::{Name, Path};
 pub use xdr::{Decode, Encode, List, XdrError, XdrIn};
 
 #[cfg(test)]

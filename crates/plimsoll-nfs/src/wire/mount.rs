@@ -3,10 +3,10 @@
 //! The versions differ only in what MNT answers.
 
 use super::flaws::Flaw;
-use super::text::{Name, Path};
 use super::v2::Handle2;
 use super::v3::Handle;
 use super::xdr::{Decode, Encode, List, Words, XdrError, XdrIn};
+use super::xdr::{Name, Path};
 
 /// Program number.
 pub const PROGRAM: u32 = 100_005;

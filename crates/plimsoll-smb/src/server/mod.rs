@@ -15,9 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::process::Login;
-use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 use smb_server::{
     Access, BackendCapabilities, Handle, LocalFsBackend, OpenAction, OpenOptions, Share,

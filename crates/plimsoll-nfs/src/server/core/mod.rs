@@ -1,6 +1,5 @@
 //! NFS, MOUNT and the portmapper without sockets: a request's bytes in, a reply's bytes out.
 
-mod handle;
 mod mount;
 mod portmap;
 mod replay;
@@ -9,17 +8,17 @@ mod v3;
 
 use std::net::IpAddr;
 
+use plimsoll_servers::delay::Work;
+
+use self::mount::Mounts;
+use self::replay::{Begun, Key, Replays};
+use super::store::{Caller, Object, Status3, Store};
 use crate::wire::rpc::{
     AUTH_NONE, AUTH_SYS, Call, CallError, ReplyOutcome, auth, encode_reply, encode_reply_success,
 };
 use crate::wire::{Decode, XdrIn, mount as mount_wire, portmap as portmap_wire};
 
-use plimsoll_servers::work::Work;
-
-use super::store::{Caller, Object, Store};
-use mount::Mounts;
-pub use portmap::Registered;
-use replay::{Begun, Key, Replays};
+pub use self::portmap::Registered;
 
 /// The one export.
 pub const EXPORT: &str = "/export";
@@ -188,12 +187,12 @@ impl NfsCore {
         }
     }
 
-    fn handle_of(&self, object: Object) -> [u8; handle::BYTES] {
-        handle::write(self.store.instance(), object)
+    fn handle_of(&self, object: Object) -> [u8; HANDLE_BYTES] {
+        write_handle(self.store.instance(), object)
     }
 
-    fn object_of(&self, handle: &[u8]) -> Result<Object, super::store::Status3> {
-        handle::read(self.store.instance(), handle)
+    fn object_of(&self, handle: &[u8]) -> Result<Object, Status3> {
+        read_handle(self.store.instance(), handle)
     }
 }
 
@@ -227,5 +226,47 @@ fn is_remembered(call: &Call<'_>) -> bool {
         (NFS, 3) => v3::is_remembered(call.procedure),
         (NFS, 2) => v2::is_remembered(call.procedure),
         _ => false,
+    }
+}
+
+/// Bytes of a handle in both versions, which is all that NFSv2 has room for.
+///
+/// instance (8) · id (8) · generation (8) · nothing (8). The instance tells starts of the server
+/// apart, the generation tells objects that had the same id apart. Nothing in a handle is secret:
+/// whoever invents one reaches only what the store would find for him anyway.
+const HANDLE_BYTES: usize = 32;
+
+fn write_handle(instance: u64, object: Object) -> [u8; HANDLE_BYTES] {
+    let mut bytes = [0; HANDLE_BYTES];
+    let words = [instance, object.id, object.generation];
+    for (part, word) in bytes.chunks_exact_mut(8).zip(words) {
+        part.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
+
+fn read_handle(instance: u64, handle: &[u8]) -> Result<Object, Status3> {
+    let handle: &[u8; HANDLE_BYTES] = handle.try_into().map_err(|_| Status3::BADHANDLE)?;
+    let (words, _) = handle.as_chunks::<8>();
+    let [found, id, generation] = [0, 1, 2].map(|at| u64::from_be_bytes(words[at]));
+    if found != instance {
+        return Err(Status3::STALE);
+    }
+    Ok(Object { id, generation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_comes_back_and_a_foreign_one_does_not() {
+        let object = Object { id: 7, generation: 8 };
+        let handle = write_handle(3, object);
+        assert_eq!(read_handle(3, &handle), Ok(object));
+        assert_eq!(read_handle(4, &handle), Err(Status3::STALE));
+        for wrong in [0, 31, 33, 64] {
+            assert_eq!(read_handle(3, &vec![0; wrong]), Err(Status3::BADHANDLE));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Changes of names, one at a time.
 
-use super::entries::{Entries, EntryIs};
 use super::nodes::{Body, State};
+use super::nodes::{Entries, EntryIs};
 use super::{
     Caller, Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, NAME_BYTES_MAX,
     New, OBJECT_CHARGE, Object, Place, SetAttributes, Status3, Store, WccData,

@@ -5,15 +5,15 @@ use std::cell::Cell;
 use plimsoll_model::outcome::OpStatus;
 
 use super::super::op::{Accessed, LinkNo, NfsCall, Presence, Span, Stability, Verify};
-use super::super::procedure::reply::Reply;
 use super::super::procedure::results::{Attributes, Kind, Page, Written};
 use super::super::wire::flaws::{Flaw, Flaws};
 use super::super::wire::rpc::{ReplyHead, ReplyOutcome};
 use super::super::wire::v3::{Handle, StableHow, access};
 use super::super::wire::{Decode, Path, XdrIn};
-use super::encode::RIGHTS;
+use super::calls::RIGHTS;
 use super::failure::Failure;
 use super::{NfsSite, NfsVersion};
+use crate::procedure::Reply;
 
 /// `NFSERR_NOENT`, `NFS3ERR_NOENT`
 const NOENT: u32 = 2;

@@ -2,7 +2,6 @@
 
 use crate::wire::mount::{Flavors, MountReply, MountStatus};
 use crate::wire::rpc::Groups;
-use crate::wire::text::{Name, Path};
 use crate::wire::v2::{
     ATTRIBUTES2_BYTES, Data2, FileAttributes2, FileKind2, Handle2, Reply2, SetAttributes2, Status2,
     TimeVal2,
@@ -12,6 +11,7 @@ use crate::wire::v3::{
     Status3,
 };
 use crate::wire::xdr::{Decode, Encode, List, Words, XdrIn};
+use crate::wire::xdr::{Name, Path};
 
 /// Bytes to draw from, round and round.
 pub(crate) struct Draw<'a> {

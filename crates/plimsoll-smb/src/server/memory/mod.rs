@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use plimsoll_servers::delay::{DelayLaw, now_ns};
+use plimsoll_servers::delay::{DelayLaw, Work, now_ns};
 use plimsoll_servers::memory::Budget;
-use plimsoll_servers::work::Work;
 use smb_server::{
     BackendCapabilities, Bytes, DirEntry, FileInfo, FileTimes, Handle, OpenAction, OpenIntent,
     OpenOptions, ShareBackend, SmbError, SmbPath, SmbResult, VolumeInfo,

@@ -1,7 +1,5 @@
 //! NFS version 3 (RFC 1813), every procedure.
 
-mod content;
-mod listing;
 mod names;
 mod objects;
 
@@ -24,8 +22,8 @@ pub(super) fn answer(
         Procedure::Lookup => objects::lookup(core, turn.arguments()?, out),
         Procedure::Access => objects::access(core, turn.arguments()?, out),
         Procedure::ReadLink => objects::read_link(core, turn.arguments()?, out),
-        Procedure::Read => content::read(core, turn.peer.link, turn.arguments()?, out),
-        Procedure::Write => content::write(core, turn.arguments()?, out),
+        Procedure::Read => objects::read(core, turn.peer.link, turn.arguments()?, out),
+        Procedure::Write => objects::write(core, turn.arguments()?, out),
         Procedure::Create => names::create(core, turn.caller, turn.arguments()?, out),
         Procedure::MkDir => names::make_directory(core, turn.caller, turn.arguments()?, out),
         Procedure::Symlink => names::symlink(core, turn.caller, turn.arguments()?, out),
@@ -34,16 +32,16 @@ pub(super) fn answer(
         Procedure::RmDir => names::remove_directory(core, turn.arguments()?, out),
         Procedure::Rename => names::rename(core, turn.arguments()?, out),
         Procedure::Link => names::link(core, turn.arguments()?, out),
-        Procedure::ReadDir => listing::read(core, turn.peer.link, turn.arguments()?, out),
+        Procedure::ReadDir => names::list(core, turn.peer.link, turn.arguments()?, out),
         Procedure::ReadDirPlus => {
-            listing::read_plus(core, turn.peer.link, turn.arguments()?, out);
+            names::list_plus(core, turn.peer.link, turn.arguments()?, out);
         }
         Procedure::FsStat => objects::file_system_state(core, turn.arguments()?, out),
         Procedure::FsInfo => {
             objects::file_system_info(core, turn.peer.link, turn.arguments()?, out);
         }
         Procedure::PathConf => objects::path_limits(core, turn.arguments()?, out),
-        Procedure::Commit => content::commit(core, turn.arguments()?, out),
+        Procedure::Commit => objects::commit(core, turn.arguments()?, out),
     }
     Ok(())
 }
@@ -56,7 +54,7 @@ pub(super) fn is_remembered(procedure: u32) -> bool {
     )
 }
 
-pub(super) fn handle3(bytes: &[u8; super::handle::BYTES]) -> Handle<'_> {
+pub(super) fn handle3(bytes: &[u8; super::HANDLE_BYTES]) -> Handle<'_> {
     Handle::new(bytes).expect("32 bytes are fewer than 64")
 }
 

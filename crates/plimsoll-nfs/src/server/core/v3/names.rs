@@ -1,15 +1,21 @@
-//! Names that come, go or move: CREATE to LINK.
-
-use crate::wire::Encode as _;
-use crate::wire::v3::{
-    CreateArgs, CreateHow, CreateOk, CreateRes, Device, Handle, LinkArgs, LinkRes, LinkWcc,
-    MkDirArgs, MkNodArgs, MkNodData, RemoveArgs, RemoveOk, RemoveRes, RenameArgs, RenameRes,
-    RenameWcc, RmDirArgs, SetAttributes, Status3, SymlinkArgs,
-};
+//! Names of directories: those that come, go or move (CREATE to LINK), and listings of them (READDIR,
+//! READDIRPLUS).
+//!
+//! Cookies stay what they are as long as the server knows its handles, so the cookie verifier is
+//! the instance that handles carry.
 
 use super::handle3;
-use crate::server::core::NfsCore;
-use crate::server::store::{Caller, Creation, Doomed, FileKind, New};
+use crate::server::core::{Link, NfsCore};
+use crate::server::store::{
+    Caller, Creation, Detail, Doomed, FileKind, ListEnd, Listed, New, Object,
+};
+use crate::wire::v3::{
+    ATTRIBUTES_BYTES, CreateArgs, CreateHow, CreateOk, CreateRes, Device, Entry, EntryPlus, Handle,
+    LinkArgs, LinkRes, LinkWcc, MkDirArgs, MkNodArgs, MkNodData, PostOpAttr, ReadDirArgs,
+    ReadDirPlusArgs, ReadDirPlusRes, ReadDirRes, RemoveArgs, RemoveOk, RemoveRes, RenameArgs,
+    RenameRes, RenameWcc, RmDirArgs, SetAttributes, Status3, SymlinkArgs, Verifier,
+};
+use crate::wire::{Encode, Name};
 
 pub(super) fn create(core: &NfsCore, caller: Caller, args: CreateArgs<'_>, out: &mut Vec<u8>) {
     let (how, wanted) = match args.how {
@@ -128,4 +134,129 @@ pub(super) fn link(core: &NfsCore, args: LinkArgs<'_>, out: &mut Vec<u8>) {
         }
     }
     .encode(out);
+}
+
+/// Longest listing on a stream.
+const STREAM_BYTES_MAX: u32 = 256 << 10;
+/// Bytes of a listing without entries: attributes behind their flag, verifier, end of the list,
+/// end of the directory.
+const FRAME_BYTES: usize = 4 + ATTRIBUTES_BYTES + 8 + 4 + 4;
+/// Bytes of an entry with the longest name, without attributes.
+const NAME_ENTRY_BYTES_MAX: usize = 4 + 8 + 4 + 256 + 8;
+
+pub(super) fn list(core: &NfsCore, link: Link, args: ReadDirArgs<'_>, out: &mut Vec<u8>) {
+    let wanted = Page {
+        handle: args.dir.bytes(),
+        cookie: args.cookie,
+        verifier: args.verifier,
+        detail: Detail::Names,
+    };
+    let mut room = Room::new(link, args.count, u32::MAX);
+    let mut each = |listed: &Listed<'_>, out: &mut Vec<u8>| {
+        let (fileid, name, cookie) = (listed.file_id, Name(listed.name), listed.cookie);
+        let entry = Entry { fileid, name, cookie };
+        room.takes(entry.bytes(), 0) && put(&entry, out)
+    };
+    let start = out.len();
+    if let Err(status) = append_entries(core, &wanted, &mut each, out) {
+        out.truncate(start);
+        ReadDirRes::Err(status, core.after_failure(args.dir)).encode(out);
+    }
+}
+
+pub(super) fn list_plus(core: &NfsCore, link: Link, args: ReadDirPlusArgs<'_>, out: &mut Vec<u8>) {
+    let wanted = Page {
+        handle: args.dir.bytes(),
+        cookie: args.cookie,
+        verifier: args.verifier,
+        detail: Detail::Attributes,
+    };
+    let mut room = Room::new(link, args.max_count, args.dir_count);
+    let mut each = |listed: &Listed<'_>, out: &mut Vec<u8>| {
+        let handle = listed.found.map(|(object, _)| core.handle_of(object));
+        let (fileid, name, cookie) = (listed.file_id, Name(listed.name), listed.cookie);
+        let attributes = listed.found.map(|(_, found)| found);
+        let object = handle.as_ref().map(handle3);
+        let entry = EntryPlus { fileid, name, cookie, attributes, object };
+        let name_bytes = Entry { fileid, name, cookie }.bytes();
+        room.takes(entry.bytes(), name_bytes) && put(&entry, out)
+    };
+    let start = out.len();
+    if let Err(status) = append_entries(core, &wanted, &mut each, out) {
+        out.truncate(start);
+        ReadDirPlusRes::Err(status, core.after_failure(args.dir)).encode(out);
+    }
+}
+
+/// What a listing is asked for.
+struct Page<'a> {
+    handle: &'a [u8],
+    cookie: u64,
+    verifier: Verifier,
+    detail: Detail,
+}
+
+/// Appends an entry, if it fits; false: it does not.
+type Append<'a> = dyn FnMut(&Listed<'_>, &mut Vec<u8>) -> bool + 'a;
+
+/// A whole successful reply, entry by entry.
+fn append_entries(
+    core: &NfsCore,
+    wanted: &Page<'_>,
+    each: &mut Append<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Status3> {
+    let object: Object = core.object_of(wanted.handle)?;
+    let verifier: Verifier = core.store.instance().to_be_bytes();
+    if wanted.cookie != 0 && wanted.verifier != verifier && wanted.verifier != [0; 8] {
+        return Err(Status3::BAD_COOKIE);
+    }
+    let attributes: PostOpAttr = Some(core.store.attributes(object)?);
+    Status3::OK.encode(out);
+    attributes.encode(out);
+    verifier.encode(out);
+    let mut entries = 0_u32;
+    let end = core.store.list(object, wanted.cookie, wanted.detail, &mut |listed| {
+        let fits = each(listed, out);
+        entries += u32::from(fits);
+        fits
+    })?;
+    if end == ListEnd::Interrupted && entries == 0 {
+        return Err(Status3::TOOSMALL);
+    }
+    // No further entry; whether there are no more at all.
+    false.encode(out);
+    (end == ListEnd::Complete).encode(out);
+    Ok(())
+}
+
+/// Bytes that are left for entries.
+struct Room {
+    bytes: usize,
+    name_bytes: usize,
+}
+
+impl Room {
+    fn new(link: Link, bytes_max: u32, name_bytes_max: u32) -> Self {
+        let most = link.data_bytes_max().min(STREAM_BYTES_MAX);
+        let bytes = (bytes_max.min(most) as usize).saturating_sub(FRAME_BYTES);
+        // One name always fits: some clients ask with a count that no entry could keep.
+        Self { bytes, name_bytes: (name_bytes_max as usize).max(NAME_ENTRY_BYTES_MAX) }
+    }
+
+    fn takes(&mut self, bytes: usize, name_bytes: usize) -> bool {
+        let fits = bytes <= self.bytes && name_bytes <= self.name_bytes;
+        if fits {
+            self.bytes -= bytes;
+            self.name_bytes -= name_bytes;
+        }
+        fits
+    }
+}
+
+/// An entry of a list stands behind a `true`.
+fn put(entry: &dyn Encode, out: &mut Vec<u8>) -> bool {
+    true.encode(out);
+    entry.encode(out);
+    true
 }
