@@ -8,7 +8,7 @@
 //! | [`workspace`], `script`, `loadfile` | what lies on the share, and what is asked of it |
 //! | `session` | the state machine of one client |
 //! | [`prepare`] | set-up around a load point |
-//! | [`parameters`], [`target`], `plan`, `workload` | from a suite to running clients |
+//! | [`parameters`], [`target`], `plan` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
@@ -27,7 +27,6 @@ pub mod server;
 mod session;
 pub mod target;
 pub mod wire;
-mod workload;
 pub mod workspace;
 
 use plimsoll_protocol::Protocol;

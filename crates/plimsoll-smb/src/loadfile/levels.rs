@@ -3,7 +3,7 @@
 
 use crate::op::{FileChange, FileLevel, FindLevel, FsLevel};
 
-use super::verb::Verb;
+use super::words::Verb;
 
 /// What is asked on SMB2 for an SMB1 level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

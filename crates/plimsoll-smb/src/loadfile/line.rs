@@ -5,11 +5,9 @@ use std::fmt;
 
 use plimsoll_model::suite::nearest;
 
-use super::names;
 use super::problem::Problem;
-use super::status::Status;
-use super::verb::{ARGUMENTS_MAX, Argument, Verb};
-use super::{TRANSFER_BYTES_MAX, levels};
+use super::words::{ARGUMENTS_MAX, Argument, Status, Verb};
+use super::{TRANSFER_BYTES_MAX, levels, names};
 
 /// Dispositions are numbered from 0 to this.
 const DISPOSITION_MAX: u64 = 5;

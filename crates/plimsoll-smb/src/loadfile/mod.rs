@@ -5,25 +5,19 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`verb`], [`status`], [`levels`] | the words and numbers of the format |
-//! | `bounds` | how long names, lines and files may be |
+//! | [`words`], [`levels`] | the words and numbers of the format |
 //! | [`names`] | names, and where a client finds them on the share |
-//! | [`line`](mod@line), [`problem`], [`parse`] | text to records, and what can be wrong with it |
-//! | [`record`] | a line in 24 bytes |
-//! | [`equivalent`] | where SMB2 answers otherwise than SMB1 |
-//! | [`replay`] | the script |
+//! | [`line`](mod@line), [`problem`] | a line as text, what can be wrong with it, bounds |
+//! | [`record`] | a line in 24 bytes, and a file read into such records |
+//! | [`replay`] | the script, and where SMB2 answers otherwise than SMB1 |
 
-mod bounds;
-pub(crate) mod equivalent;
 pub(crate) mod levels;
 pub(crate) mod line;
 pub(crate) mod names;
-pub(crate) mod parse;
 pub(crate) mod problem;
 pub(crate) mod record;
 pub(crate) mod replay;
-pub(crate) mod status;
-pub(crate) mod verb;
+pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -42,8 +36,7 @@ pub(crate) use replay::Replay;
 use line::Line;
 use names::Pool;
 use record::Record;
-use status::Status;
-use verb::Verb;
+use words::{Status, Verb};
 
 /// Most bytes of one read or write: what every content table serves in one slice, and twice
 /// what SMB1 transfers at once.

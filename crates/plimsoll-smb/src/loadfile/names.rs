@@ -6,9 +6,8 @@ use std::collections::HashMap;
 
 use crate::op::PathText;
 
-use super::bounds::{NAME_BYTES_MAX, REPLAY_ROOT};
-use super::problem::Problem;
-use super::verb::{Argument, Verb};
+use super::problem::{NAME_BYTES_MAX, Problem, REPLAY_ROOT};
+use super::words::{Argument, Verb};
 
 /// What becomes the client's own directory.
 pub(crate) const OWN_MARK: &str = "client1";

@@ -1,6 +1,6 @@
-//! What can be wrong with a load file, and the next move.
+//! What can be wrong with a load file, and the next move; how long names, lines and files may be.
 
-use super::bounds::{LINE_BYTES_MAX, NAME_BYTES_MAX, NAMES_BYTES_MAX, RECORDS_MAX, STATUSES_MAX};
+use crate::op::PathText;
 
 /// A mistake in a load file.
 #[derive(Debug, thiserror::Error)]
@@ -119,3 +119,16 @@ pub enum Problem {
     )]
     Empty,
 }
+
+/// Where replays live, below the share's root or the URL's path.
+pub(crate) const REPLAY_ROOT: &str = r"plimsoll-files\replay";
+/// Longest name, with the longest client number in it and without [`REPLAY_ROOT`].
+pub(crate) const NAME_BYTES_MAX: usize = PathText::BYTES_MAX - REPLAY_ROOT.len() - 1;
+/// Longest line; two of the longest names and four numbers need far less.
+pub(crate) const LINE_BYTES_MAX: usize = 4096;
+/// Most operations of a file: 384 MiB in memory, 16 times the public file.
+pub(crate) const RECORDS_MAX: usize = 16 * 1024 * 1024;
+/// Most text of different names. Numbers of 32 bits point into it.
+pub(crate) const NAMES_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// Most different statuses; a record holds the number of one in a byte.
+pub(crate) const STATUSES_MAX: usize = 256;

@@ -1,18 +1,21 @@
 //! One client's replay of a load file: line after line, pass after pass.
+//!
+//! Where SMB2 answers otherwise than SMB1, or a replay otherwise than its recording, another status
+//! is expected than the recorded one. `docs/load-files.md` has each case with its reason.
 
 use std::sync::Arc;
 
+use plimsoll_engine::rng;
 use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
-use crate::op::{Content, Disposition, Expected, HandleNo, PathText, SmbCall, SmbOp, Wanted};
-use plimsoll_engine::rng;
-
 use super::line::Line;
 use super::record::Record;
-use super::verb::Verb;
-use super::{LoadFile, equivalent, levels, names};
+use super::words::{Status, Verb};
+use super::{LoadFile, levels, names};
+use crate::op::{Content, Disposition, Expected, HandleNo, PathText, SmbCall, SmbOp, Wanted};
+use crate::wire::status::END_OF_FILE;
 
 /// CreateOptions a client may set on SMB2 (MS-SMB2 2.2.13). The others must not be used or are
 /// ignored: synchronous I/O, tree connection, complete if oplocked, open by file id, requiring an
@@ -50,7 +53,7 @@ impl Replay {
 
     fn call(&self, record: &Record) -> Option<SmbCall> {
         let line = self.file.line(record);
-        let expected = equivalent::expected(&line);
+        let expected = expected(&line);
         Some(SmbCall { op: self.op(&line, expected)?, expected })
     }
 
@@ -166,5 +169,26 @@ impl Script for Replay {
 
     fn on_outcome(&mut self, _: Ticket, _: &Outcome, _: Nanos) {
         self.in_flight = self.in_flight.saturating_sub(1);
+    }
+}
+
+/// What a line expects of an SMB2 server.
+pub(crate) fn expected(line: &Line<'_>) -> Expected {
+    match line.status {
+        Status::OK => exception(line).unwrap_or(Expected::Success),
+        status => status.expected(),
+    }
+}
+
+/// Of a line that expects success.
+fn exception(line: &Line<'_>) -> Option<Expected> {
+    let number = |at: usize| line.values[at].number();
+    match line.verb {
+        // All clients share the directory: the first to come makes it, the others find it.
+        Verb::Mkdir if !names::is_own(line.values[0].text()) => Some(Expected::Anything),
+        // SMB1 answers a read at the end of the file with success and no bytes, SMB2 with
+        // STATUS_END_OF_FILE (MS-SMB2 3.3.5.12).
+        Verb::ReadX if number(2) > 0 && number(3) == 0 => Some(Expected::Failure(END_OF_FILE)),
+        _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::exchange::TokenError;
+use super::offer::TokenError;
 use crate::seal::{KeyLengthError, SealError};
 use crate::wire::WireError;
 use crate::wire::status::{self, Named};

@@ -2,7 +2,7 @@
 //! NTLM, TREE_CONNECT, and in 3.0 and 3.0.2 the proof that NEGOTIATE was not changed on its
 //! way. MS-SMB2 §3.2.4.2, §3.2.5
 //!
-//! Only this module uses the crate `smb2`. No clock is read here; see `exchange.rs` for the one
+//! Only this module uses the crate `smb2`. No clock is read here; see `offer.rs` for the one
 //! case in which that crate does.
 //!
 //! A logon is long, its cryptography is easy to get wrong, and few suites measure it, so it uses
@@ -14,16 +14,13 @@
 
 mod agreed;
 mod error;
-mod exchange;
-mod keys;
 mod offer;
 mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use error::{LogonError, Step};
-pub use exchange::{Identity, TokenError};
-pub use offer::{Credentials, Dialect, LogonRequest, Offer, Signing};
+pub use offer::{Credentials, Dialect, Identity, LogonRequest, Offer, Signing, TokenError};
 
 use std::borrow::Cow;
 
@@ -31,12 +28,11 @@ use plimsoll_model::nonconformity::Nonconformities;
 use smb2::crypto::kdf::PreauthHasher;
 
 use super::seal::{Cipher, Protection, Seal, SealError, SigningAlgorithm};
-use super::wire::frame;
 use super::wire::header::{Command, Header, Part, Parts};
 use super::wire::negotiate::capabilities;
-use super::wire::{lenient, status};
+use super::wire::{frame, lenient, status};
 use agreed::Agreed;
-use exchange::Exchange;
+use offer::Exchange;
 
 /// Credits asked for with each request.
 const CREDITS_WANTED: u16 = 64;

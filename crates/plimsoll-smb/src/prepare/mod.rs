@@ -8,33 +8,22 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `share`, `remote` | what is asked of a share; a session that asks it |
-//! | `site`, `ours` | our directory, and its marker |
-//! | `survey` | what is there of it |
-//! | `build` | the work on one place |
-//! | `set` | all places, with several connections |
+//! | `place` | one place: what is there of it, and the work on it |
+//! | `set` | all places, with several connections; the way back |
 //! | `validate` | each operation once, before any is measured |
 //! | `points` | what happens around each load point |
-//! | `clean` | the way back |
 
-mod build;
-mod clean;
-mod ours;
+mod place;
 mod points;
 mod remote;
 mod set;
 mod share;
-mod site;
-mod survey;
 mod validate;
 
-pub use self::clean::clean_target;
 pub use self::points::{MakeWorkload, PreparationRequest, SmbPreparation};
 pub use self::remote::Remote;
+pub use self::set::clean_target;
 pub use self::share::{Entry, Found, Kind, Share, ShareError};
 
-#[cfg(test)]
-mod hostile;
-#[cfg(test)]
-mod memory;
 #[cfg(test)]
 mod tests;

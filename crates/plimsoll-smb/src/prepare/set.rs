@@ -1,20 +1,23 @@
 //! All places of one share, with several connections: first a look at everything, then room is
-//! asked for, then what is missing is written.
+//! asked for, then what is missing is written. The way back removes everything below our directory,
+//! if it is ours.
 
 use std::sync::atomic::Ordering;
 
 use plimsoll_model::units::Bytes;
-
-use super::super::workspace::{Place, ShareMarker, Workspace};
-use super::build;
-use super::ours::{OnShare, Standing};
-use super::share::Share;
-use super::site::Site;
-use super::survey::{self, Depth, Survey};
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::data_set::{self, Need};
-use plimsoll_protocol::net::{OnProgress, SetupError};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Need, ROOT, Space, Tree, Words};
+use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
+use plimsoll_protocol::{PlanError, ResolvedTarget};
+
+use super::super::logon::Offer;
+use super::super::op::PathText;
+use super::super::target::SmbTarget;
+use super::super::workspace::{Place, ShareMarker, Workspace, root_path};
+use super::place::{Depth, Survey, build, patiently, remove_all, survey};
+use super::remote::on_site;
+use super::share::{Entry, Kind, Share, ShareError, Site};
 
 /// Connections that work on a share at once, when nothing else is said.
 pub(super) const CHANNELS: usize = 4;
@@ -106,7 +109,7 @@ fn survey_all(
 ) -> Result<Vec<Survey>, SetupError> {
     let (tally, total) = (Tally::default(), order.places.len() as u64);
     let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
-        let found = survey::survey(&mut **share, site, place, *depth)?;
+        let found = survey(&mut **share, site, place, *depth)?;
         tally.step();
         Ok(found)
     };
@@ -131,7 +134,7 @@ fn write_all(
         .collect();
     let total = jobs.iter().map(|(_, survey)| survey.files.len() as u64).sum();
     let each = |share: &mut Box<dyn Share>, job: &(&Place, &Survey)| {
-        build::build(&mut **share, site, *job, &tally)
+        build(&mut **share, site, *job, &tally)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
     let report = Report { tally: &tally, doing: "writing files", total, progress };
@@ -140,4 +143,118 @@ fn write_all(
         files: tally.done.load(Ordering::Relaxed),
         bytes: tally.bytes.load(Ordering::Relaxed),
     })
+}
+
+/// What a share has under [`ROOT`].
+pub(super) type Standing = data_set::Standing<(), ShareMarker>;
+
+/// Our directory on a share over one connection, as what all data sets share reaches it.
+pub(super) struct OnShare<'a>(pub &'a mut dyn Share, pub &'a Site<'a>);
+
+impl Tree for OnShare<'_> {
+    type Root = ();
+    type File = PathText;
+    type Error = ShareError;
+    const WORDS: Words = Words {
+        held: ("files", "them"),
+        elsewhere: "share or directory",
+        needed: "the workspaces and what the clients write",
+        less: "ask for fewer clients, or scale the workspaces down with --set \
+               workload.workspace_mib or --profile quick",
+    };
+
+    fn find_root(&mut self) -> Result<Option<()>, ShareError> {
+        Ok(self.0.find(ROOT)?.map(drop))
+    }
+
+    fn make_root(&mut self) -> Result<(), ShareError> {
+        self.0.make_dir(ROOT)
+    }
+
+    fn names(&mut self, (): &()) -> Result<Vec<Vec<u8>>, ShareError> {
+        let entries = self.0.list(ROOT)?.unwrap_or_default();
+        Ok(entries.into_iter().map(|entry| entry.name.into_bytes()).collect())
+    }
+
+    fn find(&mut self, (): &(), name: &str) -> Result<Option<PathText>, ShareError> {
+        let path = root_path(name);
+        Ok(self.0.find(path.as_str())?.map(|_| path))
+    }
+
+    fn read(&mut self, file: &PathText, bytes: u32) -> Result<Vec<u8>, ShareError> {
+        self.0.read(file.as_str(), 0, bytes)
+    }
+
+    fn replace_marker(&mut self, (): &(), text: &str) -> Result<(), ShareError> {
+        let (new, path) = (root_path(MARKER_NEW), root_path(MARKER));
+        self.0.write_text(new.as_str(), text)?;
+        self.0.rename(new.as_str(), path.as_str())
+    }
+
+    fn space(&mut self) -> Result<Space, ShareError> {
+        // Where the server does not say, what does not fit fails when it is written.
+        Ok(Space { bytes: self.0.free_bytes()?.unwrap_or(u64::MAX), files: None })
+    }
+
+    fn place(&self) -> String {
+        self.1.name.to_owned()
+    }
+
+    fn unable_to(&self, doing: &str, error: ShareError) -> SetupError {
+        self.1.unable_to(doing)(error)
+    }
+}
+
+/// Removes our directory from a share; answers in words.
+pub fn clean_target(
+    target: &ResolvedTarget,
+    dial: &dyn Dial,
+    progress: &mut OnProgress<'_>,
+) -> Result<String, SetupError> {
+    let target = SmbTarget::new(target, &dial.caller()).map_err(|error| match error {
+        PlanError::Setup(error) => error,
+        error => SetupError::Wrong(error.to_string()),
+    })?;
+    let (offer, content) = (Offer::default(), ContentTable::new(0));
+    let cleaned = on_site(&target, &offer, &content, dial, |site| clean(site, progress))?;
+    Ok(match cleaned {
+        Some(files) => format!("removed {files} files below {ROOT}"),
+        None => format!("no {ROOT} there, nothing to remove"),
+    })
+}
+
+/// Removes our directory; answers with the number of files removed. `None`: there is none.
+pub(super) fn clean(
+    site: &Site<'_>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Option<u64>, SetupError> {
+    let mut share = site.connection()?;
+    let standing: Standing = data_set::look(&mut OnShare(&mut *share, site))?;
+    if standing == Standing::Absent {
+        return Ok(None);
+    }
+    let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
+    let is_ours_alone = |entry: &Entry| entry.name != MARKER && entry.name != MARKER_NEW;
+    let entries: Vec<Entry> =
+        listed.unwrap_or_default().into_iter().filter(is_ours_alone).collect();
+    let (tally, total) = (Tally::default(), entries.len() as u64);
+    let each = |share: &mut Box<dyn Share>, entry: &Entry| {
+        let path = format!("{ROOT}\\{}", entry.name);
+        let files = remove_all(&mut **share, site, &path, entry.found.kind)?;
+        tally.step();
+        Ok(files)
+    };
+    let pool = ChannelPool { open: site.open, channels: CHANNELS };
+    let report = Report { tally: &tally, doing: "removing workspaces", total, progress };
+    let files = pool.collect(&entries, each, report)?;
+    // The marker last: a cleaning that was cut short can be done again.
+    let mut share = site.connection()?;
+    let mut finish = || {
+        for path in [MARKER_NEW, MARKER].map(root_path) {
+            share.remove(path.as_str(), Kind::File)?;
+        }
+        patiently(&mut *share, |share| share.remove(ROOT, Kind::Directory))
+    };
+    finish().map_err(site.unable_to("remove plimsoll-files"))?;
+    Ok(Some(files.into_iter().sum()))
 }

@@ -1,15 +1,17 @@
-//! What the preparation asks of a share, over one connection. Paths are those below the target's
-//! URL, with backslashes and without one in front.
+//! What the preparation asks of a share, over one connection, and where our directory on it is
+//! reached. Paths are those below the target's URL, with backslashes and without one in front.
 
 use std::fmt;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
+
+use plimsoll_protocol::blocking::BlockingError;
+use plimsoll_protocol::net::{ChannelError, SetupError};
 
 use super::super::op::Content;
 use super::super::wire::status::{self, Named};
 use super::super::wire::{Command, WireError};
-use plimsoll_protocol::blocking::BlockingError;
-use plimsoll_protocol::net::{ChannelError, SetupError};
 
 pub use super::super::session::EntryKind as Kind;
 
@@ -167,5 +169,35 @@ fn remedy(status: u32) -> &'static str {
              this client sends; see its log"
         }
         _ => "see what the server's log says",
+    }
+}
+
+/// A share and how to reach it.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    /// As the user named it, for messages.
+    pub name: &'a str,
+    /// Goes up when the user wants everything to end.
+    pub stop: &'a Arc<AtomicBool>,
+    /// Opens a connection, which ends what it does soon after the flag is raised.
+    pub open: OpenShare<'a>,
+}
+
+/// Opens a connection to a share.
+pub(super) type OpenShare<'a> =
+    &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> + Sync);
+
+impl Site<'_> {
+    /// A connection that ends when the user says so.
+    pub(super) fn connection(&self) -> Result<Box<dyn Share>, SetupError> {
+        (self.open)(self.stop)
+    }
+
+    /// Says what could not be done here.
+    pub(super) fn unable_to(
+        &self,
+        doing: impl fmt::Display,
+    ) -> impl FnOnce(ShareError) -> SetupError {
+        move |error| error.unable_to(doing, self.name)
     }
 }

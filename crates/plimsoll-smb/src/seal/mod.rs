@@ -4,18 +4,14 @@
 //! GCM and HMAC come from ring, which is fast and already a dependency of rustls. It lacks CMAC and
 //! CCM, which older dialects need; those come from RustCrypto.
 
-mod chain;
 mod cipher;
 mod signing;
-#[cfg(test)]
-mod tests;
+
+use cipher::Encryption;
+use signing::Signer;
 
 pub use cipher::Cipher;
 pub use signing::SigningAlgorithm;
-
-use chain::Command;
-use cipher::Encryption;
-use signing::Signer;
 
 /// Bytes before a message on a direct TCP connection.
 const FRAME_HEADER: usize = 4;
@@ -210,7 +206,7 @@ impl Seal {
     ) -> Result<&'a [u8], SealError> {
         match message.first_chunk::<4>() {
             None => Err(SealError::Malformed(message.len())),
-            Some(&chain::PLAIN) => {
+            Some(&PLAIN) => {
                 self.check_plain(message, scratch)?;
                 Ok(message)
             }
@@ -296,3 +292,101 @@ fn command_name(code: u16) -> &'static str {
     ];
     NAMES.get(usize::from(code)).copied().unwrap_or("an unknown command")
 }
+
+/// First bytes of a message in clear.
+const PLAIN: [u8; 4] = [0xFE, b'S', b'M', b'B'];
+/// Bytes of a header.
+const HEADER_BYTES: usize = 64;
+/// Where the signature lies in a header.
+const SIGNATURE_AT: usize = 48;
+/// Bytes of it.
+const SIGNATURE_BYTES: usize = 16;
+/// Where the flags lie.
+const FLAGS_AT: usize = 16;
+/// The command carries a signature.
+const FLAG_SIGNED: u8 = 0x08;
+
+const COMMAND_CANCEL: u16 = 12;
+const COMMAND_OPLOCK_BREAK: u16 = 18;
+const STATUS_PENDING: u32 = 0x0000_0103;
+const MESSAGE_ID_UNSOLICITED: u64 = u64::MAX;
+
+/// One command of a compound: the few fields of its header that sealing looks at.
+/// MS-SMB2 §2.2.1.2
+struct Command<'a> {
+    start: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> Command<'a> {
+    /// The command that begins at `start` of the compound.
+    fn at(compound: &'a [u8], start: usize) -> Result<Self, SealError> {
+        let malformed = SealError::Malformed(compound.len());
+        let rest = &compound[start..];
+        if rest.len() < HEADER_BYTES || !rest.starts_with(&PLAIN) {
+            return Err(malformed);
+        }
+        let next = u32::from_le_bytes(field(rest, 20)) as usize;
+        let fits = next >= HEADER_BYTES && next.is_multiple_of(8) && next < rest.len();
+        match next {
+            0 => Ok(Self { start, bytes: rest }),
+            next if fits => Ok(Self { start, bytes: &rest[..next] }),
+            _ => Err(malformed),
+        }
+    }
+
+    /// Where the next command would begin.
+    fn end(&self) -> usize {
+        self.start + self.bytes.len()
+    }
+
+    /// All of it, padding before the next one included.
+    fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    fn status(&self) -> u32 {
+        u32::from_le_bytes(field(self.bytes, 8))
+    }
+
+    fn command(&self) -> u16 {
+        u16::from_le_bytes(field(self.bytes, 12))
+    }
+
+    fn message_id(&self) -> u64 {
+        message_id(self.bytes)
+    }
+
+    fn is_signed(&self) -> bool {
+        self.bytes[FLAGS_AT] & FLAG_SIGNED != 0
+    }
+
+    /// A break of an oplock or a lease: the one message nobody asked for.
+    fn is_break(&self) -> bool {
+        self.command() == COMMAND_OPLOCK_BREAK && self.message_id() == MESSAGE_ID_UNSOLICITED
+    }
+
+    /// MS-SMB2 §3.2.5.1.3
+    fn needs_no_signature(&self) -> bool {
+        self.status() == STATUS_PENDING || self.is_break()
+    }
+}
+
+/// Number of the message with this header.
+fn message_id(header: &[u8]) -> u64 {
+    u64::from_le_bytes(field(header, 24))
+}
+
+/// Whether this header is a CANCEL's.
+fn is_cancel(header: &[u8]) -> bool {
+    u16::from_le_bytes(field(header, 12)) == COMMAND_CANCEL
+}
+
+fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&header[at..at + N]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

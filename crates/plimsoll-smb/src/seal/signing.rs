@@ -5,8 +5,10 @@ use cmac::{Cmac, KeyInit, Mac};
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hmac;
 
-use super::chain::{self, FLAG_SIGNED, FLAGS_AT, HEADER_BYTES, SIGNATURE_AT, SIGNATURE_BYTES};
-use super::{KeyLengthError, Role};
+use super::{
+    FLAG_SIGNED, FLAGS_AT, HEADER_BYTES, KeyLengthError, Role, SIGNATURE_AT, SIGNATURE_BYTES,
+    is_cancel, message_id,
+};
 
 const SIGNATURE_END: usize = SIGNATURE_AT + SIGNATURE_BYTES;
 const UNSIGNED: [u8; SIGNATURE_BYTES] = [0; SIGNATURE_BYTES];
@@ -132,8 +134,8 @@ impl Signer {
 /// number and of who sends what, so it never repeats under one key.
 fn gmac(key: &LessSafeKey, unsigned: &[u8], sender: Role) -> Signature {
     let mut nonce = [0; 12];
-    nonce[..8].copy_from_slice(&chain::message_id(unsigned).to_le_bytes());
-    nonce[8] = u8::from(sender == Role::Server) | u8::from(chain::is_cancel(unsigned)) << 1;
+    nonce[..8].copy_from_slice(&message_id(unsigned).to_le_bytes());
+    nonce[8] = u8::from(sender == Role::Server) | u8::from(is_cancel(unsigned)) << 1;
     let nonce = Nonce::assume_unique_for_key(nonce);
     let tag = key
         .seal_in_place_separate_tag(nonce, Aad::from(unsigned), &mut [])

@@ -51,8 +51,8 @@ fn encrypting_seal(cipher: Cipher, role: Role) -> Seal {
 }
 
 fn command(code: u16, message_id: u64, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; chain::HEADER_BYTES];
-    bytes[..4].copy_from_slice(&chain::PLAIN);
+    let mut bytes = vec![0; HEADER_BYTES];
+    bytes[..4].copy_from_slice(&PLAIN);
     bytes[4] = 64;
     bytes[12..14].copy_from_slice(&code.to_le_bytes());
     bytes[24..32].copy_from_slice(&message_id.to_le_bytes());
@@ -103,7 +103,7 @@ fn every_signature_is_the_one_another_implementation_makes() {
         for (code, length) in [(READ, 0), (READ, 1), (READ, 1000), (READ, 70_000), (CANCEL, 4)] {
             let message = command(code, 77, &vec![0xA5; length]);
             let mut expected = message.clone();
-            expected[chain::FLAGS_AT] |= chain::FLAG_SIGNED;
+            expected[FLAGS_AT] |= FLAG_SIGNED;
             signing::sign_message(&mut expected, &KEY[..16], theirs, 77, code == CANCEL).unwrap();
             let seal = &mut signing_seal(ours, Role::Client);
             assert_eq!(sealed(seal, &message), expected, "{ours:?} {length}");
@@ -273,7 +273,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), head in 0..3) {
         let mut bytes = bytes;
-        let first = [chain::PLAIN, cipher::ENCRYPTED, [0xFC, 0, 0, 0]][head as usize];
+        let first = [PLAIN, cipher::ENCRYPTED, [0xFC, 0, 0, 0]][head as usize];
         if bytes.len() >= 4 {
             bytes[..4].copy_from_slice(&first);
         }

@@ -3,15 +3,13 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `site` | what the clients of a share have in common |
-//! | `connection` | the connection |
-//! | `replies`, `ending` | what arrives, and how ops and clients end |
-//! | `credits` | message ids, and what pays for them |
+//! | `connection` | the connection; message ids, and what pays for them |
+//! | `replies` | what arrives |
+//! | `ending` | how ops end, by their status, and clients |
 //! | `in_flight` | the ops under way, and the commands each is made of |
-//! | `handles`, `ranges` | open files, and what is known of their content |
+//! | `handles` | open files, and what is known of their content |
 //! | `encode` | from an op to the bytes of its commands |
 //! | `check` | from the bytes of a reply to what it means for its op |
-//! | `verdict` | from a status to how the op ended |
 //! | `deltree` | removing a directory with all below it |
 //! | `chores` | what is sent without an op: acknowledged breaks, stray closes |
 //! | `single_logons` | logons with a connection of their own |
@@ -25,26 +23,21 @@
 mod check;
 mod chores;
 mod connection;
-mod credits;
 mod deltree;
 mod encode;
 mod ending;
 mod failure;
 mod handles;
 mod in_flight;
-mod ranges;
 mod replies;
 mod single_logons;
-mod site;
-mod verdict;
 
-#[cfg(test)]
-mod tests;
-
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 
+use plimsoll_engine::rng;
 use plimsoll_engine::seam::{
     ClientSeat, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
 };
@@ -54,20 +47,20 @@ use plimsoll_model::units::Nanos;
 use self::chores::Chores;
 use self::connection::Connection;
 use self::encode::Sending;
+use self::ending::verdict;
 use self::failure::{Failure, Stop};
 use self::handles::{Handles, Held};
 use self::in_flight::{OpInFlight, OpsInFlight, Stage};
 use self::single_logons::{LinkState, SingleLogons};
-use self::verdict::verdict;
-use super::logon::Established;
+use super::logon::{Credentials, Established, Logon, LogonRequest, Offer};
 use super::op::{HandleNo, SmbCall, SmbOp};
 use super::wire::frame::Assembler;
 use super::wire::status;
+use super::workspace::ContentTable;
 
 pub use self::deltree::EntryKind;
 pub(crate) use self::deltree::{BadName, name_of_entry};
 pub(crate) use self::replies::Answer;
-pub(crate) use self::site::{Buffers, SmbSite};
 pub(crate) use super::parameters::Caching;
 
 /// One client.
@@ -334,3 +327,52 @@ impl Session for SmbSession {
         mem::take(&mut self.counters)
     }
 }
+
+/// One share as its clients need it.
+#[derive(Debug)]
+pub(crate) struct SmbSite {
+    /// Who logs on.
+    pub credentials: Credentials,
+    /// What is offered to the server.
+    pub offer: Offer,
+    /// The share, as `\\host\share`.
+    pub unc: String,
+    /// Where in the share all paths begin: with backslashes, none at the ends; mostly empty.
+    pub prefix: String,
+    /// What clients keep.
+    pub caching: Caching,
+    /// What is in the files.
+    pub content: ContentTable,
+    /// Ops of one client in flight at most.
+    pub outstanding_max: u32,
+    /// Statuses other than the expected ones after which a client leaves the mix; so many are
+    /// still allowed.
+    pub unexpected_max: u32,
+    /// Memory that the clients of a worker share.
+    pub buffers: RefCell<Buffers>,
+}
+
+/// Memory for one message out and one in, used again for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    out: Vec<u8>,
+    plain: Vec<u8>,
+    path: String,
+}
+
+impl SmbSite {
+    /// Logon number `nth` of a client.
+    fn logon(&self, seat: ClientSeat, nth: u64) -> Logon {
+        let nonce = rng::key(&[seat.nonce, u64::from(seat.client), nth]);
+        // Every client is a machine of its own: a server may serve all connections of one machine
+        // in one process, and would measure something else then.
+        let mut offer = self.offer.clone();
+        offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
+        offer.client_guid[8..].copy_from_slice(&rng::key(&[nonce]).to_le_bytes());
+        let (credentials, unc) = (&self.credentials, &self.unc);
+        Logon::new(&LogonRequest { credentials, offer: &offer, unc, nonce })
+    }
+}
+
+#[cfg(test)]
+mod tests;

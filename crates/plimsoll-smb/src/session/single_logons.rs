@@ -10,9 +10,9 @@ use super::super::wire::frame::{self, Assembler};
 use super::super::wire::header::{Command, Header, Parts};
 use super::super::wire::session::{LogoffRequest, LogoffResponse};
 use super::super::wire::{lenient, status};
+use super::ending::{Verdict, expectation};
 use super::failure::{Described, Failure, class_of};
 use super::in_flight::OpInFlight;
-use super::verdict::{Verdict, expectation};
 use super::{Buffers, SmbSite};
 
 /// The logons of a client that are under way.

@@ -325,7 +325,7 @@ impl<'a> NegotiateContext<'a> {
     }
 }
 
-/// Several, to write or as they came.
+/// What dialect 3.1.1 negotiates besides, to write or as it came. MS-SMB2 2.2.3.1, 2.2.4.1
 #[derive(Clone, Copy, Debug)]
 pub enum NegotiateContexts<'a> {
     /// Ours.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use plimsoll_protocol::marker::{Marker as _, MarkerError};
+use plimsoll_protocol::marker::MarkerError;
 
 #[test]
 fn a_workspace_of_twenty_mebibytes_is_the_methods_to_the_byte() {

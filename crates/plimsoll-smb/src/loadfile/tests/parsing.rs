@@ -2,12 +2,11 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use crate::loadfile::bounds::{LINE_BYTES_MAX, NAME_BYTES_MAX};
-use crate::loadfile::line::{Line, Value};
+use crate::loadfile::line::{self, Line, Value};
 use crate::loadfile::names::{on_share, own_name};
-use crate::loadfile::status::Status;
-use crate::loadfile::verb::{Argument, Verb};
-use crate::loadfile::{LoadFile, TRANSFER_BYTES_MAX, levels, line};
+use crate::loadfile::problem::{LINE_BYTES_MAX, NAME_BYTES_MAX};
+use crate::loadfile::words::{Argument, Status, Verb};
+use crate::loadfile::{LoadFile, TRANSFER_BYTES_MAX, levels};
 use crate::op::PathText;
 
 fn read(text: &str) -> LoadFile {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_protocol::blocking::STOP_HEARD_WITHIN;
 use plimsoll_protocol::net::Channel;
 
-use super::super::hostile::client_over;
 use super::*;
+use crate::prepare::tests::hostile::client_over;
 
 /// How a connection ends with the first operation over it.
 #[derive(Clone, Copy)]

@@ -14,7 +14,6 @@
 //! closed, and names that must be missing are no name of ours. So are the bytes: reads stay within
 //! what was written.
 
-mod data;
 mod files;
 mod metadata;
 
@@ -24,8 +23,8 @@ use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
+use super::ScriptPlan;
 use super::cards::{Card, Deck, PerCard};
-use super::plan::ScriptPlan;
 use crate::op::{HandleNo, SmbCall};
 use crate::parameters::SessionOrder;
 use crate::workspace::{Home, SeedFile};

@@ -11,12 +11,11 @@ use plimsoll_protocol::blocking::{Blocking, LINK, SILENCE_MAX, STOP_HEARD_WITHIN
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{Channel, ChannelError};
 
-use super::build::remove_all;
-use super::remote::{Remote, site};
-use super::share::{Kind, Share as _, ShareError};
-use super::site::Site;
 use crate::logon::{Credentials, Dialect, Established, Identity, Offer};
 use crate::op::{Content, Disposition, FindLevel};
+use crate::prepare::place::remove_all;
+use crate::prepare::remote::{Remote, site};
+use crate::prepare::share::{Kind, Share as _, ShareError, Site};
 use crate::seal::Seal;
 use crate::session::SmbSession;
 use crate::target::SmbTarget;
@@ -85,7 +84,7 @@ fn client(
 }
 
 /// A client that has logged on over this channel.
-pub(super) fn client_over(channel: Box<dyn Channel>) -> Remote {
+pub(in crate::prepare) fn client_over(channel: Box<dyn Channel>) -> Remote {
     let established = Established {
         dialect: Dialect::V3_1_1,
         session_id: 1,

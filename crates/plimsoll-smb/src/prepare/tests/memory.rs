@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::super::op::Content;
-use super::super::wire::header::Command;
-use super::super::wire::status;
-use super::share::{Entry, Found, Kind, Share, ShareError};
-use super::tests::SEED;
+use super::SEED;
+use crate::op::Content;
+use crate::prepare::share::{Entry, Found, Kind, Share, ShareError};
+use crate::wire::header::Command;
+use crate::wire::status;
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::SetupError;
 

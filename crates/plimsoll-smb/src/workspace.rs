@@ -5,18 +5,16 @@
 //! all clients read ([`Home::Shared`]), the file of the `nic` suite and the root of replays. What
 //! of it a suite needs is a list of places. All functions are pure.
 
-mod marker;
-mod place;
-
 use std::fmt::Write as _;
 
-pub use marker::ShareMarker;
-pub(crate) use place::{Place, Wanted};
-pub use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
-pub use plimsoll_protocol::data_set::{MARKER, ROOT};
+use plimsoll_engine::rng;
+use plimsoll_protocol::marker::Marker;
+use serde::{Deserialize, Serialize};
 
 use super::op::{Content, PathText};
-use plimsoll_engine::rng;
+
+pub use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
+pub use plimsoll_protocol::data_set::{MARKER, ROOT};
 
 /// Most clients that names and marker have room for.
 pub const CLIENTS_MAX: u32 = 100_000;
@@ -203,6 +201,122 @@ fn path(text: std::fmt::Arguments<'_>) -> PathText {
     let mut path = PathText::EMPTY;
     path.write_fmt(text).expect("our own names are far shorter than a path may be");
     path
+}
+
+/// A file that must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// A part of what must be there; one channel at a time works on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Directories below our own, each after the one it lies in.
+    pub dirs: Vec<String>,
+    /// Files in them, or in our own.
+    pub files: Vec<Wanted>,
+    /// The one of the directories that must be empty.
+    pub empty: Option<String>,
+}
+
+impl Place {
+    /// A client's workspace, with nothing where its script makes files.
+    pub(crate) fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
+        let home = Home::Client(client);
+        let empty = work_directory(client).to_string();
+        let seeds = seed_directory(home).to_string();
+        Self {
+            dirs: vec![home_path(home).to_string(), seeds, empty.clone()],
+            files: seed_files(seed, home, workspace),
+            empty: Some(empty),
+        }
+    }
+
+    /// What all clients read.
+    pub(crate) fn shared(seed: u64, workspace: Workspace) -> Self {
+        Self {
+            dirs: vec![seed_directory(Home::Shared).to_string()],
+            files: seed_files(seed, Home::Shared, workspace),
+            empty: None,
+        }
+    }
+
+    /// The file of the `nic` suite.
+    pub(crate) fn nic(seed: u64, bytes: u32) -> Self {
+        let file = Wanted {
+            path: nic_path().to_string(),
+            bytes: u64::from(bytes),
+            content: nic_content(seed),
+        };
+        Self { files: vec![file], ..Self::default() }
+    }
+
+    /// Where load files are replayed: an empty directory.
+    pub(crate) fn replay() -> Self {
+        let root = replay_root().to_string();
+        Self { dirs: vec![root.clone()], files: Vec::new(), empty: Some(root) }
+    }
+}
+
+fn seed_files(seed: u64, home: Home, workspace: Workspace) -> Vec<Wanted> {
+    let wanted = |file| Wanted {
+        path: path_of(home, file).to_string(),
+        bytes: u64::from(workspace.bytes_of(file)),
+        content: content(seed, home, file),
+    };
+    workspace.files().map(wanted).collect()
+}
+
+/// Text of [`MARKER`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareMarker {
+    /// Seed of the content.
+    seed: u64,
+    /// Size of one client's seed files; those of the shared directory take as much.
+    workspace_bytes: u64,
+    /// Clients whose workspaces are complete, shared directory and `nic.dat` included; 0 while
+    /// the first are being made.
+    clients: u32,
+}
+
+impl ShareMarker {
+    /// The marker of a share on which the workspaces of the first `clients` are complete.
+    pub fn new(seed: u64, workspace: Workspace, clients: u32) -> Self {
+        Self { seed, workspace_bytes: workspace.bytes(), clients }
+    }
+
+    /// Seed of the content.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Clients whose workspaces are complete; none while the first are being made.
+    pub fn clients(&self) -> u32 {
+        self.clients
+    }
+
+    /// The seed files are those of `seed` and `workspace`; more clients can be added.
+    pub fn is_of(&self, seed: u64, workspace: Workspace) -> bool {
+        // Sizes rise and fall together, so equal sums are equal files.
+        self.seed == seed && self.workspace_bytes == workspace.bytes()
+    }
+}
+
+impl Marker for ShareMarker {
+    const TITLE: &'static str = "the share's marker";
+    const REMEDY: &'static str = "remove plimsoll-files and prepare it again";
+
+    fn excess(&self) -> Option<String> {
+        let Self { clients, .. } = self;
+        (*clients > CLIENTS_MAX).then(|| format!("{clients} clients, at most {CLIENTS_MAX} can be"))
+    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use plimsoll_model::units::Bytes;
 
 use super::super::workspace::{self, Home, Place, SeedFile, Workspace};
-use super::clean::clean;
-use super::memory::Memory;
-use super::set::{self, Order, Written};
-use super::share::Share;
-use super::site::Site;
-use super::survey::Depth;
+use super::place::Depth;
+use super::set::{self, Order, Written, clean};
+use super::share::{Share, Site};
+use memory::Memory;
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{GoOn, OnProgress, SetupError, SetupProgress};
+
+pub(super) mod hostile;
+mod memory;
 
 const ROOMY: u64 = 1 << 30;
 pub(super) const SEED: u64 = 5;

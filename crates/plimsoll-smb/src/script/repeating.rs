@@ -1,5 +1,4 @@
-//! The `nic` pattern: every client reads the same file from its beginning to its end in small
-//! requests. A pass opens the file, reads it and closes it, and is a piece of work.
+//! The patterns in which a client does one thing over and over: `echo`, `logons` and `nic`.
 
 use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
@@ -11,9 +10,78 @@ use crate::parameters::SmbWorkload;
 use crate::wire::create::options;
 use crate::workspace;
 
+/// A client of pattern `echo`: as many echoes in flight as the bound allows. It never thinks.
+#[derive(Debug)]
+pub(super) struct Echoes {
+    outstanding_max: u32,
+    in_flight: u32,
+}
+
+impl Echoes {
+    pub(super) fn new(outstanding_max: u32) -> Self {
+        Self { outstanding_max, in_flight: 0 }
+    }
+}
+
+impl Script for Echoes {
+    type Op = SmbCall;
+
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+        match self.in_flight < self.outstanding_max {
+            true => Step::Issue(succeeds(SmbOp::Echo)),
+            false => Step::WaitForOutcome,
+        }
+    }
+
+    fn on_issued(&mut self, _ticket: Ticket) {
+        self.in_flight += 1;
+    }
+
+    fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+}
+
+/// A client of pattern `logons`: each op is a logon over a connection of its own, and a piece of
+/// work.
+#[derive(Debug, Default)]
+pub(super) struct Logons {
+    in_flight: bool,
+    /// The think time before the next logon has been held.
+    begun: bool,
+}
+
+impl Script for Logons {
+    type Op = SmbCall;
+
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+        if self.in_flight {
+            return Step::WaitForOutcome;
+        }
+        self.begun = !self.begun;
+        match self.begun {
+            true => Step::Think,
+            false => Step::Issue(succeeds(SmbOp::Logon)),
+        }
+    }
+
+    fn on_issued(&mut self, _ticket: Ticket) {
+        self.in_flight = true;
+    }
+
+    fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
+        self.in_flight = false;
+    }
+}
+
 const HANDLE: HandleNo = HandleNo(0);
 
-/// The script of one client.
+/// A client of pattern `nic`: every client reads the same file from its beginning to its end in
+/// small requests. A pass opens the file, reads it and closes it, and is a piece of work.
 #[derive(Debug)]
 pub(super) struct NicPasses {
     outstanding_max: u32,
