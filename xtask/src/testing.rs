@@ -1,10 +1,18 @@
 //! `cargo xtask test`: the one command that runs every test.
 
+use std::num::NonZero;
+use std::{env, thread};
+
 use xtask::command;
 use xtask::verb::Result;
 
 use crate::peers;
 use crate::skips::SkipsFile;
+
+/// How many tests run at a time, for the harness of the standard library.
+const THREADS: &str = "RUST_TEST_THREADS";
+/// Tests wait for windows and servers for most of their time.
+const THREADS_PER_CORE: usize = 2;
 
 /// Prepares the peers, then hands over to cargo's own runner. `rest` goes to `cargo test`. Ends
 /// with what was skipped: cargo hides what a passing test prints.
@@ -15,6 +23,10 @@ pub fn test(rest: &[&str]) -> Result<()> {
     cargo.args(["test", "--workspace", "--no-fail-fast"]);
     if peers::must_be_complete() {
         cargo.arg("--locked");
+    }
+    if env::var_os(THREADS).is_none() {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        cargo.env(THREADS, (cores * THREADS_PER_CORE).to_string());
     }
     skips.named_to(cargo.args(rest));
     let outcome = command::run(&mut cargo);

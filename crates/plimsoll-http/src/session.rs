@@ -15,7 +15,7 @@ use super::site::WorkerSite;
 use super::wire::Malformed;
 use super::wire::body::Framing;
 use super::wire::head;
-use plimsoll_protocol::surplus::SurplusBytes;
+use plimsoll_protocol::SurplusBytes;
 
 /// A body with at least this much still to come is left in the kernel when nobody reads it;
 /// below, one more system call costs more than the copy.

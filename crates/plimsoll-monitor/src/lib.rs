@@ -13,17 +13,15 @@
 //! | [`sampler`] | one sample of everything, as rows of tables |
 //! | [`source`] | other hosts: through ssh, from Prometheus exporters, over SNMP |
 //! | [`watch`] | a thread that samples on schedule and sums up per load point |
-//! | [`process`] | CPU time and memory of this and other processes |
-//! | [`mod@clock_step`] | did somebody set the clock while we measured |
+//! | [`process`] | CPU time and memory of this and other processes; which are watched |
+//! | [`clock`] | did somebody set the clock while we measured |
 //! | [`parse`] | the texts of `/proc` and `/sys` |
 
 #![warn(unreachable_pub)]
 
 mod cgroups;
-mod clock;
-pub mod clock_step;
+pub mod clock;
 mod core_users;
-mod frame;
 pub mod inventory;
 mod pace;
 pub mod parse;
@@ -31,21 +29,18 @@ pub mod process;
 mod root;
 pub mod sampler;
 pub mod source;
-mod unreadable;
 pub mod watch;
-mod watched;
 
-pub use clock_step::{ClockReading, clock_step_ns};
+pub use clock::{ClockReading, clock_step_ns};
 pub use core_users::WatchedCores;
-pub use inventory::{interface_towards, inventory, mounted};
+pub use inventory::{interface_towards, inventory, mounted, unreadable};
+pub use process::{Scope, WatchedProcess};
 pub use root::Root;
 pub use sampler::ServerProbe;
 pub use source::{
     Community, Lost, MonitorUrl, MonitorUrlError, NginxStatus, Post, Source, SourceError,
     SourceWish,
 };
-pub use unreadable::unreadable;
 pub use watch::{
     Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor,
 };
-pub use watched::{Scope, WatchedProcess};

@@ -1,10 +1,13 @@
 //! Where `proc` and `sys` lie: below `/` on this host, below any directory in a test, and in a
-//! frame that a source fills where the host is another one.
+//! [`Frame`] that a source fills where the host is another one; and files that are read again and
+//! again.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use crate::frame::Frame;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where to look for `proc`, `sys` and `etc`.
 #[derive(Clone, Debug)]
@@ -118,10 +121,168 @@ impl Root {
     }
 }
 
+/// Path below the root, without a leading slash, and the text of that file.
+pub(crate) type Texts = BTreeMap<String, String>;
+
+/// One set of texts, all of one instant, shared between the source that replaces it and the
+/// samplers that read it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frame(Arc<Mutex<Texts>>);
+
+impl Frame {
+    /// Takes a whole new set; what it does not hold is gone.
+    pub(crate) fn replace(&self, texts: Texts) {
+        let texts = texts.into_iter().map(|(path, text)| (key(path), text)).collect();
+        *self.texts() = texts;
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, file: impl AsRef<Path>) -> Option<String> {
+        self.texts().get(&key(file)).cloned()
+    }
+
+    /// Copies the text of a file to the front of `buffer`, which grows if need be; its length.
+    pub(crate) fn copy(&self, file: &str, buffer: &mut Vec<u8>) -> Option<usize> {
+        let texts = self.texts();
+        let text = texts.get(file)?.as_bytes();
+        if buffer.len() < text.len() {
+            buffer.resize(text.len(), 0);
+        }
+        buffer[..text.len()].copy_from_slice(text);
+        Some(text.len())
+    }
+
+    /// Names in a directory, sorted.
+    pub(crate) fn names(&self, directory: impl AsRef<Path>) -> Vec<String> {
+        let prefix = match key(directory) {
+            root if root.is_empty() => root,
+            directory => format!("{directory}/"),
+        };
+        let texts = self.texts();
+        let below = texts.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix));
+        let name = |path: &str| path[prefix.len()..].split('/').next().unwrap_or("").to_owned();
+        let mut names: Vec<String> = below.map(|(path, _)| name(path)).collect();
+        // Paths are sorted by bytes, and `a-b` comes before `a/b`.
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Is there such a file or directory.
+    pub(crate) fn has(&self, file: impl AsRef<Path>) -> bool {
+        let file = key(file);
+        if self.texts().contains_key(&file) {
+            return true;
+        }
+        let prefix = format!("{file}/");
+        let texts = self.texts();
+        texts.range(prefix.clone()..).next().is_some_and(|(path, _)| path.starts_with(&prefix))
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        // A whole set is put in at once: it is good even if a reader has panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A path as the map has it.
+pub(crate) fn key(path: impl AsRef<Path>) -> String {
+    let parts = path.as_ref().components().filter_map(|part| match part {
+        Component::Normal(part) => Some(part.to_string_lossy()),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// First size of a buffer; most files fit.
+const BUFFER_BYTES: usize = 16 * 1024;
+/// No file that is sampled comes near this; one that does is cut.
+const BUFFER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A file below `/proc` that stays open and is read again from its start. Saves the path lookup of
+/// an open at every sample, and never follows a reused process id.
+#[derive(Debug)]
+pub(crate) struct ProcFile(ProcPlace);
+
+#[derive(Debug)]
+enum ProcPlace {
+    Absent,
+    File(File),
+    /// Opened at each read.
+    Path(PathBuf),
+    /// A text of another host, by its path: each frame has a new one.
+    Frame(Frame, String),
+}
+
+impl ProcFile {
+    /// A file that cannot be opened reads as absent for good; one of a frame may come later.
+    pub(crate) fn open(root: &Root, file: impl AsRef<Path>) -> Self {
+        Self(match root.frame() {
+            Some(frame) => ProcPlace::Frame(frame.clone(), key(file)),
+            None => File::open(root.path(file)).map_or(ProcPlace::Absent, ProcPlace::File),
+        })
+    }
+
+    /// A file that holds no descriptor between reads.
+    pub(crate) fn reopened(root: &Root, file: impl AsRef<Path>) -> Self {
+        Self(match root.frame() {
+            Some(frame) => ProcPlace::Frame(frame.clone(), key(file)),
+            None => ProcPlace::Path(root.path(file)),
+        })
+    }
+
+    /// The whole text as of now; `None` when there is no such file or its process is gone.
+    pub(crate) fn read<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+        self.read_pieces(buffer, usize::MAX)
+    }
+
+    /// The text of a file that is a line: the kernel hands it over in one piece.
+    pub(crate) fn read_line<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
+        self.read_pieces(buffer, 1)
+    }
+
+    fn read_pieces<'a>(&self, buffer: &'a mut Vec<u8>, mut pieces: usize) -> Option<Cow<'a, str>> {
+        let opened;
+        let file = match &self.0 {
+            ProcPlace::Absent => return None,
+            ProcPlace::File(file) => file,
+            ProcPlace::Path(path) => {
+                opened = File::open(path).ok()?;
+                &opened
+            }
+            ProcPlace::Frame(frame, path) => {
+                let length = frame.copy(path, buffer)?;
+                return Some(String::from_utf8_lossy(&buffer[..length]));
+            }
+        };
+        if buffer.is_empty() {
+            buffer.resize(BUFFER_BYTES, 0);
+        }
+        let mut length = 0;
+        while pieces > 0 {
+            if length == buffer.len() {
+                if length >= BUFFER_BYTES_MAX {
+                    break;
+                }
+                buffer.resize(length * 2, 0);
+            }
+            match file.read_at(&mut buffer[length..], length as u64) {
+                Ok(0) => break,
+                Ok(n) => {
+                    length += n;
+                    pieces -= 1;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(String::from_utf8_lossy(&buffer[..length]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Texts;
 
     #[test]
     fn a_frame_is_read_like_a_directory_and_never_falls_back_on_this_host() {
@@ -146,5 +307,37 @@ mod tests {
         assert!(!root.path("/proc").exists() && !root.path("proc/self/stat").exists());
         frame.replace(Texts::new());
         assert_eq!(root.read("proc/stat"), None, "the set before is gone as a whole");
+    }
+
+    #[test]
+    fn a_file_is_read_anew_each_time_and_may_outgrow_the_buffer() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let root = Root::at(directory.path());
+        let path = root.path("proc");
+        fs::write(&path, "one").unwrap();
+        let file = ProcFile::open(&root, "proc");
+        let mut buffer = Vec::new();
+        assert_eq!(file.read(&mut buffer).unwrap(), "one");
+        let long = "x".repeat(3 * BUFFER_BYTES + 1);
+        fs::write(&path, &long).unwrap();
+        assert_eq!(file.read(&mut buffer).unwrap(), long.as_str());
+        fs::write(&path, "").unwrap();
+        assert_eq!(file.read(&mut buffer).unwrap(), "");
+        assert_eq!(ProcFile::open(&root, "missing").read(&mut buffer), None);
+    }
+
+    #[test]
+    fn a_file_of_a_frame_is_that_of_the_last_frame() {
+        let frame = Frame::default();
+        let root = Root::of_frame(frame.clone());
+        let file = ProcFile::open(&root, "/proc/stat");
+        let mut buffer = Vec::new();
+        assert_eq!(file.read(&mut buffer), None);
+        for text in ["one and more", "two", ""] {
+            frame.replace([("proc/stat".to_owned(), text.to_owned())].into());
+            assert_eq!(file.read(&mut buffer).unwrap(), text);
+        }
+        frame.replace([].into());
+        assert_eq!(file.read(&mut buffer), None);
     }
 }

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             unknown => return Err(format!("unknown argument {unknown}").into()),
         }
     }
-    plimsoll_servers::descriptors::raise_descriptor_limit();
+    plimsoll_servers::raise_descriptor_limit();
     let server = NfsServer::bind(&config)?;
     println!("{ANNOUNCEMENT}{}", server.url());
     Ok(server.serve_until(&stop)?)

@@ -10,11 +10,11 @@
 //! | [`data_set`] | our directory on a server, and room in it |
 //! | [`draw`] | draws that keep their shares |
 //! | `host` (a feature) | servers and whatever else needs sockets |
-//! | [`percent_encoding`], [`surplus`] | percent-encoding; bytes behind a reply |
 
 #![warn(unreachable_pub)]
 
 use std::any::Any;
+use std::fmt;
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,8 +38,6 @@ pub mod draw;
 pub mod host;
 pub mod marker;
 pub mod net;
-pub mod percent_encoding;
-pub mod surplus;
 
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
 pub const DEFAULT_SEED: u64 = 1876;
@@ -332,4 +330,32 @@ fn read_workload(
         None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
     };
     Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+}
+
+/// Percent-encoding in URLs undone (RFC 3986 §2.1): `%2F` and the like as bytes; what is no such code
+/// stays.
+pub fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut rest = text.as_bytes();
+    let mut out = Vec::with_capacity(rest.len());
+    while let Some((first, after)) = rest.split_first() {
+        let code = (*first == b'%').then(|| after.get(..2)).flatten();
+        let byte = code
+            .filter(|code| code.iter().all(u8::is_ascii_hexdigit))
+            .and_then(|code| std::str::from_utf8(code).ok())
+            .and_then(|code| u8::from_str_radix(code, 16).ok());
+        out.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    out
+}
+
+/// So many bytes came behind the end of a reply that belong to none, in the words of all protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurplusBytes(pub usize);
+
+impl fmt::Display for SurplusBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = if self.0 == 1 { "byte" } else { "bytes" };
+        write!(f, "the server sent {} {bytes} behind the reply", self.0)
+    }
 }

@@ -1,14 +1,17 @@
-//! `builtin:` targets: a reference server, in a process of its own.
+//! `builtin:` targets: a reference server, in a process of its own; how it is asked to stop, and how
+//! it may have as many files open as the system allows.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use plimsoll_model::units::{Nanos, span_text};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use crate::process::{Facts, Launch, Login, ParentWatch, Process};
 use crate::{ServerError, ServerProcess, Software, cores};
@@ -161,6 +164,61 @@ fn parse_announcement(line: &str) -> Option<Announced> {
     let path = rest[authority.len()..].to_owned();
     let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
     Some(Announced { scheme: scheme.to_owned(), address: address.parse().ok()?, path })
+}
+
+/// A request to stop, shared by whoever may ask and whoever must obey. Clones are one request.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<watch::Sender<bool>>);
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stop {
+    /// Nobody has asked yet.
+    pub fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    /// Asks. Asking again changes nothing.
+    pub fn request(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether somebody has asked.
+    pub fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Asks once standard input ends: a process whose parent holds the other end of that pipe
+    /// stops with its parent, however the parent ends.
+    pub fn request_when_stdin_ends(&self) {
+        let stop = self.clone();
+        std::thread::spawn(move || {
+            let mut unread = [0; 256];
+            let mut stdin = std::io::stdin().lock();
+            while matches!(stdin.read(&mut unread), Ok(1..)) {}
+            stop.request();
+        });
+    }
+
+    /// Waits until it is requested.
+    pub async fn requested(&self) {
+        let mut requests = self.0.subscribe();
+        // An error would mean that the sender is gone, and `self` holds it.
+        let _ = requests.wait_for(|asked| *asked).await;
+    }
+}
+
+/// Lets this process have as many files open as the system allows: every connection is one.
+/// Fewer are no error, only slower.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    // Refused where a sandbox says so; the limit stays what it was.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 #[cfg(test)]

@@ -6,12 +6,17 @@
 //! of its own. Whoever waits is awake for the last two milliseconds, so that a reply leaves within
 //! some 20 µs of its instant where the server has a core of its own, and later where it has not:
 //! the log says how late each was.
+//!
+//! [`Work`] makes a server slower by a known amount of processor time for each request, so that a
+//! generator on the same host finds where its line ends.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::units::Nanos;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::ServerError;
 use crate::clock::monotonic_ns;
@@ -138,6 +143,28 @@ pub fn now_ns() -> u64 {
     monotonic_ns()
 }
 
+/// Processor time for each request, besides what the server needs for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work(pub Nanos);
+
+impl Work {
+    /// Keeps the calling thread at work for so long; a pause of the thread does not count.
+    pub fn spend(self) {
+        let end = match self.0 {
+            Nanos::ZERO => return,
+            time => thread_cpu() + time,
+        };
+        while thread_cpu() < end {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn thread_cpu() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos::from_secs(time.tv_sec as u64) + Nanos(time.tv_nsec as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +193,14 @@ mod tests {
         let spec = "service=const:1ms".parse().unwrap();
         let config = DelayConfig { spec, log: Some("/nowhere/log.csv".into()) };
         assert!(matches!(DelayLaw::new(&config), Err(ServerError::Log { .. })));
+    }
+
+    #[test]
+    fn so_much_processor_time_is_spent_and_hardly_more() {
+        let before = thread_cpu();
+        (0..10).for_each(|_| Work(Nanos::from_millis(1)).spend());
+        let spent = thread_cpu().saturating_sub(before);
+        assert!(spent >= Nanos::from_millis(10) && spent < Nanos::from_millis(15), "{spent}");
+        Work::default().spend();
     }
 }

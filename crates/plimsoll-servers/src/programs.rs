@@ -1,6 +1,11 @@
-//! Programs of servers that others wrote: where they are, and what their configurations can hold.
+//! Programs of servers that others wrote: where they are, what their configurations can hold, and
+//! free ports of loopback for them. They bind what their configuration says, and another process may
+//! take it between our looking and that.
 
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+
+use crate::{ServerError, ServerProcess};
 
 /// Directories in which a program is looked for.
 pub fn search_path(asked: Option<&[PathBuf]>, usual: &[&str]) -> Vec<PathBuf> {
@@ -26,4 +31,37 @@ pub fn plain(path: &Path) -> Option<&str> {
 
 fn is_executable(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Starts of a server whose ports somebody else took.
+const TRIES: u32 = 3;
+
+/// Starts a server on a port that nobody has, and on another one where somebody was faster.
+pub fn on_a_free_port(
+    start: impl Fn(SocketAddr) -> Result<ServerProcess, ServerError>,
+) -> Result<ServerProcess, ServerError> {
+    on_free_ports(free_address, |address| TcpListener::bind(address).is_ok(), start)
+}
+
+/// The same for a server that needs more than one.
+pub fn on_free_ports<P: Copy>(
+    find: impl Fn() -> Result<P, ServerError>,
+    are_free: impl Fn(P) -> bool,
+    start: impl Fn(P) -> Result<ServerProcess, ServerError>,
+) -> Result<ServerProcess, ServerError> {
+    let mut tries = TRIES;
+    loop {
+        tries -= 1;
+        let ports = find()?;
+        match start(ports) {
+            Err(ServerError::Ended { .. }) if tries > 0 && !are_free(ports) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn free_address() -> Result<SocketAddr, ServerError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map_err(|source| ServerError::System { doing: "find a free port", source })
 }

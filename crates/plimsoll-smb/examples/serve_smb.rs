@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         login: None,
         encryption: Encryption::AsClient,
         cores: Vec::new(),
-        work: plimsoll_servers::work::Work::default(),
+        work: plimsoll_servers::delay::Work::default(),
     };
     let stop = Stop::new();
     let mut arguments = std::env::args().skip(1);

@@ -6,8 +6,7 @@ use plimsoll_model::target::TargetUrl;
 
 use super::logon::Credentials;
 use plimsoll_protocol::net::Caller;
-use plimsoll_protocol::percent_encoding::percent_decoded;
-use plimsoll_protocol::{PlanError, ResolvedTarget};
+use plimsoll_protocol::{PlanError, ResolvedTarget, percent_decoded};
 
 /// A share.
 #[derive(Clone, Debug, PartialEq, Eq)]

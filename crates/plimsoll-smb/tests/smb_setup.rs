@@ -360,7 +360,7 @@ fn the_reference_server_serves_a_whole_life() {
         login: None,
         encryption: Encryption::AsClient,
         cores: Vec::new(),
-        work: plimsoll_servers::work::Work::default(),
+        work: plimsoll_servers::delay::Work::default(),
     })
     .unwrap();
     let (url, stop) = (server.url(), Stop::new());

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use plimsoll_model::disclosure::Tool;
 use plimsoll_model::inventory::{INVENTORY_FORMAT, INVENTORY_KIND, Inventory, ServerSoftware};
-use plimsoll_servers::configuration::configuration_file;
 use plimsoll_servers::listener;
-use plimsoll_servers::software::{Running, running};
+use plimsoll_servers::software::{Running, configuration_file, running};
 
 use crate::certificates::made_text;
 use crate::clock::unix_ns;

@@ -1,7 +1,9 @@
-//! Connections that the server refused or dropped: what explains much else that a point shows.
+//! Connections that the server refused or dropped, clients that left, and requests that were sent
+//! again: what explains much else that a point shows.
 
+use plimsoll_model::assignment::Load;
 use plimsoll_model::event::Phase;
-use plimsoll_model::finding::{Answers, EarlyAnswers, LostWith, Rule, Silence};
+use plimsoll_model::finding::{Answers, EarlyAnswers, LostClients, LostWith, Rule, Silence};
 use plimsoll_model::outcome::ErrorClass;
 
 use super::Evidence;
@@ -73,147 +75,67 @@ pub(super) fn silence(e: &Evidence<'_>) -> Option<Silence> {
     Some(Silence { from_second, answers })
 }
 
-#[cfg(test)]
-mod tests {
-    use plimsoll_model::event::Phase;
+/// Share of its clients that a closed load may not shrink below: with fewer it is another load.
+const CLIENTS_LEFT_MIN_RATIO: f64 = 0.2;
 
-    use crate::testing::{PointBuilder, TestPoint};
-
-    /// A closed load of a thousand clients, 904 of them without a reply from second 14 on.
-    fn dropped() -> TestPoint {
-        let mut point = PointBuilder::closed(1_000).build();
-        let totals = &mut point.record.totals;
-        totals.errors.insert("transport".to_owned(), 904);
-        totals.piece_ns_total /= 10;
-        for second in &mut point.record.seconds {
-            if second.phase == Phase::Measure && second.second >= 14 {
-                second.done = 0;
-            }
-        }
-        point
+/// A client that leaves takes its share of a closed load with it: as in Mindcraft's report the
+/// point counts, with those that stayed (the SuperLab aborted: `on_client_failure`). In an open
+/// load what nobody sends is not sent.
+pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Rule> {
+    let asked = e.view.record.load.clients();
+    let stayed = e.view.record.totals.clients_participating;
+    if stayed == 0 || (stayed >= asked && e.view.lost.is_empty()) {
+        return None;
     }
+    let consequence = match e.view.record.load {
+        _ if stayed >= asked => LostClients::AfterWindow,
+        Load::Open { .. } => LostClients::OthersDidMore,
+        Load::Closed { .. } => LostClients::LoadShrank,
+    };
+    Some(clients_gone(e, consequence))
+}
 
-    fn sentence(point: &TestPoint) -> String {
-        point.verdict().warnings[0].rule.to_string()
-    }
+/// Nobody asked the server for anything at the end of the window, or too few in a closed load.
+pub(super) fn too_few_clients_left(e: &Evidence<'_>) -> Option<Rule> {
+    let asked = e.view.record.load.clients();
+    let stayed = e.view.record.totals.clients_participating;
+    let least = match e.view.record.load {
+        Load::Open { .. } => 1.0,
+        Load::Closed { .. } => (f64::from(asked) * CLIENTS_LEFT_MIN_RATIO).max(1.0),
+    };
+    (f64::from(stayed) < least).then(|| clients_gone(e, LostClients::TooFew))
+}
 
-    #[test]
-    fn dropped_connections_are_named_as_such_and_first() {
-        let point = dropped();
-        assert_eq!(point.verdict().warnings[0].rule.name(), "connections_lost");
-        let text = sentence(&point);
-        let begin = "the server refused or closed the connections of 904 of 30,000,000 ops before \
-                     replying; from second 14 on nothing answered";
-        assert!(text.starts_with(begin), "{text}");
-    }
-
-    #[test]
-    fn clients_whose_connections_were_dropped_did_not_stand_still_in_the_generator() {
-        let mut point = dropped();
-        assert!(!point.reasons().contains(&"closed_loop"), "{:?}", point.reasons());
-        // Four are not enough to explain nine hundred that are missing.
-        point.record.totals.errors.insert("transport".to_owned(), 4);
-        assert!(point.reasons().contains(&"closed_loop"), "{:?}", point.reasons());
-    }
-
-    #[test]
-    fn replies_that_broke_off_and_clients_that_left_are_told_apart() {
-        let mut point = dropped();
-        point.record.totals.errors.insert("truncated".to_owned(), 12);
-        assert!(sentence(&point).contains("before replying, and broke off 12 replies"));
-        point.lost = vec!["signature".to_owned()];
-        assert!(sentence(&point).starts_with("916 of 30,000,000 ops lost their connection"));
-    }
-
-    #[test]
-    fn a_server_that_answered_with_errors_only_is_not_said_to_be_silent() {
-        let mut point = dropped();
-        point.record.totals.errors.insert("status:503".to_owned(), 12);
-        let text = sentence(&point);
-        assert!(text.contains("before replying; from second 14 on no op succeeded"), "{text}");
-        for second in &mut point.record.seconds {
-            second.done = 0;
-        }
-        let text = sentence(&point);
-        assert!(text.contains("before replying; no op succeeded in the window"), "{text}");
-    }
-
-    #[test]
-    fn a_server_that_fell_silent_without_dropping_connections_is_said_to_be_so() {
-        let mut point = dropped();
-        let mut errors = std::mem::take(&mut point.record.totals.errors);
-        errors.insert("timeout".to_owned(), 90_400);
-        errors.remove("transport");
-        point.record.totals.errors = errors;
-        let left_out = point.not_counted().map(|(_, rule)| rule.to_string()).unwrap();
-        assert!(left_out.contains("from second 14 on nothing answered"), "{left_out}");
-    }
-
-    #[test]
-    fn a_point_without_such_errors_says_nothing_of_connections() {
-        assert!(PointBuilder::closed(32).build().verdict().warnings.is_empty());
-    }
-
-    /// 564 ops that got their status, and some that did not.
-    fn answered_early(status: u32, lost: u64, by_sending: u64) -> TestPoint {
-        let mut point = PointBuilder::closed(8).build();
-        let totals = &mut point.record.totals;
-        totals.due = 2_024;
-        totals.errors = [(format!("status:{status}"), 564), ("transport".to_owned(), lost)].into();
-        totals.errors.retain(|_, count| *count > 0);
-        totals.cut_off.answered = vec![(status, 564)];
-        totals.cut_off.lost = by_sending;
-        point
-    }
-
-    fn lost_text(point: &TestPoint) -> Option<String> {
-        let warnings = point.verdict().warnings;
-        warnings
-            .into_iter()
-            .find(|it| it.rule.name() == "connections_lost")
-            .map(|it| it.rule.to_string())
-    }
-
-    #[test]
-    fn a_status_that_the_server_sent_explains_the_connections_it_reset_meanwhile() {
-        let text = lost_text(&answered_early(413, 1_460, 1_460)).unwrap();
-        let expected = "the server answers 413 and closes while the body is still being sent: 564 \
-                        of 2,024 ops got the status, 1,460 lost their connection first; raise its \
-                        limit for the size of a body, or send a smaller one";
-        assert_eq!(text, expected);
-        let others = [
-            (401, "credentials"),
-            (403, "log for the reason"),
-            (407, "credentials"),
-            (417, "Expect"),
-            (500, "log for the reason"),
-        ];
-        for (status, advice) in others {
-            let text = lost_text(&answered_early(status, 1_460, 1_460)).unwrap();
-            assert!(text.contains(&format!("answers {status} and closes")), "{text}");
-            assert!(text.contains(advice) && !text.contains("limit of connections"), "{text}");
-        }
-    }
-
-    #[test]
-    fn connections_that_were_lost_otherwise_keep_their_own_advice() {
-        let text = lost_text(&answered_early(413, 1_460, 60)).unwrap();
-        assert!(
-            text.starts_with("the server refused or closed the connections of 1,460"),
-            "{text}"
-        );
-        assert!(text.contains("60 of them: the server answers 413 and closes while"), "{text}");
-        assert!(text.contains("for the others look for a limit of connections"), "{text}");
-        let text = lost_text(&answered_early(413, 1_460, 0)).unwrap();
-        assert!(!text.contains("answers 413"), "not while sending: {text}");
-    }
-
-    #[test]
-    fn where_every_op_got_its_status_no_connection_counts_as_lost() {
-        let point = answered_early(413, 0, 0);
-        assert_eq!(lost_text(&point), None);
-        let (_, finding) = point.not_counted().unwrap();
-        let said = "the server answers 413 while the body is still being sent; raise its limit";
-        assert!(finding.to_string().contains(said), "{finding}");
+fn clients_gone(e: &Evidence<'_>, consequence: LostClients) -> Rule {
+    Rule::ClientsLost {
+        clients: e.view.record.load.clients(),
+        stayed: e.view.record.totals.clients_participating,
+        left: e.view.lost.len() as u32,
+        cause: e.view.lost.first().map(|why| (*why).to_owned()),
+        consequence,
     }
 }
+
+/// Retransmissions per op before a reader is told: each costs its op a second or more, so that one
+/// in a hundred shows in the mean and makes up p99.
+const RETRANSMISSIONS_MAX_RATIO: f64 = 0.01;
+
+/// Datagrams were lost, or replies took longer than the wait for them.
+pub(super) fn retransmissions(e: &Evidence<'_>) -> Option<Rule> {
+    let totals = &e.view.record.totals;
+    let ratio = totals.retransmissions as f64 / totals.due.max(1) as f64;
+    (ratio > RETRANSMISSIONS_MAX_RATIO).then_some(Rule::Retransmissions {
+        requests: totals.retransmissions,
+        due_ops: totals.due,
+        limit_ratio: RETRANSMISSIONS_MAX_RATIO,
+    })
+}
+
+/// An op whose first try may have worked: the reply to the second try does not say.
+pub(super) fn ambiguous(e: &Evidence<'_>) -> Option<Rule> {
+    let ops = e.view.record.totals.ambiguous;
+    (ops > 0).then_some(Rule::Ambiguous { ops })
+}
+
+#[cfg(test)]
+mod tests;

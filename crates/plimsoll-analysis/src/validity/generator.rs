@@ -5,7 +5,7 @@ use plimsoll_model::finding::{Missing, PartOf, Rule};
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
-use super::core::worker_core;
+use super::host::worker_core;
 use super::{Evidence, SHORT_WINDOW};
 use crate::health::{
     ClientTime, asked_ratio_max, busy_ratio_max, generator_part_of_p50, run_delay_ratio_max,

@@ -1,9 +1,63 @@
-//! Who else was at work on the generator's host: what makes a generator late without its fault.
+//! The generator's host: who had a worker's core when the worker wanted it, who else was at work,
+//! and whether the network links could carry what was counted.
 
-use plimsoll_model::event::ResourceUse;
-use plimsoll_model::finding::Rule;
+use plimsoll_model::disclosure::Network;
+use plimsoll_model::event::{CoreUser, ResourceUse};
+use plimsoll_model::finding::{Rule, WorkerCore};
+use plimsoll_model::units::Nanos;
 
 use super::Evidence;
+use crate::health::{busy_ratio_max, gaps, run_delay_ratio_max};
+
+/// A hundredth of the time lost is enough to make one op in a hundred late.
+const TAKEN_MIN_RATIO: f64 = 0.01;
+/// A core that was taken for this part of the time is worth saying even where every figure carries
+/// what came of it.
+const SAID_MIN_RATIO: f64 = 0.1;
+/// Below it a worker has time to spare.
+const BUSY_RATIO: f64 = 0.5;
+
+/// What became of the core of a worker that is slow or late.
+pub(super) fn worker_core(e: &Evidence<'_>) -> WorkerCore {
+    let idle = || busy_ratio_max(e.view.record).is_some_and(|busy| busy < BUSY_RATIO);
+    match taken_by(e) {
+        Some(core) => core,
+        None if idle() => WorkerCore::Slept,
+        None => WorkerCore::UsedUp,
+    }
+}
+
+/// A worker's core was taken for more than a tenth of the time.
+pub(super) fn core_taken(e: &Evidence<'_>) -> Option<Rule> {
+    run_delay_ratio_max(e.view.record).filter(|ratio| *ratio >= SAID_MIN_RATIO)?;
+    Some(Rule::CoreTaken { core: taken_by(e)? })
+}
+
+fn taken_by(e: &Evidence<'_>) -> Option<WorkerCore> {
+    let record = e.view.record;
+    let delayed = run_delay_ratio_max(record).filter(|ratio| *ratio >= TAKEN_MIN_RATIO);
+    if let Some(ratio) = delayed {
+        return Some(by_a_thread(e, ratio));
+    }
+    if let Some(ratio) = mean(e, "host.cpu_steal").filter(|ratio| *ratio >= TAKEN_MIN_RATIO) {
+        return Some(WorkerCore::Stolen { ratio });
+    }
+    let (ratio, longest) = gaps(record).filter(|(ratio, _)| *ratio >= TAKEN_MIN_RATIO)?;
+    Some(WorkerCore::Paused { ratio, longest_ns: Nanos(longest) })
+}
+
+fn by_a_thread(e: &Evidence<'_>, delayed_ratio: f64) -> WorkerCore {
+    let window_ns = e.view.record.measured_ns.0.max(1) as f64;
+    let users = e.view.record.core_users.as_deref().unwrap_or_default();
+    let largest = users.iter().max_by_key(|user| user.cpu_ns);
+    let share = |user: &CoreUser| user.cpu_ns as f64 / window_ns;
+    // The kernel counts in ticks: over a short window that says nothing.
+    let largest = largest.filter(|_| !e.window_is_short());
+    match largest.filter(|user| share(user) >= TAKEN_MIN_RATIO / 2.0) {
+        Some(user) => WorkerCore::Taken { ratio: share(user), user: user.clone() },
+        None => WorkerCore::TakenByUnknown { ratio: delayed_ratio },
+    }
+}
 
 /// Work of other programs from which a reader must know: a tenth of the host's cores …
 const OTHER_WORK_MIN_RATIO: f64 = 0.1;
@@ -52,51 +106,46 @@ fn same_host_server(e: &Evidence<'_>) -> bool {
     e.disclosure.is_none_or(|disclosure| disclosure.targets.iter().any(|target| target.same_host))
 }
 
-#[cfg(test)]
-mod tests {
-    use plimsoll_model::event::ResourceUse;
+/// An interface that carried less than this part of the load's bytes had no part in it.
+const CARRIED_MIN_RATIO: f64 = 0.01;
 
-    use crate::testing::{PointBuilder, TestPoint};
-
-    fn with(resources: &[(&str, f64)]) -> TestPoint {
-        let mut point = PointBuilder::open(1_000.0).build();
-        let entry = |(name, mean): &(&str, f64)| ResourceUse {
-            name: (*name).to_owned(),
-            unit: String::new(),
-            mean: *mean,
-            max: *mean,
-            ..ResourceUse::default()
-        };
-        point.record.resources = resources.iter().map(entry).collect();
-        point
-    }
-
-    fn warns(point: &TestPoint, rule: &str) -> bool {
-        let verdict = point.verdict();
-        assert!(verdict.valid, "{verdict:?}");
-        verdict.warnings.iter().any(|warning| warning.rule.name() == rule)
-    }
-
-    fn two_cores(busy: f64, server: f64) -> TestPoint {
-        with(&[
-            ("host.cpu_busy", busy),
-            ("cpu.0.busy", busy),
-            ("cpu.1.busy", busy),
-            ("process.generator.cpu", 0.3),
-            ("process.server.cpu", server),
-        ])
-    }
-
-    #[test]
-    fn work_of_other_programs_is_named_and_our_own_is_not() {
-        assert!(warns(&two_cores(0.9, 0.3), "other_work"));
-        assert!(!warns(&two_cores(0.9, 1.4), "other_work"));
-        assert!(!warns(&with(&[]), "other_work"));
-    }
-
-    #[test]
-    fn time_the_hypervisor_kept_is_named() {
-        assert!(warns(&with(&[("host.cpu_steal", 0.05)]), "stolen"));
-        assert!(!warns(&with(&[("host.cpu_steal", 0.01)]), "stolen"));
-    }
+/// More bytes than the links carry: a counter or a clock is wrong. Not judged when a target is on
+/// this host, which has no link to it, nor where a virtual interface names no speed.
+pub(super) fn link_capacity(e: &Evidence<'_>) -> Option<Rule> {
+    let links = carriers(e)?;
+    let speeds: Option<Vec<u64>> = links.iter().map(|link| link.speed_mbit_per_s).collect();
+    let speeds = speeds.filter(|speeds| !speeds.is_empty())?;
+    let limit_mbit_per_s = speeds.iter().sum::<u64>() as f64;
+    let used_mbit_per_s = bytes_per_s(e) * 8.0 / 1e6;
+    let too_much = used_mbit_per_s > limit_mbit_per_s;
+    too_much.then_some(Rule::LinkCapacity { used_mbit_per_s, limit_mbit_per_s })
 }
+
+/// The interfaces that carried the load, as far as the monitors tell, else all of them. `None`
+/// where a target is on this host, or where nothing is known of targets.
+fn carriers<'e>(e: &'e Evidence<'_>) -> Option<Vec<&'e Network>> {
+    let disclosure = e.disclosure?;
+    if disclosure.targets.is_empty() || disclosure.targets.iter().any(|t| t.same_host) {
+        return None;
+    }
+    let all: Vec<&Network> =
+        disclosure.generator.networks.iter().filter(|network| network.name != "lo").collect();
+    let least = bytes_per_s(e) * CARRIED_MIN_RATIO;
+    let carried = |network: &&Network| {
+        let of = |way: &str| mean(e, &format!("network.{}.{way}", network.name));
+        let bytes_per_s = of("received").unwrap_or(0.0) + of("sent").unwrap_or(0.0);
+        bytes_per_s > 0.0 && bytes_per_s >= least
+    };
+    let carried: Vec<&Network> = all.iter().copied().filter(carried).collect();
+    Some(if carried.is_empty() { all } else { carried })
+}
+
+/// Of the direction that carried more, by the worker's own count.
+fn bytes_per_s(e: &Evidence<'_>) -> f64 {
+    let totals = &e.view.record.totals;
+    let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
+    totals.wire_bytes_in.max(totals.wire_bytes_out) as f64 / seconds
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,15 +6,11 @@
 //! Rules run after the run, on the bundle. They see everything, can be improved later, and cannot
 //! slow the generator down.
 
-mod clients;
 mod connections;
-mod core;
 mod data;
 mod generator;
 mod host;
-mod links;
 mod load;
-mod resent;
 mod run;
 mod steady;
 
@@ -65,11 +61,11 @@ const REASONS: [Check; 19] = [
     generator::generator_cpu,
     generator::generator_error,
     load::own_errors,
-    clients::too_few_clients_left,
+    connections::too_few_clients_left,
     load::closed_loop,
     load::op_mix,
     load::target_shares,
-    links::link_capacity,
+    host::link_capacity,
     steady::not_steady,
     generator::monitors,
     data::duration,
@@ -92,16 +88,16 @@ const COUNTED: [(NotCounted, Check); 5] = [
 /// Every rule that only warns.
 const WARNINGS: [Check; 12] = [
     connections::connections_lost,
-    clients::clients_lost,
-    core::core_taken,
+    connections::clients_lost,
+    host::core_taken,
     host::other_work,
     host::stolen,
     generator::short_window,
     generator::send_lag,
     generator::connections,
     data::warm_up_errors,
-    resent::retransmissions,
-    resent::ambiguous,
+    connections::retransmissions,
+    connections::ambiguous,
     steady::response_drift,
 ];
 

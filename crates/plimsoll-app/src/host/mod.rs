@@ -16,8 +16,8 @@ use plimsoll_protocol::host::{
     Calibration, Console, HostError, ProperCalibration, Reference, Registration, ServerWish,
     Started, any_room, any_source, greet_nobody, own_program,
 };
-use plimsoll_servers::work::Work;
-use plimsoll_servers::{Builtin, cores, descriptors};
+use plimsoll_servers::delay::Work;
+use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
 
 use self::status::StatusClient;
 use super::script::shared_seed;
@@ -82,7 +82,7 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
 }
 
 fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let config = AppConfig {
         root: match (&args.root, &args.temporary_root) {
             (Some(root), _) => SegmentsRoot::Kept(root.clone()),
@@ -122,7 +122,7 @@ fn serve_calibrated(
     spec: &CalibratedSpec,
     console: &Console,
 ) -> Result<(), HostError> {
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
     let server =
         CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;

@@ -39,7 +39,7 @@ use memory::MemoryLimit;
 use metrics::Metrics;
 use multiplexer::Multiplexer;
 use plimsoll_servers::clock::Deadline;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 use pool::Pool;
 use root::Root;

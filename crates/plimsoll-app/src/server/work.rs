@@ -10,7 +10,7 @@ use super::metrics::Metrics;
 use super::segments::{Durability, Segment};
 use super::troubles::Troubles;
 use plimsoll_servers::clock::monotonic_ns;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::Work;
 
 /// Units of work between two looks whether to give up: about a millisecond, see [`WORK_MAX`].
 ///

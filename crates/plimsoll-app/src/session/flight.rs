@@ -6,7 +6,7 @@ use std::fmt;
 use plimsoll_engine::seam::Ticket;
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::surplus::SurplusBytes;
+use plimsoll_protocol::SurplusBytes;
 
 use super::site::{AppSite, Asked};
 use crate::wire::{ReplyHeader, Status, WELCOME_BYTES};

@@ -26,7 +26,7 @@ use super::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, Status, VERSION, WELCOME_BYTES, Welcome,
 };
 use flight::{Broken, Flight, Pieces, Reply, Words, check_header, first_difference};
-use plimsoll_protocol::surplus::SurplusBytes;
+use plimsoll_protocol::SurplusBytes;
 use site::Asked;
 pub use site::{AppSite, WorkerSite, segment_of};
 

@@ -2,7 +2,7 @@
 
 use plimsoll_app::server::AppConfig;
 use plimsoll_app::wire::{Hello, Refusal, RequestHeader, RequestType, Status, VERSION};
-use plimsoll_servers::descriptors::raise_descriptor_limit;
+use plimsoll_servers::raise_descriptor_limit;
 use plimsoll_testkit::skips::skip;
 
 use crate::support::{Client, config, frame, request, serve, wait_until};

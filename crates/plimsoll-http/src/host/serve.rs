@@ -12,8 +12,7 @@ use plimsoll_protocol::host::arguments::{parse_rate, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::cores;
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 
 use crate::fileset::{self, FileSet, MARKER};
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};

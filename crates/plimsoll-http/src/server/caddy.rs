@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_servers::ports::on_a_free_port;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, search_path};
+use plimsoll_servers::programs::{find_program, on_a_free_port, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 use super::foreign::{document_root, wait_until_it_answers, write};

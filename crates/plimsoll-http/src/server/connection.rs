@@ -16,8 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::content::{Answers, Body};
 use super::delayed::{Closing, Requests, Witnessed};
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 
 /// What every connection needs; cloning shares it.
 #[derive(Clone)]

@@ -21,8 +21,7 @@ use tokio::sync::mpsc;
 
 use connection::Connections;
 pub use content::{BYTES_MAX, FindBody, WebContent};
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{ServerError, Stop, cores};
 pub use tls::{Pem, TlsSource, self_signed};
 

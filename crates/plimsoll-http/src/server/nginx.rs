@@ -12,9 +12,8 @@ use tempfile::TempDir;
 use super::error::CertificateError;
 use super::foreign::{document_root, wait_until_it_answers, write};
 use crate::server::{TlsSource, self_signed};
-use plimsoll_servers::ports::on_a_free_port;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, search_path};
+use plimsoll_servers::programs::{find_program, on_a_free_port, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 /// Where packages and source builds put it.

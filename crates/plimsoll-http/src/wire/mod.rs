@@ -9,7 +9,7 @@ pub mod template;
 
 use std::fmt;
 
-use plimsoll_protocol::surplus::SurplusBytes;
+use plimsoll_protocol::SurplusBytes;
 
 /// Why bytes from a server are not an HTTP reply this client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,8 @@
-//! What this process may use: its own limits and those of its control groups.
+//! What this process may use: its own limits and those of its control groups; and files that are
+//! there and may not be read, with what is not known for that.
+
+use std::path::Path;
+use std::{fs, io};
 
 use plimsoll_model::disclosure::Setting;
 
@@ -30,4 +34,85 @@ pub(super) fn limits(root: &Root) -> Vec<Setting> {
     add("cgroup processors", groups.processors());
     add("cgroup memory", groups.memory_bytes().map(|bytes| format!("{bytes} bytes")));
     limits
+}
+
+const PRESSURE: [(&str, &str); 3] = [
+    ("cpu", "how long work waited for processors"),
+    ("io", "how long work waited for disks"),
+    ("memory", "how long work waited for memory"),
+];
+
+/// What cannot be known of this host and of these processes, each with its file, why, and what to
+/// do. A file that is not there is none: not every kernel has them all.
+pub fn unreadable(root: &Root, processes: &[u32]) -> Vec<String> {
+    let pressure = PRESSURE
+        .iter()
+        .filter_map(|(name, what)| told(root, Path::new(&format!("proc/pressure/{name}")), what));
+    let groups = processes.iter().filter_map(|pid| {
+        let own = format!("proc/{pid}/cgroup");
+        let groups = Cgroups::of(root, &pid.to_string());
+        let what = format!("what the control group of process {pid} allows and counts");
+        let mut files = vec![own.into()];
+        files.extend(groups.own_files());
+        files.iter().find_map(|file| told(root, file, &what))
+    });
+    pressure.chain(groups).collect()
+}
+
+fn told(root: &Root, file: &Path, what: &str) -> Option<String> {
+    match fs::read(root.path(file)) {
+        Ok(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(format!(
+            "{what}, since /{} cannot be read ({error}); run as root, or let this user read it",
+            file.strip_prefix("/").unwrap_or(file).display()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::Sampler;
+    use crate::{ClockReading, WatchedProcess};
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Root may read whatever its mode: a directory in a file's place is what nobody may.
+    fn bar(root: &Path, file: &str) {
+        fs::create_dir_all(root.join(file)).unwrap();
+    }
+
+    #[test]
+    fn pressure_and_control_groups_that_may_not_be_read_are_told_and_the_samples_go_on() {
+        let place = tempfile::tempdir().unwrap();
+        let at = place.path();
+        write(at, "proc/stat", "cpu  1 0 0 1\nprocs_running 3\n");
+        write(at, "proc/pressure/io", "some avg10=0 avg60=0 avg300=0 total=5\n");
+        bar(at, "proc/pressure/cpu");
+        let mount = "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        write(at, "proc/self/mountinfo", mount);
+        write(at, "proc/7/cgroup", "0::/web\n");
+        bar(at, "sys/fs/cgroup/web/cpu.stat");
+        let root = Root::at(at);
+        let told = unreadable(&root, &[7, 8]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("/proc/pressure/cpu cannot be read"), "{told:?}");
+        assert!(told[1].contains("/sys/fs/cgroup/web/cpu.stat cannot be read"), "{told:?}");
+        assert!(told.iter().all(|text| text.ends_with("let this user read it")), "{told:?}");
+        let mut sampler = Sampler::new(&root, vec![WatchedProcess::new("server", 7)]);
+        let sample = sampler.sample(ClockReading::now());
+        assert_eq!(sample.host.value("", "runnable"), Some(3.0));
+        assert_eq!(sample.host.value("", "pressure_cpu_some"), None);
+    }
+
+    #[test]
+    fn a_host_without_pressure_and_control_groups_has_nothing_that_may_not_be_read() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(unreadable(&Root::at(place.path()), &[1]), Vec::<String>::new());
+    }
 }

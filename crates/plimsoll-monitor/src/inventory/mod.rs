@@ -1,16 +1,12 @@
 //! What a host is: every field of the disclosure's [`Host`], from `/proc`, `/sys` and `/etc`.
 
-mod addresses;
-mod clocks;
-mod cpu;
-mod firmware;
 mod kernel;
 mod limits;
+mod machine;
 mod network;
 mod offloads;
 mod settings;
 mod storage;
-mod virtualisation;
 
 use std::path::Path;
 
@@ -18,7 +14,8 @@ use plimsoll_model::disclosure::Host;
 
 use crate::parse::{parse_cpuinfo, parse_meminfo, parse_os_release};
 use crate::root::Root;
-pub use addresses::interface_towards;
+pub use limits::unreadable;
+pub use network::interface_towards;
 use settings::{Machine, settings};
 pub use storage::mounted;
 
@@ -35,13 +32,13 @@ pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
     let settings = settings(root, &Machine::of(root, memory.total));
     Host {
         name: root.line("proc/sys/kernel/hostname"),
-        firmware: firmware::firmware(root, &cpuinfo),
+        firmware: machine::firmware(root, &cpuinfo),
         os: os(root),
         kernel: kernel::release(root),
-        virtualisation: virtualisation::virtualisation(root, &cpuinfo),
-        cpus_available: cpu::available(root),
-        cpus_online: cpu::online(root, &cpuinfo),
-        cpu_details: cpu::details(root, &cpuinfo),
+        virtualisation: machine::virtualisation(root, &cpuinfo),
+        cpus_available: machine::cpus_available(root),
+        cpus_online: machine::cpus_online(root, &cpuinfo),
+        cpu_details: machine::cpu_details(root, &cpuinfo),
         cpu_model: cpuinfo.model,
         memory_bytes: memory.total,
         swap_bytes: memory.swap_total,
@@ -52,8 +49,8 @@ pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
         kernel_settings: settings.not_default,
         kernel_settings_judged: (settings.judged > 0).then_some(settings.judged),
         kernel_command_line: kernel::command_line(root),
-        addresses: addresses::addresses(root),
-        clocks: clocks::clocks(root),
+        addresses: network::addresses(root),
+        clocks: kernel::clocks(root),
         limits: limits::limits(root),
     }
 }

@@ -17,35 +17,32 @@
 //! | `net/tcp` | takes nine times as long (10,000 sockets: 3.6 ms), since it keeps every socket |
 //! | `net/netstat`, the files of control groups, `os-release` | does not read it |
 
-mod cgroup;
 mod cpu;
-mod memory;
-mod mounts;
 mod network;
-mod nfsd;
-mod nginx;
 mod process;
-mod prometheus;
-mod sockets;
+mod servers;
 mod system;
 
-pub use cgroup::{
-    DeviceRates, Throttling, parse_cpu_max, parse_device_limits, parse_device_lines,
-    parse_refaults, parse_throttling,
-};
 pub use cpu::{
     CpuInfo, CpuTimes, Stat, parse_cpu_list, parse_cpu_numbers, parse_cpuinfo, parse_load,
     parse_stat,
 };
-pub use memory::{MemInfo, parse_meminfo};
-pub use mounts::{Mount, parse_mountinfo};
-pub use network::{NetworkCounters, parse_net_dev, parse_paired};
-pub use nfsd::{NfsdCounters, parse_nfsd};
-pub use nginx::{StubStatus, parse_stub_status};
-pub use process::{ProcessStat, ThreadStat, parse_limit, parse_process_stat, parse_thread_stat};
-pub use prometheus::{PrometheusSample, parse_prometheus, sum_of};
-pub use sockets::{SocketQueues, SocketState, parse_socket_queues};
-pub use system::{Pressure, parse_os_release, parse_pressure, parse_selected, parse_status_field};
+pub use network::{
+    NetworkCounters, SocketQueues, SocketState, parse_net_dev, parse_paired, parse_socket_queues,
+};
+pub use process::{
+    DeviceRates, ProcessStat, ThreadStat, Throttling, parse_cpu_max, parse_device_limits,
+    parse_device_lines, parse_limit, parse_process_stat, parse_refaults, parse_thread_stat,
+    parse_throttling,
+};
+pub use servers::{
+    NfsdCounters, PrometheusSample, StubStatus, parse_nfsd, parse_prometheus, parse_stub_status,
+    sum_of,
+};
+pub use system::{
+    MemInfo, Mount, Pressure, parse_meminfo, parse_mountinfo, parse_os_release, parse_pressure,
+    parse_selected, parse_status_field,
+};
 
 /// The n-th word as a number; `None` when it is missing or not a number.
 fn nth_number(words: &[&str], index: usize) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! `/proc/PID/stat` and `limits`.
+//! Processes, threads and limits below `/proc`, and the files of control groups, of both versions.
 
 use super::nth_number;
 
@@ -85,45 +85,121 @@ pub fn parse_limit<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> 
     Some((words.next()?, words.next()?))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Cores a `cpu.max` allows (`200000 100000` is two); `None` for `max` and for odd text.
+pub fn parse_cpu_max(text: &str) -> Option<f64> {
+    let mut words = text.split_whitespace();
+    let quota_us: u64 = words.next()?.parse().ok()?;
+    let period_us: u64 = words.next()?.parse().ok()?;
+    (period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
 
-    #[test]
-    fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
-        let text = "22494 (a) b (c)) R 22471 22471 19253 0 -1 4194304 101 0 0 0 7 9 0 0 20 0 3 0 \
-                    139115 3133440 416 18446744073709551615 1 1\n";
-        let stat = parse_process_stat(text).unwrap();
-        assert_eq!((stat.pid, stat.name.as_str(), stat.parent), (22_494, "a) b (c)", 22_471));
-        assert_eq!((stat.user_ticks, stat.system_ticks), (7, 9));
-        assert_eq!((stat.threads, stat.resident_pages), (3, 416));
+/// How often and how long a quota held the group back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which the quota ran out.
+    pub periods: Option<u64>,
+    /// Nanoseconds the group's processes were kept from running, summed over processors.
+    pub throttled_ns: Option<u64>,
+}
+
+/// Reads `cpu.stat`: version 2 counts microseconds, version 1 nanoseconds.
+pub fn parse_throttling(text: &str) -> Throttling {
+    let mut throttling = Throttling::default();
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(' ') else { continue };
+        let count = || value.trim().parse::<u64>().ok();
+        match key {
+            "nr_throttled" => throttling.periods = count(),
+            "throttled_usec" => {
+                throttling.throttled_ns = count().and_then(|us| us.checked_mul(1_000));
+            }
+            "throttled_time" => throttling.throttled_ns = count(),
+            _ => {}
+        }
     }
+    throttling
+}
 
-    #[test]
-    fn ticks_threads_and_core_are_found_in_a_line_of_the_kernel() {
-        let text = "7 (my (x) y) S 1 7 7 0 -1 4194304 10 0 0 0 55 66 0 0 20 0 3 0 139115 3133440 \
-                    416 18446744073709551615 1 1 0 0 0 0 0 4096 17 0 0 0 17 5 0 0 0 0 0 0 0 0 0 0 \
-                    0 0 0\n";
-        let name = "my (x) y".into();
-        let kernel = false;
-        let expected = ThreadStat { name, state: 'S', kernel, ticks: 121, threads: 3, core: 5 };
-        assert_eq!(parse_thread_stat(text), Some(expected));
-        let kworker = text.replace("4194304", "69238880");
-        assert!(parse_thread_stat(&kworker).unwrap().kernel);
-        assert_eq!(parse_thread_stat("7 (cut) S 1 7"), None);
-    }
+/// Transfers of one device: counts since the group was made, or limits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceRates {
+    /// Read requests.
+    pub reads: Option<u64>,
+    /// Write requests.
+    pub writes: Option<u64>,
+    /// Bytes read.
+    pub read_bytes: Option<u64>,
+    /// Bytes written.
+    pub written_bytes: Option<u64>,
+}
 
-    #[test]
-    fn a_cut_stat_line_is_no_process() {
-        assert_eq!(parse_process_stat("1 (init) S 0 1"), None);
-        assert_eq!(parse_process_stat(") ("), None);
-    }
-
-    #[test]
-    fn limits_are_found_by_their_name() {
-        let text = "Limit                     Soft Limit           Hard Limit           Units\n\
-                    Max open files            1024                 unlimited            files\n";
-        assert_eq!(parse_limit(text, "Max open files"), Some(("1024", "unlimited")));
-        assert_eq!(parse_limit(text, "Max cpu time"), None);
+impl DeviceRates {
+    /// Of two limits the smaller holds.
+    pub fn keep_smaller(&mut self, other: &Self) {
+        let smaller = |a: Option<u64>, b: Option<u64>| [a, b].into_iter().flatten().min();
+        self.reads = smaller(self.reads, other.reads);
+        self.writes = smaller(self.writes, other.writes);
+        self.read_bytes = smaller(self.read_bytes, other.read_bytes);
+        self.written_bytes = smaller(self.written_bytes, other.written_bytes);
     }
 }
+
+/// Reads `blkio.throttle.io_serviced` or, of `bytes`, `io_service_bytes` into `devices`: lines of
+/// `254:0 Read 12` (kernel, cgroup-v1/blkio-controller).
+pub fn parse_device_lines(text: &str, bytes: bool, devices: &mut Vec<(String, DeviceRates)>) {
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [device, way, count] = words.as_slice() else { continue };
+        let position = devices.iter().position(|(known, _)| known == device).unwrap_or_else(|| {
+            devices.push(((*device).to_owned(), DeviceRates::default()));
+            devices.len() - 1
+        });
+        let rates = &mut devices[position].1;
+        let place = match (*way, bytes) {
+            ("Read", false) => &mut rates.reads,
+            ("Write", false) => &mut rates.writes,
+            ("Read", true) => &mut rates.read_bytes,
+            ("Write", true) => &mut rates.written_bytes,
+            _ => continue,
+        };
+        *place = count.parse().ok();
+    }
+}
+
+/// Reads `io.stat` or `io.max` of version 2: `254:0 rbytes=1 wbytes=2 rios=3 wios=4` and
+/// `254:0 rbps=max wbps=max riops=800 wiops=max` (kernel, cgroup-v2).
+pub fn parse_device_limits(text: &str) -> Vec<(String, DeviceRates)> {
+    let line = |line: &str| {
+        let (device, rest) = line.split_once(' ')?;
+        let mut rates = DeviceRates::default();
+        for (key, value) in rest.split_whitespace().filter_map(|word| word.split_once('=')) {
+            let place = match key {
+                "rios" | "riops" => &mut rates.reads,
+                "wios" | "wiops" => &mut rates.writes,
+                "rbytes" | "rbps" => &mut rates.read_bytes,
+                "wbytes" | "wbps" => &mut rates.written_bytes,
+                _ => continue,
+            };
+            *place = value.parse().ok();
+        }
+        Some((device.to_owned(), rates))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Pages of a group that were read again soon after memory had no room for them, from
+/// `memory.stat`; of version 1 with those of the groups below.
+pub fn parse_refaults(text: &str) -> Option<u64> {
+    let sum = |prefix: &str| {
+        let counts = text.lines().filter_map(|line| {
+            let (key, value) = line.split_once(' ')?;
+            key.starts_with(prefix).then(|| value.trim().parse::<u64>().ok()).flatten()
+        });
+        let counts: Vec<u64> = counts.collect();
+        (!counts.is_empty()).then(|| counts.iter().sum())
+    };
+    sum("total_workingset_refault").or_else(|| sum("workingset_refault"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,7 @@
-//! `/etc/os-release`, `/proc/pressure/*`, `/proc/self/status` and files that offer choices.
+//! The host as a whole: `/etc/os-release`, `/proc/meminfo`, `/proc/pressure/*`,
+//! `/proc/self/status`, `/proc/self/mountinfo`, and files that offer choices.
+
+use std::path::{Path, PathBuf};
 
 /// Name and version of the operating system from os-release(5).
 pub fn parse_os_release(text: &str) -> Option<String> {
@@ -51,40 +54,120 @@ pub fn parse_status_field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Sizes in bytes from `/proc/meminfo` (proc_meminfo(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemInfo {
+    /// Memory the kernel manages.
+    pub total: Option<u64>,
+    /// What could be had without swapping.
+    pub available: Option<u64>,
+    /// Page cache.
+    pub cached: Option<u64>,
+    /// Waiting to be written.
+    pub dirty: Option<u64>,
+    /// Being written.
+    pub writeback: Option<u64>,
+    /// Swap space.
+    pub swap_total: Option<u64>,
+    /// Unused swap space.
+    pub swap_free: Option<u64>,
+}
 
-    #[test]
-    fn the_pretty_name_wins_and_quotes_go() {
-        let text = "NAME=\"Debian GNU/Linux\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n";
-        assert_eq!(parse_os_release(text).as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+/// Reads `/proc/meminfo`. The kernel's `kB` are 1,024 bytes.
+pub fn parse_meminfo(text: &str) -> MemInfo {
+    let mut info = MemInfo::default();
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let bytes =
+            || value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024);
+        match key {
+            "MemTotal" => info.total = bytes(),
+            "MemAvailable" => info.available = bytes(),
+            "Cached" => info.cached = bytes(),
+            "Dirty" => info.dirty = bytes(),
+            "Writeback" => info.writeback = bytes(),
+            "SwapTotal" => info.swap_total = bytes(),
+            "SwapFree" => info.swap_free = bytes(),
+            _ => {}
+        }
+    }
+    info
+}
+
+/// One mounted file system (proc_pid_mountinfo(5)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mount {
+    /// Directory of the file system that is mounted; `/` unless it is a bind mount.
+    pub subtree: PathBuf,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Type, `ext4`.
+    pub kind: String,
+    /// Options of the mount and of the file system, comma separated, each once.
+    pub options: String,
+}
+
+impl Mount {
+    /// The mount that holds a path: the longest mount point above it, the last of equals, because
+    /// later mounts hide earlier ones.
+    pub fn holding<'a>(mounts: &'a [Self], path: &Path) -> Option<&'a Self> {
+        mounts
+            .iter()
+            .filter(|mount| path.starts_with(&mount.mount_point))
+            .max_by_key(|mount| mount.mount_point.components().count())
     }
 
-    #[test]
-    fn name_and_version_stand_in_for_a_missing_pretty_name() {
-        assert_eq!(parse_os_release("NAME=Alpine\nVERSION_ID='3.20'"), Some("Alpine 3.20".into()));
-        assert_eq!(parse_os_release("PRETTY_NAME=\"\"\n"), None);
-    }
-
-    #[test]
-    fn pressure_totals_are_read_and_full_may_be_missing() {
-        let text = "some avg10=0.15 avg60=0.85 avg300=0.86 total=42201249\n";
-        assert_eq!(parse_pressure(text), Pressure { some_us: Some(42_201_249), full_us: None });
-    }
-
-    #[test]
-    fn the_choice_in_brackets_is_the_one() {
-        assert_eq!(parse_selected("always [madvise] never\n"), Some("madvise"));
-        assert_eq!(parse_selected("none\n"), Some("none"));
-        assert_eq!(parse_selected("a ]b[ c"), Some("a ]b[ c"));
-        assert_eq!(parse_selected(" \n"), None);
-    }
-
-    #[test]
-    fn status_fields_are_found_by_name() {
-        let text = "Name:\tcat\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1\n";
-        assert_eq!(parse_status_field(text, "Cpus_allowed_list"), Some("0-1"));
-        assert_eq!(parse_status_field(text, "Threads"), None);
+    /// Does the file system have this option.
+    pub fn has_option(&self, option: &str) -> bool {
+        self.options.split(',').any(|o| o == option)
     }
 }
+
+/// Reads `/proc/self/mountinfo`; lines that do not fit are passed over.
+pub fn parse_mountinfo(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_mount).collect()
+}
+
+fn parse_mount(line: &str) -> Option<Mount> {
+    let (left, right) = line.split_once(" - ")?;
+    let left: Vec<&str> = left.split(' ').collect();
+    let right: Vec<&str> = right.split(' ').collect();
+    let mut options: Vec<&str> = Vec::new();
+    let given = [left.get(5).copied(), right.get(2).copied()];
+    for option in given.into_iter().flatten().flat_map(|list| list.split(',')) {
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(Mount {
+        subtree: unescape(left.get(3)?).into(),
+        mount_point: unescape(left.get(4)?).into(),
+        kind: (*right.first()?).to_owned(),
+        options: options.join(","),
+    })
+}
+
+/// The kernel writes blank, tab, newline and backslash as three octal digits.
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let code = after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) if code.is_ascii() => {
+                out.push(char::from(code));
+                rest = &after[3..];
+            }
+            _ => {
+                out.push('\\');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests;

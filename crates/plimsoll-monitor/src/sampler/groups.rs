@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::Elapsed;
-use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
 use crate::cgroups::Cgroups;
 use crate::parse::{
     DeviceRates, Throttling, parse_device_limits, parse_device_lines, parse_refaults,
     parse_throttling,
 };
-use crate::root::Root;
-use crate::watched::{Scope, WatchedProcess};
+use crate::process::{Scope, WatchedProcess};
+use crate::root::{ProcFile, Root};
 
 pub(super) static GROUPS: Table = Table {
     name: "cgroup",

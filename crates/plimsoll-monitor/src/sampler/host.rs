@@ -3,7 +3,6 @@
 use plimsoll_model::units::NANOS_PER_SECOND;
 use procfs_core::{FromBufRead as _, VmStat};
 
-use super::proc_file::ProcFile;
 use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, growth, share};
 use crate::cgroups::{Cgroups, SELF};
@@ -11,7 +10,7 @@ use crate::parse::{
     CpuTimes, Pressure, Stat, Throttling, parse_load, parse_meminfo, parse_paired, parse_pressure,
     parse_stat, parse_throttling,
 };
-use crate::root::Root;
+use crate::root::{ProcFile, Root};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 

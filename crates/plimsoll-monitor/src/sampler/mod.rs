@@ -4,32 +4,23 @@
 //! of CPU (release build, two processors, twenty processes watched), nearly all of it the kernel
 //! writing the texts; [`crate::Monitor::cpu_ns`] says what it was.
 
-mod disks;
+mod devices;
 mod groups;
 mod host;
-mod networks;
-mod nfsd;
-mod proc_file;
 mod processes;
 mod servers;
-mod shaping;
-mod socket_diag;
 mod sockets;
 mod table;
-mod threads;
 mod tree;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-pub(crate) use proc_file::ProcFile;
+use crate::clock::{self, ClockReading};
+use crate::process::WatchedProcess;
+use crate::root::Root;
 pub(crate) use servers::SERVER_TEXT;
 pub use servers::ServerProbe;
 pub use table::{Column, Row, Rows, Table, Unit};
-
-use crate::clock;
-use crate::clock_step::ClockReading;
-use crate::root::Root;
-use crate::watched::WatchedProcess;
 
 /// Tables of a sample.
 pub const TABLES: usize = 10;
@@ -71,14 +62,14 @@ impl Sample {
             elapsed_ns: 0,
             host: Rows::new(&host::HOST),
             cpus: Rows::new(&host::CPUS),
-            disks: Rows::new(&disks::DISKS),
-            networks: Rows::new(&networks::NETWORKS),
+            disks: Rows::new(&devices::DISKS),
+            networks: Rows::new(&devices::NETWORKS),
             processes: Rows::new(&processes::PROCESSES),
             groups: Rows::new(&groups::GROUPS),
             storage: Rows::new(&groups::STORAGE),
             sockets: Rows::new(&sockets::SOCKETS),
             servers: Rows::new(&servers::SERVERS),
-            nfsd: Rows::new(&nfsd::NFSD),
+            nfsd: Rows::new(&servers::NFSD),
         }
     }
 
@@ -103,13 +94,13 @@ impl Sample {
 #[derive(Debug)]
 pub struct Sampler {
     host: host::HostSource,
-    disks: disks::DiskSource,
-    networks: networks::NetworkSource,
+    disks: devices::DiskSource,
+    networks: devices::NetworkSource,
     processes: processes::ProcessSource,
     groups: groups::GroupSource,
     sockets: sockets::SocketSource,
     servers: servers::ServerSource,
-    nfsd: nfsd::NfsdSource,
+    nfsd: servers::NfsdSource,
     sample: Sample,
     sampled: bool,
 }
@@ -119,13 +110,13 @@ impl Sampler {
     pub fn new(root: &Root, processes: Vec<WatchedProcess>) -> Self {
         Self {
             host: host::HostSource::open(root),
-            disks: disks::DiskSource::open(root),
-            networks: networks::NetworkSource::open(root),
+            disks: devices::DiskSource::open(root),
+            networks: devices::NetworkSource::open(root),
             processes: processes::ProcessSource::new(root.clone(), processes),
             groups: groups::GroupSource::new(root.clone()),
             sockets: sockets::SocketSource::new(root.clone()),
             servers: servers::ServerSource::new(servers::of_frame(root)),
-            nfsd: nfsd::NfsdSource::open(root),
+            nfsd: servers::NfsdSource::open(root),
             sample: Sample::empty(),
             sampled: false,
         }

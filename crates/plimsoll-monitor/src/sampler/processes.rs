@@ -4,10 +4,9 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::Elapsed;
 use super::table::{Column, Rows, Table, Unit};
-use super::threads::ThreadsUse;
-use super::tree::{Tree, all_processes};
+use super::tree::{ThreadsUse, Tree, all_processes};
+use crate::process::WatchedProcess;
 use crate::root::Root;
-use crate::watched::WatchedProcess;
 
 /// All processes are looked through for descendants, descriptors counted and cores asked for once
 /// in so many samples: all of them walk directories. Children of known processes are looked for at

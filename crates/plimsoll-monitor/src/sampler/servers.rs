@@ -1,11 +1,12 @@
-//! What servers tell of themselves (`plimsoll_app_…`), asked once per sample.
+//! What servers tell of themselves (`plimsoll_app_…`), asked once per sample, and the kernel's NFS
+//! server, where there is one.
 
 use std::fmt;
 
 use super::Elapsed;
 use super::table::{Column, Rows, Table, Unit};
-use crate::parse::{PrometheusSample, parse_prometheus, sum_of};
-use crate::root::Root;
+use crate::parse::{NfsdCounters, PrometheusSample, parse_nfsd, parse_prometheus, sum_of};
+use crate::root::{ProcFile, Root};
 
 /// Where a source's frame has what a server tells of itself.
 pub(crate) const SERVER_TEXT: &str = "plimsoll/server";
@@ -162,79 +163,60 @@ fn values(
     ]
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
+pub(super) static NFSD: Table = Table {
+    name: "nfsd",
+    keyed: false,
+    idle_left_out: true,
+    ends_with_load: false,
+    columns: &[
+        Column::written("threads", Unit::Count),
+        Column::summed("calls", Unit::PerSecond),
+        Column::summed("bad_calls", Unit::PerSecond),
+        Column::summed("read", Unit::BytesPerSecond),
+        Column::summed("written", Unit::BytesPerSecond),
+        Column::written("connections_opened", Unit::PerSecond),
+    ],
+};
 
-    use plimsoll_model::units::NANOS_PER_SECOND;
+#[derive(Debug)]
+pub(super) struct NfsdSource {
+    file: ProcFile,
+    before: Option<NfsdCounters>,
+    buffer: Vec<u8>,
+}
 
-    use super::*;
-
-    fn text(requests: u32, wait_s: f64) -> String {
-        format!(
-            "plimsoll_app_threads 4\nplimsoll_app_threads_busy 3\nplimsoll_app_queue_length 7\n\
-             plimsoll_app_queue_wait_seconds_total {wait_s}\n\
-             plimsoll_app_requests_total{{type=\"read\",status=\"ok\"}} {requests}\n\
-             plimsoll_app_requests_total{{type=\"status\",status=\"ok\"}} {}\n",
-            requests * 9,
-        )
+impl NfsdSource {
+    pub(super) fn open(root: &Root) -> Self {
+        // The file is there once the server is loaded, which may be later.
+        let file = ProcFile::reopened(root, "proc/net/rpc/nfsd");
+        Self { file, before: None, buffer: Vec::new() }
     }
 
-    #[test]
-    fn gauges_are_as_told_and_totals_become_rates() {
-        let mut told = [text(100, 10.0), text(300, 22.0)].into_iter();
-        let mut source = ServerSource::new(vec![ServerProbe::new("", move || told.next())]);
-        let mut rows = Rows::new(&SERVERS);
-        source.sample(|| 7 * NANOS_PER_SECOND, &mut rows);
-        assert_eq!(rows.value("", "threads_busy"), Some(3.0));
-        assert_eq!(rows.value("", "requests"), None, "the first has no rates");
-        source.sample(|| 9 * NANOS_PER_SECOND, &mut rows);
-        assert_eq!(rows.value("", "requests"), Some(100.0), "status requests are no work");
-        assert_eq!(rows.value("", "queue_mean"), Some(6.0));
-        assert_eq!((rows.value("", "queue"), rows.value("", "threads")), (Some(7.0), Some(4.0)));
-        assert_eq!(rows.value("", "fdatasyncs"), None, "what a server does not tell is absent");
-        source.sample(|| 10 * NANOS_PER_SECOND, &mut rows);
-        assert!(rows.rows().is_empty(), "it does not answer any more");
-    }
-
-    #[test]
-    fn a_server_that_takes_its_time_to_answer_is_not_busier_for_it() {
-        // Asked once a second, it answers after 0.0, 0.6 and 0.1 s; 100 requests a second.
-        let now_ms = Arc::new(AtomicU64::new(0));
-        let clock = Arc::clone(&now_ms);
-        let mut waits_ms = [0, 600, 100].into_iter();
-        let ask = move || {
-            clock.fetch_add(waits_ms.next()?, Ordering::Relaxed);
-            let answered_ms = clock.load(Ordering::Relaxed);
-            Some(text((answered_ms / 10) as u32, 0.0))
-        };
-        let mut source = ServerSource::new(vec![ServerProbe::new("", ask)]);
-        let mut rows = Rows::new(&SERVERS);
-        for asked_s in 0..3 {
-            now_ms.store(asked_s * 1_000, Ordering::Relaxed);
-            source.sample(|| now_ms.load(Ordering::Relaxed) * 1_000_000, &mut rows);
-            let expected = (asked_s > 0).then_some(100.0);
-            assert_eq!(rows.value("", "requests"), expected);
+    pub(super) fn sample(&mut self, elapsed: Elapsed, rows: &mut Rows) {
+        rows.clear();
+        let before = self.before.take();
+        let Some(text) = self.file.read(&mut self.buffer) else { return };
+        let now = *self.before.insert(parse_nfsd(&text));
+        // A server that is loaded but not started has no threads.
+        if now.threads.is_none_or(|threads| threads == 0) {
+            return;
         }
-    }
-
-    #[test]
-    fn a_server_that_was_away_or_began_anew_has_no_rates_at_first() {
-        let mut told = [Some(text(900, 9.0)), None, Some(text(50, 1.0)), Some(text(20, 0.5))];
-        let mut turn = 0;
-        let ask = move || {
-            turn += 1;
-            told[turn - 1].take()
+        let rate = |of: fn(&NfsdCounters) -> Option<u64>| {
+            elapsed.rate(before.as_ref().and_then(of), of(&now))
         };
-        let mut source = ServerSource::new(vec![ServerProbe::new("2", ask)]);
-        let mut rows = Rows::new(&SERVERS);
-        for second in 0..3 {
-            source.sample(|| second * NANOS_PER_SECOND, &mut rows);
-        }
-        assert_eq!(rows.value("2", "queue"), Some(7.0));
-        assert_eq!(rows.value("2", "requests"), None, "nothing is known of the time between");
-        source.sample(|| 3 * NANOS_PER_SECOND, &mut rows);
-        assert_eq!(rows.value("2", "requests"), None, "a total that shrank is another's");
+        rows.push(
+            "",
+            &[
+                now.threads.map(|threads| threads as f64),
+                rate(|n| n.calls),
+                rate(|n| n.bad_calls),
+                rate(|n| n.bytes_read),
+                rate(|n| n.bytes_written),
+                rate(|n| n.connections),
+            ],
+        );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::process::thread_cpu_ns;
-use crate::watched::Scope;
+use crate::process::{Scope, thread_cpu_ns};
 
 /// A machine whose counters a test sets.
 struct Machine(TempDir);

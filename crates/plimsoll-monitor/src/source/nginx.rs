@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::http::{Page, Place};
 use super::{Fact, Fetched, Lost, Peer, SAMPLE_WAIT, middle};
-use crate::clock_step::ClockReading;
-use crate::frame::{Frame, Texts};
+use crate::clock::ClockReading;
 use crate::parse::parse_stub_status;
+use crate::root::{Frame, Texts};
 use crate::sampler::SERVER_TEXT;
 
 /// The status page of one nginx, asked again and again.

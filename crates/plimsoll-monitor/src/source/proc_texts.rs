@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::frame::Texts;
+use crate::root::Texts;
 
 /// The kernel's tick, as all of `/proc` has it.
 const TICKS_PER_SECOND: f64 = 100.0;

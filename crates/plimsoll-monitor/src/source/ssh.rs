@@ -13,13 +13,11 @@ use std::time::Duration;
 use plimsoll_model::units::NANOS_PER_SECOND;
 use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
-use super::clock_offset::ClockOffset;
 use super::messages::{Assembler, Message};
-use super::{Fact, Fetched, Lost, Peer, SAMPLE_WAIT, SourceWish, middle};
-use crate::clock;
-use crate::clock_step::ClockReading;
-use crate::frame::{Frame, Texts};
+use super::{ClockOffset, Fact, Fetched, Lost, Peer, SAMPLE_WAIT, SourceWish, middle};
+use crate::clock::{self, ClockReading};
 use crate::process::ticks_to_ns;
+use crate::root::{Frame, Texts};
 
 const SCRIPT: &str = include_str!("script.sh");
 /// Until the shell there greets: a connection, keys, a shell's start-up files.

@@ -2,7 +2,6 @@
 
 mod outputs;
 mod remote;
-mod schedule;
 mod sums;
 mod thread;
 mod turns;
@@ -18,13 +17,12 @@ use plimsoll_model::event::{CoreUser, ResourceUse};
 use plimsoll_model::units::Nanos;
 use thiserror::Error;
 
-pub use outputs::{Output, Outputs};
-pub use remote::RemoteMonitor;
-
 use crate::core_users::WatchedCores;
+use crate::process::WatchedProcess;
 use crate::root::Root;
 use crate::sampler::ServerProbe;
-use crate::watched::WatchedProcess;
+pub use outputs::{Output, Outputs};
+pub use remote::RemoteMonitor;
 use thread::{Command, Watch};
 
 /// Time between samples, unless said otherwise.

@@ -5,8 +5,7 @@ use plimsoll_model::event::ResourceUse;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use crate::parse::{CpuTimes, parse_pressure, parse_stat};
-use crate::root::Root;
-use crate::sampler::ProcFile;
+use crate::root::{ProcFile, Root};
 
 /// Time between two samples.
 pub(super) const INTERVAL_NS: u64 = NANOS_PER_SECOND / 20;

@@ -13,9 +13,8 @@ use plimsoll_protocol::host::{
     Calibration, Console, HostError, Managed, Reference, Registration, ServerWish, Started,
     any_room, any_source, greet_nobody, own_program,
 };
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
-use plimsoll_servers::{Builtin, cores, descriptors};
+use plimsoll_servers::delay::{DelayLaw, Work};
+use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
 
 use super::server::ganesha::{self, GaneshaRequest};
 use super::server::{NfsConfig, NfsServer};
@@ -72,7 +71,7 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
     let args = ServeNfsArgs::from_arg_matches(matches)?;
     // First of all, so that no thread of ours is elsewhere; serving says where that fails.
     let _ = cores::pin_current_thread(&args.cores);
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
     let config = NfsConfig {
         listen: args.listen,

@@ -13,7 +13,7 @@ use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
-use plimsoll_protocol::percent_encoding::percent_decoded;
+use plimsoll_protocol::percent_decoded;
 
 use super::client::{ClientSeed, RpcClient};
 use super::handles::OwnedHandle;

@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_servers::ports::on_free_ports;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, plain, search_path};
+use plimsoll_servers::programs::{find_program, on_free_ports, plain, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 use rustix::process::geteuid;
 use tempfile::TempDir;

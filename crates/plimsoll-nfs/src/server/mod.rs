@@ -14,8 +14,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{ServerError, Stop, cores};
 
 use self::delayed::Departures;

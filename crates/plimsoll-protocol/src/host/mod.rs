@@ -7,10 +7,9 @@
 //! line.
 
 pub mod arguments;
-mod error;
 pub mod reach;
-mod target;
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,13 +17,12 @@ use std::time::Duration;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, Nanos};
-use plimsoll_servers::{ANNOUNCEMENT, Builtin, ServerProcess, Stop};
+use plimsoll_servers::{ANNOUNCEMENT, Builtin, ServerError, ServerProcess, Stop};
 use tempfile::TempDir;
 
 use crate::net::{OnProgress, Room};
 use crate::{FileSetId, Protocol, ResolvedTarget};
-pub use error::{HostError, HostErrorKind};
-pub use target::{Target, is_here, who_listens};
+pub use reach::{Target, is_here, who_listens};
 
 /// A protocol as the program knows it.
 pub struct Registration {
@@ -256,5 +254,61 @@ impl Registration {
     pub fn port_of(&self, url: &TargetUrl) -> Option<u16> {
         let known = self.protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme);
         known.map(|(_, port)| *port)
+    }
+}
+
+/// Why a host cannot do its part, with the next move.
+#[derive(Debug)]
+pub struct HostError {
+    /// Who is to do something about it.
+    pub kind: HostErrorKind,
+    message: String,
+}
+
+/// Who is to do something about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostErrorKind {
+    /// What the user asked for is wrong.
+    Wrong,
+    /// The target or the environment is unusable.
+    Unusable,
+    /// The user wanted it to end.
+    Interrupted,
+}
+
+impl HostError {
+    /// What the user asked for is wrong.
+    pub fn wrong(message: impl Into<String>) -> Self {
+        Self { kind: HostErrorKind::Wrong, message: message.into() }
+    }
+
+    /// The target or the environment is unusable.
+    pub fn unusable(message: impl Into<String>) -> Self {
+        Self { kind: HostErrorKind::Unusable, message: message.into() }
+    }
+
+    /// The user wanted it to end.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self { kind: HostErrorKind::Interrupted, message: message.into() }
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for HostError {}
+
+impl From<clap::Error> for HostError {
+    fn from(error: clap::Error) -> Self {
+        Self::wrong(error.to_string())
+    }
+}
+
+impl From<ServerError> for HostError {
+    fn from(error: ServerError) -> Self {
+        Self::unusable(error.to_string())
     }
 }

@@ -10,9 +10,8 @@ use plimsoll_servers::PASSWORD_VARIABLE;
 
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
-use plimsoll_servers::delay::DelayLaw;
-use plimsoll_servers::work::Work;
-use plimsoll_servers::{Login, cores, descriptors};
+use plimsoll_servers::delay::{DelayLaw, Work};
+use plimsoll_servers::{Login, cores, raise_descriptor_limit};
 
 use crate::server::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 
@@ -36,7 +35,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     };
     let encryption = if args.encrypt { Encryption::Required } else { Encryption::AsClient };
     let (login, cores) = (login(&args)?, args.cores.clone());
-    descriptors::raise_descriptor_limit();
+    raise_descriptor_limit();
     let work = Work(args.work.unwrap_or_default());
     let config = SmbConfig { listen: args.listen, files, login, encryption, cores, work };
     let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;

@@ -7,19 +7,18 @@ use super::keys::Material;
 use super::{Dialect, Logon, LogonProgress, Signing, Stage, name};
 use crate::seal::Protection;
 use crate::wire::bytes::FileId;
-use crate::wire::frame;
 use crate::wire::header::{Command, Part};
-use crate::wire::ioctl::{
+use crate::wire::info::{
     FSCTL_VALIDATE_NEGOTIATE_INFO, IOCTL_IS_FSCTL, IoctlRequest, IoctlResponse,
     ValidateNegotiateRequest, ValidateNegotiateResponse,
 };
 use crate::wire::negotiate::Words;
-use crate::wire::session_setup::{SessionSetupRequest, SessionSetupResponse, session_flags};
-use crate::wire::status;
-use crate::wire::text::Text;
-use crate::wire::tree_connect::{
-    SHARE_ENCRYPT_DATA, TreeConnectRequest, TreeConnectResponse, share_type,
+use crate::wire::session::{
+    SHARE_ENCRYPT_DATA, SessionSetupRequest, SessionSetupResponse, TreeConnectRequest,
+    TreeConnectResponse, session_flags, share_type,
 };
+use crate::wire::text::Text;
+use crate::wire::{frame, status};
 
 impl Logon {
     pub(super) fn on_negotiate(

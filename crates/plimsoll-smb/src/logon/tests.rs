@@ -4,8 +4,7 @@ use super::*;
 use crate::wire::negotiate::{
     NegotiateContext, NegotiateContexts, NegotiateResponse, Words, security_mode,
 };
-use crate::wire::session_setup::{SessionSetupResponse, session_flags};
-use crate::wire::tree_connect::{TreeConnectResponse, share_type};
+use crate::wire::session::{SessionSetupResponse, TreeConnectResponse, session_flags, share_type};
 
 const SESSION: u64 = 0x77;
 const TREE: u32 = 5;

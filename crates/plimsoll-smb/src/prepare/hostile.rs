@@ -20,16 +20,15 @@ use crate::op::{Content, Disposition, FindLevel};
 use crate::seal::Seal;
 use crate::session::SmbSession;
 use crate::target::SmbTarget;
-use crate::wire::close::CloseResponse;
 use crate::wire::create::{
     CreateAction, CreateContexts, CreateRequest, CreateResponse, OplockLevel, attributes,
 };
-use crate::wire::frame;
 use crate::wire::fscc::{Entry, EntryList};
 use crate::wire::header::{Command, Header, Part, Parts, flags};
-use crate::wire::query_directory::QueryDirectoryResponse;
+use crate::wire::info::QueryDirectoryResponse;
+use crate::wire::open_file::CloseResponse;
 use crate::wire::text::Text;
-use crate::wire::{ErrorResponse, FileId, FileTime, SetInfoResponse, status};
+use crate::wire::{ErrorResponse, FileId, FileTime, SetInfoResponse, frame, status};
 
 /// Status and body, if there is to be a reply.
 type Answer = Option<(u32, Vec<u8>)>;

@@ -19,9 +19,8 @@ use super::super::session::{Answer, BadName, Caching, SmbSession, SmbSite, name_
 use super::super::target::SmbTarget;
 use super::super::wire::create::{CreateResponse, options};
 use super::super::wire::fscc::{Entries, FsFullSizeInfo, FsSizeInfo};
-use super::super::wire::query_directory::QueryDirectoryResponse;
-use super::super::wire::query_info::QueryInfoResponse;
-use super::super::wire::read::ReadResponse;
+use super::super::wire::info::{QueryDirectoryResponse, QueryInfoResponse};
+use super::super::wire::open_file::ReadResponse;
 use super::super::wire::{Command, status};
 use super::share::{Entry, Found, Kind, Share, ShareError};
 use super::site::Site;

@@ -20,9 +20,8 @@ use tokio::runtime::Runtime;
 
 use directory::DirectoryShare;
 use memory::MemoryShare;
-use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::process::Login;
-use plimsoll_servers::work::Work;
 use plimsoll_servers::{ServerError, Stop, cores};
 
 /// Name of the share.

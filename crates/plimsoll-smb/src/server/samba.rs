@@ -16,10 +16,9 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use plimsoll_servers::programs::{find_program, plain, search_path};
+use plimsoll_servers::programs::{find_program, on_a_free_port, plain, search_path};
 
 use super::probe;
-use plimsoll_servers::ports::on_a_free_port;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 

@@ -4,17 +4,14 @@
 use plimsoll_model::nonconformity::Nonconformities;
 
 use super::super::op::{Content, SmbOp};
-use super::super::wire::close::{CloseResponse, FlushResponse};
 use super::super::wire::create::{CreateResponse, OplockLevel, lease_state};
-use super::super::wire::echo::EchoResponse;
 use super::super::wire::fscc::Entries;
 use super::super::wire::header::{Command, Part};
-use super::super::wire::lock::LockResponse;
-use super::super::wire::query_directory::QueryDirectoryResponse;
-use super::super::wire::query_info::QueryInfoResponse;
-use super::super::wire::read::ReadResponse;
-use super::super::wire::set_info::SetInfoResponse;
-use super::super::wire::write::WriteResponse;
+use super::super::wire::info::{QueryDirectoryResponse, QueryInfoResponse, SetInfoResponse};
+use super::super::wire::open_file::{
+    CloseResponse, FlushResponse, LockResponse, ReadResponse, WriteResponse,
+};
+use super::super::wire::session::EchoResponse;
 use super::super::wire::{WireError, lenient, status};
 use super::super::workspace::SLICE_BYTES_MAX;
 use super::deltree::{BadName, EntryKind};

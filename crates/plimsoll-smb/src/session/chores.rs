@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 use plimsoll_engine::seam::Io;
 
 use super::super::wire::FileId;
-use super::super::wire::close::CloseRequest;
 use super::super::wire::create::{OplockLevel, lease_state};
-use super::super::wire::echo::EchoRequest;
 use super::super::wire::header::{Command, Part};
-use super::super::wire::oplock_break::{
-    Break, LEASE_BREAK_ACK_REQUIRED, LeaseBreakAcknowledgement,
+use super::super::wire::open_file::{
+    Break, CloseRequest, LEASE_BREAK_ACK_REQUIRED, LeaseBreakAcknowledgement,
 };
+use super::super::wire::session::EchoRequest;
 use super::SmbSession;
 use super::connection::Connection;
 use super::encode::Message;

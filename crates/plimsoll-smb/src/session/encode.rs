@@ -4,26 +4,25 @@ use plimsoll_engine::seam::{Io, Link};
 
 use super::super::logon::Dialect;
 use super::super::op::{Disposition, FileChange, FileLevel, FindLevel, FsLevel, SmbOp};
-use super::super::wire::FileId;
-use super::super::wire::close::{CloseRequest, FlushRequest};
 use super::super::wire::create::{
     CreateContext, CreateContexts, CreateRequest, Lease, LeaseKey, LeaseVersion, OplockLevel,
     access, attributes, lease_state, options,
 };
-use super::super::wire::echo::EchoRequest;
-use super::super::wire::frame;
 use super::super::wire::fscc::{
     BasicInfo, EaInfo, FsDeviceInfo, FsFullSizeInfo, FsSizeInfo, InternalInfo, NetworkOpenInfo,
     SetFile, StandardInfo,
 };
 use super::super::wire::header::{self, Command, Header, flags};
-use super::super::wire::lock::{LockElement, LockElements, LockRequest, lock_flags};
-use super::super::wire::query_directory::{QueryDirectoryRequest, query_directory_flags};
-use super::super::wire::query_info::{QueryInfoRequest, info_type};
-use super::super::wire::read::ReadRequest;
-use super::super::wire::set_info::SetInfoRequest;
+use super::super::wire::info::{
+    QueryDirectoryRequest, QueryInfoRequest, SetInfoRequest, info_type, query_directory_flags,
+};
+use super::super::wire::open_file::{
+    CloseRequest, FlushRequest, LockElement, LockElements, LockRequest, ReadRequest, WriteRequest,
+    lock_flags,
+};
+use super::super::wire::session::EchoRequest;
 use super::super::wire::text::Text;
-use super::super::wire::write::WriteRequest;
+use super::super::wire::{FileId, frame};
 use super::super::workspace::SLICE_BYTES_MAX;
 use super::connection::{Connected, Connection};
 use super::credits::{CREDIT_BYTES, charge};

@@ -8,7 +8,7 @@ use plimsoll_model::units::Nanos;
 use super::super::logon::{Dialect, Established, Logon, LogonError, LogonProgress};
 use super::super::wire::frame::{self, Assembler};
 use super::super::wire::header::{Command, Header, Parts};
-use super::super::wire::session_setup::{LogoffRequest, LogoffResponse};
+use super::super::wire::session::{LogoffRequest, LogoffResponse};
 use super::super::wire::{lenient, status};
 use super::failure::{Described, Failure, class_of};
 use super::in_flight::OpInFlight;

@@ -8,12 +8,12 @@ use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, Nonconformit
 
 use super::bytes::{Field, HEADER_BYTES, WireError};
 use super::create::{CreateAction, CreateResponse, OplockLevel};
-use super::error::ErrorResponse;
 use super::fscc::{
     AllInfo, BasicInfo, EaInfo, Entries, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo, FsSizeInfo,
     FsVolumeInfo, InternalInfo, NetworkOpenInfo, StandardInfo, Streams,
 };
 use super::header::{Command, Header, flags};
+use super::status::ErrorResponse;
 use crate::op::{FileLevel, FindLevel, FsLevel};
 
 const MS_SMB2: &str = "MS-SMB2";

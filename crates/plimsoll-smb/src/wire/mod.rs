@@ -8,62 +8,50 @@
 //! | module | what it holds | specification |
 //! | --- | --- | --- |
 //! | [`frame`] | messages on a stream | MS-SMB2 2.1 |
-//! | [`header`] | headers, and the commands of a compound | MS-SMB2 2.2.1, 3.2.4.1.4 |
-//! | [`transform`] | the header before an encrypted message | MS-SMB2 2.2.41 |
-//! | [`status`] | NTSTATUS and its names | MS-ERREF 2.3.1 |
-//! | [`text`] | UTF-16LE | |
+//! | [`header`] | headers, and the commands of a compound | MS-SMB2 2.2.1, 2.2.41, 3.2.4.1.4 |
+//! | [`status`] | NTSTATUS and its names, and the answer to what failed | MS-ERREF 2.3.1 |
+//! | [`negotiate`], [`session`] | NEGOTIATE; sessions and trees | MS-SMB2 2.2.3 to 2.2.12 |
+//! | [`create`], [`open_file`] | opening a file; what is done to it | MS-SMB2 2.2.13 to 2.2.27 |
+//! | [`info`] | what is asked and set, and IOCTL | MS-SMB2 2.2.31 to 2.2.40 |
+//! | [`fscc`] | the data of that | MS-FSCC 2.4, 2.5 |
+//! | [`bytes`](mod@bytes), [`text`] | fields, and UTF-16LE | |
 //! | [`lenient`] | replies that differ from the specification and mean the same | |
-//! | [`fscc`] | what is asked and set of files and volumes | MS-FSCC 2.4, 2.5 |
-//! | all others | the command of that name | MS-SMB2 2.2 |
 
 #[macro_use]
 pub mod bytes;
 
-pub mod close;
 pub mod create;
-pub mod echo;
-pub mod error;
 pub mod frame;
 pub mod fscc;
 pub mod header;
-pub mod ioctl;
+pub mod info;
 pub mod lenient;
-pub mod lock;
 pub mod negotiate;
-pub mod oplock_break;
-pub mod query_directory;
-pub mod query_info;
-pub mod read;
-pub mod session_setup;
-pub mod set_info;
+pub mod open_file;
+pub mod session;
 pub mod status;
 pub mod text;
-pub mod transform;
-pub mod tree_connect;
-pub mod write;
 
-pub use bytes::HEADER_BYTES;
-pub use bytes::{FileId, FileTime, WireError};
-pub use close::{CloseRequest, CloseResponse, FlushRequest, FlushResponse};
+pub use bytes::{FileId, FileTime, HEADER_BYTES, WireError};
 pub use create::{CreateRequest, CreateResponse, OplockLevel};
-pub use echo::{CancelRequest, EchoRequest, EchoResponse};
-pub use error::ErrorResponse;
-pub use header::{Command, Header, Part, Parts, chain};
-pub use ioctl::{IoctlRequest, IoctlResponse};
-pub use lock::{LockElement, LockElements, LockRequest, LockResponse};
-pub use negotiate::{NegotiateRequest, NegotiateResponse};
-pub use oplock_break::{Break, LeaseBreakAcknowledgement, LeaseBreakNotification, OplockBreak};
-pub use query_directory::{QueryDirectoryRequest, QueryDirectoryResponse};
-pub use query_info::{QueryInfoRequest, QueryInfoResponse};
-pub use read::{ReadRequest, ReadResponse};
-pub use session_setup::{LogoffRequest, LogoffResponse, SessionSetupRequest, SessionSetupResponse};
-pub use set_info::{SetInfoRequest, SetInfoResponse};
-pub use text::Text;
-pub use transform::{TRANSFORM_BYTES, TransformHeader};
-pub use tree_connect::{
-    TreeConnectRequest, TreeConnectResponse, TreeDisconnectRequest, TreeDisconnectResponse,
+pub use header::{Command, Header, Part, Parts, TRANSFORM_BYTES, TransformHeader, chain};
+pub use info::{
+    IoctlRequest, IoctlResponse, QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest,
+    QueryInfoResponse, SetInfoRequest, SetInfoResponse,
 };
-pub use write::{WriteRequest, WriteResponse};
+pub use negotiate::{NegotiateRequest, NegotiateResponse};
+pub use open_file::{
+    Break, CloseRequest, CloseResponse, FlushRequest, FlushResponse, LeaseBreakAcknowledgement,
+    LeaseBreakNotification, LockElement, LockElements, LockRequest, LockResponse, OplockBreak,
+    ReadRequest, ReadResponse, WriteRequest, WriteResponse,
+};
+pub use session::{
+    CancelRequest, EchoRequest, EchoResponse, LogoffRequest, LogoffResponse, SessionSetupRequest,
+    SessionSetupResponse, TreeConnectRequest, TreeConnectResponse, TreeDisconnectRequest,
+    TreeDisconnectResponse,
+};
+pub use status::ErrorResponse;
+pub use text::Text;
 
 #[cfg(test)]
 mod tests;

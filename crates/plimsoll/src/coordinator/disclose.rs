@@ -7,8 +7,7 @@ use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
 use plimsoll_model::inventory::{ConfigurationFile, SystemInventory};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
-use plimsoll_servers::configuration::configuration_file;
-use plimsoll_servers::software::running;
+use plimsoll_servers::software::{configuration_file, running};
 
 use super::jitter;
 use super::run_setup::{RunRequest, RunSetup, cores_of_program};

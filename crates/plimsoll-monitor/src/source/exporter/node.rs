@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::metrics::Metrics;
-use crate::frame::Texts;
+use super::Metrics;
+use crate::root::Texts;
 use crate::source::proc_texts::{CpuSeconds, DiskTotals, NetworkTotals, ProcTexts};
 
 pub(super) const CPU: &str = "node_cpu_seconds_total";

@@ -4,8 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::clock;
+use crate::parse::parse_prometheus;
 use crate::root::Root;
 use crate::sampler::{Sample, Sampler};
 
@@ -211,5 +214,33 @@ fn what_is_no_exporter_is_refused() {
     let (port, _) = served(vec!["SSH-2.0-OpenSSH\r\n".into(), page("\u{0}\u{ff}garbage{{{{\n")]);
     for _ in 0..2 {
         assert!(ExporterPeer::open("127.0.0.1", port, "/metrics").is_err());
+    }
+}
+
+#[test]
+fn a_label_is_found_whatever_the_others_hold() {
+    let labels = r#"nic="a \"b\", mode=\"x\" \\",mode="idle", core="0,1""#;
+    assert_eq!(label_value(labels, "mode").as_deref(), Some("idle"));
+    assert_eq!(label_value(labels, "nic").as_deref(), Some(r#"a "b", mode="x" \"#));
+    assert_eq!(label_value(labels, "core").as_deref(), Some("0,1"));
+    assert_eq!(label_value(labels, "cor"), None);
+    assert_eq!(label_value("mode=\"open", "mode"), None);
+}
+
+#[test]
+fn samples_are_summed_by_a_label() {
+    let text = "a_total{x=\"1\",y=\"p\"} 2\na_total{x=\"1\",y=\"q\"} 3\na_total{x=\"2\"} 4\nb 1\n";
+    let samples = parse_prometheus(text);
+    let metrics = Metrics::of(&samples);
+    assert_eq!(metrics.sum("a_total"), Some(9.0));
+    assert_eq!(metrics.by("a_total", "x"), [("1".into(), 5.0), ("2".into(), 4.0)].into());
+    assert_eq!(metrics.by_two("a_total", ["x", "y"]).len(), 2);
+    assert_eq!(metrics.below("a_"), [("total", 9.0)].into());
+}
+
+proptest! {
+    #[test]
+    fn no_labels_are_too_odd(labels in "[a=\",\\\\ \u{e9}]{0,60}") {
+        label_value(&labels, "a");
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-use super::metrics::Metrics;
-use crate::frame::Texts;
+use super::Metrics;
+use crate::root::Texts;
 use crate::source::proc_texts::{CpuSeconds, DiskTotals, NetworkTotals, ProcTexts};
 
 pub(super) const CPU: &str = "windows_cpu_time_total";

@@ -2,17 +2,14 @@
 //! (RFC 2790), the times of all processors by UCD-SNMP-MIB where the agent has it, SNMP version 2c.
 
 mod observed;
-mod ticks;
 mod walk;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use super::{Fact, Fetched, Lost, Peer, middle};
-use crate::clock;
-use crate::clock_step::ClockReading;
-use crate::frame::Frame;
-use observed::{Accounts, Interfaces, Observed, Storage};
-use ticks::Ticks;
+use crate::clock::{self, ClockReading};
+use crate::root::Frame;
+use observed::{Accounts, Interfaces, Observed, Storage, Ticks};
 use walk::{Column, Walker};
 
 /// What agents take unless told otherwise.

@@ -4,10 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
 use super::*;
+use crate::process::WatchedProcess;
 use crate::root::Root;
 use crate::sampler::Sampler;
 use crate::source::middle;
-use crate::watched::WatchedProcess;
 
 /// A program in ssh's place that runs `body`, and the source it makes.
 struct FakeSsh {

@@ -1,7 +1,6 @@
 //! Watches another host through a source, in a thread of its own: what it does, and whether it
 //! answers at all, never delays a load point.
 
-mod clock_steps;
 mod gaps;
 
 use std::path::Path;
@@ -13,18 +12,15 @@ use plimsoll_model::event::ResourceUse;
 use rustix::process::setpriority_process;
 
 use super::outputs::{CsvWriters, Outputs};
-use super::schedule::next_sample_ns;
 use super::sums::{OwnCpu, Sums};
-use super::thread::{NICE, monotonic_at};
+use super::thread::{NICE, monotonic_at, next_sample_ns};
 use super::{INTERVAL_DEFAULT, MonitorError};
-use crate::clock;
-use crate::clock_step::ClockReading;
+use crate::clock::{self, ClockReading};
+use crate::process::WatchedProcess;
 use crate::root::Root;
 use crate::sampler::{Sample, Sampler};
 use crate::source::{Fetched, Lost, Source};
-use crate::watched::WatchedProcess;
-use clock_steps::ClockSteps;
-use gaps::Gaps;
+use gaps::{ClockSteps, Gaps};
 
 /// After a point, so long is waited for a sample under way: the load has ended by then.
 const LAST_SAMPLE_WAIT: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::frame::Frame;
+use crate::root::Frame;
 use crate::source::{MonitorUrl, Peer};
 
 const MS: u64 = 1_000_000;

@@ -8,7 +8,7 @@ mod v3;
 
 use std::net::IpAddr;
 
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::Work;
 
 use self::mount::Mounts;
 use self::replay::{Begun, Key, Replays};

@@ -20,9 +20,8 @@ use smb_server::{
 use names::fold;
 use node::{Entries, Kind, Node};
 use open::Open;
-use plimsoll_servers::delay::DelayLaw;
+use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::memory::Budget;
-use plimsoll_servers::work::Work;
 
 /// Bytes of what a share calls an allocation unit.
 const UNIT_BYTES: u64 = 4096;

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use smb_server::{Bytes, DirEntry, FileInfo, FileTimes, Handle, SmbResult};
 
 use super::node::Node;
-use plimsoll_servers::delay::{DelayLaw, now_ns};
-use plimsoll_servers::work::Work;
+use plimsoll_servers::delay::{DelayLaw, Work, now_ns};
 
 /// An open. It keeps a removed file until it is closed.
 pub(super) struct Open {

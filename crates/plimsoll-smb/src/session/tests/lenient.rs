@@ -8,7 +8,7 @@ use super::bench::*;
 use super::server::{Reply, encoded};
 use super::{every_op, with_file};
 use crate::op::*;
-use crate::wire::close::CloseResponse;
+use crate::wire::open_file::CloseResponse;
 use crate::wire::{Command, QueryInfoResponse, status};
 
 /// As impacket answers: what became of the file is the disposition, and what fails has the body of

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::op::{Disposition, FileLevel, FindLevel, FsLevel};
-use crate::wire::close::{CloseRequest, CloseResponse, FlushRequest, FlushResponse};
 use crate::wire::create::{
     CreateAction, CreateContext, CreateContexts, CreateRequest, CreateResponse, OplockLevel,
     attributes, options,
@@ -14,6 +13,7 @@ use crate::wire::fscc::{
     FsSizeInfo, FsVolumeInfo, InternalInfo, NetworkOpenInfo, SetFile, StandardInfo,
 };
 use crate::wire::header::{Header, Part, Parts, flags};
+use crate::wire::open_file::{CloseRequest, CloseResponse, FlushRequest, FlushResponse};
 use crate::wire::{
     Break, Command, EchoResponse, ErrorResponse, FileId, FileTime, LockRequest, LockResponse,
     QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest, QueryInfoResponse,

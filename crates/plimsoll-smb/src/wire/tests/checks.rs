@@ -7,7 +7,7 @@ use super::wire::fscc::{
     FsSizeInfo, FsVolumeInfo, InternalInfo, NetworkOpenInfo, SetFile, StandardInfo, Streams,
     encode_streams,
 };
-use super::wire::ioctl::{ValidateNegotiateRequest, ValidateNegotiateResponse};
+use super::wire::info::{ValidateNegotiateRequest, ValidateNegotiateResponse};
 use super::wire::{
     Break, CancelRequest, CloseRequest, CloseResponse, Command, CreateRequest, CreateResponse,
     EchoRequest, EchoResponse, ErrorResponse, FlushRequest, FlushResponse, Header, IoctlRequest,

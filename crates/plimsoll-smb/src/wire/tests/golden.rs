@@ -3,12 +3,12 @@
 use super::super::create::{CreateContext, CreateContexts, Disposition, Lease, LeaseVersion};
 use super::super::fscc::{Entries, SetFile, Streams};
 use super::super::header::flags;
-use super::super::ioctl::{FSCTL_VALIDATE_NEGOTIATE_INFO, ValidateNegotiateRequest};
 use super::super::negotiate::{NegotiateContext, NegotiateContexts, Words};
-use super::super::transform::{AUTHENTICATED_AT, MessageForm, form};
 use super::super::*;
 use super::sample::FILE_ID;
 use crate::op::FindLevel;
+use crate::wire::header::{AUTHENTICATED_AT, MessageForm, form};
+use crate::wire::info::{FSCTL_VALIDATE_NEGOTIATE_INFO, ValidateNegotiateRequest};
 
 /// Bytes from hexadecimal digits; what is in parentheses says what they are.
 pub(super) fn hex(text: &str) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
-use plimsoll_protocol::percent_encoding::percent_decoded;
+use plimsoll_protocol::percent_decoded;
 
 use crate::exit::Failure;
 

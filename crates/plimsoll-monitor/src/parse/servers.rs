@@ -1,0 +1,164 @@
+//! What servers report of themselves: Prometheus' text format (version 0.0.4, as far as counters and
+//! gauges need it), nginx's status page (ngx_http_stub_status_module), and `/proc/net/rpc/nfsd`, where
+//! the kernel's NFS server counts.
+
+use std::fmt::Write;
+
+use super::nth_number;
+
+/// One sample of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrometheusSample<'t> {
+    /// Name of the metric.
+    pub name: &'t str,
+    /// What stands between the braces, as written; empty without braces.
+    pub labels: &'t str,
+    /// Its value; always finite.
+    pub value: f64,
+}
+
+/// The samples of a text in their order. Comments, lines that are no samples, and values that are
+/// no numbers (`NaN`, `+Inf`) are left out.
+pub fn parse_prometheus(text: &str) -> Vec<PrometheusSample<'_>> {
+    text.lines().filter_map(|line| parse_line(line.trim())).collect()
+}
+
+/// Sum of the samples of a metric whose labels are wanted; absent when there are none.
+pub fn sum_of(
+    samples: &[PrometheusSample<'_>],
+    name: &str,
+    wanted: impl Fn(&str) -> bool,
+) -> Option<f64> {
+    let mut found = samples.iter().filter(|s| s.name == name && wanted(s.labels)).peekable();
+    found.peek()?;
+    Some(found.map(|sample| sample.value).sum())
+}
+
+fn parse_line(line: &str) -> Option<PrometheusSample<'_>> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
+    let (name, rest) = line.split_at(end);
+    if name.is_empty() {
+        return None;
+    }
+    let (labels, rest) = match rest.strip_prefix('{') {
+        None => ("", rest),
+        Some(inside) => inside.split_at_checked(end_of_labels(inside)?)?,
+    };
+    // A timestamp may follow.
+    let value = rest.trim_start_matches('}').split_whitespace().next()?;
+    let value = value.parse().ok().filter(|value: &f64| value.is_finite())?;
+    Some(PrometheusSample { name, labels, value })
+}
+
+/// Where the closing brace stands: one within a quoted value does not count.
+fn end_of_labels(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '}' if !quoted => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What the page tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StubStatus {
+    /// Connections open now, those that wait included.
+    pub active: u64,
+    /// Connections accepted so far.
+    pub accepts: u64,
+    /// Connections not closed for want of a limit (`worker_connections`).
+    pub handled: u64,
+    /// Requests so far.
+    pub requests: u64,
+    /// Connections on which a request's head is being read.
+    pub reading: u64,
+    /// Connections on which a request is being answered.
+    pub writing: u64,
+    /// Connections that are kept open without a request.
+    pub waiting: u64,
+}
+
+/// Reads the page; `None` when it is another.
+pub fn parse_stub_status(text: &str) -> Option<StubStatus> {
+    let mut lines = text.lines().map(str::trim);
+    let active = lines.next()?.strip_prefix("Active connections:")?.trim().parse().ok()?;
+    lines.next()?.starts_with("server accepts handled requests").then_some(())?;
+    let [accepts, handled, requests] = numbers(lines.next()?)?;
+    let states = lines.next()?;
+    states.starts_with("Reading:").then_some(())?;
+    let [reading, writing, waiting] = numbers(states)?;
+    Some(StubStatus { active, accepts, handled, requests, reading, writing, waiting })
+}
+
+fn numbers(line: &str) -> Option<[u64; 3]> {
+    let numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
+    numbers.collect::<Vec<_>>().try_into().ok()
+}
+
+impl StubStatus {
+    /// The figures under the names by which servers are asked for theirs, less our own questions:
+    /// each was a connection and a request, and one of them is being answered.
+    pub(crate) fn told(&self, asked: u64) -> String {
+        let figures = [
+            ("connections", self.active.saturating_sub(1)),
+            ("connections_accepted_total", self.accepts.saturating_sub(asked)),
+            ("connections_refused_total", self.accepts.saturating_sub(self.handled)),
+            ("requests_total", self.requests.saturating_sub(asked)),
+            ("connections_reading", self.reading),
+            ("connections_writing", self.writing.saturating_sub(1)),
+            ("connections_waiting", self.waiting),
+        ];
+        let mut text = String::new();
+        for (name, value) in figures {
+            let _ = writeln!(text, "plimsoll_app_{name} {value}");
+        }
+        text
+    }
+}
+
+/// What the kernel's NFS server counts (Linux, fs/nfsd/stats.c). Its threads' time busy is no more
+/// counted: the kernel writes zeros there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NfsdCounters {
+    /// Threads it has now.
+    pub threads: Option<u64>,
+    /// Calls that came in.
+    pub calls: Option<u64>,
+    /// Calls it could not read, or refused.
+    pub bad_calls: Option<u64>,
+    /// Bytes that clients read.
+    pub bytes_read: Option<u64>,
+    /// Bytes that clients wrote.
+    pub bytes_written: Option<u64>,
+    /// TCP connections that clients have opened.
+    pub connections: Option<u64>,
+}
+
+/// Reads the file; lines it does not have are absent.
+pub fn parse_nfsd(text: &str) -> NfsdCounters {
+    let field = |name: &str, index: usize| {
+        let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        nth_number(&lines.find(|words| words.first() == Some(&name))?, index)
+    };
+    NfsdCounters {
+        threads: field("th", 1),
+        calls: field("rpc", 1),
+        bad_calls: field("rpc", 2),
+        bytes_read: field("io", 1),
+        bytes_written: field("io", 2),
+        connections: field("net", 4),
+    }
+}
+
+#[cfg(test)]
+mod tests;
