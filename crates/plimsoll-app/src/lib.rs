@@ -4,18 +4,15 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`wire`] | greetings, requests and replies as bytes, pure |
-//! | [`op`], `segment`, `expected` | one transaction, the data it may touch, the checksum it must have |
+//! | [`op`], `segment` | one transaction, the data it may touch |
 //! | [`script`] | which transaction is next |
-//! | [`session`] | the state machine of one client |
+//! | [`session`] | the state machine of one client, and what it must be answered |
 //! | `refusal` | why a server lets nobody in, for people |
 //! | `prepare` | set-up: greet the server, fill the segments |
-//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
+//! | [`parameters`], `plan` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
-#[cfg(test)]
-mod document;
-mod expected;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod op;
@@ -31,7 +28,6 @@ mod segment;
 pub mod server;
 pub mod session;
 pub mod wire;
-mod workload;
 
 use plimsoll_protocol::Protocol;
 

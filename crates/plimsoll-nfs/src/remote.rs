@@ -7,11 +7,10 @@ use super::client::RpcClient;
 use super::handles::OwnedHandle;
 use super::op::Stability;
 use super::parameters::NfsVersion;
-use super::procedure::Reply;
 use super::procedure::results::{
     self, Attributes, Found, Limits, Made, ReplyError, Space, Written,
 };
-use super::procedure::{Call, Cookie};
+use super::procedure::{Call, Cookie, Reply};
 use super::refusal::{CallError, NfsStatus};
 use super::wire::flaws::{Flaw, Flaws};
 use super::wire::rpc::ReplyOutcome;

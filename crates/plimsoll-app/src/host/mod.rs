@@ -1,28 +1,33 @@
-//! Application servers. They are asked everything when the run is planned, and hold whatever the
-//! run writes to them, so that nothing is left to greet here.
+//! Application servers, and the flags of `plimsoll serve app`. They are asked everything when the
+//! run is planned, and hold whatever the run writes to them, so that nothing is left to greet here.
 
-mod serve;
 mod status;
 
-use plimsoll_protocol::host::{
-    Calibration, HostError, ProperCalibration, Reference, Registration, ServerWish, Started,
-    any_room, any_source, greet_nobody, own_program,
-};
-use plimsoll_servers::Builtin;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::script::shared_seed;
-use status::StatusClient;
+use clap::{Args, FromArgMatches as _, ValueEnum};
+use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::units::{Bytes, Nanos};
+use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
+use plimsoll_protocol::host::{
+    Calibration, Console, HostError, ProperCalibration, Reference, Registration, ServerWish,
+    Started, any_room, any_source, greet_nobody, own_program,
+};
+use plimsoll_servers::delay::Work;
+use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
+
+use self::status::StatusClient;
+use super::script::shared_seed;
+use super::server::calibrated::{CalibratedConfig, CalibratedServer};
+use super::server::{AppConfig, AppServer, Durability, SegmentsRoot, THREADS_MAX, Troubles};
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
     protocol: &crate::PROTOCOL,
-    reference: Reference {
-        verb: "app",
-        command: serve::command,
-        serve: serve::serve,
-        start: start_reference,
-        has_threads: true,
-    },
+    reference: Reference { verb: "app", command, serve, start: start_reference, has_threads: true },
     managed: &[],
     greet: greet_nobody,
     room: any_room,
@@ -53,6 +58,145 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
 
 /// The reference server, `serve app` of `program`, with its data in a directory of its own below
 /// `TMPDIR`. The number of its service threads does not follow from its cores.
-pub fn builtin(program: std::path::PathBuf, cores: &[u32]) -> Builtin {
+pub fn builtin(program: PathBuf, cores: &[u32]) -> Builtin {
     Builtin { scratch: Some("plimsoll-segments-"), ..Builtin::new("app", program, cores) }
+}
+
+/// Its flags.
+fn command() -> clap::Command {
+    ServeAppArgs::augment_args(
+        clap::Command::new("app")
+            .about("The reference server of application transactions, and the calibrated one"),
+    )
+}
+
+/// Serves until it is stopped.
+fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
+    let args = ServeAppArgs::from_arg_matches(matches)?;
+    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    let _ = cores::pin_current_thread(&args.cores);
+    match &args.calibrated {
+        Some(spec) => serve_calibrated(&args, spec, console),
+        None => serve_app(&args, console),
+    }
+}
+
+fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
+    raise_descriptor_limit();
+    let config = AppConfig {
+        root: match (&args.root, &args.temporary_root) {
+            (Some(root), _) => SegmentsRoot::Kept(root.clone()),
+            (None, Some(root)) => SegmentsRoot::TemporaryAt(root.clone()),
+            (None, None) => SegmentsRoot::Temporary,
+        },
+        threads: args.threads,
+        durability: match args.durability {
+            DurabilityArg::None => Durability::None,
+            DurabilityArg::Fdatasync => Durability::Fdatasync,
+        },
+        segment_bytes_max: args.segment_max.0,
+        connections_max: args.connections_max.get(),
+        request_timeout: Duration::from_nanos(args.request_timeout.0),
+        memory_bytes: args.memory.map(|limit| limit.0),
+        metrics: args.metrics,
+        cores: args.cores.clone(),
+        work: Work(args.work.unwrap_or_default()),
+        troubles: Troubles::new(console.note),
+        ..AppConfig::new(args.listen)
+    };
+    let server = AppServer::bind(&config)?;
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["transactions URL --profile quick"],
+    )?;
+    if let Some(url) = server.metrics_url() {
+        (console.print)(&format!("metrics at {url}"));
+    }
+    server.serve_until(&stop)?;
+    Ok(())
+}
+
+fn serve_calibrated(
+    args: &ServeAppArgs,
+    spec: &CalibratedSpec,
+    console: &Console,
+) -> Result<(), HostError> {
+    raise_descriptor_limit();
+    let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
+    let server =
+        CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;
+    let stop = console.listens(
+        &server.url(),
+        args.stop_with_stdin,
+        &["transactions URL --profile quick"],
+    )?;
+    server.serve_until(&stop)?;
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+struct ServeAppArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7415")]
+    listen: SocketAddr,
+    /// Keep the clients' data segments in this directory, new, empty or used so before [default: a
+    /// temporary one, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Service threads, shared by all connections [default: 47 and one per processor]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    threads: Option<NonZeroU32>,
+    /// What a write waits for before it is answered
+    #[arg(long, value_enum, default_value_t = DurabilityArg::None, value_name = "HOW")]
+    durability: DurabilityArg,
+    /// Largest data segment of a client
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
+    segment_max: Bytes,
+    /// Most connections at a time, one more than clients for a run; more are refused
+    #[arg(long, value_name = "N", default_value = "8192")]
+    connections_max: NonZeroU32,
+    /// End a connection whose request is not complete, or whose reply is not taken, after so long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_span_arg)]
+    request_timeout: Nanos,
+    /// Limit the memory of the server, its part of the page cache included; needs root
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<Bytes>,
+    /// Serve metrics in Prometheus' format at http://ADDR/metrics
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
+    /// Do no work: answer after times drawn from a known law, as a queue with so many servers, for
+    /// example service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["root", "threads", "durability", "segment_max", "connections_max", "request_timeout", "memory", "metrics"])]
+    calibrated: Option<CalibratedSpec>,
+    /// Where a calibrated server writes what happened to each request, at its end
+    #[arg(long, value_name = "FILE", requires = "calibrated")]
+    log: Option<PathBuf>,
+    /// Cores to use, for example 0,2
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cores: Vec<u32>,
+    /// Spend so much processor time besides on each transaction, for example 50us: a slower server of
+    /// known speed
+    #[arg(long, value_name = "TIME", value_parser = parse_span_arg, conflicts_with = "calibrated")]
+    work: Option<Nanos>,
+    /// Keep the segments in this new or empty directory and remove it at the end
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "root")]
+    temporary_root: Option<PathBuf>,
+    /// Stop when standard input ends
+    #[arg(long, hide = true)]
+    stop_with_stdin: bool,
+}
+
+fn parse_threads(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse::<NonZeroU32>().ok().filter(|threads| threads.get() <= THREADS_MAX);
+    number.ok_or_else(|| format!("write a number of threads from 1 to {THREADS_MAX}"))
+}
+
+/// What a write waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DurabilityArg {
+    /// Nothing: the page cache has it, and a crash of the system may lose it
+    None,
+    /// fdatasync: it is on stable storage
+    Fdatasync,
 }

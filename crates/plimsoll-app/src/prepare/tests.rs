@@ -119,7 +119,7 @@ fn a_server_of_another_version_or_protocol_is_named_for_what_it_is() {
         host.set(|peer| peer.greeting = Some(greeting.to_vec()));
         greet(&site(1), &host).unwrap_err().to_string()
     };
-    let mut other = crate::wire::Welcome::refused(Refusal::Version).encode();
+    let mut other = Welcome::refused(Refusal::Version).encode();
     other[5] = 9;
     assert!(greeted(&other).contains("speaks version 9"), "{}", greeted(&other));
     let web = greeted(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");

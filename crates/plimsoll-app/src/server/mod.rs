@@ -4,10 +4,8 @@
 //! `docs/app-protocol.md` says what it answers, `docs/app-server.md` how it is run. It is a server
 //! to measure against: whoever reaches it may use it.
 
-mod accept;
 pub mod calibrated;
 pub mod connection;
-mod error;
 mod exchange;
 mod memory;
 mod metrics;
@@ -32,11 +30,10 @@ use crate::wire::{VERSION, Welcome, work_block};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, getrlimit};
 
-pub use error::AppServerError;
 pub use memory::MEMORY_BYTES_MIN;
 pub use root::{MARKER, SegmentsRoot};
 pub use segments::Durability;
-pub use troubles::Troubles;
+pub use troubles::{AppServerError, Troubles};
 
 use memory::MemoryLimit;
 use metrics::Metrics;

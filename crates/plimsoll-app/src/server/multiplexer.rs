@@ -14,12 +14,11 @@ use crate::wire::{Refusal, RequestType, Status, Welcome};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use super::accept::{self, Accepted, refusal};
 use super::connection::{Arrived, FRAME_BYTES_MAX, Malformed};
 use super::exchange::{Connection, Exchange, News, Phase, Received, Socket};
 use super::outbox::Sent;
 use super::service::Shared;
-use super::table::Table;
+use super::table::{self, Accepted, Table, refusal};
 use plimsoll_servers::ServerError;
 use plimsoll_servers::clock::monotonic_ns;
 
@@ -294,7 +293,7 @@ impl Multiplexer {
     fn accept_some(&mut self) {
         for _ in 0..ACCEPTED_PER_TURN_MAX {
             let Some(listener) = &self.listener else { return };
-            let socket = match accept::next(listener) {
+            let socket = match table::accept(listener) {
                 Accepted::Socket(socket) => socket,
                 Accepted::Nobody => return,
                 Accepted::OutOfDescriptors => return self.pause_accepting(),

@@ -6,7 +6,6 @@
 //! more and leaves.
 
 mod flight;
-mod pieces;
 mod site;
 #[cfg(test)]
 mod tests;
@@ -26,8 +25,7 @@ use super::segment::content_key;
 use super::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, Status, VERSION, WELCOME_BYTES, Welcome,
 };
-use flight::{Broken, Flight, Reply, Words, check_header, first_difference};
-use pieces::Pieces;
+use flight::{Broken, Flight, Pieces, Reply, Words, check_header, first_difference};
 use plimsoll_protocol::SurplusBytes;
 use site::Asked;
 pub use site::{AppSite, WorkerSite, segment_of};

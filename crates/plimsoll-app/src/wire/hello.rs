@@ -1,7 +1,6 @@
 //! Greetings: what a client is and wants, what a server offers or why it refuses.
 
-use super::bytes::{array, u16_at, u32_at, u64_at};
-use super::{MAGIC, VERSION, WireError};
+use super::{MAGIC, VERSION, WireError, array, u16_at, u32_at, u64_at};
 
 /// Length of a [`Hello`].
 pub const HELLO_BYTES: usize = 24;

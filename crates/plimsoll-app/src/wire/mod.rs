@@ -5,16 +5,17 @@
 //! A frame is a header of fixed size and the payload whose length the header names. A length above
 //! [`PAYLOAD_BYTES_MAX`] is refused before anything is kept for it.
 
-mod bytes;
-mod checksum;
+mod frames;
 mod hello;
-mod reply;
-mod request;
 
-pub use checksum::{WORK_BLOCK_BYTES, checksum, work_block, work_checksum};
-pub use hello::{HELLO_BYTES, Hello, Refusal, WELCOME_BYTES, Welcome};
-pub use reply::{REPLY_HEADER_BYTES, ReplyHeader, Status};
-pub use request::{REQUEST_HEADER_BYTES, RequestHeader, RequestType};
+use std::sync::LazyLock;
+
+use crc32fast::Hasher;
+
+pub use self::frames::{
+    REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, ReplyHeader, RequestHeader, RequestType, Status,
+};
+pub use self::hello::{HELLO_BYTES, Hello, Refusal, WELCOME_BYTES, Welcome};
 
 /// First four bytes of both greetings.
 pub const MAGIC: [u8; 4] = *b"PLMS";
@@ -50,6 +51,49 @@ pub enum WireError {
     /// A request for more bytes than fit in a reply.
     #[error("a size of {0} bytes; at most {PAYLOAD_BYTES_MAX} are allowed")]
     Size(u32),
+}
+
+/// Length of the block a unit of work goes over: more than a first-level cache holds.
+pub const WORK_BLOCK_BYTES: usize = 64 * 1_024;
+
+/// CRC-32 (IEEE 802.3, as in zlib) of `bytes`, going on from `seed`: zlib's `crc32(seed, bytes)`.
+pub fn checksum(seed: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = Hasher::new_with_initial(seed);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// The block a unit of work goes over: byte `i` is `(131 · i + ⌊i / 256⌋) mod 256`.
+pub fn work_block() -> &'static [u8; WORK_BLOCK_BYTES] {
+    static BLOCK: LazyLock<Box<[u8; WORK_BLOCK_BYTES]>> =
+        LazyLock::new(|| Box::new(std::array::from_fn(|i| (131 * i + i / 256) as u8)));
+    &BLOCK
+}
+
+/// The answer to `work` units: as many checksums of [`work_block`], each going on from the last,
+/// the first from `seed`.
+pub fn work_checksum(seed: u32, work: u32) -> u32 {
+    (0..work).fold(seed, |sum, _| checksum(sum, work_block()))
+}
+
+/// Sixteen bits at `at`.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes(array(bytes, at))
+}
+
+/// Thirty-two bits at `at`.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(array(bytes, at))
+}
+
+/// Sixty-four bits at `at`.
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(array(bytes, at))
+}
+
+/// `N` bytes at `at`.
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("the slice has N bytes")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Sockets. TCP: one thread per connection, which answers all calls of one read with one write. UDP:
-//! threads that share a socket, one datagram after the other.
+//! Sockets. TCP: one thread per connection, which answers all calls of one read with one write.
+//! UDP: threads that share a socket, one datagram after the other.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read as _, Write as _};

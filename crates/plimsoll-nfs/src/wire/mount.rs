@@ -5,8 +5,7 @@
 use super::flaws::Flaw;
 use super::v2::Handle2;
 use super::v3::Handle;
-use super::xdr::{Decode, Encode, List, Words, XdrError, XdrIn};
-use super::xdr::{Name, Path};
+use super::xdr::{Decode, Encode, List, Name, Path, Words, XdrError, XdrIn};
 
 /// Program number.
 pub const PROGRAM: u32 = 100_005;

@@ -1,5 +1,5 @@
-//! NFS version 2 (RFC 1094), every procedure, and what it makes of attributes: 32 bits where there are
-//! 64, microseconds, types in the mode.
+//! NFS version 2 (RFC 1094), every procedure, and what it makes of attributes: 32 bits where there
+//! are 64, microseconds, types in the mode.
 
 use super::{NfsCore, Turn};
 use crate::server::store::{

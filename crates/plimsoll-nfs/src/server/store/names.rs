@@ -1,7 +1,6 @@
 //! Changes of names, one at a time.
 
-use super::nodes::{Body, State};
-use super::nodes::{Entries, EntryIs};
+use super::nodes::{Body, Entries, EntryIs, State};
 use super::{
     Caller, Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, NAME_BYTES_MAX,
     New, OBJECT_CHARGE, Object, Place, SetAttributes, Status3, Store, WccData,

@@ -10,8 +10,7 @@ use crate::wire::v3::{
     ATTRIBUTES_BYTES, CreateHow, FileAttributes, FileKind, Handle, MkNodData, Reply3, SetTime,
     Status3,
 };
-use crate::wire::xdr::{Decode, Encode, List, Words, XdrIn};
-use crate::wire::xdr::{Name, Path};
+use crate::wire::xdr::{Decode, Encode, List, Name, Path, Words, XdrIn};
 
 /// Bytes to draw from, round and round.
 pub(crate) struct Draw<'a> {

@@ -1,5 +1,5 @@
-//! Names and directories: new objects (CREATE, MKDIR, SYMLINK, MKNOD), names that go or move (REMOVE,
-//! RMDIR, RENAME, LINK), listings (READDIR, READDIRPLUS). RFC 1813 §3.3.8 to §3.3.17.
+//! Names and directories: new objects (CREATE, MKDIR, SYMLINK, MKNOD), names that go or move
+//! (REMOVE, RMDIR, RENAME, LINK), listings (READDIR, READDIRPLUS). RFC 1813 §3.3.8 to §3.3.17.
 
 use super::{
     ATTRIBUTES_BYTES, Device, FileKind, Handle, LookupArgs, PostOpAttr, PostOpHandle, Reply3,

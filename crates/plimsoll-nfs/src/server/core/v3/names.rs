@@ -1,5 +1,5 @@
-//! Names of directories: those that come, go or move (CREATE to LINK), and listings of them (READDIR,
-//! READDIRPLUS).
+//! Names of directories: those that come, go or move (CREATE to LINK), and listings of them
+//! (READDIR, READDIRPLUS).
 //!
 //! Cookies stay what they are as long as the server knows its handles, so the cookie verifier is
 //! the instance that handles carry.
