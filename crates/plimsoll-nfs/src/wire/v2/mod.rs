@@ -167,7 +167,7 @@ xdr_struct! {
         file: Handle2,
         /// First byte.
         offset: u32,
-        /// Most bytes wanted, [`super::DATA_BYTES_MAX`] at most.
+        /// Most bytes wanted, [`DATA_BYTES_MAX`] at most.
         count: u32,
         /// Not used.
         total_count: u32,
