@@ -2,7 +2,6 @@
 
 use plimsoll_model::units::Nanos;
 
-use super::outbox::{Memory, Outbox};
 use crate::driver::{Driver, Route, Slot};
 use crate::seam::{Link, LinkError, LinkKind};
 use crate::signs::{Parts, ReplyShape};
@@ -10,6 +9,9 @@ use crate::signs::{Parts, ReplyShape};
 /// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
 /// requests stays far below, 30 writes of 8 KiB do not.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
+
+/// A buffer this large is not kept for the next time.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// State of one connection.
 pub(super) struct LinkState {
@@ -391,95 +393,68 @@ impl Link {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::driver::{LocalPort, Ready, Received, Wait};
+/// Bytes of a link that its socket has not been given, or has not taken, yet: in order; of datagrams,
+/// with their borders.
+#[derive(Default)]
+struct Outbox {
+    bytes: Vec<u8>,
+    /// Of each datagram; empty for a stream.
+    lengths: Vec<usize>,
+}
 
-    /// Takes everything, or only so much at once.
-    struct Sockets {
-        room_bytes: usize,
-        sent: Vec<u8>,
+impl Outbox {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.lengths.is_empty()
     }
 
-    impl Driver for Sockets {
-        fn now(&mut self) -> Nanos {
-            Nanos::ZERO
-        }
-        fn connect(&mut self, _: Slot, _: LinkKind, _: &Route) -> Result<(), LinkError> {
-            Ok(())
-        }
-        fn connected(&mut self, _: Slot) -> Result<(), LinkError> {
-            Ok(())
-        }
-        fn send(&mut self, _: Slot, bytes: &[u8]) -> Result<usize, LinkError> {
-            let taken = &bytes[..bytes.len().min(self.room_bytes)];
-            self.sent.extend_from_slice(taken);
-            Ok(taken.len())
-        }
-        fn recv(&mut self, _: Slot, _: &mut [u8]) -> Result<Received, LinkError> {
-            Ok(Received::Nothing)
-        }
-        fn discard(&mut self, _: Slot, _: usize) -> Result<Received, LinkError> {
-            Ok(Received::Nothing)
-        }
-        fn close(&mut self, _: Slot) {}
-        fn wait(&mut self, _: Wait, _: &mut Vec<Ready>) {}
+    fn len(&self) -> usize {
+        self.bytes.len()
     }
 
-    fn links(room_bytes: usize) -> Links<Sockets> {
-        Links::new(Sockets { room_bytes, sent: Vec::new() }, Sending::Batched)
-    }
-
-    fn connect(links: &mut Links<Sockets>) -> Link {
-        let to = "127.0.0.1:1".parse().expect("an address");
-        let route = Route { to, unix: None, from: None, port: LocalPort::Any };
-        let link = links.connect(0, LinkKind::Stream, &route);
-        assert_eq!(links.writable(link), Ok(true));
-        link
-    }
-
-    #[test]
-    fn a_closed_slot_is_used_again_in_the_next_round_under_another_name() {
-        let mut links = links(usize::MAX);
-        let mut seen = std::collections::BTreeSet::new();
-        let mut before: Option<Link> = None;
-        for _ in 0..1_000 {
-            let first = connect(&mut links);
-            let old_is_nobody =
-                |links: &mut Links<Sockets>| before.is_none_or(|old| links.get(old).is_none());
-            assert!(old_is_nobody(&mut links));
-            links.close(first);
-            let second = connect(&mut links);
-            assert!(old_is_nobody(&mut links));
-            before = Some(first);
-            assert_ne!(first.slot(), second.slot(), "events of this round may name the first");
-            links.close(second);
-            assert!(seen.insert(first.0) && seen.insert(second.0), "a name is used once");
-            assert!(links.get(first).is_none() && links.get(second).is_none());
-            links.end_round();
+    fn push(&mut self, kind: LinkKind, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        if kind == LinkKind::Datagram {
+            self.lengths.push(bytes.len());
         }
-        assert_eq!(links.states.len(), 2);
     }
 
-    #[test]
-    fn what_was_sent_in_the_turn_leaves_before_its_link_is_closed() {
-        let mut links = links(usize::MAX);
-        let link = connect(&mut links);
-        links.send(link, b"last words");
-        links.close(link);
-        links.end_turn();
-        assert_eq!(links.driver().sent, b"last words");
+    /// Sends what the socket takes; how many bytes that was.
+    fn send<D: Driver>(
+        &mut self,
+        kind: LinkKind,
+        slot: Slot,
+        driver: &mut D,
+    ) -> Result<usize, LinkError> {
+        let sent = match kind {
+            LinkKind::Stream => driver.send(slot, &self.bytes)?,
+            LinkKind::Datagram => {
+                let taken = driver.send_datagrams(slot, &self.bytes, &self.lengths)?;
+                self.lengths.drain(..taken).sum()
+            }
+        };
+        self.bytes.drain(..sent);
+        Ok(sent)
     }
 
-    #[test]
-    fn a_socket_that_takes_no_more_is_not_asked_again_when_its_link_is_closed() {
-        let mut links = links(4);
-        let link = connect(&mut links);
-        links.send(link, b"last words");
-        links.end_turn();
-        links.close(link);
-        assert_eq!(links.driver().sent, b"last");
-        assert_eq!(links.bytes_sent(), 4);
+    /// Forgets everything. `Keep` keeps the memory for the next time, unless it has grown large.
+    fn clear(&mut self, memory: Memory) {
+        if memory == Memory::Free || self.bytes.capacity() > KEPT_BYTES_MAX {
+            *self = Self::default();
+        } else {
+            self.bytes.clear();
+            self.lengths.clear();
+        }
     }
 }
+
+/// What becomes of a buffer that is empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// Needed again soon.
+    Keep,
+    /// Seldom needed.
+    Free,
+}
+
+#[cfg(test)]
+mod tests;

@@ -13,8 +13,6 @@ mod connections;
 mod lateness;
 mod links;
 mod ops;
-mod outbox;
-mod port;
 mod recording;
 mod schedule;
 mod seat;

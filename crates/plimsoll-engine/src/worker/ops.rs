@@ -4,9 +4,8 @@
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::clients::{Clients, DueEntry};
+use super::clients::{Clients, Completion, DueEntry, Port, Produced, Surplus};
 use super::connections::Connections;
-use super::port::{Completion, Port, Produced, Surplus};
 use super::recording::{Counted, GAP_MIN, Recording};
 use super::schedule::{End, Outgoing, Schedules};
 use crate::driver::Driver;
