@@ -20,6 +20,9 @@ const ERROR_SAMPLES_MAX: usize = 10;
 /// First ops of a point whose mean says something; the very first meets caches that are cold.
 const FIRST_OPS_MIN: u64 = 3;
 
+/// The position of a point, in its findings too, until the points beside it are known.
+pub(crate) const UNPLACED: u32 = 0;
+
 /// The figures of a point. Its `valid` is false until the rules have been checked.
 pub(crate) fn point_result(
     started: &RunStarted,
@@ -30,7 +33,7 @@ pub(crate) fn point_result(
     let totals = &record.totals;
     let closed = matches!(record.load, Load::Closed { .. });
     let mut result = PointResult {
-        position: view.position,
+        position: UNPLACED,
         stem: Some(record.point.stem()),
         requested: record.load.requested(),
         offered_ops_per_s: match record.load {

@@ -10,11 +10,12 @@ use plimsoll_model::event::{
 };
 use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{NotCounted, Verdict};
+use plimsoll_model::result::{NotCounted, RunResult, Verdict};
 use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
-use crate::raw::{PointTimes, PointView, RawRun, SecondTimes};
+use crate::analyse::{Analysis, not_started};
+use crate::raw::{PointTimes, PointView, SecondTimes};
 use crate::validity::{Evidence, check_counted, check_point};
 
 const WARM_UP_SECONDS: u32 = 10;
@@ -57,12 +58,7 @@ impl TestPoint {
     }
 
     fn judge<T>(&self, judge: impl Fn(&Evidence<'_>) -> T) -> T {
-        let view = PointView {
-            record: &self.record,
-            samples: Vec::new(),
-            lost: self.lost.iter().map(String::as_str).collect(),
-            position: 1,
-        };
+        let view = PointView { record: &self.record, samples: &[], lost: &self.lost };
         judge(&Evidence {
             suite: &self.suite,
             started: &self.started,
@@ -266,6 +262,40 @@ impl PointBuilder {
             server_core_users: None,
             ops: None,
         }
+    }
+}
+
+/// A bundle: the journal's records, and histograms by stem of the point.
+pub(crate) struct RawRun<'a> {
+    pub suite: &'a Suite,
+    pub journal: &'a [JournalRecord],
+    pub histograms: BTreeMap<String, PointTimes>,
+    pub disclosure: Option<Disclosure>,
+}
+
+/// The result of a bundle, as the program derives it.
+pub(crate) fn analyse(raw: &RawRun<'_>) -> RunResult {
+    let Some(JournalRecord::RunStarted(started)) = raw.journal.first() else {
+        return not_started(raw.suite, raw.disclosure.as_ref());
+    };
+    let mut analysis = Analysis::begin(raw.suite, started.clone(), raw.disclosure.clone());
+    for record in &raw.journal[1..] {
+        add(&mut analysis, record, &raw.histograms);
+    }
+    analysis.finish()
+}
+
+/// Takes in a record as it comes.
+pub(crate) fn add(
+    analysis: &mut Analysis<'_>,
+    record: &JournalRecord,
+    histograms: &BTreeMap<String, PointTimes>,
+) {
+    match record {
+        JournalRecord::PointFinished(point) => {
+            analysis.add_point(point, histograms.get(&point.point.stem()));
+        }
+        other => analysis.add_record(other),
     }
 }
 

@@ -1,18 +1,18 @@
 //! From a bundle to its derived files: `result.json`, `report.html`, `manifest.json`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::{PointTimes, RawRun, SecondTimes, analyse};
+use plimsoll_analysis::{Analysis, PointTimes, SecondTimes, not_started};
 use plimsoll_model::assignment::PointId;
 use plimsoll_model::bundle::{
     BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, write_durably,
 };
-use plimsoll_model::event::{OpTimes, add_times};
+use plimsoll_model::event::{JournalRecord, OpTimes, add_times};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::prices::PricedSystem;
 use plimsoll_model::published::{PublishedComparison, PublishedPage};
 use plimsoll_model::result::RunResult;
+use plimsoll_model::suite::Suite;
 use plimsoll_report::{Beside, ReportError};
 
 use crate::exit::{Exit, Failure};
@@ -23,16 +23,30 @@ pub(crate) fn result_of(dir: &Path) -> Result<RunResult, Failure> {
     let reader = BundleReader::open(dir)?;
     let suite_file = dir.join(SUITE_FILE).display().to_string();
     let suite = suite_source::parse(&suite_file, reader.suite_text(), &[])?;
-    let mut histograms = BTreeMap::new();
-    if let Some(started) = reader.journal().started() {
-        for point in reader.journal().points() {
-            let times = point_times(&reader, point.point, &started.op_names)?;
-            histograms.insert(point.point.stem(), times);
+    match analysis_of(&reader, &suite)? {
+        Some(analysis) => Ok(analysis.finish()),
+        None => Ok(not_started(&suite, reader.disclosure()?.as_ref())),
+    }
+}
+
+/// Takes in what a bundle holds, one load point after the other; `None` where not even the first
+/// record was written.
+pub(crate) fn analysis_of<'s>(
+    reader: &BundleReader,
+    suite: &'s Suite,
+) -> Result<Option<Analysis<'s>>, Failure> {
+    let Some(started) = reader.journal().started() else { return Ok(None) };
+    let mut analysis = Analysis::begin(suite, started.clone(), reader.disclosure()?);
+    for record in reader.journal().records.iter().skip(1) {
+        match record {
+            JournalRecord::PointFinished(point) => {
+                let times = point_times(reader, point.point, &started.op_names)?;
+                analysis.add_point(point, Some(&times));
+            }
+            other => analysis.add_record(other),
         }
     }
-    let disclosure = reader.disclosure()?;
-    let journal = &reader.journal().records;
-    Ok(analyse(&RawRun { suite: &suite, journal, histograms, disclosure }))
+    Ok(Some(analysis))
 }
 
 /// Histograms of a finished point, read back from its interval log.
