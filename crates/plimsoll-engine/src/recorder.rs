@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{
-    Interval, OpCounts, OpTimes, Phase, TargetTotals, UnexpectedCount, WorkerHealth, WorkerTotals,
+    Interval, OpCounts, OpTimes, Phase, SecondRecord, TargetTotals, UnexpectedCount, WorkerHealth,
+    WorkerTotals,
 };
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
@@ -107,15 +108,12 @@ struct Clients {
 
 struct Current {
     ops: Vec<OpTimes>,
-    done: u64,
-    errors: u64,
-    bytes_read: u64,
-    bytes_written: u64,
+    record: SecondRecord,
 }
 
 impl Current {
-    const fn new(ops: Vec<OpTimes>) -> Self {
-        Self { ops, done: 0, errors: 0, bytes_read: 0, bytes_written: 0 }
+    fn new(ops: Vec<OpTimes>) -> Self {
+        Self { ops, record: SecondRecord::default() }
     }
 }
 
@@ -181,7 +179,7 @@ impl Recorder {
     /// Records the end of an op, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
-        let current = &mut self.current;
+        let current = &mut self.current.record;
         current.done += 1;
         current.errors += u64::from(failed);
         current.bytes_read += outcome.bytes_read;
@@ -331,14 +329,14 @@ impl Recorder {
         let ended = std::mem::replace(&mut self.current, fresh);
         let interval = Interval {
             worker: self.worker,
-            second: self.second,
             start: self.start,
             end,
-            phase: self.phase,
-            done: ended.done,
-            errors: ended.errors,
-            bytes_read: ended.bytes_read,
-            bytes_written: ended.bytes_written,
+            record: SecondRecord {
+                second: self.second,
+                phase: self.phase,
+                length_ns: (end - self.start).0,
+                ..ended.record
+            },
             ops: ended.ops,
             health: WorkerHealth { wall_ns: (end - self.start).0, ..WorkerHealth::default() },
         };

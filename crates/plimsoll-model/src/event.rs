@@ -27,7 +27,8 @@ pub use times::{
     new_times,
 };
 pub use totals::{
-    OpCounts, SecondRecord, TICK, TICKS_MAX, TargetTotals, UnexpectedCount, WorkerTotals,
+    OpCounts, SecondRecord, SessionCounters, TICK, TICKS_MAX, TargetTotals, UnexpectedCount,
+    WorkerTotals,
 };
 
 /// Version of the journal's records.
@@ -64,10 +65,11 @@ pub enum AgentEvent {
 }
 
 /// Part of a load point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Before the window; not counted.
+    #[default]
     WarmUp,
     /// The window.
     Measure,
@@ -92,22 +94,12 @@ impl Phase {
 pub struct Interval {
     /// Worker number.
     pub worker: u32,
-    /// 0, 1, 2 … seconds from the start of the point.
-    pub second: u32,
     /// Start, from the start of the point.
     pub start: Nanos,
     /// End, from the start of the point.
     pub end: Nanos,
-    /// Phase in which the ops of this interval *finished*.
-    pub phase: Phase,
-    /// Ops that finished in the interval, whatever their due time.
-    pub done: u64,
-    /// Of those, failed.
-    pub errors: u64,
-    /// Application bytes read by them.
-    pub bytes_read: u64,
-    /// Application bytes written by them.
-    pub bytes_written: u64,
+    /// Ops that finished in it, and in which second and phase.
+    pub record: SecondRecord,
     /// Times of finished ops by op kind: in the measure and drain phases only ops that were *due*
     /// in the window, in warm-up all. Index is the [`crate::outcome::OpKind`].
     pub ops: Vec<OpTimes>,

@@ -214,7 +214,7 @@ impl<'a> Recording<'a> {
 
     /// Ends the interval.
     pub(super) fn roll(&mut self, end: Nanos, counted: &Counted) {
-        self.counters.add(&counted.sessions);
+        self.counters.add(counted.sessions.clone());
         let before = self.recorder.phase();
         let mut interval = self.recorder.roll(end);
         let cpu = clock::thread_cpu();
@@ -265,9 +265,7 @@ impl<'a> Recording<'a> {
             totals.wire_bytes_in = now.bytes_received - before.bytes_received;
             totals.wire_bytes_out = now.bytes_sent - before.bytes_sent;
             totals.connects = now.connects - before.connects;
-            totals.retransmissions = counters.retransmissions;
-            totals.verified = counters.verified;
-            totals.nonconformities = counters.nonconformities;
+            totals.add_sessions(&counters);
         }
     }
 

@@ -21,7 +21,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
 
 use super::kept::KeptSlices;
-use super::merge::{FullSlice, Slices, add_totals};
+use super::merge::{FullSlice, Slices};
 use super::placement::Placement;
 use super::signals::Signals;
 use super::watcher::{PointUse, Watcher};
@@ -206,7 +206,7 @@ impl PointDesk<'_, '_> {
                     self.record(JournalRecord::ClientLost { point, client, reason })?;
                 }
             }
-            AgentEvent::WorkerFinished(totals) => add_totals(&mut listening.totals, *totals),
+            AgentEvent::WorkerFinished(totals) => listening.totals.add(*totals),
             AgentEvent::WorkerPanicked { message } => listening.panic = Some(message),
         }
         Ok(())
