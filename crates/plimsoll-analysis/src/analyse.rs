@@ -115,9 +115,6 @@ impl<'a> Analysis<'a> {
         let Self { suite, view, .. } = self;
         let disclosure = self.disclosure.as_ref();
         let mut result = frame(suite, disclosure, Some(&view.started));
-        if let Some((departures, method)) = &view.departures {
-            (result.departures, result.method) = (departures.clone(), method.clone());
-        }
         let searched = view.started.capacity.is_some();
         let on_ladder = |point: &&JudgedPoint| match searched {
             true => point.attempt.is_some(),

@@ -50,6 +50,6 @@ pub mod times;
 pub mod validity;
 
 pub use analyse::{Analysis, JudgedPoint, not_started};
-pub use raw::{PointTimes, SecondTimes};
+pub use raw::PointTimes;
 #[cfg(test)]
 use testing::analyse;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::bundle::TimeKind;
+use plimsoll_model::bundle::{IntervalSlice, TimeKind};
 use plimsoll_model::event::{
     Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
@@ -15,19 +15,6 @@ use plimsoll_model::units::Nanos;
 
 use crate::blocks::Coarse;
 use crate::times::{Batch, SecondSummary};
-
-/// One second of a point or a slice of it, merged over workers.
-#[derive(Clone, Debug)]
-pub struct SecondTimes {
-    /// 0, 1, 2 … from the start of the point.
-    pub second: u32,
-    /// When the slice of it began, from the start of the point.
-    pub start: Nanos,
-    /// Phase in which the ops finished.
-    pub phase: Phase,
-    /// By op kind, in the order of the run's op names.
-    pub ops: Vec<OpTimes>,
-}
 
 /// The times of one load point, taken in one second at a time: a second's histograms are some
 /// hundred KiB, so only their sums and a summary of each second are kept.
@@ -53,7 +40,7 @@ pub(crate) struct Slice {
 
 impl PointTimes {
     /// All seconds of a point, in any order.
-    pub fn from_seconds(seconds: impl IntoIterator<Item = SecondTimes>) -> Self {
+    pub fn from_seconds(seconds: impl IntoIterator<Item = IntervalSlice>) -> Self {
         let mut times = Self::default();
         for second in seconds {
             times.add(&second);
@@ -63,7 +50,7 @@ impl PointTimes {
 
     /// Takes in one second or a slice of it, merged over workers, in order of time. One in which
     /// nothing ended is none: an interval log does not have it.
-    pub fn add(&mut self, second: &SecondTimes) {
+    pub fn add(&mut self, second: &IntervalSlice) {
         let is_empty = |op: &OpTimes| TimeKind::ALL.iter().all(|kind| kind.of(op).is_none());
         if second.ops.iter().all(is_empty) {
             return;
@@ -174,8 +161,6 @@ pub(crate) struct RunView {
     pub peak: Option<PeakView>,
     /// What the search for a capacity came to, once it has ended.
     pub capacity: Option<String>,
-    /// Deviations and parameters of the ladder, in place of those of the start.
-    pub departures: Option<(Vec<String>, Vec<Parameter>)>,
     pub ending: Ending,
     pub resumed: u32,
     /// A part of the run was made by a program with debug assertions.
@@ -197,7 +182,6 @@ impl RunView {
             started,
             peak: None,
             capacity: None,
-            departures: None,
             ending: Ending::Torn,
             resumed: 0,
             resumed_debug: false,
@@ -225,15 +209,20 @@ impl RunView {
             }
             JournalRecord::CapacitySearched { how, departures, method } => {
                 self.capacity = Some(how.clone());
-                self.departures = Some((departures.clone(), method.clone()));
+                self.settle(departures, method);
             }
             JournalRecord::LadderPlanned { departures, method, .. } => {
-                self.departures = Some((departures.clone(), method.clone()));
+                self.settle(departures, method);
             }
             JournalRecord::Interrupted { .. } => self.ending = Ending::Interrupted,
             JournalRecord::Aborted { reason, .. } => self.ending = Ending::Aborted(reason.clone()),
             JournalRecord::RunFinished { .. } => self.ending = Ending::Finished,
         }
+    }
+
+    /// Deviations and parameters of the ladder take the place of those of the start.
+    fn settle(&mut self, departures: &[String], method: &[Parameter]) {
+        (self.started.departures, self.started.method) = (departures.to_vec(), method.to_vec());
     }
 }
 
@@ -241,11 +230,12 @@ impl RunView {
 mod tests {
     use super::*;
 
-    fn second(second: u32, phase: Phase, response_ns: u64) -> SecondTimes {
+    fn second(second: u32, phase: Phase, response_ns: u64) -> IntervalSlice {
         let mut times = OpTimes::new();
         times.response.record(response_ns).unwrap();
         let start = Nanos::from_secs(u64::from(second));
-        SecondTimes { second, start, phase, ops: vec![OpTimes::new(), times] }
+        let length = Nanos::from_secs(1);
+        IntervalSlice { second, start, length, phase, ops: vec![OpTimes::new(), times] }
     }
 
     #[test]

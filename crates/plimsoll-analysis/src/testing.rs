@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::{Load, Pacing, PointId, Purpose};
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{
     JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
@@ -15,7 +16,7 @@ use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribut
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 use crate::analyse::{Analysis, not_started};
-use crate::raw::{PointTimes, PointView, SecondTimes};
+use crate::raw::{PointTimes, PointView};
 use crate::validity::{Evidence, check_counted, check_point};
 
 const WARM_UP_SECONDS: u32 = 10;
@@ -209,7 +210,7 @@ impl PointBuilder {
             let mut times = OpTimes::new();
             self.record_times(&mut times, 1);
             let start = Nanos::from_secs(u64::from(second));
-            SecondTimes { second, start, phase, ops: vec![times] }
+            IntervalSlice { length: Nanos::from_secs(1), second, start, phase, ops: vec![times] }
         }))
     }
 

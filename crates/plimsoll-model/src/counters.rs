@@ -49,17 +49,11 @@ macro_rules! struct_with_counters {
             /// All of them, in the order of their columns.
             pub const ALL: &'static [Self] = &[$(Self::$counter,)*];
 
-            /// Its column in `points.csv`.
-            pub const fn heading(self) -> &'static str {
+            /// Its column in `points.csv`, and the one that it has in the report where a load point
+            /// counted any.
+            pub const fn columns(self) -> (&'static str, Option<&'static str>) {
                 match self {
-                    $(Self::$counter => $heading,)*
-                }
-            }
-
-            /// Its column in the report, which is there when a load point has counted any.
-            pub const fn label(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$counter => $label,)*
+                    $(Self::$counter => ($heading, $label),)*
                 }
             }
         }
@@ -96,19 +90,16 @@ macro_rules! counters_of {
     ($name:ident $number:ty [$($counter:ident $field:ident)*]) => {
         impl $name {
             /// What was counted.
-            pub const fn counter(&self, counter: $crate::counters::Counter) -> $number {
+            pub const fn counter(&self, counter: Counter) -> $number {
                 match counter {
-                    $($crate::counters::Counter::$counter => self.$field,)*
+                    $(Counter::$counter => self.$field,)*
                 }
             }
 
             /// The same, to be changed.
-            pub const fn counter_mut(
-                &mut self,
-                counter: $crate::counters::Counter,
-            ) -> &mut $number {
+            pub const fn counter_mut(&mut self, counter: Counter) -> &mut $number {
                 match counter {
-                    $($crate::counters::Counter::$counter => &mut self.$field,)*
+                    $(Counter::$counter => &mut self.$field,)*
                 }
             }
         }

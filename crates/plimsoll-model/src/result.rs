@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
-use crate::counters::with_counters;
+use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
 use crate::finding::Finding;

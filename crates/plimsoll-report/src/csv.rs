@@ -173,7 +173,7 @@ fn point_headers(run: &RunResult, further: Further) -> Vec<String> {
         "clients_participating",
         "window_s",
     ]));
-    header.extend(Counter::ALL.iter().map(|counter| counter.heading().to_owned()));
+    header.extend(Counter::ALL.iter().map(|counter| counter.columns().0.to_owned()));
     header.extend(headers(&[
         "generator_cpu_busy_ratio_max",
         "generator_run_delay_ratio_max",

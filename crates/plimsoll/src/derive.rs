@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::{Analysis, PointTimes, SecondTimes, not_started};
+use plimsoll_analysis::{Analysis, PointTimes, not_started};
 use plimsoll_model::assignment::PointId;
 use plimsoll_model::bundle::{
-    BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, write_durably,
+    BundleReader, IntervalEntry, IntervalSlice, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE,
+    write_durably,
 };
 use plimsoll_model::event::{JournalRecord, OpTimes, add_times};
 use plimsoll_model::outcome::OpNames;
@@ -56,12 +57,12 @@ pub(crate) fn point_times(
     op_names: &OpNames,
 ) -> Result<PointTimes, Failure> {
     let mut times = PointTimes::default();
-    let mut open: Option<SecondTimes> = None;
+    let mut open: Option<IntervalSlice> = None;
     reader.intervals(point, op_names, |entry| {
         let same = open.as_ref().is_some_and(|s| (s.start, s.phase) == (entry.start, entry.phase));
         if !same {
-            let IntervalEntry { second, start, phase, .. } = entry;
-            let next = SecondTimes { second, start, phase, ops: Vec::new() };
+            let IntervalEntry { second, start, length, phase, .. } = entry;
+            let next = IntervalSlice { second, start, length, phase, ops: Vec::new() };
             if let Some(full) = open.replace(next) {
                 times.add(&full);
             }
@@ -76,7 +77,7 @@ pub(crate) fn point_times(
     Ok(times)
 }
 
-fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
+fn put(second: &mut IntervalSlice, entry: IntervalEntry, ops: usize) {
     if second.ops.is_empty() {
         second.ops.resize_with(ops, OpTimes::new);
     }
@@ -183,11 +184,11 @@ mod tests {
     #[test]
     fn lines_of_one_second_add_up() {
         let phase = Phase::Measure;
-        let mut second = SecondTimes { second: 0, start: Nanos::ZERO, phase, ops: Vec::new() };
+        let (start, length) = (Nanos::ZERO, Nanos::from_secs(1));
+        let mut second = IntervalSlice { second: 0, start, length, phase, ops: Vec::new() };
         for value in [5, 7] {
             let mut times = new_times();
             times.record(value).unwrap();
-            let (start, length) = (Nanos::ZERO, Nanos::from_secs(1));
             let kind = TimeKind::Response;
             put(
                 &mut second,

@@ -216,7 +216,7 @@ fn failed_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
         .iter()
         .filter(|counter| shown(**counter))
         .filter_map(|counter| {
-            Some(filled(figures(counter.label()?, ""), |p| count(p.counter(*counter))))
+            Some(filled(figures(counter.columns().1?, ""), |p| count(p.counter(*counter))))
         })
         .collect();
     columns.push(filled(figures("errors", ""), move |p| match foreign && p.errors.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_analysis::{Analysis, PointTimes, SecondTimes};
+use plimsoll_analysis::{Analysis, PointTimes};
 use plimsoll_engine::agent;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Assignment;
@@ -334,9 +334,8 @@ impl Listening {
             return Ok(false);
         };
         self.log.write(&slice)?;
-        let IntervalSlice { second, phase, ops, .. } = slice;
         let start = to_the_millisecond(slice.start);
-        self.times.add(&SecondTimes { second, start, phase, ops });
+        self.times.add(&IntervalSlice { start, ..slice });
         Ok(true)
     }
 }
