@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::bundle::{IntervalSlice, TimeKind};
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
+    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, TimeKind, Times, new_times,
 };
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;

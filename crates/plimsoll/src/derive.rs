@@ -175,8 +175,7 @@ pub(crate) fn exit_of(result: &RunResult) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::bundle::TimeKind;
-    use plimsoll_model::event::{Phase, new_times};
+    use plimsoll_model::event::{Phase, TimeKind, new_times};
     use plimsoll_model::units::Nanos;
 
     use super::*;

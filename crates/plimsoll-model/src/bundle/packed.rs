@@ -6,8 +6,8 @@ use std::io;
 
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 
-use super::{IntervalSlice, TimeKind};
-use crate::event::{OpTimes, Phase};
+use super::IntervalSlice;
+use crate::event::{OpTimes, Phase, TimeKind};
 use crate::units::Nanos;
 
 /// An interval slice that is kept until there is time to write it.
