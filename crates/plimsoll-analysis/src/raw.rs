@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, TimeKind, Times, new_times,
+    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;
@@ -51,8 +51,7 @@ impl PointTimes {
     /// Takes in one second or a slice of it, merged over workers, in order of time. One in which
     /// nothing ended is none: an interval log does not have it.
     pub fn add(&mut self, second: &IntervalSlice) {
-        let is_empty = |op: &OpTimes| TimeKind::ALL.iter().all(|kind| kind.of(op).is_none());
-        if second.ops.iter().all(is_empty) {
+        if second.ops.iter().all(OpTimes::is_empty) {
             return;
         }
         if second.phase != Phase::WarmUp {

@@ -73,7 +73,7 @@ impl<W: Write> IntervalLog<W> {
     /// Writes the histograms of one slice that hold anything.
     pub fn write(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         for (op_tag, times) in self.op_tags.iter().zip(&slice.ops) {
-            for kind in TimeKind::ALL {
+            for kind in TimeKind::all() {
                 let Some(times) = kind.of(times) else { continue };
                 let tag = format!("{}/{op_tag}.{}", slice.phase.as_str(), kind.as_str());
                 let tag = Tag::new(&tag).expect("the name is encoded and the rest is constant");

@@ -92,38 +92,32 @@ pub enum TimeKind {
 }
 
 impl TimeKind {
-    /// Every kind.
-    pub const ALL: [Self; 10] = [
-        Self::Response,
-        Self::Service,
-        Self::SendLag,
-        Self::Lateness,
-        Self::ReceiveLag,
-        Self::ResponseLow,
-        Self::ServiceLow,
-        Self::FirstPiece,
-        Self::PieceGap,
-        Self::Unsent,
+    /// Every kind, with the word for it in a tag.
+    const WORDS: [(Self, &str); 10] = [
+        (Self::Response, "response"),
+        (Self::Service, "service"),
+        (Self::SendLag, "send_lag"),
+        (Self::Lateness, "lateness"),
+        (Self::ReceiveLag, "receive_lag"),
+        (Self::ResponseLow, "response_low"),
+        (Self::ServiceLow, "service_low"),
+        (Self::FirstPiece, "first_piece"),
+        (Self::PieceGap, "piece_gap"),
+        (Self::Unsent, "unsent"),
     ];
+
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::WORDS.into_iter().map(|(kind, _)| kind)
+    }
 
     /// The word for it in a tag.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            Self::Service => "service",
-            Self::SendLag => "send_lag",
-            Self::Lateness => "lateness",
-            Self::ReceiveLag => "receive_lag",
-            Self::ResponseLow => "response_low",
-            Self::ServiceLow => "service_low",
-            Self::FirstPiece => "first_piece",
-            Self::PieceGap => "piece_gap",
-            Self::Unsent => "unsent",
-        }
+        Self::WORDS[self as usize].1
     }
 
     pub(crate) fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|k| k.as_str() == word)
+        Self::all().find(|kind| kind.as_str() == word)
     }
 
     /// That one of an op's histograms, if it holds anything.
@@ -216,22 +210,17 @@ impl OpTimes {
         self.unsent = None;
     }
 
+    /// Nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        TimeKind::all().all(|kind| kind.of(self).is_none())
+    }
+
     /// Adds each distribution to its like.
     pub fn add(&mut self, other: &Self) {
-        add_times(&mut self.response, &other.response);
-        add_times(&mut self.service, &other.service);
-        add_times(&mut self.send_lag, &other.send_lag);
-        add_times(&mut self.lateness, &other.lateness);
-        add_times(&mut self.receive_lag, &other.receive_lag);
-        add_times(&mut self.response_low, &other.response_low);
-        add_times(&mut self.service_low, &other.service_low);
-        if let Some(pieces) = &other.pieces {
-            let sum = self.pieces.get_or_insert_default();
-            add_times(&mut sum.first, &pieces.first);
-            add_times(&mut sum.gap, &pieces.gap);
-        }
-        if let Some(unsent) = &other.unsent {
-            add_times(self.unsent_mut(), unsent);
+        for kind in TimeKind::all() {
+            if let Some(times) = kind.of(other) {
+                add_times(kind.of_mut(self), times);
+            }
         }
     }
 
