@@ -34,11 +34,10 @@ struct Second {
     end: Nanos,
 }
 
+/// An interval of all workers that have reported it.
 #[derive(Debug)]
 struct Joined {
-    slice: IntervalSlice,
-    end: Nanos,
-    record: SecondRecord,
+    interval: Interval,
     busy_ratio_max: f64,
 }
 
@@ -87,12 +86,12 @@ impl Slices {
             *reached = (*reached).max(interval.end);
             self.health[worker].push(interval.health);
         }
-        match self.waiting.entry((interval.start, interval.record.phase)) {
-            std::collections::btree_map::Entry::Occupied(mut entry) => {
-                entry.get_mut().add(interval)
-            }
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(Joined::new(interval));
+        let key = (interval.start, interval.record.phase);
+        match self.waiting.get_mut(&key) {
+            Some(joined) => joined.add(&interval),
+            None => {
+                let busy_ratio_max = interval.health.busy_ratio();
+                self.waiting.insert(key, Joined { interval, busy_ratio_max });
             }
         }
         self.take_full()
@@ -114,7 +113,7 @@ impl Slices {
         let mut full = Vec::new();
         while let Some((_, first)) = self.waiting.first_key_value() {
             let overdue = self.waiting.len() > WAITING_SLICES_MAX;
-            if !overdue && first.end > slowest {
+            if !overdue && first.interval.end > slowest {
                 break;
             }
             let Some((_, joined)) = self.waiting.pop_first() else { break };
@@ -125,16 +124,16 @@ impl Slices {
 
     fn finish(&mut self, joined: Joined) -> FullSlice {
         let view = self.show(&joined);
-        let Joined { mut slice, end, mut record, .. } = joined;
-        slice.length = end.saturating_sub(slice.start);
-        record.length_ns = slice.length.0;
-        let key = (record.second, record.phase);
+        let Interval { start, end, mut record, ops, .. } = joined.interval;
+        let length = end.saturating_sub(start);
+        record.length_ns = length.0;
+        let SecondRecord { second, phase, .. } = record;
+        let slice = IntervalSlice { second, start, length, phase, ops };
         // The second is among the last; only a part that came late is further back.
-        let known =
-            self.records.iter_mut().rev().find(|s| (s.record.second, s.record.phase) == key);
-        match known {
-            Some(known) => known.add(&record, slice.start, end),
-            None => self.records.push(Second { record, start: slice.start, end }),
+        let same = |s: &&mut Second| (s.record.second, s.record.phase) == (second, phase);
+        match self.records.iter_mut().rev().find(same) {
+            Some(known) => known.add(&record, start, end),
+            None => self.records.push(Second { record, start, end }),
         }
         FullSlice { slice, view }
     }
@@ -143,12 +142,12 @@ impl Slices {
     /// with the one before when it ended without saying so.
     fn show(&mut self, joined: &Joined) -> Option<SecondView> {
         let key = |record: &SecondRecord| (record.second, record.phase);
-        let other = self.live.take_if(|live| key(&live.record) != key(&joined.record));
+        let other = self.live.take_if(|live| key(&live.record) != key(&joined.interval.record));
         let before = other.map(|live| live.view(self.started_unix_ns));
-        let live = self.live.get_or_insert_with(|| LiveSecond::new(joined));
+        let live = self.live.get_or_insert_with(|| LiveSecond::new(&joined.interval));
         live.add(joined);
-        let second_end = (u64::from(joined.record.second) + 1) * NANOS_PER_SECOND;
-        match joined.end.0 >= second_end {
+        let second_end = (u64::from(joined.interval.record.second) + 1) * NANOS_PER_SECOND;
+        match joined.interval.end.0 >= second_end {
             true => self.live.take().map(|live| live.view(self.started_unix_ns)),
             false => before,
         }
@@ -164,35 +163,23 @@ impl Second {
 }
 
 impl Joined {
-    fn new(interval: Interval) -> Self {
-        let Interval { start, end, record, .. } = interval;
-        let SecondRecord { second, phase, .. } = record;
-        Self {
-            end,
-            record,
-            busy_ratio_max: interval.health.busy_ratio(),
-            slice: IntervalSlice { second, start, length: Nanos::ZERO, phase, ops: interval.ops },
+    fn add(&mut self, part: &Interval) {
+        self.busy_ratio_max = self.busy_ratio_max.max(part.health.busy_ratio());
+        let sum = &mut self.interval;
+        sum.end = sum.end.max(part.end);
+        sum.record.add(part.record);
+        if sum.ops.len() < part.ops.len() {
+            sum.ops.resize_with(part.ops.len(), OpTimes::new);
         }
-    }
-
-    fn add(&mut self, interval: Interval) {
-        self.end = self.end.max(interval.end);
-        self.busy_ratio_max = self.busy_ratio_max.max(interval.health.busy_ratio());
-        self.record.add(interval.record);
-        if self.slice.ops.len() < interval.ops.len() {
-            self.slice.ops.resize_with(interval.ops.len(), OpTimes::new);
-        }
-        for (sum, times) in self.slice.ops.iter_mut().zip(&interval.ops) {
-            sum.add(times);
-        }
+        sum.ops.iter_mut().zip(&part.ops).for_each(|(sum, times)| sum.add(times));
     }
 }
 
 impl LiveSecond {
-    fn new(first: &Joined) -> Self {
+    fn new(first: &Interval) -> Self {
         let SecondRecord { second, phase, .. } = first.record;
         Self {
-            start: first.slice.start,
+            start: first.start,
             end: first.end,
             record: SecondRecord { second, phase, ..SecondRecord::default() },
             response: new_times(),
@@ -201,11 +188,12 @@ impl LiveSecond {
     }
 
     fn add(&mut self, joined: &Joined) {
-        self.record.add(joined.record);
-        self.record.length_ns += joined.end.saturating_sub(joined.slice.start).0;
-        self.end = self.end.max(joined.end);
+        let Interval { start, end, record, ops, .. } = &joined.interval;
+        self.record.add(*record);
+        self.record.length_ns += end.saturating_sub(*start).0;
+        self.end = self.end.max(*end);
         self.busy_ratio_max = self.busy_ratio_max.max(joined.busy_ratio_max);
-        for op in &joined.slice.ops {
+        for op in ops {
             add_times(&mut self.response, &op.response);
         }
     }
