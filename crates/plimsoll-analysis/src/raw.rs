@@ -39,15 +39,6 @@ pub(crate) struct Slice {
 }
 
 impl PointTimes {
-    /// All seconds of a point, in any order.
-    pub fn from_seconds(seconds: impl IntoIterator<Item = IntervalSlice>) -> Self {
-        let mut times = Self::default();
-        for second in seconds {
-            times.add(&second);
-        }
-        times
-    }
-
     /// Takes in one second or a slice of it, merged over workers, in order of time. One in which
     /// nothing ended is none: an interval log does not have it.
     pub fn add(&mut self, second: &IntervalSlice) {

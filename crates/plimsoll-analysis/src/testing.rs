@@ -24,6 +24,15 @@ const MEASURE_SECONDS: u32 = 30;
 /// 2026-11-21T20:00:00Z.
 const STARTED_UNIX_NS: u64 = 1_795_291_200 * NANOS_PER_SECOND;
 
+impl PointTimes {
+    /// All seconds of a point, in order.
+    pub(crate) fn from_seconds(seconds: impl IntoIterator<Item = IntervalSlice>) -> Self {
+        let mut times = Self::default();
+        seconds.into_iter().for_each(|second| times.add(&second));
+        times
+    }
+}
+
 /// Asserts that the rule fires on the one point and not on the other.
 pub(crate) fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
     assert!(broken.reasons().contains(&rule), "{rule} did not fire: {:?}", broken.reasons());

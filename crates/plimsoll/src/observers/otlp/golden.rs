@@ -57,7 +57,9 @@ fn times() -> PointTimes {
     }
     let (start, length, phase) = (Nanos::ZERO, Nanos::from_secs(1), Phase::Measure);
     let second = IntervalSlice { second: 0, start, length, phase, ops };
-    PointTimes::from_seconds([second])
+    let mut times = PointTimes::default();
+    times.add(&second);
+    times
 }
 
 fn point() -> PointResult {
