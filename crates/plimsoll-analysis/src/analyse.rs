@@ -3,21 +3,25 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use plimsoll_model::assignment::Purpose;
-use plimsoll_model::event::RunStarted;
+use plimsoll_model::assignment::{PointId, Purpose};
+use plimsoll_model::capacity::CapacityTry;
+use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::event::{JournalRecord, PointRecord, RunStarted};
+use plimsoll_model::finding::Rule;
 use plimsoll_model::nonconformity::Nonconformities;
+use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
-use plimsoll_model::suite::{Ladder, LoadSpec, Metric};
+use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
-use crate::capacity;
+use crate::capacity::{self, Tried};
 use crate::gate::judge;
 use crate::hints::{Seen, hints_of_point, hints_of_run};
 use crate::limit::judge_limits;
 use crate::metric::{bytes_per_s, ops_unit};
-use crate::point::point_result;
-use crate::raw::{KnownPoint, PointView, RawRun, RunView};
+use crate::point::{UNPLACED, point_result};
+use crate::raw::{Ending, PointTimes, PointView, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::stated::{state, state_summary};
 use crate::summary::summarise_run;
@@ -26,45 +30,134 @@ use crate::validity::{
     nonconformities,
 };
 
-/// Derives the result of a run. Pure: the same bundle gives the same result, to the byte.
-pub fn analyse(raw: &RawRun<'_>) -> RunResult {
-    analyse_with(raw, &BTreeMap::new())
+/// The analysis of a run. It takes in the journal's records and the times of each load point, in
+/// order. A run that goes on and a bundle go through it alike: the same records give the same
+/// result, to the byte.
+#[derive(Debug)]
+pub struct Analysis<'a> {
+    suite: &'a Suite,
+    disclosure: Option<Disclosure>,
+    view: RunView,
+    /// By ordinal. A point that was started twice counts as it finished last.
+    drafts: BTreeMap<u32, Draft>,
+    points: BTreeMap<u32, JudgedPoint>,
 }
 
-/// The same of a run that goes on: `known` has the load points, by stem, that were derived before.
-/// Their histograms need not be at hand any more.
-pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> RunResult {
-    let mut view = RunView::new(raw.journal);
-    let mut result = frame(raw, view.started);
-    if let Some((departures, method)) = view.departures {
-        (result.departures, result.method) = (departures.to_vec(), method.to_vec());
+/// What the journal says of a load point before it finishes.
+#[derive(Debug, Default)]
+struct Draft {
+    samples: Vec<ErrorSample>,
+    lost: Vec<String>,
+}
+
+/// A load point, judged by itself.
+#[derive(Clone, Debug)]
+pub struct JudgedPoint {
+    /// As the report shows it, but for its position and its limit: both follow from the points
+    /// beside it.
+    pub result: PointResult,
+    /// How it compares with the limits; `None` where no capacity is searched, and for the point
+    /// that bounds the search from above.
+    pub attempt: Option<CapacityTry>,
+    id: PointId,
+}
+
+impl<'a> Analysis<'a> {
+    /// Begins with the first record of the journal.
+    pub fn begin(suite: &'a Suite, started: RunStarted, disclosure: Option<Disclosure>) -> Self {
+        let view = RunView::new(started);
+        Self { suite, disclosure, view, drafts: BTreeMap::new(), points: BTreeMap::new() }
     }
-    let Some(started) = view.started else {
-        result.verdict = check_run(raw.suite, &view, &[]);
-        return result;
-    };
-    let searched = started.capacity.is_some();
-    if searched {
-        capacity::order_points(&mut view, raw.suite);
+
+    /// Replaces the disclosure: servers were started anew.
+    pub fn disclose(&mut self, disclosure: Disclosure) {
+        self.disclosure = Some(disclosure);
     }
-    let judged = |points: &[PointView<'_>]| -> Vec<PointResult> {
-        let judged = |view: &PointView<'_>| match known.get(&view.record.point.stem()) {
-            Some(point) => placed(&point.result, view.position),
-            None => judged_point(raw, started, view),
+
+    /// Takes in the next record. A load point that has finished comes with its times instead:
+    /// [`Analysis::add_point`].
+    pub fn add_record(&mut self, record: &JournalRecord) {
+        self.view.add(record);
+        match record {
+            JournalRecord::PointStarted { assignment, .. } => {
+                let ordinal = assignment.point.ordinal;
+                self.drafts.insert(ordinal, Draft::default());
+                self.points.remove(&ordinal);
+            }
+            JournalRecord::ErrorSample { point, sample } => {
+                self.drafts.entry(point.ordinal).or_default().samples.push(sample.clone());
+            }
+            JournalRecord::ClientLost { point, reason, .. } => {
+                self.drafts.entry(point.ordinal).or_default().lost.push(reason.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in a load point that has finished; `times` are `None` where its interval log is not
+    /// there.
+    pub fn add_point(&mut self, record: &PointRecord, times: Option<&PointTimes>) -> &JudgedPoint {
+        self.view.ending = Ending::Torn;
+        let ordinal = record.point.ordinal;
+        let Draft { samples, lost } = self.drafts.remove(&ordinal).unwrap_or_default();
+        let view = PointView { record, samples: &samples, lost: &lost };
+        let result = self.judged(&view, times);
+        let attempt = self.view.started.capacity.as_ref().and_then(|asked| {
+            let within = &asked.within;
+            Tried { suite: self.suite, within, record, result: &result, times }.attempt()
+        });
+        self.points.insert(ordinal, JudgedPoint { result, attempt, id: record.point });
+        &self.points[&ordinal]
+    }
+
+    /// The result of what was taken in so far.
+    pub fn finish(&self) -> RunResult {
+        let Self { suite, view, .. } = self;
+        let disclosure = self.disclosure.as_ref();
+        let mut result = frame(suite, disclosure, Some(&view.started));
+        let searched = view.started.capacity.is_some();
+        let on_ladder = |point: &&JudgedPoint| match searched {
+            true => point.attempt.is_some(),
+            false => point.id.purpose == Purpose::Ladder,
         };
-        points.iter().map(judged).collect()
-    };
-    result.points = judged(&view.ladder);
-    result.probes = judged(&view.probes);
-    result.hints = hints_of_run(&result.points);
-    result.verdict = check_run(raw.suite, &view, &result.points);
-    let disclosure = raw.disclosure.as_ref();
-    judge_limits(raw.suite, &mut result.points, &mut result.probes, disclosure);
-    result.summary = summarise_run(raw.suite, &view, &result.points, &result.probes);
-    state_summary(&mut result.summary, raw.suite, &result.points);
-    if searched {
+        let (mut ladder, probes): (Vec<_>, Vec<_>) = self.points.values().partition(on_ladder);
+        if searched {
+            // A stable sort: equal loads stay in order of time.
+            ladder.sort_by(|a, b| a.result.requested.total_cmp(&b.result.requested));
+        }
+        result.points = with_positions(&ladder);
+        result.probes = with_positions(&probes);
+        result.hints = hints_of_run(&result.points);
+        result.verdict = check_run(suite, view, &result.points);
+        judge_limits(suite, &mut result.points, &mut result.probes, disclosure);
+        result.summary = summarise_run(suite, view, &result.points, &result.probes);
+        state_summary(&mut result.summary, suite, &result.points);
+        if searched {
+            self.answer(&mut result, &ladder);
+        }
+        result.nonconformities = view.nonconformities.clone();
+        for point in self.points.values() {
+            result.nonconformities.add(&point.result.nonconformities);
+        }
+        result.verdict.warnings.extend(nonconformities(&result.nonconformities));
+        let gates = &view.started.gates;
+        result.gates =
+            gates.all.iter().map(|one| judge(one, &result, gates.unsure_fails)).collect();
+        result
+    }
+
+    /// Puts the capacity in the place of the headline.
+    fn answer(&self, result: &mut RunResult, ladder: &[&JudgedPoint]) {
+        let mut tries: Vec<(u32, CapacityTry)> = (1..)
+            .zip(ladder)
+            .filter_map(|(point, judged)| {
+                Some((judged.id.ordinal, CapacityTry { point, ..judged.attempt.clone()? }))
+            })
+            .collect();
+        tries.sort_by_key(|(ordinal, _)| *ordinal);
+        let tries = tries.into_iter().map(|(_, attempt)| attempt).collect();
         let points = (&result.points[..], &result.probes[..]);
-        capacity::summarise(&mut result.summary, (raw, known), &view, points);
+        capacity::summarise(&mut result.summary, (self.suite, &self.view), tries, points);
         let capacity = result.summary.capacity.as_ref();
         let bounds = capacity.map(|it| (Some(it.value), it.high));
         let bears = |point: &&PointResult| {
@@ -72,86 +165,91 @@ pub fn analyse_with(raw: &RawRun<'_>, known: &BTreeMap<String, KnownPoint>) -> R
             bounds.is_none_or(|(value, high)| load == value || load == high)
         };
         let bearing = result.points.iter().filter(bears);
-        result.verdict = check_capacity(&view, capacity.is_some(), bearing);
+        result.verdict = check_capacity(&self.view, capacity.is_some(), bearing);
     }
-    result.verdict.warnings.extend(nonconformities(&view.nonconformities));
-    result.nonconformities = view.nonconformities;
-    let gates = &started.gates;
-    result.gates = gates.all.iter().map(|one| judge(one, &result, gates.unsure_fails)).collect();
+
+    fn judged(&self, view: &PointView<'_>, times: Option<&PointTimes>) -> PointResult {
+        let (suite, started) = (self.suite, &self.view.started);
+        let mut result = point_result(started, view, times);
+        let totals = times.map(PointTimes::window_total);
+        let evidence = Evidence {
+            suite,
+            started,
+            view,
+            times: totals.as_ref(),
+            seconds: times,
+            disclosure: self.disclosure.as_ref(),
+        };
+        let Verdict { valid, reasons, warnings } = check_point(&evidence);
+        (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+        if let (Some(total), Some(times)) = (&totals, times) {
+            let stated = state(suite, view.record, total, times);
+            result.response_interval_ns = stated.response;
+            result.service_interval_ns = stated.service;
+            result.achieved_interval_ops_per_s = stated.achieved;
+            result.uncertainty = stated.uncertainty;
+            result.hints = hints_of_point(&Seen { record: view.record, times: total });
+        }
+        let on_ladder = view.record.point.purpose == Purpose::Ladder;
+        let score = suite.score.as_ref().filter(|_| on_ladder);
+        if let Some(mix) = score.and_then(|s| score_of_point(s, &started.op_names, view.record)) {
+            let clients = view.record.load.clients();
+            result.score = Some(mix.value);
+            result.warnings.extend(idle_clients(&mix, clients).map(|rule| rule.at(UNPLACED)));
+        }
+        let (not_counted, because) = check_counted(&evidence).unzip();
+        result.not_counted = not_counted;
+        result.not_counted_because = because.map(|rule| rule.at(UNPLACED));
+        result.achieved_bytes_per_s = match suite.metric {
+            Metric::Bytes => bytes_per_s(&result),
+            Metric::Ops | Metric::Logons => None,
+        };
+        result.generator.cpu_busy_ratio_limit = Some(suite.rules.generator_cpu_max_ratio);
+        result.generator.lateness_limit_ns =
+            totals.as_ref().map(|times| lateness_limit(suite, times).0);
+        result
+    }
+}
+
+/// The result of a run of which not even the first record was written.
+pub fn not_started(suite: &Suite, disclosure: Option<&Disclosure>) -> RunResult {
+    let mut result = frame(suite, disclosure, None);
+    result.verdict.reasons.push(Rule::NotStarted.of_run());
     result
 }
 
-fn judged_point(raw: &RawRun<'_>, started: &RunStarted, view: &PointView<'_>) -> PointResult {
-    let times = raw.histograms.get(&view.record.point.stem());
-    let mut result = point_result(started, view, times);
-    let disclosure = raw.disclosure.as_ref();
-    let totals = times.map(|times| times.window_total());
-    let evidence = Evidence {
-        suite: raw.suite,
-        started,
-        view,
-        times: totals.as_ref(),
-        seconds: times,
-        disclosure,
+/// The points with their positions, from 1 in this order, in their findings too.
+fn with_positions(points: &[&JudgedPoint]) -> Vec<PointResult> {
+    let with_position = |(position, judged): (u32, &&JudgedPoint)| {
+        let mut point = PointResult { position, ..judged.result.clone() };
+        let findings = point.reasons.iter_mut().chain(&mut point.warnings);
+        for finding in findings.chain(&mut point.not_counted_because) {
+            finding.point = Some(position);
+        }
+        point
     };
-    let Verdict { valid, reasons, warnings } = check_point(&evidence);
-    (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
-    if let (Some(total), Some(times)) = (&totals, times) {
-        let stated = state(raw.suite, view.record, total, times);
-        result.response_interval_ns = stated.response;
-        result.service_interval_ns = stated.service;
-        result.achieved_interval_ops_per_s = stated.achieved;
-        result.uncertainty = stated.uncertainty;
-        result.hints = hints_of_point(&Seen { record: view.record, times: total });
-    }
-    let score = raw.suite.score.as_ref().filter(|_| on_ladder(view));
-    if let Some(mix) = score.and_then(|s| score_of_point(s, &started.op_names, view.record)) {
-        let clients = view.record.load.clients();
-        result.score = Some(mix.value);
-        result.warnings.extend(idle_clients(&mix, clients, view.position));
-    }
-    let (not_counted, because) = check_counted(&evidence).unzip();
-    result.not_counted = not_counted;
-    result.not_counted_because = because.map(|rule| rule.at(view.position));
-    result.achieved_bytes_per_s = match raw.suite.metric {
-        Metric::Bytes => bytes_per_s(&result),
-        Metric::Ops | Metric::Logons => None,
-    };
-    result.generator.cpu_busy_ratio_limit = Some(raw.suite.rules.generator_cpu_max_ratio);
-    result.generator.lateness_limit_ns =
-        totals.as_ref().map(|times| lateness_limit(raw.suite, times).0);
-    result
-}
-
-/// A point of a search may move when another is found below it.
-fn placed(point: &PointResult, position: u32) -> PointResult {
-    let mut point = PointResult { position, ..point.clone() };
-    let findings = point.reasons.iter_mut().chain(&mut point.warnings);
-    for finding in findings.chain(&mut point.not_counted_because) {
-        finding.point = finding.point.map(|_| position);
-    }
-    point
-}
-
-fn on_ladder(view: &PointView<'_>) -> bool {
-    view.record.point.purpose == Purpose::Ladder
+    (1..).zip(points).map(with_position).collect()
 }
 
 /// What a result says before its points.
-fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
-    let (name, unit) = match (&raw.suite.load, &raw.suite.ladder) {
-        (LoadSpec::Open { .. }, _) => ("requested load", ops_unit(raw.suite.metric)),
+fn frame(
+    suite: &Suite,
+    disclosure: Option<&Disclosure>,
+    started: Option<&RunStarted>,
+) -> RunResult {
+    let (name, unit) = match (&suite.load, &suite.ladder) {
+        (LoadSpec::Open { .. }, _) => ("requested load", ops_unit(suite.metric)),
         (LoadSpec::Closed { .. }, Ladder::Think { .. }) => ("think time", "s"),
         (LoadSpec::Closed { .. }, _) => ("clients", "clients"),
     };
     RunResult {
         format: RESULT_FORMAT,
         suite: Some(SuiteSummary {
-            name: raw.suite.name.clone(),
-            title: raw.suite.title.clone(),
-            source: raw.suite.source.clone(),
-            response_cap_ms: raw.suite.rules.response_cap_ms,
-            metric: raw.suite.metric,
+            name: suite.name.clone(),
+            title: suite.title.clone(),
+            source: suite.source.clone(),
+            response_cap_ms: suite.rules.response_cap_ms,
+            metric: suite.metric,
         }),
         targets: started.map(|s| s.targets.clone()).unwrap_or_default(),
         profile: started.map(|s| s.profile.clone()),
@@ -168,7 +266,7 @@ fn frame(raw: &RawRun<'_>, started: Option<&RunStarted>) -> RunResult {
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         method: started.map(|s| s.method.clone()).unwrap_or_default(),
         nonconformities: Nonconformities::default(),
-        disclosure: raw.disclosure.clone(),
+        disclosure: disclosure.cloned(),
     }
 }
 
@@ -178,8 +276,10 @@ fn rfc3339(at_unix_ns: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::capacity::CapacityAsked;
+
     use super::*;
-    use crate::testing::RunBuilder;
+    use crate::testing::{PointBuilder, RunBuilder, add, analyse};
 
     fn json(run: &RunBuilder) -> String {
         serde_json::to_string_pretty(&analyse(&run.raw())).unwrap()
@@ -209,20 +309,25 @@ mod tests {
     }
 
     #[test]
-    fn a_run_analysed_point_by_point_comes_to_the_same() {
-        let mut run = RunBuilder::open(&[500.0, 1_000.0, 1_500.0]);
-        let whole = analyse(&run.raw());
-        let known = whole.points.iter().map(|point| {
-            let known = KnownPoint { result: point.clone(), attempt: None };
-            (point.stem.clone().unwrap(), known)
-        });
-        let mut known: BTreeMap<_, _> = known.collect();
-        let last = known.pop_last().unwrap().0;
-        run.histograms.retain(|stem, _| *stem == last);
-        assert_eq!(analyse_with(&run.raw(), &known), whole);
-        let elsewhere = placed(&whole.points[0], 9);
-        assert_eq!(elsewhere.position, 9);
-        assert!(elsewhere.warnings.iter().all(|warning| warning.point == Some(9)));
+    fn a_run_that_goes_on_is_shown_as_far_as_it_has_come_and_ends_as_its_bundle_says() {
+        let busy = PointBuilder::closed(16).worker_busy(0.99);
+        let mut run = RunBuilder::of([]).with_probe(busy).with_probe(PointBuilder::closed(8));
+        run.suite = PointBuilder::closed(1).build().suite;
+        let within = "p99<50ms".parse().unwrap();
+        let asked = CapacityAsked { within, think: None, users_per_client: 1.0 };
+        run.started_mut().capacity = Some(asked);
+        let started = run.started_mut().clone();
+        let mut analysis = Analysis::begin(&run.suite, started, None);
+        let mut positions = Vec::new();
+        for record in &run.journal[1..] {
+            add(&mut analysis, record, &run.histograms);
+            let shown = analysis.finish();
+            let point = shown.points.iter().find(|point| point.requested == 16.0).unwrap();
+            assert_eq!(point.reasons[0].point, Some(point.position));
+            positions.push(point.position);
+        }
+        assert_eq!(positions, [1, 2, 2], "the second try was of fewer clients");
+        assert_eq!(analysis.finish(), analyse(&run.raw()));
     }
 
     #[test]

@@ -42,11 +42,11 @@ pub(crate) fn response_over_time(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::bundle::IntervalSlice;
     use plimsoll_model::event::{OpTimes, Phase};
     use plimsoll_model::units::Nanos;
 
     use super::*;
-    use crate::raw::SecondTimes;
     use crate::testing::RunBuilder;
 
     fn times(seconds: u32, at: impl Fn(u32) -> u64) -> PointTimes {
@@ -54,7 +54,13 @@ mod tests {
             let mut times = OpTimes::new();
             times.response.record_n(at(second), 3).unwrap();
             let start = Nanos::from_secs(u64::from(second) + 10);
-            SecondTimes { second: second + 10, start, phase: Phase::Measure, ops: vec![times] }
+            IntervalSlice {
+                length: Nanos::from_secs(1),
+                second: second + 10,
+                start,
+                phase: Phase::Measure,
+                ops: vec![times],
+            }
         }))
     }
 

@@ -3,8 +3,8 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | [`raw`] | what analysis reads: suite, journal, interval histograms |
-//! | [`analyse()`] | the whole result of a run |
+//! | [`Analysis`] | the whole result of a run, record by record |
+//! | [`raw`] | what analysis reads: the times of a load point, and what the journal says |
 //! | [`times`] | merged histograms, and what a sample of a given size can say |
 //! | [`validity`] | can the figures be trusted; the rules are explained in `docs/validity.md` |
 //! | [`overall`] | overall response time, by both published definitions |
@@ -49,5 +49,7 @@ mod timeline;
 pub mod times;
 pub mod validity;
 
-pub use analyse::{analyse, analyse_with};
-pub use raw::{KnownPoint, PointTimes, RawRun, SecondTimes};
+pub use analyse::{Analysis, JudgedPoint, not_started};
+pub use raw::PointTimes;
+#[cfg(test)]
+use testing::analyse;

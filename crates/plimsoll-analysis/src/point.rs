@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::assignment::Load;
+use plimsoll_model::counters::Counter;
 use plimsoll_model::event::{PointRecord, RunStarted, WorkerTotals};
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
@@ -20,6 +21,9 @@ const ERROR_SAMPLES_MAX: usize = 10;
 /// First ops of a point whose mean says something; the very first meets caches that are cold.
 const FIRST_OPS_MIN: u64 = 3;
 
+/// The position of a point, in its findings too, until the points beside it are known.
+pub(crate) const UNPLACED: u32 = 0;
+
 /// The figures of a point. Its `valid` is false until the rules have been checked.
 pub(crate) fn point_result(
     started: &RunStarted,
@@ -30,7 +34,7 @@ pub(crate) fn point_result(
     let totals = &record.totals;
     let closed = matches!(record.load, Load::Closed { .. });
     let mut result = PointResult {
-        position: view.position,
+        position: UNPLACED,
         stem: Some(record.point.stem()),
         requested: record.load.requested(),
         offered_ops_per_s: match record.load {
@@ -44,23 +48,14 @@ pub(crate) fn point_result(
         },
         clients_requested: Some(record.load.clients()),
         clients_participating: Some(totals.clients_participating),
-        bytes_read: Some(totals.bytes_read),
-        bytes_written: Some(totals.bytes_written),
-        wire_bytes_in: Some(totals.wire_bytes_in),
-        wire_bytes_out: Some(totals.wire_bytes_out),
-        retransmissions: Some(totals.retransmissions),
-        connects: Some(totals.connects),
         seconds: Some(record.measured_ns.as_secs_f64()),
         ops: op_results(started, record, times),
         errors: totals.errors.clone(),
         unexpected: totals.unexpected.clone(),
         error_samples: error_samples(view),
-        not_sent: Some(totals.not_sent),
         censored: censored(totals),
         first_service_ns: first_service_ns(totals),
-        ambiguous: Some(totals.ambiguous),
         arrived_stamped_ratio: arrived_stamped_ratio(totals),
-        verified: Some(totals.verified),
         nonconformities: totals.nonconformities.clone(),
         generator: generator_result(record),
         timeline: timeline(record, times),
@@ -69,6 +64,9 @@ pub(crate) fn point_result(
         server_core_users: record.server_core_users.clone().unwrap_or_default(),
         ..PointResult::default()
     };
+    for counter in Counter::ALL {
+        *result.counter_mut(*counter) = Some(totals.counter(*counter));
+    }
     if let Some(times) = times {
         let total = times.window_total();
         result.response_ns = Some(summarise(&total.response, &times.batches(|s| s.response)));

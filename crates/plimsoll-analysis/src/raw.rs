@@ -1,58 +1,20 @@
-//! What analysis reads, and the journal put in order.
+//! What analysis reads: the times of a load point, and what the journal says of a point and of the
+//! run.
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::assignment::Purpose;
-use plimsoll_model::capacity::CapacityTry;
-use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::Bound;
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
+    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
 };
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::ErrorSample;
-use plimsoll_model::result::PointResult;
-use plimsoll_model::suite::{ProfileName, Suite};
+use plimsoll_model::suite::ProfileName;
 use plimsoll_model::units::Nanos;
 
 use crate::blocks::Coarse;
 use crate::times::{Batch, SecondSummary};
-
-/// A parsed bundle.
-#[derive(Debug)]
-pub struct RawRun<'a> {
-    /// The suite as run.
-    pub suite: &'a Suite,
-    /// The journal's records, in order.
-    pub journal: &'a [JournalRecord],
-    /// Interval histograms by stem of the point (`point-03`).
-    pub histograms: BTreeMap<String, PointTimes>,
-    /// `disclosure.json`, when it was written.
-    pub disclosure: Option<Disclosure>,
-}
-
-/// A load point that was derived while its histograms were at hand.
-#[derive(Clone, Debug)]
-pub struct KnownPoint {
-    /// As the report shows it.
-    pub result: PointResult,
-    /// Held against the limits, where a capacity is searched.
-    pub attempt: Option<CapacityTry>,
-}
-
-/// One second of a point or a slice of it, merged over workers.
-#[derive(Clone, Debug)]
-pub struct SecondTimes {
-    /// 0, 1, 2 … from the start of the point.
-    pub second: u32,
-    /// When the slice of it began, from the start of the point.
-    pub start: Nanos,
-    /// Phase in which the ops finished.
-    pub phase: Phase,
-    /// By op kind, in the order of the run's op names.
-    pub ops: Vec<OpTimes>,
-}
 
 /// The times of one load point, taken in one second at a time: a second's histograms are some
 /// hundred KiB, so only their sums and a summary of each second are kept.
@@ -77,17 +39,12 @@ pub(crate) struct Slice {
 }
 
 impl PointTimes {
-    /// All seconds of a point, in any order.
-    pub fn from_seconds(seconds: impl IntoIterator<Item = SecondTimes>) -> Self {
-        let mut times = Self::default();
-        for second in seconds {
-            times.add(&second);
+    /// Takes in one second or a slice of it, merged over workers, in order of time. One in which
+    /// nothing ended is none: an interval log does not have it.
+    pub fn add(&mut self, second: &IntervalSlice) {
+        if second.ops.iter().all(OpTimes::is_empty) {
+            return;
         }
-        times
-    }
-
-    /// Takes in one second or a slice of it, merged over workers, in order of time.
-    pub fn add(&mut self, second: &SecondTimes) {
         if second.phase != Phase::WarmUp {
             if self.window.len() < second.ops.len() {
                 self.window.resize_with(second.ops.len(), OpTimes::new);
@@ -159,13 +116,13 @@ impl PointTimes {
 
 /// How the journal ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ending<'a> {
+pub(crate) enum Ending {
     /// With its last line.
     Finished,
     /// Ctrl-C.
     Interrupted,
     /// The run could not go on.
-    Aborted(&'a str),
+    Aborted(String),
     /// In the middle: killed, or the machine stopped.
     Torn,
 }
@@ -174,36 +131,31 @@ pub(crate) enum Ending<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct PointView<'a> {
     pub record: &'a PointRecord,
-    pub samples: Vec<&'a ErrorSample>,
-    pub lost: Vec<&'a str>,
-    /// From 1, within the ladder or among the probes.
-    pub position: u32,
+    pub samples: &'a [ErrorSample],
+    /// Why clients left.
+    pub lost: &'a [String],
 }
 
 /// What the search for the peak came to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PeakView<'a> {
-    pub how: &'a str,
+#[derive(Clone, Debug)]
+pub(crate) struct PeakView {
+    pub how: String,
     pub bound: Bound,
-    pub held_back: Option<&'a str>,
+    pub held_back: Option<String>,
 }
 
-/// The journal in order.
+/// What the journal says of the run, its load points apart.
 #[derive(Debug)]
-pub(crate) struct RunView<'a> {
-    pub started: Option<&'a RunStarted>,
-    pub ladder: Vec<PointView<'a>>,
-    pub probes: Vec<PointView<'a>>,
-    pub peak: Option<PeakView<'a>>,
+pub(crate) struct RunView {
+    pub started: RunStarted,
+    pub peak: Option<PeakView>,
     /// What the search for a capacity came to, once it has ended.
-    pub capacity: Option<&'a str>,
-    /// Departures and parameters of the ladder, in place of those of the start.
-    pub departures: Option<(&'a [String], &'a [Parameter])>,
-    pub ending: Ending<'a>,
+    pub capacity: Option<String>,
+    pub ending: Ending,
     pub resumed: u32,
     /// A part of the run was made by a program with debug assertions.
     pub resumed_debug: bool,
-    /// Where replies differ from their specification: in set-up and in finished load points.
+    /// Where replies differ from their specification, in set-up.
     pub nonconformities: Nonconformities,
 }
 
@@ -214,82 +166,53 @@ pub(crate) fn profile_named(name: &str) -> Option<ProfileName> {
         .find(|profile| profile.as_str() == name)
 }
 
-/// What the journal collects about a point before and after it finishes.
-#[derive(Default)]
-struct Draft<'a> {
-    record: Option<&'a PointRecord>,
-    samples: Vec<&'a ErrorSample>,
-    lost: Vec<&'a str>,
-}
-
-impl<'a> RunView<'a> {
-    /// Sorts the journal's records. A point that was started twice counts as it finished last.
-    pub(crate) fn new(journal: &'a [JournalRecord]) -> Self {
-        let mut view = Self {
-            started: None,
-            ladder: Vec::new(),
-            probes: Vec::new(),
+impl RunView {
+    pub(crate) fn new(started: RunStarted) -> Self {
+        Self {
+            started,
             peak: None,
             capacity: None,
-            departures: None,
             ending: Ending::Torn,
             resumed: 0,
             resumed_debug: false,
             nonconformities: Nonconformities::default(),
-        };
-        let mut drafts: BTreeMap<u32, Draft<'a>> = BTreeMap::new();
-        for record in journal {
-            view.ending = Ending::Torn;
-            match record {
-                JournalRecord::RunStarted(started) => view.started = Some(started),
-                JournalRecord::Resumed { debug_build, .. } => {
-                    view.resumed += 1;
-                    view.resumed_debug |= *debug_build;
-                }
-                JournalRecord::SetupNonconformities { seen } => view.nonconformities.add(seen),
-                JournalRecord::PointStarted { assignment, .. } => {
-                    drafts.insert(assignment.point.ordinal, Draft::default());
-                }
-                JournalRecord::ErrorSample { point, sample } => {
-                    drafts.entry(point.ordinal).or_default().samples.push(sample);
-                }
-                JournalRecord::ClientLost { point, reason, .. } => {
-                    drafts.entry(point.ordinal).or_default().lost.push(reason);
-                }
-                JournalRecord::PointFinished(record) => {
-                    drafts.entry(record.point.ordinal).or_default().record = Some(record);
-                }
-                JournalRecord::PeakFound { how, bound, held_back, .. } => {
-                    let held_back = held_back.as_deref();
-                    view.peak = Some(PeakView { how, bound: *bound, held_back });
-                }
-                JournalRecord::CapacitySearched { how, departures, method } => {
-                    view.capacity = Some(how);
-                    view.departures = Some((departures, method));
-                }
-                JournalRecord::LadderPlanned { departures, method, .. } => {
-                    view.departures = Some((departures, method));
-                }
-                JournalRecord::Interrupted { .. } => view.ending = Ending::Interrupted,
-                JournalRecord::Aborted { reason, .. } => view.ending = Ending::Aborted(reason),
-                JournalRecord::RunFinished { .. } => view.ending = Ending::Finished,
-            }
         }
-        for draft in drafts.into_values() {
-            view.place(draft);
-        }
-        view
     }
 
-    fn place(&mut self, draft: Draft<'a>) {
-        let Some(record) = draft.record else { return };
-        self.nonconformities.add(&record.totals.nonconformities);
-        let list = match record.point.purpose {
-            Purpose::Ladder => &mut self.ladder,
-            Purpose::Probe | Purpose::Verify => &mut self.probes,
-        };
-        let position = list.len() as u32 + 1;
-        list.push(PointView { record, samples: draft.samples, lost: draft.lost, position });
+    /// Takes in the next record. Records of a load point only say that the journal goes on.
+    pub(crate) fn add(&mut self, record: &JournalRecord) {
+        self.ending = Ending::Torn;
+        match record {
+            JournalRecord::RunStarted(_)
+            | JournalRecord::PointStarted { .. }
+            | JournalRecord::ErrorSample { .. }
+            | JournalRecord::ClientLost { .. }
+            | JournalRecord::PointFinished(_) => {}
+            JournalRecord::Resumed { debug_build, .. } => {
+                self.resumed += 1;
+                self.resumed_debug |= *debug_build;
+            }
+            JournalRecord::SetupNonconformities { seen } => self.nonconformities.add(seen),
+            JournalRecord::PeakFound { how, bound, held_back, .. } => {
+                let (how, held_back) = (how.clone(), held_back.clone());
+                self.peak = Some(PeakView { how, bound: *bound, held_back });
+            }
+            JournalRecord::CapacitySearched { how, departures, method } => {
+                self.capacity = Some(how.clone());
+                self.settle(departures, method);
+            }
+            JournalRecord::LadderPlanned { departures, method, .. } => {
+                self.settle(departures, method);
+            }
+            JournalRecord::Interrupted { .. } => self.ending = Ending::Interrupted,
+            JournalRecord::Aborted { reason, .. } => self.ending = Ending::Aborted(reason.clone()),
+            JournalRecord::RunFinished { .. } => self.ending = Ending::Finished,
+        }
+    }
+
+    /// Deviations and parameters of the ladder take the place of those of the start.
+    fn settle(&mut self, departures: &[String], method: &[Parameter]) {
+        (self.started.departures, self.started.method) = (departures.to_vec(), method.to_vec());
     }
 }
 
@@ -297,11 +220,12 @@ impl<'a> RunView<'a> {
 mod tests {
     use super::*;
 
-    fn second(second: u32, phase: Phase, response_ns: u64) -> SecondTimes {
+    fn second(second: u32, phase: Phase, response_ns: u64) -> IntervalSlice {
         let mut times = OpTimes::new();
         times.response.record(response_ns).unwrap();
         let start = Nanos::from_secs(u64::from(second));
-        SecondTimes { second, start, phase, ops: vec![OpTimes::new(), times] }
+        let length = Nanos::from_secs(1);
+        IntervalSlice { second, start, length, phase, ops: vec![OpTimes::new(), times] }
     }
 
     #[test]

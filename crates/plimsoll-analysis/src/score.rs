@@ -5,7 +5,7 @@
 //! weighted harmonic mean of the mixes.
 
 use plimsoll_model::event::PointRecord;
-use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::{Score, Suite};
@@ -72,9 +72,9 @@ pub(crate) fn score_of_point(
 }
 
 /// What a reader must know of a mix whose score is 0.
-pub(crate) fn idle_clients(mix: &MixScore, clients: u32, position: u32) -> Option<Finding> {
+pub(crate) fn idle_clients(mix: &MixScore, clients: u32) -> Option<Rule> {
     let idle_clients = mix.idle_clients;
-    (idle_clients > 0).then(|| Rule::Score { idle_clients, clients }.at(position))
+    (idle_clients > 0).then_some(Rule::Score { idle_clients, clients })
 }
 
 /// The overall score of a run's ladder, and how it was made or why there is none.

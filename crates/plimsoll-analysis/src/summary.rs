@@ -14,7 +14,7 @@ use crate::validity::planned_points;
 /// The headline from the ladder's points; the search only tells what limited them.
 pub(crate) fn summarise_run(
     suite: &Suite,
-    view: &RunView<'_>,
+    view: &RunView,
     points: &[PointResult],
     probes: &[PointResult],
 ) -> Summary {
@@ -29,11 +29,12 @@ pub(crate) fn summarise_run(
             format!("peak throughput, at {}{}", place_text(suite, best), took_part(best))
         }
     };
-    let held_back = view.peak.and_then(|peak| peak.held_back);
+    let peak = view.peak.as_ref();
+    let held_back = peak.and_then(|peak| peak.held_back.as_deref());
     Summary {
         metric,
         value: best.and_then(|point| throughput(suite.metric, point)),
-        bound: bound_of(suite, points, probes, view.peak.map(|peak| peak.bound)),
+        bound: bound_of(suite, points, probes, peak.map(|peak| peak.bound)),
         unit: suite.metric.unit().to_owned(),
         peak_ops_per_s: points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max),
         peak_bytes_per_s: points.iter().filter_map(bytes_per_s).reduce(f64::max),
@@ -42,7 +43,7 @@ pub(crate) fn summarise_run(
         score_note,
         limit: limit_text(suite, points, probes, held_back),
         limits: limit_spans(suite, points, probes),
-        peak_search: view.peak.map(|peak| peak.how.to_owned()),
+        peak_search: peak.map(|peak| peak.how.clone()),
         curve: shape_of_run(suite, points),
         ..Summary::default()
     }

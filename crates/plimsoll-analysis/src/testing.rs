@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::{Load, Pacing, PointId, Purpose};
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{
     JOURNAL_FORMAT, JournalRecord, OpCounts, OpTimes, Phase, PointRecord, RunStarted, SecondRecord,
@@ -10,17 +11,27 @@ use plimsoll_model::event::{
 };
 use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{NotCounted, Verdict};
+use plimsoll_model::result::{NotCounted, RunResult, Verdict};
 use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
-use crate::raw::{PointTimes, PointView, RawRun, SecondTimes};
+use crate::analyse::{Analysis, not_started};
+use crate::raw::{PointTimes, PointView};
 use crate::validity::{Evidence, check_counted, check_point};
 
 const WARM_UP_SECONDS: u32 = 10;
 const MEASURE_SECONDS: u32 = 30;
 /// 2026-11-21T20:00:00Z.
 const STARTED_UNIX_NS: u64 = 1_795_291_200 * NANOS_PER_SECOND;
+
+impl PointTimes {
+    /// All seconds of a point, in order.
+    pub(crate) fn from_seconds(seconds: impl IntoIterator<Item = IntervalSlice>) -> Self {
+        let mut times = Self::default();
+        seconds.into_iter().for_each(|second| times.add(&second));
+        times
+    }
+}
 
 /// Asserts that the rule fires on the one point and not on the other.
 pub(crate) fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
@@ -57,12 +68,7 @@ impl TestPoint {
     }
 
     fn judge<T>(&self, judge: impl Fn(&Evidence<'_>) -> T) -> T {
-        let view = PointView {
-            record: &self.record,
-            samples: Vec::new(),
-            lost: self.lost.iter().map(String::as_str).collect(),
-            position: 1,
-        };
+        let view = PointView { record: &self.record, samples: &[], lost: &self.lost };
         judge(&Evidence {
             suite: &self.suite,
             started: &self.started,
@@ -213,7 +219,7 @@ impl PointBuilder {
             let mut times = OpTimes::new();
             self.record_times(&mut times, 1);
             let start = Nanos::from_secs(u64::from(second));
-            SecondTimes { second, start, phase, ops: vec![times] }
+            IntervalSlice { length: Nanos::from_secs(1), second, start, phase, ops: vec![times] }
         }))
     }
 
@@ -266,6 +272,40 @@ impl PointBuilder {
             server_core_users: None,
             ops: None,
         }
+    }
+}
+
+/// A bundle: the journal's records, and histograms by stem of the point.
+pub(crate) struct RawRun<'a> {
+    pub suite: &'a Suite,
+    pub journal: &'a [JournalRecord],
+    pub histograms: BTreeMap<String, PointTimes>,
+    pub disclosure: Option<Disclosure>,
+}
+
+/// The result of a bundle, as the program derives it.
+pub(crate) fn analyse(raw: &RawRun<'_>) -> RunResult {
+    let Some(JournalRecord::RunStarted(started)) = raw.journal.first() else {
+        return not_started(raw.suite, raw.disclosure.as_ref());
+    };
+    let mut analysis = Analysis::begin(raw.suite, started.clone(), raw.disclosure.clone());
+    for record in &raw.journal[1..] {
+        add(&mut analysis, record, &raw.histograms);
+    }
+    analysis.finish()
+}
+
+/// Takes in a record as it comes.
+pub(crate) fn add(
+    analysis: &mut Analysis<'_>,
+    record: &JournalRecord,
+    histograms: &BTreeMap<String, PointTimes>,
+) {
+    match record {
+        JournalRecord::PointFinished(point) => {
+            analysis.add_point(point, histograms.get(&point.point.stem()));
+        }
+        other => analysis.add_record(other),
     }
 }
 

@@ -9,48 +9,33 @@ use crate::recorder::{in_window, keep_least};
 /// What came due in the window, and which pieces of work ended in it.
 pub(crate) struct DueCounts {
     phases: Phases,
-    due: u64,
-    not_sent: u64,
+    /// Of a worker's totals, those that are counted here.
+    counted: WorkerTotals,
     /// When the ops came due that were never sent, from the begin of the window.
     unsent: Option<Box<Times>>,
-    pieces: u64,
-    piece_ns_total: u64,
-    think_ns_total: u64,
-    last_due: Nanos,
-    last_sent: Nanos,
 }
 
 impl DueCounts {
     /// Nothing has come due yet; of ops, `phases` has what falls to this worker.
     pub(crate) fn new(phases: Phases) -> Self {
-        Self {
-            phases,
-            due: 0,
-            not_sent: 0,
-            unsent: None,
-            pieces: 0,
-            piece_ns_total: 0,
-            think_ns_total: 0,
-            last_due: Nanos::ZERO,
-            last_sent: Nanos::ZERO,
-        }
+        Self { phases, counted: WorkerTotals::default(), unsent: None }
     }
 
     /// An op came due.
     pub(crate) fn came_due(&mut self, due: Nanos) {
-        self.due += u64::from(in_window(&self.phases, due));
+        self.counted.due += u64::from(in_window(&self.phases, due));
     }
 
     /// An op of a schedule goes out.
     pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
         if in_window(&self.phases, due) {
-            (self.last_due, self.last_sent) = (due, now);
+            (self.counted.last_due, self.counted.last_sent) = (due, now);
         }
     }
 
     /// As many ops as the window is to have are due in it.
     pub(crate) fn has_all_ops(&self) -> bool {
-        self.phases.ops.is_some_and(|ops| self.due >= ops)
+        self.phases.ops.is_some_and(|ops| self.counted.due >= ops)
     }
 
     /// An op that came due will never be sent.
@@ -58,7 +43,7 @@ impl DueCounts {
         if !in_window(&self.phases, due) {
             return;
         }
-        self.not_sent += 1;
+        self.counted.not_sent += 1;
         let unsent = self.unsent.get_or_insert_with(|| Box::new(growing_times()));
         // It grows with the window; what no histogram holds would be centuries.
         let _ = unsent.record(due.saturating_sub(self.phases.warm_up_ns).0);
@@ -83,9 +68,9 @@ impl DueCounts {
     /// A piece of work of a closed client ended at `now`.
     pub(crate) fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
         if in_window(&self.phases, now) {
-            self.pieces += 1;
-            self.piece_ns_total += (now - started).0;
-            self.think_ns_total += think.0;
+            self.counted.pieces += 1;
+            self.counted.piece_ns_total += (now - started).0;
+            self.counted.think_ns_total += think.0;
         }
     }
 
@@ -94,12 +79,6 @@ impl DueCounts {
         if let Some(unsent) = &self.unsent {
             keep_least(&mut totals.response_age_min, self.least_age(unsent.max(), now));
         }
-        totals.due += self.due;
-        totals.not_sent += self.not_sent;
-        totals.pieces += self.pieces;
-        totals.piece_ns_total += self.piece_ns_total;
-        totals.think_ns_total += self.think_ns_total;
-        totals.last_due = totals.last_due.max(self.last_due);
-        totals.last_sent = totals.last_sent.max(self.last_sent);
+        totals.add(self.counted.clone());
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{
-    Interval, OpCounts, OpTimes, Phase, TargetTotals, UnexpectedCount, WorkerHealth, WorkerTotals,
+    Interval, OpCounts, OpTimes, Phase, SecondRecord, TargetTotals, UnexpectedCount, WorkerHealth,
+    WorkerTotals,
 };
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
@@ -76,15 +77,12 @@ pub enum Arrived {
 
 /// Counts and histograms of one worker.
 pub struct Recorder {
-    worker: u32,
     phases: Phases,
     op_names: OpNames,
-    second: u32,
-    start: Nanos,
-    phase: Phase,
-    /// The interval ends here: with its slice of time, or at the next border between phases.
+    /// The interval that runs.
+    current: Interval,
+    /// It ends here: with its slice of time, or at the next border between phases.
     boundary: Nanos,
-    current: Current,
     fresh: FreshTimes,
     counts: Vec<OpCounts>,
     errors: BTreeMap<ErrorClass, u64>,
@@ -105,20 +103,6 @@ struct Clients {
     done: Vec<u64>,
 }
 
-struct Current {
-    ops: Vec<OpTimes>,
-    done: u64,
-    errors: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-}
-
-impl Current {
-    const fn new(ops: Vec<OpTimes>) -> Self {
-        Self { ops, done: 0, errors: 0, bytes_read: 0, bytes_written: 0 }
-    }
-}
-
 impl Recorder {
     /// Nothing recorded yet; the first interval starts at zero.
     pub fn new(
@@ -134,15 +118,11 @@ impl Recorder {
             .map(|target| TargetTotals { target: target.clone(), ..TargetTotals::default() })
             .collect();
         let mut recorder = Self {
-            worker,
             ticks: Ticks::new(&phases),
             phases,
             op_names,
-            second: 0,
-            start: Nanos::ZERO,
-            phase: Phase::WarmUp,
+            current: interval(worker, Nanos::ZERO, fresh.take()),
             boundary: Nanos::ZERO,
-            current: Current::new(fresh.take()),
             fresh,
             counts: vec![OpCounts::default(); kinds],
             errors: BTreeMap::new(),
@@ -153,7 +133,7 @@ impl Recorder {
             totals: WorkerTotals { per_target, ..WorkerTotals::default() },
             clients: Clients::default(),
         };
-        recorder.begin_interval(Nanos::ZERO);
+        recorder.begin_interval();
         recorder
     }
 
@@ -170,7 +150,7 @@ impl Recorder {
 
     /// Phase of the interval that runs.
     pub const fn phase(&self) -> Phase {
-        self.phase
+        self.current.record.phase
     }
 
     /// `due` lies in the window.
@@ -181,12 +161,12 @@ impl Recorder {
     /// Records the end of an op, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
-        let current = &mut self.current;
+        let current = &mut self.current.record;
         current.done += 1;
         current.errors += u64::from(failed);
         current.bytes_read += outcome.bytes_read;
         current.bytes_written += outcome.bytes_written;
-        if self.phase == Phase::Measure {
+        if self.phase() == Phase::Measure {
             self.counts[usize::from(outcome.kind.0)].ended_in_window += 1;
             let done = &mut self.totals.per_target[target];
             if !failed {
@@ -204,7 +184,7 @@ impl Recorder {
 
     /// The op just recorded was that of the client at this place among those that are counted.
     pub fn record_client(&mut self, place: usize, outcome: &Outcome) {
-        if self.phase != Phase::Measure || outcome.is_failure() {
+        if self.phase() != Phase::Measure || outcome.is_failure() {
             return;
         }
         let kind = usize::from(outcome.kind.0);
@@ -217,7 +197,7 @@ impl Recorder {
     fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
         let due_in_window = self.in_window(flight.due);
-        if due_in_window || self.phase == Phase::WarmUp {
+        if due_in_window || self.phase() == Phase::WarmUp {
             let times = &mut self.current.ops[usize::from(outcome.kind.0)];
             record_times(times, &flight, &landing, failed);
         }
@@ -242,7 +222,7 @@ impl Recorder {
 
     /// A piece of the reply to an op in flight arrived, before [`Recorder::boundary`].
     pub fn piece(&mut self, flight: &Flight, piece: Piece, now: Nanos) {
-        if !self.in_window(flight.due) && self.phase != Phase::WarmUp {
+        if !self.in_window(flight.due) && self.phase() != Phase::WarmUp {
             return;
         }
         let times = &mut self.current.ops[usize::from(flight.kind.0)];
@@ -327,23 +307,13 @@ impl Recorder {
 
     /// Ends the interval at `end` and begins the next. The caller adds the worker's health.
     pub fn roll(&mut self, end: Nanos) -> Interval {
-        let fresh = Current::new(self.fresh.take());
-        let ended = std::mem::replace(&mut self.current, fresh);
-        let interval = Interval {
-            worker: self.worker,
-            second: self.second,
-            start: self.start,
-            end,
-            phase: self.phase,
-            done: ended.done,
-            errors: ended.errors,
-            bytes_read: ended.bytes_read,
-            bytes_written: ended.bytes_written,
-            ops: ended.ops,
-            health: WorkerHealth { wall_ns: (end - self.start).0, ..WorkerHealth::default() },
-        };
-        self.begin_interval(end);
-        interval
+        let next = interval(self.current.worker, end, self.fresh.take());
+        let mut ended = std::mem::replace(&mut self.current, next);
+        ended.end = end;
+        ended.record.length_ns = (end - ended.start).0;
+        ended.health.wall_ns = ended.record.length_ns;
+        self.begin_interval();
+        ended
     }
 
     /// The totals, once the worker has drained, at `now`.
@@ -375,22 +345,23 @@ impl Recorder {
         &mut self.totals
     }
 
-    fn begin_interval(&mut self, start: Nanos) {
-        let window_end = self.phases.window_end();
-        self.start = start;
-        self.second = (start.0 / NANOS_PER_SECOND) as u32;
-        self.phase = match start {
-            s if s < self.phases.warm_up_ns => Phase::WarmUp,
-            s if s < window_end => Phase::Measure,
-            _ => Phase::Drain,
+    fn begin_interval(&mut self) {
+        let (start, window_end) = (self.current.start, self.phases.window_end());
+        let (phase, border) = match start {
+            s if s < self.phases.warm_up_ns => (Phase::WarmUp, self.phases.warm_up_ns),
+            s if s < window_end => (Phase::Measure, window_end),
+            _ => (Phase::Drain, Nanos::MAX),
         };
-        let border = match self.phase {
-            Phase::WarmUp => self.phases.warm_up_ns,
-            Phase::Measure => window_end,
-            Phase::Drain => Nanos::MAX,
-        };
+        self.current.record.phase = phase;
         self.boundary = self.phases.slice_end(start).min(border);
     }
+}
+
+/// Nothing has ended in it yet.
+fn interval(worker: u32, start: Nanos, ops: Vec<OpTimes>) -> Interval {
+    let second = (start.0 / NANOS_PER_SECOND) as u32;
+    let record = SecondRecord { second, ..SecondRecord::default() };
+    Interval { worker, start, end: start, record, ops, health: WorkerHealth::default() }
 }
 
 /// Every time of one op.

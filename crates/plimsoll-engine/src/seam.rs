@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use plimsoll_model::nonconformity::Nonconformities;
+pub use plimsoll_model::event::SessionCounters;
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -152,26 +152,6 @@ pub trait Session {
     /// What the session counted since the last call; the engine adds it up within the window.
     fn take_counters(&mut self) -> SessionCounters {
         SessionCounters::default()
-    }
-}
-
-/// Counts only a protocol can make.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionCounters {
-    /// UDP retransmissions.
-    pub retransmissions: u64,
-    /// Ops whose content was verified in full.
-    pub verified: u64,
-    /// Replies that differ from their specification and mean the same.
-    pub nonconformities: Nonconformities,
-}
-
-impl SessionCounters {
-    /// Adds what was counted elsewhere, or later.
-    pub fn add(&mut self, others: &Self) {
-        self.retransmissions += others.retransmissions;
-        self.verified += others.verified;
-        self.nonconformities.add(&others.nonconformities);
     }
 }
 

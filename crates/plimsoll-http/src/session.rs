@@ -39,7 +39,7 @@ pub struct HttpSession {
     partial: Vec<u8>,
     /// Links whose reply is complete and which the server will close.
     lingering: Vec<Lingering>,
-    verified: u64,
+    counters: SessionCounters,
     capture: Option<Vec<u8>>,
     /// What was wrong with the last reply that could not be read.
     malformed: Option<Malformed>,
@@ -76,7 +76,7 @@ impl HttpSession {
             in_flight: None,
             partial: Vec::new(),
             lingering: Vec::new(),
-            verified: 0,
+            counters: SessionCounters::default(),
             capture: None,
             malformed: None,
         }
@@ -228,7 +228,7 @@ impl HttpSession {
         }
         let outcome = flight.outcome(status);
         if status == OpStatus::Ok && flight.op.verify {
-            self.verified += 1;
+            self.counters.verified += 1;
         }
         io.complete(flight.ticket, outcome);
     }
@@ -430,7 +430,6 @@ impl Session for HttpSession {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
-        let verified = std::mem::take(&mut self.verified);
-        SessionCounters { verified, ..SessionCounters::default() }
+        std::mem::take(&mut self.counters)
     }
 }

@@ -7,6 +7,7 @@
 //! | [`target`] | the server under test, named by a URL |
 //! | [`assignment`] | what the coordinator asks of an agent for one load point |
 //! | [`event`] | what an agent and a run report back; the journal is a list of these |
+//! | [`counters`] | what a load point counts, each counter declared once |
 //! | [`outcome`] | how one op ended |
 //! | [`nonconformity`] | where replies differ from their specification and mean the same |
 //! | [`core_user`] | who used a core that a worker or the server wanted |
@@ -37,6 +38,7 @@ pub mod capacity;
 pub mod certificate;
 pub mod comparison;
 pub mod core_user;
+pub mod counters;
 pub mod disclosure;
 pub mod event;
 pub mod finding;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
+use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
 use crate::finding::Finding;
@@ -199,135 +200,119 @@ pub struct OverallResponse {
     pub span: Option<f64>,
 }
 
-/// One load point.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PointResult {
-    /// Position in the ladder from 1, or of the probe.
-    pub position: u32,
-    /// Stem of the point's files in the bundle; `null` for a curve from elsewhere.
-    pub stem: Option<String>,
-    /// Load asked for, on the axis.
-    pub requested: f64,
-    /// Ops due in the window, per second; `null` for closed loads and foreign curves.
-    pub offered_ops_per_s: Option<f64>,
-    /// Ops finished without error in the window, per second.
-    pub achieved_ops_per_s: Option<f64>,
-    /// Application bytes moved in the window, both ways, per second. Given by suites whose metric
-    /// it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub achieved_bytes_per_s: Option<f64>,
-    /// Mean think time the clients were given, in seconds, on a ladder of think times, where
-    /// `requested` is the method's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think_s: Option<f64>,
-    /// Clients asked for.
-    pub clients_requested: Option<u32>,
-    /// Clients that took part to the end of the window.
-    pub clients_participating: Option<u32>,
-    /// Application bytes.
-    pub bytes_read: Option<u64>,
-    /// Application bytes.
-    pub bytes_written: Option<u64>,
-    /// Bytes on the sockets.
-    pub wire_bytes_in: Option<u64>,
-    /// Bytes on the sockets.
-    pub wire_bytes_out: Option<u64>,
-    /// UDP retransmissions.
-    pub retransmissions: Option<u64>,
-    /// Connections opened in the window.
-    pub connects: Option<u64>,
-    /// Length of the window.
-    pub seconds: Option<f64>,
-    /// done − due.
-    pub response_ns: Option<TimeSummary>,
-    /// done − sent.
-    pub service_ns: Option<TimeSummary>,
-    /// sent − due.
-    pub send_lag_ns: Option<TimeSummary>,
-    /// done − arrived: the generator's own delay in reading.
-    #[serde(default)]
-    pub receive_lag_ns: Option<TimeSummary>,
-    /// Uncertainty intervals of the response time.
-    #[serde(default)]
-    pub response_interval_ns: Option<TimeIntervals>,
-    /// Uncertainty intervals of the service time.
-    #[serde(default)]
-    pub service_interval_ns: Option<TimeIntervals>,
-    /// Stated interval of `achieved_ops_per_s`: `[low, high]`.
-    #[serde(default)]
-    pub achieved_interval_ops_per_s: Option<[f64; 2]>,
-    /// What the intervals of the headline figures are made of: `response_p50_ns`,
-    /// `response_p99_ns`, `response_mean_ns`, `service_mean_ns`, `achieved_ops_per_s`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub uncertainty: BTreeMap<String, Uncertainty>,
-    /// Share of the replies whose `arrived` is the kernel's stamp; the others' is only bounded.
-    #[serde(default)]
-    pub arrived_stamped_ratio: Option<f64>,
-    /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
-    pub response_percentiles: Vec<(f64, u64)>,
-    /// How response times lay within the window, for a heat map; absent without times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_over_time: Option<ResponseOverTime>,
-    /// By op name.
-    pub ops: BTreeMap<String, OpResult>,
-    /// By error class.
-    pub errors: BTreeMap<String, u64>,
-    /// Statuses other than expected.
-    pub unexpected: Vec<UnexpectedCount>,
-    /// Samples of errors, for a person.
-    pub error_samples: Vec<String>,
-    /// Ops due in the window that were never sent.
-    pub not_sent: Option<u64>,
-    /// Ops that were not sent or not finished: figures of the response time that depend on them are
-    /// lower bounds. `null` where there are none, and in bundles of earlier versions.
-    #[serde(default)]
-    pub censored: Option<Censored>,
-    /// Mean service time of the point's first ops, which met a server with little to do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_service_ns: Option<f64>,
-    /// Ops sent again although the first try may have worked.
-    pub ambiguous: Option<u64>,
-    /// Ops whose content was verified.
-    pub verified: Option<u64>,
-    /// Where replies differ from their specification and mean the same.
-    #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
-    pub nonconformities: Nonconformities,
-    /// The generator's own health.
-    pub generator: GeneratorResult,
-    /// One entry a second.
-    pub timeline: Vec<TimelineSecond>,
-    /// By target, when there are several.
-    pub per_target: Vec<TargetResult>,
-    /// Use of hosts and processes in the window, as the monitors saw it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resources: Vec<ResourceUse>,
-    /// Programs beside the server that may run on its cores and used CPU time in the window.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub server_core_users: Vec<CoreUser>,
-    /// Every rule held.
-    pub valid: bool,
-    /// Why not.
-    pub reasons: Vec<Finding>,
-    /// What a reader must know all the same.
-    pub warnings: Vec<Finding>,
-    /// Why the point is left out of the headline although it may be valid: the server did not hold
-    /// the load, sent errors, or was slower than the suite's cap. No fault of the measurement: it
-    /// says nothing about `valid`.
-    #[serde(default)]
-    pub not_counted: Option<NotCounted>,
-    /// The same for a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_counted_because: Option<Finding>,
-    /// What held the point back.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Signs that point at a known cause.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hints: Vec<Hint>,
-    /// The mix's score in transactions per second, of suites that have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
+with_counters! {
+    /// One load point.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct PointResult counts Option<u64> {
+        /// Position in the ladder from 1, or of the probe.
+        pub position: u32,
+        /// Stem of the point's files in the bundle; `null` for a curve from elsewhere.
+        pub stem: Option<String>,
+        /// Load asked for, on the axis.
+        pub requested: f64,
+        /// Ops due in the window, per second; `null` for closed loads and foreign curves.
+        pub offered_ops_per_s: Option<f64>,
+        /// Ops finished without error in the window, per second.
+        pub achieved_ops_per_s: Option<f64>,
+        /// Application bytes moved in the window, both ways, per second. Given by suites whose
+        /// metric it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub achieved_bytes_per_s: Option<f64>,
+        /// Mean think time the clients were given, in seconds, on a ladder of think times, where
+        /// `requested` is the method's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub think_s: Option<f64>,
+        /// Clients asked for.
+        pub clients_requested: Option<u32>,
+        /// Clients that took part to the end of the window.
+        pub clients_participating: Option<u32>,
+        /// Length of the window.
+        pub seconds: Option<f64>,
+        /// done − due.
+        pub response_ns: Option<TimeSummary>,
+        /// done − sent.
+        pub service_ns: Option<TimeSummary>,
+        /// sent − due.
+        pub send_lag_ns: Option<TimeSummary>,
+        /// done − arrived: the generator's own delay in reading.
+        #[serde(default)]
+        pub receive_lag_ns: Option<TimeSummary>,
+        /// Uncertainty intervals of the response time.
+        #[serde(default)]
+        pub response_interval_ns: Option<TimeIntervals>,
+        /// Uncertainty intervals of the service time.
+        #[serde(default)]
+        pub service_interval_ns: Option<TimeIntervals>,
+        /// Stated interval of `achieved_ops_per_s`: `[low, high]`.
+        #[serde(default)]
+        pub achieved_interval_ops_per_s: Option<[f64; 2]>,
+        /// What the intervals of the headline figures are made of: `response_p50_ns`,
+        /// `response_p99_ns`, `response_mean_ns`, `service_mean_ns`, `achieved_ops_per_s`.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub uncertainty: BTreeMap<String, Uncertainty>,
+        /// Share of the replies whose `arrived` is the kernel's stamp; the others' is only bounded.
+        #[serde(default)]
+        pub arrived_stamped_ratio: Option<f64>,
+        /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
+        pub response_percentiles: Vec<(f64, u64)>,
+        /// How response times lay within the window, for a heat map; absent without times.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub response_over_time: Option<ResponseOverTime>,
+        /// By op name.
+        pub ops: BTreeMap<String, OpResult>,
+        /// By error class.
+        pub errors: BTreeMap<String, u64>,
+        /// Statuses other than expected.
+        pub unexpected: Vec<UnexpectedCount>,
+        /// Samples of errors, for a person.
+        pub error_samples: Vec<String>,
+        /// Ops that were not sent or not finished: figures of the response time that depend on them
+        /// are lower bounds. `null` where there are none, and in bundles of earlier versions.
+        #[serde(default)]
+        pub censored: Option<Censored>,
+        /// Mean service time of the point's first ops, which met a server with little to do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub first_service_ns: Option<f64>,
+        /// Where replies differ from their specification and mean the same.
+        #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
+        pub nonconformities: Nonconformities,
+        /// The generator's own health.
+        pub generator: GeneratorResult,
+        /// One entry a second.
+        pub timeline: Vec<TimelineSecond>,
+        /// By target, when there are several.
+        pub per_target: Vec<TargetResult>,
+        /// Use of hosts and processes in the window, as the monitors saw it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub resources: Vec<ResourceUse>,
+        /// Programs beside the server that may run on its cores and used CPU time in the window.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub server_core_users: Vec<CoreUser>,
+        /// Every rule held.
+        pub valid: bool,
+        /// Why not.
+        pub reasons: Vec<Finding>,
+        /// What a reader must know all the same.
+        pub warnings: Vec<Finding>,
+        /// Why the point is left out of the headline although it may be valid: the server did not
+        /// hold the load, sent errors, or was slower than the suite's cap. No fault of the
+        /// measurement: it says nothing about `valid`.
+        #[serde(default)]
+        pub not_counted: Option<NotCounted>,
+        /// The same for a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub not_counted_because: Option<Finding>,
+        /// What held the point back.
+        #[serde(default)]
+        pub limit: Limit,
+        /// Signs that point at a known cause.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub hints: Vec<Hint>,
+        /// The mix's score in transactions per second, of suites that have one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub score: Option<f64>,
+    }
 }
 
 impl PointResult {

@@ -144,7 +144,7 @@ impl<'h> Client<'h> {
             }
             self.settle();
         }
-        self.counters.add(&self.session.take_counters());
+        self.counters.add(self.session.take_counters());
     }
 
     fn ticket(&mut self, op: NfsOp) -> Ticket {

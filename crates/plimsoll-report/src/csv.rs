@@ -1,5 +1,6 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
+use plimsoll_model::counters::Counter;
 use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Evidence, Limit};
 use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeIntervals, TimeSummary};
@@ -171,15 +172,9 @@ fn point_headers(run: &RunResult, further: Further) -> Vec<String> {
         "clients_requested",
         "clients_participating",
         "window_s",
-        "read_bytes",
-        "written_bytes",
-        "wire_in_bytes",
-        "wire_out_bytes",
-        "retransmissions",
-        "connects",
-        "not_sent_ops",
-        "ambiguous_ops",
-        "verified_ops",
+    ]));
+    header.extend(Counter::ALL.iter().map(|counter| counter.columns().0.to_owned()));
+    header.extend(headers(&[
         "generator_cpu_busy_ratio_max",
         "generator_run_delay_ratio_max",
         "generator_cpu_per_op_ns",
@@ -216,15 +211,9 @@ fn points(run: &RunResult) -> Sheet {
             text(p.clients_requested),
             text(p.clients_participating),
             text(p.seconds),
-            text(p.bytes_read),
-            text(p.bytes_written),
-            text(p.wire_bytes_in),
-            text(p.wire_bytes_out),
-            text(p.retransmissions),
-            text(p.connects),
-            text(p.not_sent),
-            text(p.ambiguous),
-            text(p.verified),
+        ]);
+        row.extend(Counter::ALL.iter().map(|counter| text(p.counter(*counter))));
+        row.extend([
             text(p.generator.cpu_busy_ratio_max),
             text(p.generator.run_delay_ratio_max),
             text(p.generator.cpu_ns_per_op),

@@ -1,18 +1,19 @@
 //! From a bundle to its derived files: `result.json`, `report.html`, `manifest.json`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::{PointTimes, RawRun, SecondTimes, analyse};
+use plimsoll_analysis::{Analysis, PointTimes, not_started};
 use plimsoll_model::assignment::PointId;
 use plimsoll_model::bundle::{
-    BundleReader, IntervalEntry, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE, write_durably,
+    BundleReader, IntervalEntry, IntervalSlice, Manifest, REPORT_FILE, RESULT_FILE, SUITE_FILE,
+    write_durably,
 };
-use plimsoll_model::event::{OpTimes, add_times};
+use plimsoll_model::event::{JournalRecord, OpTimes, add_times};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::prices::PricedSystem;
 use plimsoll_model::published::{PublishedComparison, PublishedPage};
 use plimsoll_model::result::RunResult;
+use plimsoll_model::suite::Suite;
 use plimsoll_report::{Beside, ReportError};
 
 use crate::exit::{Exit, Failure};
@@ -23,16 +24,30 @@ pub(crate) fn result_of(dir: &Path) -> Result<RunResult, Failure> {
     let reader = BundleReader::open(dir)?;
     let suite_file = dir.join(SUITE_FILE).display().to_string();
     let suite = suite_source::parse(&suite_file, reader.suite_text(), &[])?;
-    let mut histograms = BTreeMap::new();
-    if let Some(started) = reader.journal().started() {
-        for point in reader.journal().points() {
-            let times = point_times(&reader, point.point, &started.op_names)?;
-            histograms.insert(point.point.stem(), times);
+    match analysis_of(&reader, &suite)? {
+        Some(analysis) => Ok(analysis.finish()),
+        None => Ok(not_started(&suite, reader.disclosure()?.as_ref())),
+    }
+}
+
+/// Takes in what a bundle holds, one load point after the other; `None` where not even the first
+/// record was written.
+pub(crate) fn analysis_of<'s>(
+    reader: &BundleReader,
+    suite: &'s Suite,
+) -> Result<Option<Analysis<'s>>, Failure> {
+    let Some(started) = reader.journal().started() else { return Ok(None) };
+    let mut analysis = Analysis::begin(suite, started.clone(), reader.disclosure()?);
+    for record in reader.journal().records.iter().skip(1) {
+        match record {
+            JournalRecord::PointFinished(point) => {
+                let times = point_times(reader, point.point, &started.op_names)?;
+                analysis.add_point(point, Some(&times));
+            }
+            other => analysis.add_record(other),
         }
     }
-    let disclosure = reader.disclosure()?;
-    let journal = &reader.journal().records;
-    Ok(analyse(&RawRun { suite: &suite, journal, histograms, disclosure }))
+    Ok(Some(analysis))
 }
 
 /// Histograms of a finished point, read back from its interval log.
@@ -42,12 +57,12 @@ pub(crate) fn point_times(
     op_names: &OpNames,
 ) -> Result<PointTimes, Failure> {
     let mut times = PointTimes::default();
-    let mut open: Option<SecondTimes> = None;
+    let mut open: Option<IntervalSlice> = None;
     reader.intervals(point, op_names, |entry| {
         let same = open.as_ref().is_some_and(|s| (s.start, s.phase) == (entry.start, entry.phase));
         if !same {
-            let IntervalEntry { second, start, phase, .. } = entry;
-            let next = SecondTimes { second, start, phase, ops: Vec::new() };
+            let IntervalEntry { second, start, length, phase, .. } = entry;
+            let next = IntervalSlice { second, start, length, phase, ops: Vec::new() };
             if let Some(full) = open.replace(next) {
                 times.add(&full);
             }
@@ -62,7 +77,7 @@ pub(crate) fn point_times(
     Ok(times)
 }
 
-fn put(second: &mut SecondTimes, entry: IntervalEntry, ops: usize) {
+fn put(second: &mut IntervalSlice, entry: IntervalEntry, ops: usize) {
     if second.ops.is_empty() {
         second.ops.resize_with(ops, OpTimes::new);
     }
@@ -160,8 +175,7 @@ pub(crate) fn exit_of(result: &RunResult) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::bundle::TimeKind;
-    use plimsoll_model::event::{Phase, new_times};
+    use plimsoll_model::event::{Phase, TimeKind, new_times};
     use plimsoll_model::units::Nanos;
 
     use super::*;
@@ -169,11 +183,11 @@ mod tests {
     #[test]
     fn lines_of_one_second_add_up() {
         let phase = Phase::Measure;
-        let mut second = SecondTimes { second: 0, start: Nanos::ZERO, phase, ops: Vec::new() };
+        let (start, length) = (Nanos::ZERO, Nanos::from_secs(1));
+        let mut second = IntervalSlice { second: 0, start, length, phase, ops: Vec::new() };
         for value in [5, 7] {
             let mut times = new_times();
             times.record(value).unwrap();
-            let (start, length) = (Nanos::ZERO, Nanos::from_secs(1));
             let kind = TimeKind::Response;
             put(
                 &mut second,

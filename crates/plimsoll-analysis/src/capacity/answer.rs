@@ -1,9 +1,6 @@
 //! From the load points of a bundle to the capacity: the same tries give the same answer.
 
-use std::collections::BTreeMap;
-use std::mem::take;
-
-use plimsoll_model::assignment::{Load, Purpose};
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{Capacity, CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
 use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Limit, LimitKind};
@@ -11,48 +8,28 @@ use plimsoll_model::result::{OverallResponse, PointResult, Summary};
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::units::grouped;
 
-use super::judge::Tried;
 use super::{Answer, Config, Search};
 use crate::metric::ops_unit;
-use crate::raw::{KnownPoint, PointView, RawRun, RunView, profile_named};
+use crate::raw::{RunView, profile_named};
 
-/// Makes the tries the points of the run, in order of load. All clients at once asks for no load of
-/// an open suite and stays a probe.
-pub(crate) fn order_points(view: &mut RunView<'_>, suite: &Suite) {
-    let open = matches!(suite.load, LoadSpec::Open { .. });
-    let on_axis = |point: &PointView<'_>| matches!(point.record.load, Load::Open { .. }) == open;
-    let all = take(&mut view.ladder).into_iter().chain(take(&mut view.probes));
-    (view.ladder, view.probes) = all.partition(on_axis);
-    view.ladder.sort_by(|a, b| {
-        let [a, b] = [a.record, b.record];
-        let by_load = a.load.requested().total_cmp(&b.load.requested());
-        by_load.then(a.point.ordinal.cmp(&b.point.ordinal))
-    });
-    for points in [&mut view.ladder, &mut view.probes] {
-        (1..).zip(points).for_each(|(position, point)| point.position = position);
-    }
-}
-
-/// Puts the capacity in the place of the headline; why there is none, where that is so.
+/// Puts the capacity in the place of the headline; why there is none, where that is so. `tries` are
+/// in order of time.
 pub(crate) fn summarise(
     summary: &mut Summary,
-    (raw, known): (&RawRun<'_>, &BTreeMap<String, KnownPoint>),
-    view: &RunView<'_>,
-    points: (&[PointResult], &[PointResult]),
+    (suite, view): (&Suite, &RunView),
+    tries: Vec<CapacityTry>,
+    (points, probes): (&[PointResult], &[PointResult]),
 ) {
-    let Some(started) = view.started else { return };
-    let Some(asked) = &started.capacity else { return };
-    let (points, probes) = points;
-    let tries = tries((raw, known), view, points, asked);
-    let profile = profile_named(&started.profile).unwrap_or(ProfileName::Standard);
-    let mut search = Search::new(Config::of(raw.suite, profile));
+    let Some(asked) = &view.started.capacity else { return };
+    let profile = profile_named(&view.started.profile).unwrap_or(ProfileName::Standard);
+    let mut search = Search::new(Config::of(suite, profile));
     if let Some(achieved) = probes.first().and_then(|probe| probe.achieved_ops_per_s) {
         search.saturated(achieved);
     }
     tries.iter().for_each(|attempt| search.report(attempt.clone()));
     let answer = search.answer();
-    let unit = match raw.suite.load {
-        LoadSpec::Open { .. } => ops_unit(raw.suite.metric),
+    let unit = match suite.load {
+        LoadSpec::Open { .. } => ops_unit(suite.metric),
         LoadSpec::Closed { .. } => "clients",
     };
     summary.metric = format!("capacity within {}", asked.within);
@@ -75,37 +52,11 @@ pub(crate) fn summarise(
         within: asked.within.clone(),
         passed: answer.passed,
         tries: answer.tries,
-        users: users(raw.suite, asked, answer.value, &reruns(&tries, &answer, points)),
+        users: users(suite, asked, answer.value, &reruns(&tries, &answer, points)),
         limit: limit(&tries, &answer, points),
     });
     summary.capacity_search =
-        Some(CapacitySearch { asked: asked.clone(), how: view.capacity.map(str::to_owned), tries });
-}
-
-/// In order of time.
-fn tries(
-    (raw, known): (&RawRun<'_>, &BTreeMap<String, KnownPoint>),
-    view: &RunView<'_>,
-    points: &[PointResult],
-    asked: &CapacityAsked,
-) -> Vec<CapacityTry> {
-    let mut pairs: Vec<(&PointView<'_>, &PointResult)> = view.ladder.iter().zip(points).collect();
-    pairs.sort_by_key(|(point, _)| point.record.point.ordinal);
-    let judged = pairs.into_iter().map(|(point, result)| {
-        let stem = point.record.point.stem();
-        if let Some(attempt) = known.get(&stem).and_then(|known| known.attempt.clone()) {
-            return CapacityTry { point: result.position, ..attempt };
-        }
-        let tried = Tried {
-            suite: raw.suite,
-            within: &asked.within,
-            record: point.record,
-            result,
-            times: raw.histograms.get(&stem),
-        };
-        tried.judge()
-    });
-    judged.collect()
+        Some(CapacitySearch { asked: asked.clone(), how: view.capacity.clone(), tries });
 }
 
 /// The load points that re-ran the claim.

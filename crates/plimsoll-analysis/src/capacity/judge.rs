@@ -1,10 +1,11 @@
 //! One load point, held against the limits.
 
+use plimsoll_model::assignment::Load;
 use plimsoll_model::capacity::{CapacityTry, Figure, LimitFigure, LoadLimit, TryStanding, Within};
 use plimsoll_model::event::{OpTimes, PointRecord};
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::{NotCounted, PointResult};
-use plimsoll_model::suite::Suite;
+use plimsoll_model::suite::{LoadSpec, Suite};
 use plimsoll_model::units::{Nanos, grouped, percent};
 
 use super::growth::growth;
@@ -33,7 +34,7 @@ const fn is_late(rule: &Rule) -> bool {
 }
 
 /// A load point with what it is judged by.
-pub(super) struct Tried<'a> {
+pub(crate) struct Tried<'a> {
     pub suite: &'a Suite,
     pub within: &'a Within,
     pub record: &'a PointRecord,
@@ -50,7 +51,14 @@ struct Judged {
 }
 
 impl Tried<'_> {
-    /// Holds it against the limits.
+    /// Holds it against the limits. All clients at once asks for no load of an open suite: that
+    /// is no try.
+    pub(crate) fn attempt(&self) -> Option<CapacityTry> {
+        let open = matches!(self.suite.load, LoadSpec::Open { .. });
+        let on_axis = matches!(self.record.load, Load::Open { .. }) == open;
+        on_axis.then(|| self.judge())
+    }
+
     pub(super) fn judge(&self) -> CapacityTry {
         let Judged { standing, why, figures } = self.judged();
         let held = match standing {

@@ -28,7 +28,8 @@ use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::event::Bound;
 use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_MAX, Suite};
 
-pub(crate) use self::answer::{order_points, summarise};
+pub(crate) use self::answer::summarise;
+pub(crate) use self::judge::Tried;
 use self::level::{Level, Standing, Votes, levels};
 
 /// Re-runs of a claim that must stay within the limits.

@@ -1,6 +1,7 @@
 //! Searches on simulated servers of known law, with and without a machine that stalls.
 
 use plimsoll_model::assignment::{PointId, Purpose};
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::calibrated::ServiceLaw;
 use plimsoll_model::capacity::{CapacityTry, TryStanding, Within};
 use plimsoll_model::certificate::Statistic;
@@ -13,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::judge::Tried;
 use super::tests::{NO_HURRY, config, found, load_of, run};
 use super::*;
-use crate::raw::{PointTimes, SecondTimes};
+use crate::raw::PointTimes;
 use crate::stated::state;
 use crate::testing::PointBuilder;
 use plimsoll_calibration::queueing::Queue;
@@ -83,7 +84,8 @@ impl Simulated {
                 }
             }
         }
-        PointTimes::from_seconds((0..).zip(seconds).map(|(second, times)| SecondTimes {
+        PointTimes::from_seconds((0..).zip(seconds).map(|(second, times)| IntervalSlice {
+            length: Nanos::from_secs(1),
             second,
             start: Nanos::from_secs(u64::from(second)),
             phase: Phase::Measure,

@@ -1,3 +1,4 @@
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{Phase, add_times, new_times};
 use plimsoll_model::units::Nanos;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -6,7 +7,6 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::*;
 use crate::analyse;
 use crate::health::generator_part_of_p50;
-use crate::raw::SecondTimes;
 use crate::testing::{PointBuilder, RunBuilder};
 
 fn stated(point: &PointBuilder) -> Stated {
@@ -71,7 +71,13 @@ fn uneven() -> (Stated, PointTimes) {
             lows.into_iter().for_each(|times| times.record(ns - 10_000).unwrap());
         }
         let start = Nanos::from_secs(1 + u64::from(second));
-        SecondTimes { second, start, phase: Phase::Measure, ops: vec![ops] }
+        IntervalSlice {
+            length: Nanos::from_secs(1),
+            second,
+            start,
+            phase: Phase::Measure,
+            ops: vec![ops],
+        }
     }));
     (built.record.warm_up_ns, built.record.measured_ns) =
         (Nanos::from_secs(1), Nanos::from_secs(12));

@@ -111,7 +111,7 @@ fn clients_gone(e: &Evidence<'_>, consequence: LostClients) -> Rule {
         clients: e.view.record.load.clients(),
         stayed: e.view.record.totals.clients_participating,
         left: e.view.lost.len() as u32,
-        cause: e.view.lost.first().map(|why| (*why).to_owned()),
+        cause: e.view.lost.first().cloned(),
         consequence,
     }
 }

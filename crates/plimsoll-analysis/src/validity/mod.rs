@@ -23,6 +23,7 @@ use plimsoll_model::result::{NotCounted, Verdict};
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
+use crate::point::UNPLACED;
 use crate::raw::{PointTimes, PointView};
 
 pub(crate) use run::{check_capacity, check_run, nonconformities, planned_points};
@@ -105,7 +106,7 @@ const WARNINGS: [Check; 12] = [
 pub(crate) fn check_point(evidence: &Evidence<'_>) -> Verdict {
     let check = |rules: &[Check]| -> Vec<Finding> {
         let found = rules.iter().filter_map(|rule| rule(evidence));
-        found.map(|rule| rule.at(evidence.view.position)).collect()
+        found.map(|rule| rule.at(UNPLACED)).collect()
     };
     // What a point that was cut short breaks besides follows from that.
     let cut_short = evidence.view.record.ended_early.is_some();

@@ -24,8 +24,8 @@ pub(super) fn ended_early(e: &Evidence<'_>) -> Option<Rule> {
 
 /// The run's verdict: its own rules, then its ladder's points in order. A point that the suite
 /// does not count leaves the run as it is: only its other reasons, if it has any, are reasons.
-pub(crate) fn check_run(suite: &Suite, view: &RunView<'_>, points: &[PointResult]) -> Verdict {
-    let unfinished = [incomplete(suite, view), stopped(view)];
+pub(crate) fn check_run(suite: &Suite, view: &RunView, points: &[PointResult]) -> Verdict {
+    let unfinished = [incomplete(suite, view, points), stopped(view)];
     let finished = unfinished.iter().all(Option::is_none);
     let own = unfinished.into_iter().chain([debug_build(view)]);
     let mut reasons: Vec<Finding> = own.flatten().map(Rule::of_run).collect();
@@ -61,11 +61,11 @@ pub(crate) fn nonconformities(replies: &Nonconformities) -> Option<Finding> {
 /// too much: only those that re-ran the answer carry it, and those were judged. `points` are
 /// those and the first beyond it: what must be known of them is said once.
 pub(crate) fn check_capacity<'p>(
-    view: &RunView<'_>,
+    view: &RunView,
     found: bool,
     points: impl Iterator<Item = &'p PointResult>,
 ) -> Verdict {
-    let nothing = || Rule::NoCapacity { cause: view.capacity.map(str::to_owned) };
+    let nothing = || Rule::NoCapacity { cause: view.capacity.clone() };
     // Why it stopped says enough.
     let ended = stopped(view).or_else(|| (!found).then(nothing));
     let reasons: Vec<Finding> =
@@ -112,40 +112,36 @@ fn nothing_counts(points: &[PointResult]) -> Option<Rule> {
 }
 
 /// Fewer points than the ladder has.
-fn incomplete(suite: &Suite, view: &RunView<'_>) -> Option<Rule> {
-    if view.started.is_none() {
-        return Some(Rule::NotStarted);
-    }
+fn incomplete(suite: &Suite, view: &RunView, points: &[PointResult]) -> Option<Rule> {
     let [finished_points, planned_points] =
-        [view.ladder.len(), planned_points(suite, view)].map(|points| points as u32);
+        [points.len(), planned_points(suite, view)].map(|points| points as u32);
     let all = finished_points >= planned_points && finished_points > 0;
     (!all).then_some(Rule::Incomplete { finished_points, planned_points })
 }
 
 /// How many points the ladder has.
-pub(crate) fn planned_points(suite: &Suite, view: &RunView<'_>) -> usize {
-    let loads = view.started.and_then(|started| started.ladder.as_ref());
+pub(crate) fn planned_points(suite: &Suite, view: &RunView) -> usize {
+    let loads = view.started.ladder.as_ref();
     loads.map_or_else(|| suite.ladder.points_planned(), Vec::len)
 }
 
 /// The journal has no last line, or says why it ends.
-fn stopped(view: &RunView<'_>) -> Option<Rule> {
-    view.started?;
-    match view.ending {
+fn stopped(view: &RunView) -> Option<Rule> {
+    match &view.ending {
         Ending::Finished => None,
         Ending::Interrupted => Some(Rule::Interrupted { how: Interruption::Stopped }),
-        Ending::Aborted(reason) => Some(Rule::Aborted { cause: reason.to_owned() }),
+        Ending::Aborted(reason) => Some(Rule::Aborted { cause: reason.clone() }),
         Ending::Torn => Some(Rule::Interrupted { how: Interruption::Killed }),
     }
 }
 
 /// Debug assertions make the generator several times slower than what users measure with.
-fn debug_build(view: &RunView<'_>) -> Option<Rule> {
-    let debug = view.started?.debug_build || view.resumed_debug;
+fn debug_build(view: &RunView) -> Option<Rule> {
+    let debug = view.started.debug_build || view.resumed_debug;
     debug.then_some(Rule::DebugBuild)
 }
 
-fn resumed(view: &RunView<'_>) -> Option<Rule> {
+fn resumed(view: &RunView) -> Option<Rule> {
     let times = view.resumed;
     (times > 0).then_some(Rule::Resumed { times })
 }

@@ -106,8 +106,9 @@ fn moments(values: &[f64]) -> (f64, f64) {
 mod tests {
     use plimsoll_model::units::Nanos;
 
-    use crate::raw::{PointTimes, SecondTimes};
+    use crate::raw::PointTimes;
     use crate::testing::{PointBuilder, TestPoint, check_rule};
+    use plimsoll_model::bundle::IntervalSlice;
     use plimsoll_model::event::{OpTimes, Phase};
 
     fn with_rates(rates: impl Fn(usize) -> u64) -> TestPoint {
@@ -125,7 +126,13 @@ mod tests {
             let mut times = OpTimes::new();
             times.response.record_n(response_ns(second), 1_000).unwrap();
             let start = Nanos::from_secs(u64::from(second));
-            SecondTimes { second, start, phase: Phase::Measure, ops: vec![times] }
+            IntervalSlice {
+                length: Nanos::from_secs(1),
+                second,
+                start,
+                phase: Phase::Measure,
+                ops: vec![times],
+            }
         };
         point.seconds = Some(PointTimes::from_seconds((0..30).map(second)));
         point

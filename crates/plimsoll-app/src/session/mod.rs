@@ -58,7 +58,7 @@ pub struct AppSession {
     lost: Option<String>,
     /// The transaction that ended last, if it ended well.
     answered: Option<Asked>,
-    verified: u64,
+    counters: SessionCounters,
 }
 
 /// The connection.
@@ -103,7 +103,7 @@ impl AppSession {
             appended: 0,
             lost: None,
             answered: None,
-            verified: 0,
+            counters: SessionCounters::default(),
         }
     }
 
@@ -231,7 +231,7 @@ impl AppSession {
             let compared = flight.asked.op.compare && self.worker.site.body(kind).is_some();
             // A read's checksum is over content that is known.
             let is_read = matches!(kind, AppKind::RandomRead | AppKind::SequentialRead);
-            self.verified += u64::from(compared || is_read);
+            self.counters.verified += u64::from(compared || is_read);
         }
         io.complete(flight.ticket, self.outcome(&flight, status));
     }
@@ -453,7 +453,6 @@ impl Session for AppSession {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
-        let verified = std::mem::take(&mut self.verified);
-        SessionCounters { verified, ..SessionCounters::default() }
+        std::mem::take(&mut self.counters)
     }
 }

@@ -202,7 +202,7 @@ impl<S: Session> Clients<S> {
     pub(super) fn take_counters(&mut self) -> SessionCounters {
         let mut sum = SessionCounters::default();
         for client in &mut self.clients {
-            sum.add(&client.session.take_counters());
+            sum.add(client.session.take_counters());
         }
         sum
     }

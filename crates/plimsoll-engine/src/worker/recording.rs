@@ -48,13 +48,11 @@ struct FirstOps {
     few: u64,
     /// Since when at least so many were in flight; the end of the window at the latest.
     until: Nanos,
-    ops: u64,
-    service_ns_total: u64,
 }
 
 impl FirstOps {
     fn new(clients: u32, window_end: Nanos) -> Self {
-        Self { few: u64::from(clients / 4), until: window_end, ops: 0, service_ns_total: 0 }
+        Self { few: u64::from(clients / 4), until: window_end }
     }
 
     #[inline]
@@ -65,16 +63,12 @@ impl FirstOps {
     }
 
     #[inline]
-    fn replied(&mut self, op: &Replied) {
+    fn replied(&self, op: &Replied, totals: &mut WorkerTotals) {
         if op.sent < self.until {
-            self.ops += 1;
-            self.service_ns_total += op.done.saturating_sub(op.sent.max(op.shape.asked_at)).0;
+            totals.first_ops += 1;
+            totals.first_service_ns_total +=
+                op.done.saturating_sub(op.sent.max(op.shape.asked_at)).0;
         }
-    }
-
-    fn add_to(&self, totals: &mut WorkerTotals) {
-        totals.first_ops += self.ops;
-        totals.first_service_ns_total += self.service_ns_total;
     }
 }
 
@@ -153,7 +147,7 @@ impl<'a> Recording<'a> {
     /// An op that has just ended went well; it was due then.
     #[inline]
     pub(super) fn replied(&mut self, due: Nanos, op: &Replied) {
-        self.first.replied(op);
+        self.first.replied(op, self.recorder.totals_mut());
         if self.recorder.phase() == Phase::Measure {
             self.signs.note_time(op);
         }
@@ -214,7 +208,7 @@ impl<'a> Recording<'a> {
 
     /// Ends the interval.
     pub(super) fn roll(&mut self, end: Nanos, counted: &Counted) {
-        self.counters.add(&counted.sessions);
+        self.counters.add(counted.sessions.clone());
         let before = self.recorder.phase();
         let mut interval = self.recorder.roll(end);
         let cpu = clock::thread_cpu();
@@ -248,7 +242,6 @@ impl<'a> Recording<'a> {
         let totals = self.recorder.totals_mut();
         totals.clients_participating = self.clients_participating;
         due.add_to(totals, now);
-        self.first.add_to(totals);
         self.signs.add_to(totals);
         let events = self.events;
         let totals = self.recorder.into_totals(now);
@@ -265,9 +258,7 @@ impl<'a> Recording<'a> {
             totals.wire_bytes_in = now.bytes_received - before.bytes_received;
             totals.wire_bytes_out = now.bytes_sent - before.bytes_sent;
             totals.connects = now.connects - before.connects;
-            totals.retransmissions = counters.retransmissions;
-            totals.verified = counters.verified;
-            totals.nonconformities = counters.nonconformities;
+            totals.add_sessions(&counters);
         }
     }
 

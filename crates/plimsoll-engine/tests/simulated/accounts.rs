@@ -134,7 +134,7 @@ fn a_connection_with_more_than_its_turn_allows_is_come_back_to() {
     assert_eq!((totals.due, totals.ops["first"].count, totals.unfinished), (10_000, 10_000, 0));
     // At once: the 300 in flight when the stall began end in the slice in which it ends.
     let slice = seen.intervals.iter().find(|i| i.start == Nanos::from_millis(12_250)).unwrap();
-    assert!(slice.done.abs_diff(300) <= 1, "{}", slice.done);
+    assert!(slice.record.done.abs_diff(300) <= 1, "{}", slice.record.done);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn bytes_are_counted_where_they_ended_and_on_the_wire() {
     assert_eq!((target.bytes_read, target.bytes_written), (moved, moved));
     assert_eq!(totals.wire_bytes_in, moved);
     assert!(totals.wire_bytes_out.abs_diff(moved) <= 32, "{}", totals.wire_bytes_out);
-    let measured = |i: &Interval| if i.phase == Phase::Measure { i.done } else { 0 };
+    let measured = |i: &Interval| if i.record.phase == Phase::Measure { i.record.done } else { 0 };
     assert_eq!(sum(&seen, measured), totals.done_in_window);
 }
 
@@ -193,7 +193,7 @@ fn an_op_belongs_to_the_slice_in_which_it_ended() {
     let seen = run(&Echo, &assignment(closed(1, Nanos::ZERO)), 0, &mut driver);
     let done_from = |millis: u64| {
         let of = |i: &&Interval| i.start == Nanos::from_millis(millis);
-        seen.intervals.iter().find(of).unwrap().done
+        seen.intervals.iter().find(of).unwrap().record.done
     };
     assert_eq!([5_000, 5_250, 5_500, 5_750].map(done_from), [21, 0, 0, 21]);
 }

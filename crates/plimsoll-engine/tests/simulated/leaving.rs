@@ -144,7 +144,11 @@ fn the_load_goes_on_through_the_ramp_down_and_does_not_count() {
         assert_eq!(with.totals, without.totals, "{load:?}");
         assert_eq!(with.response().len(), without.response().len(), "{load:?}");
         let after = |seen: &Seen| -> u64 {
-            seen.intervals.iter().filter(|i| i.phase == Phase::Drain).map(|i| i.done).sum()
+            seen.intervals
+                .iter()
+                .filter(|i| i.record.phase == Phase::Drain)
+                .map(|i| i.record.done)
+                .sum()
         };
         assert!(after(&with) > 700 && after(&without) < 20, "{load:?}");
         let end = |seen: &Seen| seen.intervals.last().unwrap().end;

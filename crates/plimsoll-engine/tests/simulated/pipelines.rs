@@ -238,7 +238,7 @@ fn each_piece_of_a_streamed_reply_is_timed() {
     let seen = streamed(vec![]);
     assert_eq!((seen.totals.due, ended(&seen), failed(&seen)), (1_000, 1_000, 0));
     let (mut first, mut gap): (Times, Times) = (new_times(), new_times());
-    for interval in seen.intervals.iter().filter(|i| i.phase != Phase::WarmUp) {
+    for interval in seen.intervals.iter().filter(|i| i.record.phase != Phase::WarmUp) {
         let Some(pieces) = &interval.ops[0].pieces else { continue };
         first.add(&pieces.first).unwrap();
         gap.add(&pieces.gap).unwrap();

@@ -13,7 +13,7 @@ use hdrhistogram::serialization::interval_log::{
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializeError, V2DeflateSerializer};
 
 use super::BundleError;
-use crate::event::{OpTimes, Phase, Times};
+use crate::event::{OpTimes, Phase, TimeKind, Times};
 use crate::outcome::OpNames;
 use crate::units::{NANOS_PER_SECOND, Nanos};
 
@@ -34,101 +34,6 @@ pub struct IntervalSlice {
     pub phase: Phase,
     /// By op kind.
     pub ops: Vec<OpTimes>,
-}
-
-/// Which of an op's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TimeKind {
-    /// done − due.
-    Response,
-    /// done − sent.
-    Service,
-    /// sent − due.
-    SendLag,
-    /// sent − the later of due and the instant a client was free.
-    Lateness,
-    /// done − arrived.
-    ReceiveLag,
-    /// Response time without the generator's own delays: a lower bound.
-    ResponseLow,
-    /// Service time without them.
-    ServiceLow,
-    /// First piece of the reply − due.
-    FirstPiece,
-    /// From one piece to the next.
-    PieceGap,
-    /// Age of an op that was never sent.
-    Unsent,
-}
-
-impl TimeKind {
-    /// Every kind.
-    pub const ALL: [Self; 10] = [
-        Self::Response,
-        Self::Service,
-        Self::SendLag,
-        Self::Lateness,
-        Self::ReceiveLag,
-        Self::ResponseLow,
-        Self::ServiceLow,
-        Self::FirstPiece,
-        Self::PieceGap,
-        Self::Unsent,
-    ];
-
-    /// The word for it in a tag.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            Self::Service => "service",
-            Self::SendLag => "send_lag",
-            Self::Lateness => "lateness",
-            Self::ReceiveLag => "receive_lag",
-            Self::ResponseLow => "response_low",
-            Self::ServiceLow => "service_low",
-            Self::FirstPiece => "first_piece",
-            Self::PieceGap => "piece_gap",
-            Self::Unsent => "unsent",
-        }
-    }
-
-    fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|k| k.as_str() == word)
-    }
-
-    /// That one of an op's histograms, if it holds anything.
-    pub fn of(self, times: &OpTimes) -> Option<&Times> {
-        let pieces = times.pieces.as_deref();
-        let found = match self {
-            Self::Response => &times.response,
-            Self::Service => &times.service,
-            Self::SendLag => &times.send_lag,
-            Self::Lateness => &times.lateness,
-            Self::ReceiveLag => &times.receive_lag,
-            Self::ResponseLow => &times.response_low,
-            Self::ServiceLow => &times.service_low,
-            Self::FirstPiece => &pieces?.first,
-            Self::PieceGap => &pieces?.gap,
-            Self::Unsent => times.unsent.as_deref()?,
-        };
-        (!found.is_empty()).then_some(found)
-    }
-
-    /// That one of an op's histograms, to add to.
-    pub fn of_mut(self, times: &mut OpTimes) -> &mut Times {
-        match self {
-            Self::Response => &mut times.response,
-            Self::Service => &mut times.service,
-            Self::SendLag => &mut times.send_lag,
-            Self::Lateness => &mut times.lateness,
-            Self::ReceiveLag => &mut times.receive_lag,
-            Self::ResponseLow => &mut times.response_low,
-            Self::ServiceLow => &mut times.service_low,
-            Self::FirstPiece => &mut times.pieces.get_or_insert_default().first,
-            Self::PieceGap => &mut times.pieces.get_or_insert_default().gap,
-            Self::Unsent => times.unsent_mut(),
-        }
-    }
 }
 
 /// One histogram of an interval log. Empty ones are not written.
@@ -168,7 +73,7 @@ impl<W: Write> IntervalLog<W> {
     /// Writes the histograms of one slice that hold anything.
     pub fn write(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         for (op_tag, times) in self.op_tags.iter().zip(&slice.ops) {
-            for kind in TimeKind::ALL {
+            for kind in TimeKind::all() {
                 let Some(times) = kind.of(times) else { continue };
                 let tag = format!("{}/{op_tag}.{}", slice.phase.as_str(), kind.as_str());
                 let tag = Tag::new(&tag).expect("the name is encoded and the rest is constant");

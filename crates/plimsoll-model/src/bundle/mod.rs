@@ -27,7 +27,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use durable::write_durably;
-pub use intervals::{IntervalEntry, IntervalLog, IntervalSlice, TimeKind, read_intervals};
+pub use intervals::{IntervalEntry, IntervalLog, IntervalSlice, read_intervals};
 pub use journal::{Journal, JournalWriter};
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestProblem, sha256_of};
 pub use packed::{PackedSlice, SlicePacker};

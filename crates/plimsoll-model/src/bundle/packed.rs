@@ -6,8 +6,8 @@ use std::io;
 
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 
-use super::{IntervalSlice, TimeKind};
-use crate::event::{OpTimes, Phase};
+use super::IntervalSlice;
+use crate::event::{OpTimes, Phase, TimeKind};
 use crate::units::Nanos;
 
 /// An interval slice that is kept until there is time to write it.
@@ -34,7 +34,7 @@ impl SlicePacker {
         let mut parts = Vec::new();
         let mut bytes = Vec::new();
         for (op, times) in (0..).zip(&slice.ops) {
-            for kind in TimeKind::ALL {
+            for kind in TimeKind::all() {
                 let Some(times) = kind.of(times) else { continue };
                 let packed = self.0.serialize(times, &mut bytes).map_err(broken)?;
                 parts.push((op, kind, packed as u32));
@@ -99,7 +99,7 @@ mod tests {
             while op + 1 < kinds && draw() > 1.0 / 3.0 {
                 op += 1;
             }
-            for kind in TimeKind::ALL {
+            for kind in TimeKind::all() {
                 let scatter = (draw() + draw() + draw() + draw() - 2.0) * 1.2;
                 let ns = (200_000.0 * scatter.exp()) as u64;
                 kind.of_mut(&mut ops[op]).record(ns).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     fn a_packed_slice_writes_the_same_log_to_the_byte() {
         let slice = slice(5, 3_000);
         let packed = SlicePacker::default().pack(&slice).unwrap();
-        assert_eq!(packed.parts.len(), 5 * TimeKind::ALL.len());
+        assert_eq!(packed.parts.len(), 5 * TimeKind::all().count());
         assert_eq!(written(&packed.unpack().unwrap()), written(&slice));
         let nothing = IntervalSlice { ops: vec![OpTimes::new(); 2], ..slice };
         let packed = SlicePacker::default().pack(&nothing).unwrap();

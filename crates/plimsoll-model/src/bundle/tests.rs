@@ -6,7 +6,7 @@ use super::*;
 use crate::assignment::{Load, Pacing, PointId, Purpose};
 use crate::disclosure::Disclosure;
 use crate::event::{
-    JOURNAL_FORMAT, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, WorkerTotals,
+    JOURNAL_FORMAT, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, TimeKind, WorkerTotals,
 };
 use crate::outcome::OpNames;
 use crate::suite::{Arrivals, Gaps, Suite};

@@ -144,6 +144,9 @@ impl Signs {
 
     /// Adds those of another worker. A pause of one is none while another has replies.
     pub fn add(&mut self, other: Self) {
+        if other.is_empty() {
+            return;
+        }
         match self.workers {
             0 => self.pauses = other.pauses,
             _ => self.pauses = common_pauses(&self.pauses, &other.pauses),

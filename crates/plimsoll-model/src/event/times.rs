@@ -66,6 +66,95 @@ pub struct OpTimes {
     pub unsent: Option<Box<Times>>,
 }
 
+/// Which of an op's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimeKind {
+    /// done − due.
+    Response,
+    /// done − sent.
+    Service,
+    /// sent − due.
+    SendLag,
+    /// sent − the later of due and the instant a client was free.
+    Lateness,
+    /// done − arrived.
+    ReceiveLag,
+    /// Response time without the generator's own delays: a lower bound.
+    ResponseLow,
+    /// Service time without them.
+    ServiceLow,
+    /// First piece of the reply − due.
+    FirstPiece,
+    /// From one piece to the next.
+    PieceGap,
+    /// Age of an op that was never sent.
+    Unsent,
+}
+
+impl TimeKind {
+    /// Every kind, with the word for it in a tag.
+    const WORDS: [(Self, &str); 10] = [
+        (Self::Response, "response"),
+        (Self::Service, "service"),
+        (Self::SendLag, "send_lag"),
+        (Self::Lateness, "lateness"),
+        (Self::ReceiveLag, "receive_lag"),
+        (Self::ResponseLow, "response_low"),
+        (Self::ServiceLow, "service_low"),
+        (Self::FirstPiece, "first_piece"),
+        (Self::PieceGap, "piece_gap"),
+        (Self::Unsent, "unsent"),
+    ];
+
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::WORDS.into_iter().map(|(kind, _)| kind)
+    }
+
+    /// The word for it in a tag.
+    pub const fn as_str(self) -> &'static str {
+        Self::WORDS[self as usize].1
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Self::all().find(|kind| kind.as_str() == word)
+    }
+
+    /// That one of an op's histograms, if it holds anything.
+    pub fn of(self, times: &OpTimes) -> Option<&Times> {
+        let pieces = times.pieces.as_deref();
+        let found = match self {
+            Self::Response => &times.response,
+            Self::Service => &times.service,
+            Self::SendLag => &times.send_lag,
+            Self::Lateness => &times.lateness,
+            Self::ReceiveLag => &times.receive_lag,
+            Self::ResponseLow => &times.response_low,
+            Self::ServiceLow => &times.service_low,
+            Self::FirstPiece => &pieces?.first,
+            Self::PieceGap => &pieces?.gap,
+            Self::Unsent => times.unsent.as_deref()?,
+        };
+        (!found.is_empty()).then_some(found)
+    }
+
+    /// That one of an op's histograms, to add to.
+    pub fn of_mut(self, times: &mut OpTimes) -> &mut Times {
+        match self {
+            Self::Response => &mut times.response,
+            Self::Service => &mut times.service,
+            Self::SendLag => &mut times.send_lag,
+            Self::Lateness => &mut times.lateness,
+            Self::ReceiveLag => &mut times.receive_lag,
+            Self::ResponseLow => &mut times.response_low,
+            Self::ServiceLow => &mut times.service_low,
+            Self::FirstPiece => &mut times.pieces.get_or_insert_default().first,
+            Self::PieceGap => &mut times.pieces.get_or_insert_default().gap,
+            Self::Unsent => times.unsent_mut(),
+        }
+    }
+}
+
 /// Times within ops whose replies come in pieces. A piece is what one read brought of a body.
 #[derive(Clone, Debug)]
 pub struct PieceTimes {
@@ -121,22 +210,17 @@ impl OpTimes {
         self.unsent = None;
     }
 
+    /// Nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        TimeKind::all().all(|kind| kind.of(self).is_none())
+    }
+
     /// Adds each distribution to its like.
     pub fn add(&mut self, other: &Self) {
-        add_times(&mut self.response, &other.response);
-        add_times(&mut self.service, &other.service);
-        add_times(&mut self.send_lag, &other.send_lag);
-        add_times(&mut self.lateness, &other.lateness);
-        add_times(&mut self.receive_lag, &other.receive_lag);
-        add_times(&mut self.response_low, &other.response_low);
-        add_times(&mut self.service_low, &other.service_low);
-        if let Some(pieces) = &other.pieces {
-            let sum = self.pieces.get_or_insert_default();
-            add_times(&mut sum.first, &pieces.first);
-            add_times(&mut sum.gap, &pieces.gap);
-        }
-        if let Some(unsent) = &other.unsent {
-            add_times(self.unsent_mut(), unsent);
+        for kind in TimeKind::all() {
+            if let Some(times) = kind.of(other) {
+                add_times(kind.of_mut(self), times);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tables of load points, their percentiles and seconds.
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::counters::Counter;
 use plimsoll_model::result::{NotCounted, PointResult, RunResult, TimeSummary};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
@@ -206,16 +207,18 @@ fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
 /// What had to be sent again, and what failed.
 fn failed_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     let foreign = run.suite.is_none();
-    let seen = |pick: fn(&PointResult) -> Option<u64>| {
-        points.iter().any(|p| pick(p).is_some_and(|n| n > 0))
+    let shown = |counter: Counter| {
+        // Suites with a cap measure file servers: that nothing was sent again says something, too.
+        let always = caps(run) && counter == Counter::Retransmissions;
+        always || points.iter().any(|p| p.counter(counter).is_some_and(|n| n > 0))
     };
-    let mut columns = Vec::new();
-    if caps(run) || seen(|p| p.retransmissions) {
-        columns.push(filled(figures("sent again", ""), |p| count(p.retransmissions)));
-    }
-    if seen(|p| p.ambiguous) {
-        columns.push(filled(figures("ambiguous", ""), |p| count(p.ambiguous)));
-    }
+    let mut columns: Vec<Filled> = Counter::ALL
+        .iter()
+        .filter(|counter| shown(**counter))
+        .filter_map(|counter| {
+            Some(filled(figures(counter.columns().1?, ""), |p| count(p.counter(*counter))))
+        })
+        .collect();
     columns.push(filled(figures("errors", ""), move |p| match foreign && p.errors.is_empty() {
         true => ABSENT.to_owned(),
         false => errors(p),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, WorkerTotals, add_times, new_times,
+    Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, add_times, new_times,
 };
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
@@ -34,11 +34,10 @@ struct Second {
     end: Nanos,
 }
 
+/// An interval of all workers that have reported it.
 #[derive(Debug)]
 struct Joined {
-    slice: IntervalSlice,
-    end: Nanos,
-    record: SecondRecord,
+    interval: Interval,
     busy_ratio_max: f64,
 }
 
@@ -87,12 +86,12 @@ impl Slices {
             *reached = (*reached).max(interval.end);
             self.health[worker].push(interval.health);
         }
-        match self.waiting.entry((interval.start, interval.phase)) {
-            std::collections::btree_map::Entry::Occupied(mut entry) => {
-                entry.get_mut().add(interval)
-            }
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(Joined::new(interval));
+        let key = (interval.start, interval.record.phase);
+        match self.waiting.get_mut(&key) {
+            Some(joined) => joined.add(&interval),
+            None => {
+                let busy_ratio_max = interval.health.busy_ratio();
+                self.waiting.insert(key, Joined { interval, busy_ratio_max });
             }
         }
         self.take_full()
@@ -114,7 +113,7 @@ impl Slices {
         let mut full = Vec::new();
         while let Some((_, first)) = self.waiting.first_key_value() {
             let overdue = self.waiting.len() > WAITING_SLICES_MAX;
-            if !overdue && first.end > slowest {
+            if !overdue && first.interval.end > slowest {
                 break;
             }
             let Some((_, joined)) = self.waiting.pop_first() else { break };
@@ -125,16 +124,16 @@ impl Slices {
 
     fn finish(&mut self, joined: Joined) -> FullSlice {
         let view = self.show(&joined);
-        let Joined { mut slice, end, mut record, .. } = joined;
-        slice.length = end.saturating_sub(slice.start);
-        record.length_ns = slice.length.0;
-        let key = (record.second, record.phase);
+        let Interval { start, end, mut record, ops, .. } = joined.interval;
+        let length = end.saturating_sub(start);
+        record.length_ns = length.0;
+        let SecondRecord { second, phase, .. } = record;
+        let slice = IntervalSlice { second, start, length, phase, ops };
         // The second is among the last; only a part that came late is further back.
-        let known =
-            self.records.iter_mut().rev().find(|s| (s.record.second, s.record.phase) == key);
-        match known {
-            Some(known) => known.add(&record, slice.start, end),
-            None => self.records.push(Second { record, start: slice.start, end }),
+        let same = |s: &&mut Second| (s.record.second, s.record.phase) == (second, phase);
+        match self.records.iter_mut().rev().find(same) {
+            Some(known) => known.add(&record, start, end),
+            None => self.records.push(Second { record, start, end }),
         }
         FullSlice { slice, view }
     }
@@ -143,12 +142,12 @@ impl Slices {
     /// with the one before when it ended without saying so.
     fn show(&mut self, joined: &Joined) -> Option<SecondView> {
         let key = |record: &SecondRecord| (record.second, record.phase);
-        let other = self.live.take_if(|live| key(&live.record) != key(&joined.record));
+        let other = self.live.take_if(|live| key(&live.record) != key(&joined.interval.record));
         let before = other.map(|live| live.view(self.started_unix_ns));
-        let live = self.live.get_or_insert_with(|| LiveSecond::new(joined));
+        let live = self.live.get_or_insert_with(|| LiveSecond::new(&joined.interval));
         live.add(joined);
-        let second_end = (u64::from(joined.record.second) + 1) * NANOS_PER_SECOND;
-        match joined.end.0 >= second_end {
+        let second_end = (u64::from(joined.interval.record.second) + 1) * NANOS_PER_SECOND;
+        match joined.interval.end.0 >= second_end {
             true => self.live.take().map(|live| live.view(self.started_unix_ns)),
             false => before,
         }
@@ -157,73 +156,44 @@ impl Slices {
 
 impl Second {
     fn add(&mut self, part: &SecondRecord, start: Nanos, end: Nanos) {
-        add_counts_of(&mut self.record, part);
+        self.record.add(*part);
         (self.start, self.end) = (self.start.min(start), self.end.max(end));
         self.record.length_ns = self.end.saturating_sub(self.start).0;
     }
 }
 
 impl Joined {
-    fn new(interval: Interval) -> Self {
-        let Interval { second, start, end, phase, .. } = interval;
-        Self {
-            end,
-            record: SecondRecord {
-                second,
-                phase,
-                length_ns: 0,
-                done: interval.done,
-                errors: interval.errors,
-                bytes_read: interval.bytes_read,
-                bytes_written: interval.bytes_written,
-            },
-            busy_ratio_max: interval.health.busy_ratio(),
-            slice: IntervalSlice { second, start, length: Nanos::ZERO, phase, ops: interval.ops },
+    fn add(&mut self, part: &Interval) {
+        self.busy_ratio_max = self.busy_ratio_max.max(part.health.busy_ratio());
+        let sum = &mut self.interval;
+        sum.end = sum.end.max(part.end);
+        sum.record.add(part.record);
+        if sum.ops.len() < part.ops.len() {
+            sum.ops.resize_with(part.ops.len(), OpTimes::new);
         }
-    }
-
-    fn add(&mut self, interval: Interval) {
-        self.end = self.end.max(interval.end);
-        self.busy_ratio_max = self.busy_ratio_max.max(interval.health.busy_ratio());
-        self.record.done += interval.done;
-        self.record.errors += interval.errors;
-        self.record.bytes_read += interval.bytes_read;
-        self.record.bytes_written += interval.bytes_written;
-        if self.slice.ops.len() < interval.ops.len() {
-            self.slice.ops.resize_with(interval.ops.len(), OpTimes::new);
-        }
-        for (sum, times) in self.slice.ops.iter_mut().zip(&interval.ops) {
-            sum.add(times);
-        }
+        sum.ops.iter_mut().zip(&part.ops).for_each(|(sum, times)| sum.add(times));
     }
 }
 
 impl LiveSecond {
-    fn new(first: &Joined) -> Self {
+    fn new(first: &Interval) -> Self {
         let SecondRecord { second, phase, .. } = first.record;
         Self {
-            start: first.slice.start,
+            start: first.start,
             end: first.end,
-            record: SecondRecord {
-                second,
-                phase,
-                length_ns: 0,
-                done: 0,
-                errors: 0,
-                bytes_read: 0,
-                bytes_written: 0,
-            },
+            record: SecondRecord { second, phase, ..SecondRecord::default() },
             response: new_times(),
             busy_ratio_max: 0.0,
         }
     }
 
     fn add(&mut self, joined: &Joined) {
-        add_counts_of(&mut self.record, &joined.record);
-        self.record.length_ns += joined.end.saturating_sub(joined.slice.start).0;
-        self.end = self.end.max(joined.end);
+        let Interval { start, end, record, ops, .. } = &joined.interval;
+        self.record.add(*record);
+        self.record.length_ns += end.saturating_sub(*start).0;
+        self.end = self.end.max(*end);
         self.busy_ratio_max = self.busy_ratio_max.max(joined.busy_ratio_max);
-        for op in &joined.slice.ops {
+        for op in ops {
             add_times(&mut self.response, &op.response);
         }
     }
@@ -249,100 +219,8 @@ impl LiveSecond {
     }
 }
 
-fn add_counts_of(known: &mut SecondRecord, record: &SecondRecord) {
-    known.done += record.done;
-    known.errors += record.errors;
-    known.bytes_read += record.bytes_read;
-    known.bytes_written += record.bytes_written;
-}
-
-fn add_ticks(sum: &mut Vec<u32>, part: &[u32]) {
-    sum.resize(sum.len().max(part.len()), 0);
-    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-}
-
-fn least(a: Option<Nanos>, b: Option<Nanos>) -> Option<Nanos> {
-    a.into_iter().chain(b).min()
-}
-
-/// Adds one worker's totals to the sum.
-pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
-    sum.due += part.due;
-    sum.done_in_window += part.done_in_window;
-    sum.not_sent += part.not_sent;
-    sum.unfinished += part.unfinished;
-    sum.response_age_min = least(sum.response_age_min, part.response_age_min);
-    sum.service_age_min = least(sum.service_age_min, part.service_age_min);
-    sum.first_ops += part.first_ops;
-    sum.first_service_ns_total += part.first_service_ns_total;
-    for (op, counts) in part.ops {
-        let known = sum.ops.entry(op).or_default();
-        known.count += counts.count;
-        known.errors += counts.errors;
-        known.expected_failures += counts.expected_failures;
-        known.ended_in_window += counts.ended_in_window;
-    }
-    add_counts(&mut sum.errors, part.errors);
-    add_counts(&mut sum.warm_up_errors, part.warm_up_errors);
-    for item in part.unexpected {
-        let same = |known: &&mut plimsoll_model::event::UnexpectedCount| {
-            (&known.op, known.expected, known.actual) == (&item.op, item.expected, item.actual)
-        };
-        match sum.unexpected.iter_mut().find(same) {
-            Some(known) => known.count += item.count,
-            None => sum.unexpected.push(item),
-        }
-    }
-    sum.unexpected.sort();
-    sum.cut_off.add(part.cut_off);
-    sum.ambiguous += part.ambiguous;
-    sum.retransmissions += part.retransmissions;
-    sum.connects += part.connects;
-    sum.bytes_read += part.bytes_read;
-    sum.bytes_written += part.bytes_written;
-    sum.wire_bytes_in += part.wire_bytes_in;
-    sum.wire_bytes_out += part.wire_bytes_out;
-    sum.verified += part.verified;
-    sum.nonconformities.add(&part.nonconformities);
-    sum.arrived_stamped += part.arrived_stamped;
-    sum.arrived_bounded += part.arrived_bounded;
-    sum.clients_participating += part.clients_participating;
-    sum.pieces += part.pieces;
-    sum.piece_ns_total += part.piece_ns_total;
-    sum.think_ns_total += part.think_ns_total;
-    sum.last_due = sum.last_due.max(part.last_due);
-    sum.last_sent = sum.last_sent.max(part.last_sent);
-    add_ticks(&mut sum.done_by_tick, &part.done_by_tick);
-    add_ticks(&mut sum.sent_by_tick, &part.sent_by_tick);
-    sum.per_client.extend(part.per_client);
-    sum.per_client.sort_by_key(|counts| counts.client);
-    // By place: the same server may be named twice, for twice the connections.
-    sum.signs.add(part.signs);
-    for (at, target) in part.per_target.into_iter().enumerate() {
-        match sum.per_target.get_mut(at) {
-            Some(known) => {
-                known.done_in_window += target.done_in_window;
-                known.errors += target.errors;
-                known.bytes_read += target.bytes_read;
-                known.bytes_written += target.bytes_written;
-                known.service.add(&target.service);
-            }
-            None => sum.per_target.push(target),
-        }
-    }
-}
-
-fn add_counts(sum: &mut BTreeMap<String, u64>, part: BTreeMap<String, u64>) {
-    for (class, count) in part {
-        *sum.entry(class).or_default() += count;
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::event::TargetTotals;
-    use plimsoll_model::outcome::ClientCounts;
-
     use super::*;
 
     fn interval(worker: u32, second: u32, done: u64) -> Interval {
@@ -350,14 +228,15 @@ mod tests {
         ops[0].response.record_n(1_000 * (u64::from(worker) + 1), done as u32).unwrap();
         Interval {
             worker,
-            second,
             start: Nanos::from_secs(u64::from(second)),
             end: Nanos::from_secs(u64::from(second) + 1),
-            phase: Phase::Measure,
-            done,
-            errors: 0,
-            bytes_read: 10,
-            bytes_written: 0,
+            record: SecondRecord {
+                second,
+                phase: Phase::Measure,
+                done,
+                bytes_read: 10,
+                ..SecondRecord::default()
+            },
             ops,
             health: WorkerHealth { cpu_ns: 500, wall_ns: 1_000, ..WorkerHealth::default() },
         }
@@ -384,8 +263,8 @@ mod tests {
         let quarter = |at: u64, phase| Interval {
             start: Nanos::from_millis(at),
             end: Nanos::from_millis(at + 250),
-            phase,
-            ..interval(0, (at / 1_000) as u32, 5)
+            record: SecondRecord { phase, ..interval(0, (at / 1_000) as u32, 5).record },
+            ..interval(0, 0, 5)
         };
         let mut slices = Slices::new(2);
         let mut views = Vec::new();
@@ -416,35 +295,5 @@ mod tests {
         let (records, _) = seconds.into_records();
         assert_eq!(records[0].done, 2, "a late part is added to its second");
         assert_eq!(records.len(), 100);
-    }
-
-    fn same_server(done_in_window: u64) -> TargetTotals {
-        TargetTotals { target: "http://h/".into(), done_in_window, ..TargetTotals::default() }
-    }
-
-    fn did(client: u32, ops: u64) -> ClientCounts {
-        ClientCounts { client, done: vec![ops] }
-    }
-
-    #[test]
-    fn totals_of_workers_add_up() {
-        let one = WorkerTotals {
-            due: 3,
-            arrived_stamped: 2,
-            arrived_bounded: 1,
-            errors: BTreeMap::from([("timeout".into(), 1)]),
-            clients_participating: 4,
-            per_target: vec![same_server(5), same_server(7)],
-            per_client: vec![did(1, 4), did(3, 2)],
-            ..WorkerTotals::default()
-        };
-        let mut sum = WorkerTotals::default();
-        add_totals(&mut sum, one.clone());
-        let other = WorkerTotals { per_client: vec![did(0, 9)], ..one };
-        add_totals(&mut sum, other);
-        assert_eq!((sum.arrived_stamped, sum.arrived_bounded), (4, 2));
-        assert_eq!((sum.due, sum.errors["timeout"], sum.clients_participating), (6, 2, 8));
-        assert_eq!(sum.per_target, [same_server(10), same_server(14)]);
-        assert_eq!(sum.per_client, [did(0, 9), did(1, 4), did(3, 2)], "by number");
     }
 }

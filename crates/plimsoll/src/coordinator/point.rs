@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_analysis::{PointTimes, SecondTimes};
+use plimsoll_analysis::{Analysis, PointTimes};
 use plimsoll_engine::agent;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Assignment;
@@ -21,7 +21,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
 
 use super::kept::KeptSlices;
-use super::merge::{FullSlice, Slices, add_totals};
+use super::merge::{FullSlice, Slices};
 use super::placement::Placement;
 use super::signals::Signals;
 use super::watcher::{PointUse, Watcher};
@@ -52,11 +52,13 @@ pub(super) enum PointEnd {
 }
 
 /// What a load point needs besides its assignment.
-pub(super) struct PointDesk<'a> {
+pub(super) struct PointDesk<'a, 's> {
     /// Where to write.
     pub bundle: &'a mut BundleWriter,
-    /// Records as the journal has them, for the analysis.
+    /// Records as the journal has them.
     pub records: &'a mut Vec<JournalRecord>,
+    /// What has been made of them so far.
+    pub analysis: &'a mut Analysis<'s>,
     /// Whether to end.
     pub signals: &'a Signals,
     /// Samples hosts and processes.
@@ -67,7 +69,7 @@ pub(super) struct PointDesk<'a> {
     pub on_look_up: &'a mut (dyn FnMut(Option<SecondView>) + Send),
 }
 
-impl PointDesk<'_> {
+impl PointDesk<'_, '_> {
     /// Runs a load point and makes it durable.
     pub(super) fn run(
         mut self,
@@ -145,6 +147,7 @@ impl PointDesk<'_> {
 
     fn record(&mut self, record: JournalRecord) -> Result<(), Failure> {
         self.bundle.record(&record)?;
+        self.analysis.add_record(&record);
         self.records.push(record);
         Ok(())
     }
@@ -203,7 +206,7 @@ impl PointDesk<'_> {
                     self.record(JournalRecord::ClientLost { point, client, reason })?;
                 }
             }
-            AgentEvent::WorkerFinished(totals) => add_totals(&mut listening.totals, *totals),
+            AgentEvent::WorkerFinished(totals) => listening.totals.add(*totals),
             AgentEvent::WorkerPanicked { message } => listening.panic = Some(message),
         }
         Ok(())
@@ -278,7 +281,7 @@ struct Listening {
 
 impl Listening {
     fn begin(
-        desk: &PointDesk<'_>,
+        desk: &PointDesk<'_, '_>,
         assignment: &Assignment,
         op_names: &OpNames,
     ) -> Result<Self, Failure> {
@@ -331,10 +334,15 @@ impl Listening {
             return Ok(false);
         };
         self.log.write(&slice)?;
-        let IntervalSlice { second, start, phase, ops, .. } = slice;
-        self.times.add(&SecondTimes { second, start, phase, ops });
+        let start = to_the_millisecond(slice.start);
+        self.times.add(&IntervalSlice { start, ..slice });
         Ok(true)
     }
+}
+
+/// As an interval log has it: the result is the same when it is derived from the bundle.
+fn to_the_millisecond(start: Nanos) -> Nanos {
+    Nanos::from_millis((start.0 + 500_000) / 1_000_000)
 }
 
 fn cannot_keep(error: &io::Error) -> Failure {

@@ -5,11 +5,10 @@ mod capacity;
 mod search;
 mod tries;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_analysis::{KnownPoint, PointTimes, RawRun, analyse_with};
+use plimsoll_analysis::{Analysis, JudgedPoint, PointTimes};
 use plimsoll_model::assignment::{Assignment, Endpoint, Load, Phases, PointId, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
 use plimsoll_model::disclosure::Disclosure;
@@ -38,7 +37,7 @@ use crate::terminal::{
     Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
 };
 pub(crate) use asked::like;
-use asked::{planned_loads, request_of, run_started};
+use asked::{not_begun, planned_loads, request_of, run_started};
 use search::Found;
 
 /// A target that does not answer before a load point may take this long to come back.
@@ -74,10 +73,13 @@ pub(crate) fn run(
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
     let started = run_started(request, &setup);
-    let mut run = Run::new(request, (setup, sources, observers), bundle, disclosure, signals)?;
+    let analysis = Analysis::begin(&request.suite, started.clone(), Some(disclosure.clone()));
+    let parts = (setup, sources, observers);
+    let mut run = Run::new(request, parts, (bundle, disclosure, analysis), signals)?;
     run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
-    run.present();
+    let begun = run.analysis.finish();
+    run.observers.tell(|observer| observer.run_begins(&begun));
     run.complete(live)
 }
 
@@ -90,6 +92,7 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
     let request = request_of(&reader)?;
     // Before the servers hear of it: another process may be measuring them.
     let bundle = BundleWriter::resume(&reader)?;
+    let earlier = derive::analysis_of(&reader, &request.suite)?;
     let found = planned_loads(&reader.journal().records);
     let highest = found.and_then(|loads| loads.iter().copied().reduce(f64::max));
     let sources = sources::open(&request.monitors)?;
@@ -101,7 +104,10 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
         None => disclose::disclosure(&request, &setup),
     };
     bundle.write_disclosure(&disclosure)?;
-    let mut run = Run::new(&request, (setup, sources, observers), bundle, disclosure, signals)?;
+    let mut analysis = earlier.ok_or_else(|| not_begun(dir))?;
+    analysis.disclose(disclosure.clone());
+    let parts = (setup, sources, observers);
+    let mut run = Run::new(&request, parts, (bundle, disclosure, analysis), signals)?;
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let debug_build = cfg!(debug_assertions);
@@ -141,16 +147,15 @@ struct Run<'a> {
     signals: &'a Signals,
     watcher: Watcher,
     observers: Observers,
-    /// Load points that were run here, as the report will show them, by stem.
-    judged: BTreeMap<String, KnownPoint>,
+    /// Of what the journal has so far.
+    analysis: Analysis<'a>,
 }
 
 impl<'a> Run<'a> {
     fn new(
         request: &'a RunRequest,
         (setup, sources, observers): (RunSetup, Vec<Source>, Observers),
-        bundle: BundleWriter,
-        disclosure: Disclosure,
+        (bundle, disclosure, analysis): (BundleWriter, Disclosure, Analysis<'a>),
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
         let (dir, cores) = (bundle.dir().join(MONITORS_DIR), &setup.placement.rest_cores);
@@ -166,7 +171,7 @@ impl<'a> Run<'a> {
             signals,
             watcher,
             observers,
-            judged: BTreeMap::new(),
+            analysis,
         })
     }
 
@@ -176,23 +181,17 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.disclosure.setup.extend_from_slice(self.watcher.facts());
-        Ok(self.bundle.write_disclosure(&self.disclosure)?)
+        self.disclose()
     }
 
-    /// Observers learn which run it is, as the report will say it.
-    fn present(&mut self) {
-        let raw = RawRun {
-            suite: &self.request.suite,
-            journal: &self.records,
-            histograms: BTreeMap::new(),
-            disclosure: None,
-        };
-        let run = analyse_with(&raw, &self.judged);
-        self.observers.tell(|observer| observer.run_begins(&run));
+    fn disclose(&mut self) -> Result<(), Failure> {
+        self.analysis.disclose(self.disclosure.clone());
+        Ok(self.bundle.write_disclosure(&self.disclosure)?)
     }
 
     fn record_durably(&mut self, record: JournalRecord) -> Result<(), Failure> {
         self.bundle.record_durably(&record)?;
+        self.analysis.add_record(&record);
         self.records.push(record);
         Ok(())
     }
@@ -224,7 +223,7 @@ impl<'a> Run<'a> {
             Err(failure) => JournalRecord::Aborted { at_unix_ns, reason: failure.to_string() },
         };
         let recorded = noted.and(self.record_durably(last));
-        let Self { bundle, watcher, setup, mut observers, .. } = self;
+        let Self { bundle, watcher, setup, mut observers, analysis, .. } = self;
         let watched = watcher.stop();
         drop(setup);
         let dir = bundle.dir();
@@ -240,6 +239,7 @@ impl<'a> Run<'a> {
             note(&format!("warning: {problem}"));
         }
         let (result, report) = derive::finish(dir).map_err(|failure| failure.with_bundle(dir))?;
+        debug_assert!(result == analysis.finish(), "{} gives another result", dir.display());
         observers.tell(|observer| observer.run_finished(&result, &report));
         see_off(observers, live);
         let exit = match stop {
@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs one load point; `None` when the user asked for the end.
-    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<KnownPoint>, Failure> {
+    fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<JudgedPoint>, Failure> {
         if !self.wait_for_targets(live)? {
             return Ok(None);
         }
@@ -318,6 +318,7 @@ impl<'a> Run<'a> {
         let desk = PointDesk {
             bundle: &mut self.bundle,
             records: &mut self.records,
+            analysis: &mut self.analysis,
             signals: self.signals,
             watcher: &mut self.watcher,
             placement: &self.setup.placement,
@@ -326,7 +327,7 @@ impl<'a> Run<'a> {
         match desk.run(&assignment, &*workload)? {
             PointEnd::Interrupted => Ok(None),
             PointEnd::Finished { record, times } => {
-                let judged = self.judge(&record, times, &workload.op_names());
+                let judged = self.judge(&record, &times, &workload.op_names());
                 let (result, style) = (&judged.result, live.style());
                 match (&self.request.capacity, point.purpose) {
                     // The search says what it makes of it.
@@ -374,30 +375,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The point as the report will show it.
-    fn judge(&mut self, record: &PointRecord, times: PointTimes, op_names: &OpNames) -> KnownPoint {
-        let stem = record.point.stem();
-        let raw = RawRun {
-            suite: &self.request.suite,
-            journal: &self.records,
-            histograms: BTreeMap::from([(stem.clone(), times)]),
-            disclosure: Some(self.disclosure.clone()),
-        };
-        // Only this point's histograms are at hand.
-        let run = analyse_with(&raw, &self.judged);
+    /// Judges a point that is in the bundle; observers learn of it and of the run so far.
+    fn judge(
+        &mut self,
+        record: &PointRecord,
+        times: &PointTimes,
+        op_names: &OpNames,
+    ) -> JudgedPoint {
+        let judged = self.analysis.add_point(record, Some(times)).clone();
+        let run = self.analysis.finish();
         let mut points = run.points.iter().chain(&run.probes);
-        let point = points.find(|point| point.stem.as_ref() == Some(&stem));
-        let point = point.cloned().unwrap_or_default();
-        let is_on_curve = run.points.iter().any(|other| other.stem == point.stem);
-        let tries = run.summary.capacity_search.iter().flat_map(|search| &search.tries);
-        let attempt = tries.filter(|_| is_on_curve).find(|attempt| attempt.point == point.position);
-        let attempt = attempt.cloned();
-        let times = &raw.histograms[&stem];
-        let finished = FinishedPoint { record, times, op_names, point: &point, run: &run };
-        self.observers.tell(|observer| observer.point_finished(&finished));
-        let known = KnownPoint { result: point, attempt };
-        self.judged.insert(stem, known.clone());
-        known
+        if let Some(point) = points.find(|point| point.stem == judged.result.stem) {
+            let finished = FinishedPoint { record, times, op_names, point, run: &run };
+            self.observers.tell(|observer| observer.point_finished(&finished));
+        }
+        judged
     }
 
     /// Waits until every target answers; false when the user asked for the end.

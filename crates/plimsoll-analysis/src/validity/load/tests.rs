@@ -1,6 +1,7 @@
-use crate::raw::{PointTimes, SecondTimes};
+use crate::raw::PointTimes;
 use crate::testing::{PointBuilder, TestPoint, check_counted_out, check_rule};
 use plimsoll_model::assignment::Load;
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{OpCounts, OpTimes, Phase, TargetTotals};
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::NotCounted;
@@ -329,7 +330,13 @@ fn ops_that_come_in_runs_may_be_further_from_their_share() {
                     times
                 });
                 let start = Nanos::from_secs(u64::from(second));
-                SecondTimes { second, phase: Phase::Measure, start, ops: ops.to_vec() }
+                IntervalSlice {
+                    length: Nanos::from_secs(1),
+                    second,
+                    phase: Phase::Measure,
+                    start,
+                    ops: ops.to_vec(),
+                }
             })));
         })
     };

@@ -28,7 +28,7 @@ pub struct Seen {
 impl Seen {
     pub fn merged(&self, pick: impl Fn(&Interval) -> &Times) -> Times {
         let mut all = new_times();
-        for interval in self.intervals.iter().filter(|i| i.phase != Phase::WarmUp) {
+        for interval in self.intervals.iter().filter(|i| i.record.phase != Phase::WarmUp) {
             all.add(pick(interval)).unwrap();
         }
         all

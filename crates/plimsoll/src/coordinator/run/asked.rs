@@ -62,16 +62,19 @@ pub(crate) fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunReq
     Ok(request)
 }
 
+/// Not even the first record was written.
+pub(super) fn not_begun(dir: &Path) -> Failure {
+    Failure::wrong(format!(
+        "{}: the run was killed before it began; remove the directory and run again",
+        dir.display()
+    ))
+}
+
 /// What a run was asked for, with some values of its suite changed.
 fn asked(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
     let dir = reader.dir();
     let journal = reader.journal();
-    let started = journal.started().ok_or_else(|| {
-        Failure::wrong(format!(
-            "{}: the run was killed before it began; remove the directory and run again",
-            dir.display()
-        ))
-    })?;
+    let started = journal.started().ok_or_else(|| not_begun(dir))?;
     let file = dir.join(SUITE_FILE).display().to_string();
     let disclosed = reader.disclosure()?.unwrap_or_default();
     if let Some(held) = setting(&disclosed, HELD) {

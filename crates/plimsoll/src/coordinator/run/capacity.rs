@@ -11,7 +11,6 @@ use super::super::ladder;
 use super::asked::parameters;
 use super::{Planned, Run, Stop};
 use crate::clock::Stopwatch;
-use crate::derive;
 use crate::exit::Failure;
 use crate::terminal::{Countdown, Live};
 
@@ -103,7 +102,7 @@ impl Run<'_> {
         if self.finished(|_| true).next().is_none() {
             return Ok(search);
         }
-        let result = derive::result_of(self.bundle.dir())?;
+        let result = self.analysis.finish();
         if let Some(achieved) = result.probes.first().and_then(|probe| probe.achieved_ops_per_s) {
             search.saturated(achieved);
         }

@@ -17,7 +17,6 @@ use super::super::{disclose, ladder};
 use super::asked::{parameters, planned_loads};
 use super::{Planned, Run};
 use crate::clock::Stopwatch;
-use crate::derive;
 use crate::exit::Failure;
 use crate::terminal::{Countdown, Live};
 
@@ -145,7 +144,7 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         finished.sort_by_key(|point| point.ordinal);
-        let result = derive::result_of(self.bundle.dir())?;
+        let result = self.analysis.finish();
         let steps = finished.into_iter().filter_map(|point| {
             let stem = point.stem();
             let probe = result.probes.iter().find(|p| p.stem.as_deref() == Some(&stem))?;
@@ -210,7 +209,7 @@ impl Run<'_> {
         let dir = self.bundle.dir().join(MONITORS_DIR);
         self.watcher.restart(&dir, self.setup.registration, &self.setup.targets)?;
         self.disclosure = disclose::disclosure(self.request, &self.setup);
-        self.bundle.write_disclosure(&self.disclosure)?;
+        self.disclose()?;
         self.disclose_sources()
     }
 

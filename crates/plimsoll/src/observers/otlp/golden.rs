@@ -2,8 +2,9 @@
 //! `opentelemetry-proto` 0.33.1 made of it. `protoc --decode` prints it, as
 //! `tests/program/otlp.rs` does.
 
-use plimsoll_analysis::{PointTimes, SecondTimes};
+use plimsoll_analysis::PointTimes;
 use plimsoll_model::assignment::{Load, Pacing, PointId, Purpose};
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{OpTimes, Phase, PointRecord, WorkerTotals};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{OpResult, PointResult, RunResult, SuiteSummary};
@@ -54,8 +55,11 @@ fn times() -> PointTimes {
         ops[1].response.record(ns + 1_000).unwrap();
         ops[1].service.record(ns + 500).unwrap();
     }
-    let second = SecondTimes { second: 0, start: Nanos::ZERO, phase: Phase::Measure, ops };
-    PointTimes::from_seconds([second])
+    let (start, length, phase) = (Nanos::ZERO, Nanos::from_secs(1), Phase::Measure);
+    let second = IntervalSlice { second: 0, start, length, phase, ops };
+    let mut times = PointTimes::default();
+    times.add(&second);
+    times
 }
 
 fn point() -> PointResult {

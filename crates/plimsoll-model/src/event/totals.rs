@@ -1,0 +1,313 @@
+//! What workers count over the window of a load point, and how it adds up.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CoarseTimes, CutOff, Phase, Signs};
+use crate::counters::{Counter, adds_up, with_counters};
+use crate::nonconformity::Nonconformities;
+use crate::outcome::ClientCounts;
+use crate::units::Nanos;
+
+adds_up! {
+    /// Counts of one op kind over the window.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct OpCounts {
+        /// Ops due in the window that ended, however.
+        pub count: u64 => sum,
+        /// Of those, failed or unexpected.
+        pub errors: u64 => sum,
+        /// Of those, failed as the script wanted.
+        pub expected_failures: u64 => sum,
+        /// Ops that ended within the window, however, whenever they were due. The shares of a mix
+        /// are taken from these: when ops wait long, those due in the window and what follows from
+        /// those done in it are not of the same draws.
+        #[serde(default)]
+        pub ended_in_window: u64 => sum,
+    }
+}
+
+/// An op that ended with another status than expected, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnexpectedCount {
+    /// Op name.
+    pub op: String,
+    /// Status expected.
+    pub expected: u32,
+    /// Status seen.
+    pub actual: u32,
+    /// How often.
+    pub count: u64,
+    /// The protocol's name of `expected`, where it has names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_name: Option<String>,
+    /// The protocol's name of `actual`, where it has names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual_name: Option<String>,
+}
+
+with_counters! {
+    /// One worker's totals of a point. Everything adds up over workers.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct WorkerTotals adds up {
+        /// Ops whose due time lies in the window.
+        pub due: u64 => sum,
+        /// Ops that finished without error within the window, whatever their due time.
+        pub done_in_window: u64 => sum,
+        /// Ops due in the window still without reply when the drain ended, before their timeout. No
+        /// errors: neither in `ops` nor in `errors`.
+        pub unfinished: u64 => sum,
+        /// The least age, at the end of the drain, of an op that was not sent or not finished:
+        /// response times up to it are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub response_age_min: Option<Nanos> => least,
+        /// The least time since it was sent of an op that was not finished.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub service_age_min: Option<Nanos> => least,
+        /// The first ops of the point: those sent before a quarter of the clients were busy.
+        #[serde(default)]
+        pub first_ops: u64 => sum,
+        /// Their service time, summed.
+        #[serde(default)]
+        pub first_service_ns_total: u64 => sum,
+        /// By op name, over ops due in the window.
+        pub ops: BTreeMap<String, OpCounts> => sum_by_op,
+        /// By text form of the error class, over ops due in the window.
+        pub errors: BTreeMap<String, u64> => sum_by_class,
+        /// Errors of ops due in warm-up, by class: a server that is broken is broken there too.
+        pub warm_up_errors: BTreeMap<String, u64> => sum_by_class,
+        /// Of the failed ops due in the window, those whose requests were not yet sent whole.
+        #[serde(default, skip_serializing_if = "CutOff::is_empty")]
+        pub cut_off: CutOff => CutOff::add,
+        /// Unexpected statuses, over ops due in the window.
+        pub unexpected: Vec<UnexpectedCount> => sum_by_status,
+        /// Where replies of the window differ from their specification and mean the same.
+        #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
+        pub nonconformities: Nonconformities => each_once,
+        /// Ops due in the window whose `arrived` is the kernel's stamp.
+        #[serde(default)]
+        pub arrived_stamped: u64 => sum,
+        /// Ops due in the window whose `arrived` is only bounded, by the end of the connection's
+        /// previous empty read: several replies were waiting, or the socket has no stamps.
+        #[serde(default)]
+        pub arrived_bounded: u64 => sum,
+        /// Clients that took part to the end of the window.
+        pub clients_participating: u32 => sum,
+        /// Closed loads: pieces of work finished in the window.
+        pub pieces: u64 => sum,
+        /// Closed loads: time in the window from due to done of those pieces, summed.
+        pub piece_ns_total: u64 => sum,
+        /// Closed loads: think time drawn for those pieces, summed.
+        pub think_ns_total: u64 => sum,
+        /// Open loads: when the last op of the window that was sent came due, from the start of the
+        /// point.
+        #[serde(default)]
+        pub last_due: Nanos => latest,
+        /// When it was sent.
+        #[serde(default)]
+        pub last_sent: Nanos => latest,
+        /// By target, in the order of the assignment's endpoints: the same server may be named
+        /// twice, for twice the connections.
+        #[serde(default)]
+        pub per_target: Vec<TargetTotals> => sum_by_target,
+        /// By client, in the order of their numbers; empty when the assignment did not ask for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub per_client: Vec<ClientCounts> => all_clients,
+        /// Ops that ended in each [`TICK`] of the window's first minute.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub done_by_tick: Vec<u32> => sum_by_tick,
+        /// Ops that were sent in each, of those that ended.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub sent_by_tick: Vec<u32> => sum_by_tick,
+        /// What replies looked like.
+        #[serde(default, skip_serializing_if = "Signs::is_empty")]
+        pub signs: Signs => Signs::add,
+    }
+}
+
+with_counters! {
+    /// What only a protocol can count: its sessions use the counters that are theirs.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct SessionCounters adds up {
+        /// Where replies differ from their specification and mean the same.
+        pub nonconformities: Nonconformities => each_once,
+    }
+}
+
+adds_up! {
+    /// One target's share of a point.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct TargetTotals {
+        /// As given, without password.
+        pub target: String => alike,
+        /// Ops that finished without error in the window.
+        pub done_in_window: u64 => sum,
+        /// Ops due in the window that failed.
+        pub errors: u64 => sum,
+        /// Application bytes read by ops that finished in the window.
+        pub bytes_read: u64 => sum,
+        /// Application bytes written by ops that finished in the window.
+        #[serde(default)]
+        pub bytes_written: u64 => sum,
+        /// done − sent of ops due in the window that went well.
+        #[serde(default, skip_serializing_if = "CoarseTimes::is_empty")]
+        pub service: CoarseTimes => sum_of_times,
+    }
+}
+
+adds_up! {
+    /// One second of a point, or a part of it: of one worker, or over all workers.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct SecondRecord {
+        /// 0, 1, 2 … from the start of the point.
+        pub second: u32 => alike,
+        /// Phase in which the ops finished; a second that holds a border has a record for each
+        /// side.
+        pub phase: Phase => alike,
+        /// Length of this record.
+        pub length_ns: u64 => alike,
+        /// Ops that finished, whatever their due time.
+        pub done: u64 => sum,
+        /// Of those, failed.
+        pub errors: u64 => sum,
+        /// Application bytes read by them.
+        pub bytes_read: u64 => sum,
+        /// Application bytes written by them.
+        pub bytes_written: u64 => sum,
+    }
+}
+
+/// Time over which ops are counted for what changes within a second.
+pub const TICK: Nanos = Nanos::from_millis(50);
+/// Ticks of a load point that are kept: a minute.
+pub const TICKS_MAX: usize = 1_200;
+
+impl WorkerTotals {
+    /// By op name, the ops from which shares of the mix are taken: those that ended within the
+    /// window. A bundle written before they were counted has those due in it instead.
+    pub fn mix(&self) -> BTreeMap<&str, u64> {
+        let of = |pick: fn(&OpCounts) -> u64| {
+            self.ops.iter().map(move |(name, counts)| (name.as_str(), pick(counts)))
+        };
+        if of(|counts| counts.ended_in_window).all(|(_, ended)| ended == 0) {
+            return of(|counts| counts.count).collect();
+        }
+        of(|counts| counts.ended_in_window).collect()
+    }
+
+    /// Adds what sessions counted.
+    pub fn add_sessions(&mut self, sessions: &SessionCounters) {
+        for counter in Counter::ALL {
+            *self.counter_mut(*counter) += sessions.counter(*counter);
+        }
+        self.nonconformities.add(&sessions.nonconformities);
+    }
+}
+
+fn sum<N: AddAssign>(sum: &mut N, part: N) {
+    *sum += part;
+}
+
+/// Every part has the same.
+fn alike<T>(_: &mut T, _: T) {}
+
+fn least(least: &mut Option<Nanos>, part: Option<Nanos>) {
+    *least = least.iter().copied().chain(part).min();
+}
+
+fn latest(latest: &mut Nanos, part: Nanos) {
+    *latest = (*latest).max(part);
+}
+
+fn sum_by_op(sum: &mut BTreeMap<String, OpCounts>, part: BTreeMap<String, OpCounts>) {
+    part.into_iter().for_each(|(op, counts)| sum.entry(op).or_default().add(counts));
+}
+
+fn sum_by_class(sum: &mut BTreeMap<String, u64>, part: BTreeMap<String, u64>) {
+    part.into_iter().for_each(|(class, count)| *sum.entry(class).or_default() += count);
+}
+
+fn sum_by_status(sum: &mut Vec<UnexpectedCount>, part: Vec<UnexpectedCount>) {
+    for item in part {
+        let same = |known: &&mut UnexpectedCount| {
+            (&known.op, known.expected, known.actual) == (&item.op, item.expected, item.actual)
+        };
+        match sum.iter_mut().find(same) {
+            Some(known) => known.count += item.count,
+            None => sum.push(item),
+        }
+    }
+    sum.sort();
+}
+
+fn sum_by_target(sum: &mut Vec<TargetTotals>, part: Vec<TargetTotals>) {
+    for (at, target) in part.into_iter().enumerate() {
+        match sum.get_mut(at) {
+            Some(known) => known.add(target),
+            None => sum.push(target),
+        }
+    }
+}
+
+fn sum_by_tick(sum: &mut Vec<u32>, part: Vec<u32>) {
+    sum.resize(sum.len().max(part.len()), 0);
+    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+}
+
+fn sum_of_times(sum: &mut CoarseTimes, part: CoarseTimes) {
+    sum.add(&part);
+}
+
+fn all_clients(all: &mut Vec<ClientCounts>, part: Vec<ClientCounts>) {
+    all.extend(part);
+    all.sort_by_key(|counts| counts.client);
+}
+
+fn each_once(all: &mut Nonconformities, part: Nonconformities) {
+    all.add(&part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same_server(done_in_window: u64) -> TargetTotals {
+        TargetTotals { target: "http://h/".into(), done_in_window, ..TargetTotals::default() }
+    }
+
+    fn did(client: u32, ops: u64) -> ClientCounts {
+        ClientCounts { client, done: vec![ops] }
+    }
+
+    #[test]
+    fn totals_of_workers_add_up() {
+        let one = WorkerTotals {
+            due: 3,
+            arrived_stamped: 2,
+            arrived_bounded: 1,
+            errors: BTreeMap::from([("timeout".into(), 1)]),
+            clients_participating: 4,
+            per_target: vec![same_server(5), same_server(7)],
+            per_client: vec![did(1, 4), did(3, 2)],
+            retransmissions: 2,
+            ..WorkerTotals::default()
+        };
+        let mut sum = WorkerTotals::default();
+        sum.add(one.clone());
+        sum.add(WorkerTotals { per_client: vec![did(0, 9)], ..one });
+        assert_eq!((sum.arrived_stamped, sum.arrived_bounded), (4, 2));
+        assert_eq!((sum.due, sum.errors["timeout"], sum.clients_participating), (6, 2, 8));
+        assert_eq!(sum.per_target, [same_server(10), same_server(14)]);
+        assert_eq!(sum.per_client, [did(0, 9), did(1, 4), did(3, 2)], "by number");
+        assert_eq!(sum.counter(Counter::Retransmissions), 4);
+        sum.add_sessions(&SessionCounters { retransmissions: 3, ..SessionCounters::default() });
+        assert_eq!(sum.retransmissions, 7);
+    }
+}
