@@ -38,6 +38,7 @@ mod point;
 pub mod price;
 pub mod published;
 pub mod raw;
+mod sampling;
 pub mod score;
 pub mod search;
 pub mod shape;

@@ -6,7 +6,7 @@ use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
     Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, WorkerTotals, add_times, new_times,
 };
-use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
 use crate::observers::SecondView;
 
@@ -261,18 +261,14 @@ fn add_ticks(sum: &mut Vec<u32>, part: &[u32]) {
     sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
 }
 
-fn least(a: Option<Nanos>, b: Option<Nanos>) -> Option<Nanos> {
-    a.into_iter().chain(b).min()
-}
-
 /// Adds one worker's totals to the sum.
 pub(super) fn add_totals(sum: &mut WorkerTotals, part: WorkerTotals) {
     sum.due += part.due;
     sum.done_in_window += part.done_in_window;
     sum.not_sent += part.not_sent;
     sum.unfinished += part.unfinished;
-    sum.response_age_min = least(sum.response_age_min, part.response_age_min);
-    sum.service_age_min = least(sum.service_age_min, part.service_age_min);
+    keep_least(&mut sum.response_age_min, part.response_age_min);
+    keep_least(&mut sum.service_age_min, part.service_age_min);
     sum.first_ops += part.first_ops;
     sum.first_service_ns_total += part.first_service_ns_total;
     for (op, counts) in part.ops {
