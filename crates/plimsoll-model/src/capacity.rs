@@ -6,8 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::Purpose;
+use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, Side};
 use crate::limit::Limit;
-use crate::units::{Nanos, parse_span, span_text};
+use crate::units::{Nanos, span_text};
 
 /// Which figure of the response time is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,43 +54,55 @@ impl Figure {
     }
 }
 
-/// One limit that a load must stay below.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LoadLimit {
-    /// Of the response time.
-    Response {
-        /// Which figure of it.
-        figure: Figure,
-        /// What it must stay below.
-        below: Nanos,
-    },
-    /// Of the ops that fail.
-    Errors {
-        /// Percent of the ops that come due.
-        below_percent: f64,
-    },
+/// What a load may be limited by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFigure {
+    /// A figure of the response time.
+    Response(Figure),
+    /// The share of the ops that come due that fails.
+    Errors,
 }
 
-impl LoadLimit {
-    /// What is limited: `p99`, `errors`.
+impl LoadFigure {
+    /// `p99`, `errors`.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Response { figure, .. } => figure.as_str(),
-            Self::Errors { .. } => ERRORS,
+            Self::Response(figure) => figure.as_str(),
+            Self::Errors => "errors",
         }
     }
 }
 
-impl fmt::Display for LoadLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Response { figure, below } => {
-                write!(f, "{}<{}", figure.as_str(), span_text(*below))
-            }
-            Self::Errors { below_percent } => write!(f, "{ERRORS}<{below_percent}%"),
+impl ConditionFigure for LoadFigure {
+    const OF: &'static str = "a load that can be limited";
+    const EXAMPLES: &'static str = "p99<50ms or errors<0.1%";
+
+    fn named(name: &str) -> Option<Self> {
+        match name == Self::Errors.name() {
+            true => Some(Self::Errors),
+            false => Figure::named(name).map(Self::Response),
         }
     }
+
+    fn names() -> Vec<&'static str> {
+        Figure::ALL.map(Figure::as_str).into_iter().chain([Self::Errors.name()]).collect()
+    }
+
+    fn unit(self) -> LimitUnit {
+        match self {
+            Self::Response(_) => LimitUnit::Time,
+            Self::Errors => LimitUnit::Share,
+        }
+    }
+
+    /// Each is held against every load that is tried.
+    fn is_of_point(self) -> bool {
+        false
+    }
 }
+
+/// One limit that a load must stay below.
+pub type LoadLimit = Condition<LoadFigure>;
 
 /// The limits within which a load must stay: `p99<50ms,errors<0.1%`. At least one, each figure
 /// once. That the load is held is a limit always.
@@ -97,19 +110,6 @@ impl fmt::Display for LoadLimit {
 #[serde(try_from = "String", into = "String")]
 pub struct Within {
     limits: Vec<LoadLimit>,
-}
-
-/// Name of the share of failed ops.
-const ERRORS: &str = "errors";
-
-/// Limits that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{part:?}: {what}")]
-pub struct WithinError {
-    /// The limit that is wrong, as written.
-    pub part: String,
-    /// What is wrong with it, and what to write.
-    pub what: String,
 }
 
 impl Within {
@@ -120,20 +120,20 @@ impl Within {
 
     /// Errors are limited by the user, not by the suite.
     pub fn limits_errors(&self) -> bool {
-        self.limits.iter().any(|limit| matches!(limit, LoadLimit::Errors { .. }))
+        self.limits.iter().any(|limit| limit.figure == LoadFigure::Errors)
     }
 }
 
 impl FromStr for Within {
-    type Err = WithinError;
+    type Err = ConditionError;
 
-    fn from_str(text: &str) -> Result<Self, WithinError> {
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
         let mut limits: Vec<LoadLimit> = Vec::new();
         for part in text.split(',') {
-            let wrong = |what| WithinError { part: part.trim().to_owned(), what };
-            let limit = limit(part).map_err(wrong)?;
-            if limits.iter().any(|earlier| earlier.name() == limit.name()) {
-                return Err(wrong(format!("{} has a limit already; write one", limit.name())));
+            let wrong = |error| ConditionError::Part(part.trim().to_owned(), Box::new(error));
+            let limit = part.parse().and_then(parting).map_err(wrong)?;
+            if limits.iter().any(|earlier| earlier.figure == limit.figure) {
+                return Err(wrong(ConditionError::Twice(limit.figure.name())));
             }
             limits.push(limit);
         }
@@ -141,49 +141,31 @@ impl FromStr for Within {
     }
 }
 
-fn limit(part: &str) -> Result<LoadLimit, String> {
-    let (name, value) = part
-        .split_once('<')
-        .ok_or("write a figure, < and its limit, for example p99<50ms or errors<0.1%")?;
-    let (name, value) = (name.trim(), value.trim());
-    if name == ERRORS {
-        return errors(value);
-    }
-    let figure = Figure::named(name).ok_or_else(|| {
-        let known = Figure::ALL.map(Figure::as_str).join(", ");
-        format!("{name:?} cannot be limited; write one of {known}, {ERRORS}")
-    })?;
-    match parse_span(value).filter(|below| *below > Nanos::ZERO) {
-        Some(below) => Ok(LoadLimit::Response { figure, below }),
-        None => Err(format!(
-            "{value:?} is no span of time above zero; write one with its unit, for example \
-             {name}<50ms"
-        )),
-    }
-}
-
-fn errors(value: &str) -> Result<LoadLimit, String> {
-    let percent = value.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match percent.filter(|percent| *percent > 0.0 && *percent <= 100.0) {
-        Some(below_percent) => Ok(LoadLimit::Errors { below_percent }),
-        None => Err(format!(
-            "{value:?} is no share above 0 %, up to 100 %; write it in percent, for example \
-             {ERRORS}<0.1%"
-        )),
+/// A limit that some load can keep and another cannot.
+fn parting(limit: LoadLimit) -> Result<LoadLimit, ConditionError> {
+    let share = limit.figure != LoadFigure::Errors || (limit.limit > 0.0 && limit.limit <= 100.0);
+    match limit.side == Side::Below && share {
+        true => Ok(limit),
+        false => Err(ConditionError::Vacuous(LoadFigure::EXAMPLES)),
     }
 }
 
 impl fmt::Display for Within {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
-        f.write_str(&limits.join(","))
+        let limits = self.limits.iter().map(|it| match it.figure {
+            LoadFigure::Response(figure) => {
+                format!("{}<{}", figure.as_str(), span_text(Nanos(it.limit as u64)))
+            }
+            LoadFigure::Errors => format!("{}<{}%", it.figure.name(), it.limit),
+        });
+        f.write_str(&limits.collect::<Vec<_>>().join(","))
     }
 }
 
 impl TryFrom<String> for Within {
-    type Error = WithinError;
+    type Error = ConditionError;
 
-    fn try_from(text: String) -> Result<Self, WithinError> {
+    fn try_from(text: String) -> Result<Self, ConditionError> {
         text.parse()
     }
 }
@@ -313,57 +295,5 @@ impl LimitFigure {
     /// Below the limit, as measured.
     pub fn holds(&self) -> bool {
         !self.lower_bound && self.value.is_some_and(|value| value < self.below)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[track_caller]
-    fn wrong(text: &str, parts: &[&str]) {
-        let error = text.parse::<Within>().unwrap_err().to_string();
-        for part in parts {
-            assert!(error.contains(part), "{part:?} in {error}");
-        }
-    }
-
-    #[test]
-    fn limits_read_as_people_write_them() {
-        let within: Within = " p99 < 50 ms, errors<0.1 %,mean<1.5ms,p99.9<2s".parse().unwrap();
-        assert_eq!(within.to_string(), "p99<50ms,errors<0.1%,mean<1500us,p999<2s");
-        assert_eq!(within.limits().len(), 4);
-        assert!(within.limits_errors());
-        let errors = within.limits()[1];
-        assert_eq!(errors, LoadLimit::Errors { below_percent: 0.1 });
-    }
-
-    #[test]
-    fn a_mistake_is_told_with_its_place_and_what_to_write() {
-        wrong("", &["\"\"", "for example p99<50ms"]);
-        wrong("p99<50", &["\"p99<50\"", "\"50\" is no span of time", "p99<50ms"]);
-        wrong("p99<50ms,p98<1s", &["\"p98<1s\"", "p50, p90, p95, p99, p999, max, errors"]);
-        wrong("errors<0.001", &["write it in percent", "errors<0.1%"]);
-        wrong("errors<0%", &["above 0 %"]);
-        wrong("p99<0ms", &["above zero"]);
-        wrong("p99<1s,p99<2s", &["p99 has a limit already"]);
-        wrong("p99>50ms", &["for example p99<50ms"]);
-    }
-
-    proptest! {
-        #[test]
-        fn limits_read_back_as_they_are_written(
-            spans in prop::collection::vec(1u64..1 << 50, 1..7), percent in 1e-9f64..100.0,
-        ) {
-            let figures = Figure::ALL.into_iter().zip(spans);
-            let mut limits: Vec<LoadLimit> = figures
-                .map(|(figure, n)| LoadLimit::Response { figure, below: Nanos(n) })
-                .collect();
-            limits.push(LoadLimit::Errors { below_percent: percent });
-            let within = Within { limits };
-            prop_assert_eq!(within.to_string().parse::<Within>().unwrap(), within);
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! One load point, held against the limits.
 
-use plimsoll_model::capacity::{CapacityTry, Figure, LimitFigure, LoadLimit, TryStanding, Within};
+use plimsoll_model::capacity::{
+    CapacityTry, Figure, LimitFigure, LoadFigure, LoadLimit, TryStanding, Within,
+};
 use plimsoll_model::event::{OpTimes, PointRecord};
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::{NotCounted, PointResult};
@@ -113,7 +115,7 @@ impl Tried<'_> {
     fn against_limits(&self) -> Judged {
         let total = self.times.map(PointTimes::window_total);
         let figures: Vec<LimitFigure> =
-            self.within.limits().iter().map(|limit| self.figure(*limit, total.as_ref())).collect();
+            self.within.limits().iter().map(|limit| self.figure(limit, total.as_ref())).collect();
         let standings = || figures.iter().map(standing_of);
         let first = |wanted| standings().position(|standing| standing == wanted);
         let worst = [TryStanding::NotWithin, TryStanding::Undecided]
@@ -129,20 +131,20 @@ impl Tried<'_> {
         Judged { standing, why, figures }
     }
 
-    fn figure(&self, limit: LoadLimit, total: Option<&OpTimes>) -> LimitFigure {
-        let name = limit.name().to_owned();
-        match limit {
-            LoadLimit::Response { figure, below } => {
+    fn figure(&self, limit: &LoadLimit, total: Option<&OpTimes>) -> LimitFigure {
+        let name = limit.figure.name().to_owned();
+        match limit.figure {
+            LoadFigure::Response(figure) => {
                 let (value, interval) = self.response(figure, total);
                 let censored = self.result.censored;
                 let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
                 let lower_bound = value.is_some_and(is_bound);
                 // Its upper end is open where it lies among times that are known from below only.
                 let interval = interval.filter(|[_, high]| !is_bound(*high));
-                let (unit, below) = ("ns".to_owned(), below.0 as f64);
+                let (unit, below) = ("ns".to_owned(), limit.limit);
                 LimitFigure { name, unit, value, interval, lower_bound, below }
             }
-            LoadLimit::Errors { below_percent } => {
+            LoadFigure::Errors => {
                 let totals = &self.record.totals;
                 let failed: u64 = totals.errors.values().sum();
                 let share = |ops: u64| (totals.due > 0).then(|| ops as f64 / totals.due as f64);
@@ -150,8 +152,7 @@ impl Tried<'_> {
                 // Ops that failed were counted, one by one; any that is unfinished may have failed.
                 let interval = value.zip(share(failed + totals.unfinished));
                 let interval = interval.map(|(low, high)| [low, high]);
-                let below = below_percent / 100.0;
-                let unit = "ratio".to_owned();
+                let (unit, below) = ("ratio".to_owned(), limit.limit / 100.0);
                 LimitFigure { name, unit, value, interval, lower_bound: false, below }
             }
         }
